@@ -25,10 +25,10 @@ from webhook.explanation.words import count
 from webhook.history.merge import Merged
 from webhook.history.writes import Writes
 from webhook.inputs.cluster import Cluster
-from webhook.inputs.documents import Value, encoded
+from webhook.inputs.documents import Document, Value, encoded
 from webhook.inputs.files import Received, submitted
 from webhook.inputs.items import STANDARD_INPUT, Foreign, Input, Item, Observation, Place, Unreadable
-from webhook.inputs.kinds import Manifest, Review, Submitted
+from webhook.inputs.kinds import Manifest, Submitted
 from webhook.policy.model import Policy
 from webhook.policy_file import load
 from webhook.rules.change import change_made_by
@@ -191,7 +191,7 @@ class _Evaluator(Struct):
         for one in items:
             if isinstance(one, Input):
                 logs.append(one)
-            elif isinstance(one, Review | Manifest):
+            elif isinstance(one, Document | Manifest):
                 yield [self._evaluated(one, stored, policy) for policy in self.policies]
             else:
                 yield [one] * len(self.policies)
@@ -204,11 +204,11 @@ class _Evaluator(Struct):
                     for policy in self.policies
                 ]
 
-    def _evaluated(self, item: Review | Manifest, stored: Mapping[Key, Value], policy: Policy) -> Outcome:
+    def _evaluated(self, item: Document | Manifest, stored: Mapping[Key, Value], policy: Policy) -> Outcome:
         try:
-            if isinstance(item, Review):
+            if isinstance(item, Document):
                 at = self.now if self.now is not None else self.received.of(item.place.path)
-                return _evaluated(item.place, decode(item.body), policy, at, writer_known=True)
+                return _evaluated(item.place, decode(item.text), policy, at, writer_known=True)
             body = review_of(item.document, stored.get(key_of(item.document)), self.writer)
             found = _evaluated(item.place, decode(body), policy, self.now, writer_known=self.writer is not None)
             return replace(found, is_past=False)
@@ -274,7 +274,8 @@ def _show(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str, 
         if is_shown:
             _print(outcome, output)
     _finish(output, [*_counts([(names[0], rules)]), *tally.lines(writes.unknown)], tally)
-    return tally.exit_code, tally.evaluated
+    code = _UNREADABLE if tally.unreadable else _DENIED if tally.levels[Mode.DENY] else 0
+    return code, tally.levels.total()
 
 
 def _compare(outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str, writes: Writes) -> tuple[int, int]:
@@ -350,25 +351,16 @@ class _Tally(Struct):
             self.levels[outcome.level] += 1
             self.denying_rule = self.denying_rule or next((one.rule for one in _denying(outcome)), "")
 
-    @property
-    def exit_code(self) -> int:
-        """2 for something unreadable, over 1 for something denied, over 0."""
-        return _UNREADABLE if self.unreadable else _DENIED if self.levels[Mode.DENY] else 0
-
-    @property
-    def evaluated(self) -> int:
-        """The number of documents that got a verdict."""
-        return self.levels.total()
-
     def lines(self, unknown: int) -> Iterator[str]:
         """Yield the summary, with the number of writes that were not evaluated, and where to read on."""
         counts = ((Mode.DENY, "denied"), (Mode.WARN, "allowed with warnings"), (Mode.OFF, "allowed"))
         found = ", ".join(f"{self.levels[level]} {word}" for level, word in counts if self.levels[level])
-        text = f"{self.evaluated} evaluated{f': {found}' if found else ''}"
+        evaluated = self.levels.total()
+        text = f"{evaluated} evaluated{f': {found}' if found else ''}"
         text += f"; {self.unreadable} unreadable" if self.unreadable else ""
         text += f"; {unknown} not evaluated" if unknown else ""
         text += f"; {skipped_text(self.skipped)}" if self.skipped else ""
-        if not self.evaluated and not self.unreadable:
+        if not evaluated and not self.unreadable:
             text += ": no Lease, LeaseCandidate or AdmissionReview here can be"
         yield text
         if self.denying_rule:

@@ -41,14 +41,6 @@ _is_directory: Final = os.path.isdir
 """False for a path of which that cannot be found out, where `Path.is_dir` raises OSError."""
 
 
-class FoundFile(Struct, frozen=True):
-    """A path below a directory: a file to read, unless `skipped` or `error` says why it is not read."""
-
-    path: Path
-    skipped: str = ""
-    error: str = ""
-
-
 def read(file: BinaryIO, path: str, markers: Sequence[bytes] = (b"",)) -> Iterator[Document | Unreadable | LastLine]:
     """Yield the documents of an open file, gzipped or not, each as soon as it is read.
 
@@ -124,14 +116,11 @@ def submitted(
         if path == STANDARD_INPUT or not _is_directory(Path(path)):
             yield from _submitted(path, skip=skip_named)
             continue
-        for found in files_below(Path(path), SUFFIXES, (*ignore, INDEX)):
-            place = Place(str(found.path), is_only=True)
-            if found.error:
-                yield Unreadable(place, found.error)
-            elif not found.skipped:
-                yield from _submitted(str(found.path), skip=skip_found)
-            elif found.path.name != INDEX:
-                yield Foreign(place, found.skipped)
+        for found in files_below(Path(path), SUFFIXES, ignore):
+            if isinstance(found, str):
+                yield from _submitted(found, skip=skip_found)
+            else:
+                yield found
 
 
 def _submitted(path: str, *, skip: bool) -> Iterator[Submitted | Input]:
@@ -156,16 +145,17 @@ def _submitted(path: str, *, skip: bool) -> Iterator[Submitted | Input]:
 def inputs(paths: Sequence[str]) -> Iterator[Input]:
     """Yield every file in files and directories, and standard input, in the order of names."""
     received = Received([path for path in paths if path != STANDARD_INPUT])
-    for one in received.unreadable:
-        yield Input(one.place.path, partial(iter, (one,)))
+    found: list[str | Unreadable | Foreign] = [*received.unreadable]
     for path in paths:
         if path == STANDARD_INPUT or not _is_directory(Path(path)):
-            yield Input(path, partial(_observed, path, received))
-            continue
-        for found in files_below(Path(path), LOG_SUFFIXES, (INDEX,)):
-            name, problem = str(found.path), Unreadable(Place(str(found.path)), found.error)
-            if not found.skipped:
-                yield Input(name, partial(iter, (problem,)) if found.error else partial(_observed, name, received))
+            found.append(path)
+        else:
+            found += files_below(Path(path), LOG_SUFFIXES)
+    for one in found:
+        if isinstance(one, str):
+            yield Input(one, partial(_observed, one, received))
+        elif isinstance(one, Unreadable):
+            yield Input(one.place.path, partial(iter, (one,)))
 
 
 def _observed(path: str, received: "Received") -> Iterator[Item]:
@@ -278,34 +268,33 @@ def _indexes(directories: Sequence[str]) -> Iterator[Path]:
             yield from sorted(index for index in directory.rglob(INDEX) if index.is_file())
 
 
-def files_below(directory: Path, suffixes: Sequence[str], ignore: Sequence[str] = ()) -> Iterator[FoundFile]:
-    """Yield every file that matches below a directory, in order of names; links to directories are not followed.
+def files_below(
+    directory: Path, suffixes: Sequence[str], ignore: Sequence[str] = ()
+) -> Iterator[str | Unreadable | Foreign]:
+    """Yield the path of every file below a directory that has one of the suffixes, in order of names.
 
-    What matches a shell pattern of `ignore` by its name, or by its path below the directory, is not read.
+    Links to directories are not followed, and indexes are left out. What is hidden, matches a shell pattern of `ignore`
+    by its name or by its path below the directory, or is no file, is foreign.
     """
-    waiting = _listed(directory)
+    waiting = [directory]
     while waiting:
-        found = waiting.pop()
-        path = found.path
-        is_folder = _is_directory(path) and not path.is_symlink()
-        if found.error:
-            yield found
-        elif not is_folder and path.suffix not in suffixes:
+        path = waiting.pop()
+        is_folder = path == directory or (_is_directory(path) and not path.is_symlink())
+        if path != directory and (path.name == INDEX or not (is_folder or path.suffix in suffixes)):
             continue
-        elif reason := _reason(path, directory, ignore):
-            yield FoundFile(path, skipped=reason)
-        elif is_folder:
-            waiting += _listed(path)
-        elif (answer := _file(path)) is not None:
-            yield answer
-
-
-def _listed(folder: Path) -> list[FoundFile]:
-    """Return what is in a folder, the last name first; a folder may vanish while others are read."""
-    try:
-        return [FoundFile(path) for path in sorted(folder.iterdir(), reverse=True)]
-    except OSError as error:
-        return [FoundFile(folder, error=error.strerror or str(error))]
+        place = Place(str(path), is_only=True)
+        try:
+            if path != directory and (reason := _reason(path, directory, ignore)):
+                yield Foreign(place, reason)
+            elif is_folder:
+                # A folder may vanish while others are read.
+                waiting += sorted(path.iterdir(), reverse=True)
+            elif stat.S_ISREG(mode := path.stat().st_mode):
+                yield str(path)
+            elif not stat.S_ISDIR(mode):
+                yield Foreign(place, "device, pipe or socket")
+        except OSError as error:
+            yield Unreadable(place, error.strerror or str(error))
 
 
 def _reason(path: Path, directory: Path, ignore: Sequence[str]) -> str:
@@ -313,14 +302,3 @@ def _reason(path: Path, directory: Path, ignore: Sequence[str]) -> str:
         return "hidden"
     names = (path.name, path.relative_to(directory).as_posix())
     return "ignored" if any(fnmatchcase(name, glob.rstrip("/")) for glob in ignore for name in names) else ""
-
-
-def _file(path: Path) -> FoundFile | None:
-    """Return a file to read, or why it is not; None for a link to a directory."""
-    try:
-        mode = path.stat().st_mode
-    except OSError as error:
-        return FoundFile(path, error=error.strerror or str(error))
-    if stat.S_ISDIR(mode):
-        return None
-    return FoundFile(path, skipped="" if stat.S_ISREG(mode) else "device, pipe or socket")

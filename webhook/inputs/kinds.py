@@ -90,13 +90,6 @@ _FENCE: Final = re.compile(r"\(fence ([a-z0-9.-]{1,253})\)")
 _LEASE: Final = re.compile(r"\blease ([a-z0-9.-]{1,253})/([a-z0-9.-]{1,253}) (?:is held by|has no holder|may write)")
 
 
-class Review(Struct, frozen=True):
-    """An AdmissionReview, byte for byte as it was recorded."""
-
-    place: Place
-    body: bytes
-
-
 class Manifest(Struct, frozen=True):
     """A bare Lease or LeaseCandidate."""
 
@@ -104,7 +97,8 @@ class Manifest(Struct, frozen=True):
     document: Value
 
 
-Submitted = Review | Manifest | Foreign | Unreadable
+Submitted = Document | Manifest | Foreign | Unreadable
+"""The document is an AdmissionReview, byte for byte as it was recorded."""
 
 
 def is_of_history(document: Document | Unreadable) -> bool:
@@ -120,7 +114,7 @@ def submitted(document: Document | Unreadable) -> Submitted:
     group, slash, _ = document.api_version.partition("/")
     try:
         if kind == _REVIEW:
-            return Review(place, document.text)
+            return document
         if kind in _OURS and not slash:
             return _without_group(document)
         if group == GROUP and kind not in _OURS:
@@ -297,7 +291,7 @@ class ObjectReference(Struct, frozen=True, rename="camel"):
 
 
 class Status(Struct, frozen=True):
-    """`responseStatus`."""
+    """`responseStatus`; and in an annotation, one failure of a policy."""
 
     code: int = 0
     message: str = ""
@@ -346,13 +340,9 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
         return times.instant(times.normalized(self.stage_timestamp))
 
 
-class _Failure(Struct, frozen=True, gc=False):
-    message: str = ""
-
-
 decoded: Final = msgspec.json.Decoder(AuditEvent, strict=False).decode
 """Returns an event; raises ValueError or RecursionError."""
-_failures: Final = msgspec.json.Decoder(list[_Failure])
+_failures: Final = msgspec.json.Decoder(list[Status])
 
 
 def _logged(document: Document) -> Observation | Fenced | None:
