@@ -116,7 +116,9 @@ class Account(Struct, frozen=True):
 
     @property
     def _last_loss(self) -> Explained | None:
-        lost = [one for one in self.findings if isinstance(one, Explained) and one.check in _LOST]
+        lost = [
+            one for one in self.findings if isinstance(one, Explained) and one.check in {"leader-lost", "renewal-late"}
+        ]
         return max(lost, key=self._over_since, default=None)
 
     def _over_since(self, finding: Explained) -> int:
@@ -143,9 +145,6 @@ class Account(Struct, frozen=True):
         sentence = f"Find out whether {holder} still runs, and why no other replica takes over:"
         pod = causes.pod_of_holder(history.namespace, standing.holder)
         return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
-
-
-_LOST: Final = frozenset({"leader-lost", "renewal-late"})
 
 
 def _of(finding: Finding) -> Advice:

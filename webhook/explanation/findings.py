@@ -58,6 +58,8 @@ def explained(
 _MIN_MISSED: Final = 5
 _MIN_SILENCE: Final = 10 * SECOND
 """A holder that has missed so many of its usual renewals, for so long, is late however long its lease lasts."""
+_OFF: Final = 2 * SECOND
+"""How far a clock must be off to be reported."""
 _RARE: Final = 2.5
 """Requests whose intervals are so many times the usual one are held back."""
 _ENOUGH: Final = 2
@@ -138,10 +140,6 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Exp
     step = causes.next_step(cause, history, tenure)
     advice = causes.Advice(f"Find out whether {name(tenure.holder)} still runs. {step.sentence}", step.command)
     yield explained(history, "renewal-late", Severity.WARNING, message, advice, cause.blame, over_since=0)
-
-
-_OFF: Final = 2 * SECOND
-"""How far a clock must be off to be reported."""
 
 
 def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) -> Iterator[Explained]:
@@ -271,9 +269,6 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
     yield explained(history, "lease-deleted", severity, message, advice, "deleted", over_since=over)
 
 
-_SHOWN: Final = 4
-
-
 def _writers(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Explained]:
     several = [one for one in history.tenures if one.has_several_writers and len(one.writers) > 1]
     if several:
@@ -327,7 +322,7 @@ def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterat
         if len(managers) < 2 or "kube-apiserver" in managers:
             return
         kind, names = "programs (by field manager)", sorted(managers)
-    shown = ", ".join(name(one) for one in names[:_SHOWN])
+    shown = ", ".join(name(one) for one in names[:4])
     message = (
         f"several {kind} have held this lease: {shown}. If they are two applications, only one of them works at a time "
         "and the other one waits"

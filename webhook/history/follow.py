@@ -62,9 +62,12 @@ class StoredLeases(Struct):
         """Keep a lease; False if that is not possible, because it is known or has no text."""
         if key in self.numbers or not seen.text or not isinstance(seen.object, Lease):
             return False
-        if self._path != seen.place.path or len(self._texts) == _IN_BLOCK:
-            self._close()
-            self._path = seen.place.path
+        if self._texts and (self._path != seen.place.path or len(self._texts) == _IN_BLOCK):
+            self._blocks.append((self._path, zlib.compress(_SEPARATOR.join(self._texts), 1)))
+            # Numbers count full blocks.
+            self._renewed.extend([_NEVER, 0] * (_IN_BLOCK - len(self._texts)))
+            self._texts = []
+        self._path = seen.place.path
         self.numbers[key] = len(self._blocks) * _IN_BLOCK + len(self._texts)
         self._texts.append(seen.text)
         spec, duration = seen.object.spec, seen.object.spec.lease_duration_seconds
@@ -95,13 +98,6 @@ class StoredLeases(Struct):
         """Yield when each that is held was last renewed, and half of its duration."""
         pairs = zip(self._renewed[::2], self._renewed[1::2], strict=True)
         return (pair for pair in pairs if pair[0] != _NEVER)
-
-    def _close(self) -> None:
-        if self._texts:
-            self._blocks.append((self._path, zlib.compress(_SEPARATOR.join(self._texts), 1)))
-            # Numbers count full blocks.
-            self._renewed.extend([_NEVER, 0] * (_IN_BLOCK - len(self._texts)))
-            self._texts = []
 
 
 @lru_cache(8)

@@ -274,7 +274,11 @@ def _joined(group: Sequence[_Seen]) -> list[_Seen]:
     """Return one write with what all inputs know of it, then the requests that changed nothing after it."""
     logged = sorted((one for one in group if one.is_exact), key=_time)
     # A change says more than a state, and a watch more than a dump.
-    shown = min((one for one in group if not one.is_exact), key=_rank, default=None)
+    shown = min(
+        (one for one in group if not one.is_exact),
+        key=lambda one: (one.observation.act is Act.STORED, one.observation.input_kind is InputKind.DUMP),
+        default=None,
+    )
     if not logged:
         assert shown is not None
         return [shown]
@@ -282,10 +286,6 @@ def _joined(group: Sequence[_Seen]) -> list[_Seen]:
     for one in rest:
         one.revision = 0
     return [first if shown is None else first.joined_with(shown), *rest]
-
-
-def _rank(one: _Seen) -> tuple[bool, bool]:
-    return one.observation.act is Act.STORED, one.observation.input_kind is InputKind.DUMP
 
 
 def _date(states: Sequence[_Seen]) -> None:

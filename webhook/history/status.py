@@ -99,7 +99,7 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
         manager=manager_of(entries, stamp),
         ahead=ahead(stamp, claimed) if from_stamps else None,
     )
-    block = _undecodable(entries) or _block(spec, expires, max(now, renewed or now) if from_stamps else now)
+    block = _block(spec, entries, expires, max(now, renewed or now) if from_stamps else now)
     if block is None:
         return status
     return replace(status, state=State.FROZEN, takeable_at=block.until, block=block)
@@ -140,7 +140,7 @@ def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) 
     return State.LIVE
 
 
-def _undecodable(entries: Sequence[Entry]) -> TakeoverBlock | None:
+def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock: int) -> TakeoverBlock | None:
     for entry in entries:
         if entry.time is not None and entry.stamp is None and not is_readable(entry.time):
             return TakeoverBlock(
@@ -150,10 +150,6 @@ def _undecodable(entries: Sequence[Entry]) -> TakeoverBlock | None:
                 "{kubectl} get lease {name} -o json --show-managed-fields | jq 'del(.metadata.managedFields[]"
                 ' | select((.time // "") | length > 20))\' | {kubectl} replace -f -',
             )
-    return None
-
-
-def _block(spec: LeaseSpec, expires: int | None, clock: int) -> TakeoverBlock | None:
     renew = normalized(spec.renew_time)
     if renew is not None and readable(renew) is None:
         return TakeoverBlock(
