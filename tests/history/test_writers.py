@@ -14,6 +14,7 @@ from tests.inputs.reading import read
 from webhook.api.times import canonical, parse
 from webhook.explanation.account import Account, account_of, as_json
 from webhook.findings import Severity
+from webhook.history import merge
 from webhook.history.events import MAX_WRITERS, EventKind, Handover, Tenure
 from webhook.history.follow import Follower
 from webhook.history.lease import MAX_READERS, Bounds, LeaseHistory
@@ -120,12 +121,13 @@ def test_a_lease_of_which_nothing_is_known_but_its_writers_follows_the_one_that_
     assert [one.holder for one in history.tenures] == ["a", "b"]
 
 
-def test_what_is_too_old_to_be_placed_is_counted() -> None:
+def test_what_is_too_old_to_be_placed_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merge, "MAX_PENDING", 8)
     server = FakeServer()
     server.elector("a", "shop/db").lead(40)
     items = list(watch(server))
     late = [*items[5:], *items[:5]]
-    found = list(Merged([input_of(late)], 2**62, max_pending=8))
+    found = list(Merged([input_of(late)], 2**62))
     assert [one.error for one in found if isinstance(one, Unreadable)] == [
         "5 records are older than what was read before them, and left out: sort the input"
     ]

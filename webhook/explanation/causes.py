@@ -223,8 +223,6 @@ def snapshot_cause(cluster: Follower, status: LeaseStatus, now: int) -> Cause:
     return Cause(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that")
 
 
-_SERVER: Final = "the one API server that it used"
-_IN_THE_PATH: Final = "a webhook or policy for this lease only"
 _SUSPECTS: Final = {
     None: "its process, CPU limit, node or network",
     True: "its node, or the network of its node",
@@ -244,7 +242,8 @@ def sentence_of(cause: Cause, who: str) -> str:
         return f"The API server could not store its writes: {cause.evidence}."
     if cause.blame is Blame.CLIENT:
         # Of several API servers one may hang, and only an audit log shows whether its writes were refused.
-        rest = f"or {_SERVER}" if cause.is_silent else f"{_SERVER}, its permissions, or {_IN_THE_PATH}"
+        used, path = "the one API server that it used", "a webhook or policy for this lease only"
+        rest = f"or {used}" if cause.is_silent else f"{used}, its permissions, or {path}"
         suspects = f"{_SUSPECTS[cause.is_node_silent]}, {rest}"
         return f"Most likely the cause is on {who}'s side ({suspects}): {cause.evidence}."
     if cause.blame is Blame.UNKNOWN:

@@ -7,14 +7,13 @@ from webhook.api.times import DAY, MINUTE, SECOND, canonical_seconds, span
 from webhook.history.events import Tenure
 from webhook.inputs.items import Writer
 
-LONGEST_NAME: Final = 80
 _UNITS: Final = ((MINUTE, SECOND // 10), (60 * MINUTE, SECOND), (DAY, MINUTE))
 """The last unit that is shown, by lengths below which it is."""
 
 
 def name(text: str) -> str:
     """Return a name that anyone may have chosen, quoted only if part of it would be invisible."""
-    shown = quote_within(text, LONGEST_NAME)
+    shown = quote_within(text, 80)
     plain = shown[1:-1]
     return plain if plain == text and text.split() == [text] else shown
 

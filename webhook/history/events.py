@@ -28,7 +28,6 @@ SLOW: Final = 1 * SECOND
 MAX_MESSAGE: Final = 400
 _MIN_RENEWALS: Final = 3
 UNAUTHENTICATED: Final = 401
-_HUNG_UP: Final = "context canceled"
 
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
 _POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']{1,253})'")
@@ -247,7 +246,7 @@ class Refusal(Struct, frozen=True):
     @property
     def has_failed(self) -> bool:
         """True if the API server was unable to store it; not if the client hung up before a second had passed."""
-        is_abandoned = _HUNG_UP in self.message and self.took < SLOW
+        is_abandoned = "context canceled" in self.message and self.took < SLOW
         return (self.code >= 500 or self.code == 429) and not is_abandoned
 
     @property

@@ -89,12 +89,11 @@ class Merged:
     Moments after `latest`, in microseconds since 1970, are not believed.
     """
 
-    def __init__(self, inputs: Iterable[Input], latest: int, max_pending: int = MAX_PENDING) -> None:
+    def __init__(self, inputs: Iterable[Input], latest: int) -> None:
         self.unplaced = 0
         self.skew = 0
         self._inputs = list(inputs)
         self._latest = latest
-        self._max_pending = max_pending
         self._pending: dict[_Key, list[_Seen]] = {}
         self._number = 0
         self._is_list = len(self._inputs) == 1
@@ -105,13 +104,15 @@ class Merged:
 
     def __iter__(self) -> Iterator[Item]:
         for item in _by_time(self._inputs, self._latest):
-            yield from self.feed(item)
-        yield from self.rest()
+            yield from self._feed(item)
+        yield from self._pass_on(1)
+        if self._end is not None:
+            yield self._end
         if self.unplaced:
             text = f"{self.unplaced} records are older than what was read before them, and left out: sort the input"
             yield Unreadable(Place(self._inputs[0].path), text)
 
-    def feed(self, item: Item) -> Iterator[Item]:
+    def _feed(self, item: Item) -> Iterator[Item]:
         """Take in one item, and yield those whose time has come."""
         if isinstance(item, Observation) and item.act is not Act.COLLECTION:
             key = (item.kind, item.namespace, item.name)
@@ -132,14 +133,8 @@ class Merged:
         self._pending.setdefault(key, []).append(seen)
         self._number += 1
         self._is_list = self._is_list and _is_of_dump(seen)
-        if self._number > (MAX_LISTED if self._is_list else self._max_pending):
+        if self._number > (MAX_LISTED if self._is_list else MAX_PENDING):
             yield from self._pass_on(2)
-
-    def rest(self) -> Iterator[Item]:
-        """Yield what is still waiting."""
-        yield from self._pass_on(1)
-        if self._end is not None:
-            yield self._end
 
     def _seen(self, item: Observation) -> _Seen:
         revision = number_of(item.resource_version) if item.is_stored else 0

@@ -210,14 +210,10 @@ def _as_set(interval: float) -> float:
 
 def deadline_of(duration: int | None) -> int:
     """Return the microseconds after the last renewal before which no client stops; `duration` is in seconds."""
-    return int(timing_of(_known(duration), None).deadline * SECOND)
+    known = duration if duration and duration > 1 else DEFAULT_DURATION
+    return int(timing_of(known, None).deadline * SECOND)
 
 
 def goes_on_for(duration: int | None) -> int:
     """Return the microseconds after the last renewal for which most clients lead at most."""
-    found = timing_of(_known(duration), None)
-    return int((found.deadline + found.retry) * SECOND)
-
-
-def _known(duration: int | None) -> int:
-    return duration if duration and duration > 1 else DEFAULT_DURATION
+    return deadline_of(duration) + int(_DEFAULT_RETRY * SECOND)

@@ -13,7 +13,6 @@ from webhook.rules.change import change_between
 from webhook.rules.election.renewal_stamp import is_stamped, tampering_of_create, tampering_of_update
 
 _WRITTEN: Final = frozenset({Act.STORED, Act.CREATED, Act.UPDATED, Act.DELETED})
-_CREATED: Final = 201
 _KNOWN_FIELDS: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
 
 
@@ -49,7 +48,7 @@ class Writes(Struct):
         if item.act is Act.DELETED:
             # A watch does not say when, and so not whether it was held.
             is_shown = item.at is not None
-        if item.act is Act.CREATED or (item.answer is not None and item.answer.code == _CREATED):
+        if item.act is Act.CREATED or (item.answer is not None and item.answer.code == 201):
             before = None
         elif before is None or not self._is_next(item, before):
             is_shown = False

@@ -14,9 +14,7 @@ AUDIT: Final = "audit.k8s.io/"
 MAX_DEPTH: Final = 12
 """Objects, arrays and strings around an event: Loki's answers have seven, and collectors are put behind each other."""
 
-_MARKER: Final = AUDIT[:-1].encode()
 _NOTHING: Final = Raw(b"null")
-_KUBERNETES: Final = "k8s.io"
 _HTTP_OF_RPC: Final[Mapping[int, int]] = {
     0: 200, 1: 499, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501, 13: 500,
     14: 503, 15: 500, 16: 401,
@@ -73,7 +71,7 @@ def events(text: bytes, depth: int = 0) -> Iterator[bytes]:
     if parts is not None:
         for part in parts:
             yield from events(part, depth + 1)
-    elif _MARKER in text:
+    elif b"audit.k8s.io" in text:
         # An event, or one that a service has cut off because it was too long.
         yield text
 
@@ -100,7 +98,7 @@ def _from_google(text: bytes) -> Iterator[bytes]:
     """Return the event that an entry of Google Cloud Logging shows, unless it is about something else."""
     entry = _entry.decode(text)
     payload = entry.proto_payload
-    if payload.service_name != _KUBERNETES:
+    if payload.service_name != "k8s.io":
         return iter(())
     verb = payload.method_name.rpartition(".")[2]
     event: dict[str, Any] = {

@@ -53,8 +53,6 @@ _TOKEN_MARKER: Final = b"lease-webhook/token-"
 """What the annotations are called in which fences keep tokens."""
 _OURS: Final = frozenset(KIND_OF.values())
 _REVIEW: Final = "AdmissionReview"
-_HOLDERS: Final = frozenset({"Pod", "Node"})
-"""Kinds whose objects may hold a lease: if the object is gone, the lease is left over."""
 _MAX_NAME: Final = 253
 
 _ACT_OF_OPERATION: Final = {Operation.CREATE: Act.CREATED, Operation.UPDATE: Act.UPDATED, Operation.DELETE: Act.DELETED}
@@ -71,13 +69,9 @@ _ACT_OF_VERB: Final[Mapping[str, Act]] = {
     "deletecollection": Act.COLLECTION,
 }
 _VERB_OF_OPTIONS: Final = {"CreateOptions": "create", "UpdateOptions": "update", "PatchOptions": "patch"}
-_SELECTOR: Final = "Selector="
-_UNAUTHENTICATED: Final = 401
 GAP: Final = "GAP"
 """The type of an event by which a recorder says what it did not see; no API server sends it."""
 _stretches: Final = msgspec.json.Decoder(Stretch, strict=False)
-_WITHOUT_OBJECT: Final = frozenset({Act.READ, Act.COLLECTION})
-_EVENTS: Final = frozenset({"v1", "events.k8s.io/v1"})
 _EVENT_TIMES: Final = (
     ("series", "lastObservedTime"),
     ("lastTimestamp",),
@@ -187,9 +181,10 @@ def _observed_object(document: Document) -> Item | None:
     if kind in _OURS and not slash:
         return _without_group(document)
     if kind not in _OURS or group != GROUP or version not in VERSIONS_OF[f"{kind.lower()}s"]:
-        if kind == "Event" and document.api_version in _EVENTS:
+        if kind == "Event" and document.api_version in {"v1", "events.k8s.io/v1"}:
             return _election_event(place, data)
-        is_holder = kind in _HOLDERS and document.api_version == "v1"
+        # If an object that may hold a lease is gone, the lease is left over.
+        is_holder = kind in {"Pod", "Node"} and document.api_version == "v1"
         metadata = _with_metadata.decode(data).metadata if _TOKEN_MARKER in data else None
         if not is_holder and metadata is None:
             return Foreign(place, kind or "no kind")
@@ -350,7 +345,7 @@ def _logged(document: Document) -> Observation | Fenced | None:
     data = document.text
     event = decoded(data)
     # Who is not authenticated is answered, and logged, before the request is handled (`filters/authn_audit.go`).
-    is_refused_at_once = event.stage == "ResponseStarted" and event.response_status.code == _UNAUTHENTICATED
+    is_refused_at_once = event.stage == "ResponseStarted" and event.response_status.code == 401
     if event.stage != "ResponseComplete" and not is_refused_at_once:
         return None
     reference, act = event.object_ref, _ACT_OF_VERB.get(event.verb)
@@ -379,7 +374,7 @@ def _logged(document: Document) -> Observation | Fenced | None:
             event.annotations or NO_TEXTS,
         ),
         is_dry_run=_is_dry_run(event),
-        is_clearing=event.verb == "deletecollection" and _SELECTOR not in event.request_uri,
+        is_clearing=event.verb == "deletecollection" and "Selector=" not in event.request_uri,
         uid=named.uid or reference.uid,
         # The object of a request has the version that it replaces.
         resource_version=(named.resource_version or "") if shown is event.response_object else "",
@@ -400,7 +395,7 @@ def _is_dry_run(event: AuditEvent) -> bool:
 
 def _object(event: AuditEvent, act: Act) -> Raw | None:
     """Return the object as it was stored, else as it was sent; a patch is not an object."""
-    if act in _WITHOUT_OBJECT or not 200 <= event.response_status.code < 300:
+    if act in {Act.READ, Act.COLLECTION} or not 200 <= event.response_status.code < 300:
         return None
     for raw in (event.response_object, event.request_object):
         if b'"spec"' in bytes(raw) and (raw is not event.request_object or event.verb in {"create", "update"}):

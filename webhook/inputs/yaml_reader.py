@@ -202,13 +202,10 @@ class _Reader:
 # The dialect of kubectl is YAML 1.1 as kubernetes-sigs/yaml turns it into JSON (yaml.go, goyaml.v2/resolve.go): `yes`
 # and `on` are booleans, a time stays text, a whole float is an integer, base 60 does not exist.
 
-_BOOLEANS: Final = {
-    **dict.fromkeys(["y", "yes", "true", "on"], True),
-    **dict.fromkeys(["n", "no", "false", "off"], False),
-}
 _WORDS: Final[dict[str, Scalar]] = {
     **dict.fromkeys(["", "~", "null", "Null", "NULL"]),
-    **{word: value for low, value in _BOOLEANS.items() for word in (low, low.capitalize(), low.upper())},
+    **{form(low): True for low in ("y", "yes", "true", "on") for form in (str.lower, str.capitalize, str.upper)},
+    **{form(low): False for low in ("n", "no", "false", "off") for form in (str.lower, str.capitalize, str.upper)},
 }
 _INTEGER: Final = re.compile(r"[-+]?(?:0b[01_]+|0o?[0-7_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*)")
 _FLOAT: Final = re.compile(
