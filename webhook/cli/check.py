@@ -134,7 +134,8 @@ def command(
     policies = [first] if against is None else [first, load(against)]
     names = [policy or first.preset] if against is None else [policy or first.preset, against]
     received = Received([path for path in paths if path != STANDARD_INPUT])
-    items = submitted(paths, ignore, skip_found=not received.is_used, skip_named=skip_foreign)
+    # Of a recording, which has an index, every file counts.
+    items = submitted(paths, ignore, skip_found=not received.moments, skip_named=skip_foreign)
     history = None if paths else observed((), everywhere(cluster))
     evaluator = _Evaluator(policies, received, now, user_info(user, groups) if user else None, Writes(all_logs))
     outcomes = evaluator.outcomes(items, old, history)

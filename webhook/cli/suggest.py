@@ -10,7 +10,7 @@ from webhook.cli.options import Command, namespaced
 from webhook.cli.reading import cluster_options, everywhere, leases_and_inputs, observed, only_lease, only_namespace
 from webhook.cli.terminal import Failure
 from webhook.inputs.cluster import Cluster
-from webhook.inputs.files import readable
+from webhook.inputs.files import checked, read_path
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
 from webhook.suggestions.bindings import AllWrites, binding_policy
@@ -73,7 +73,7 @@ def fence(*, leases: tuple[str, ...], inputs: tuple[str, ...], writer: str, name
     namespace, account = namespaced(writer, "--writer must be a service account as namespace/name")
     if not inputs:
         raise click.UsageError("Missing option '--input'.")
-    documents = (one for path in inputs for one in readable(path))
+    documents = (one for path in inputs for one in checked(read_path(path)))
     events = written_by(documents, f"system:serviceaccount:{namespace}:{account}")
     lease = only_lease(leases) or _only(leases_of(events))
     namespaced(lease, _NO_LEASE.format(lease))

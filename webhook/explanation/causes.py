@@ -125,7 +125,9 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     answers = [one for one in history.refusals if start <= one.at <= end and one.received < end - (end - start) // 8]
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
     if refused := [one for one in own if one.is_denied]:
-        return Cause(Blame.REFUSED, _refusals(refused), refused[-1])
+        last = refused[-1]
+        said = f", the last one: {last.message}" if last.message else ""
+        return Cause(Blame.REFUSED, f"{count(len(refused), 'write')} answered with {last.code}{said}", last)
     # What a network held back arrives at once when it works again: requests at the end do not count.
     requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
     nameless = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
@@ -263,12 +265,6 @@ def _late(company: OtherLeases) -> str:
         which = f"{company.late} of a sample of {known} other leases"
     verb = "was" if known == 1 else "were"
     return f"{which} with regular renewals {verb} late at the same time"
-
-
-def _refusals(refused: list[Refusal]) -> str:
-    last = refused[-1]
-    said = f", the last one: {last.message}" if last.message else ""
-    return f"{count(len(refused), 'write')} answered with {last.code}{said}"
 
 
 class Advice(Struct, frozen=True):

@@ -322,7 +322,7 @@ class _Cutter:
     def _from_json(self, text: memoryview) -> Iterator[_Found]:
         """Yield the items of a List or of an array, else the value itself."""
         kind = version = ""
-        items = None
+        items: Sequence[memoryview | Raw] = [text]
         try:
             if bytes(text[:1]) == b"[":
                 items = _items.decode(text)
@@ -333,7 +333,7 @@ class _Cutter:
                     kind, version = (envelope.kind or "").removesuffix("List"), envelope.api_version or ""
         except (ValueError, RecursionError):
             pass  # the value itself is reported
-        for item in [text] if items is None else items:
+        for item in items:
             yield from self._from_value(bytes(item), kind, version)
 
     def _from_value(self, text: bytes, kind: str, version: str) -> Iterator[_Found]:

@@ -80,11 +80,6 @@ def read_path(path: str, markers: Sequence[bytes] = (b"",)) -> Iterator[Document
         yield Unreadable(Place(path, is_only=True), error.strerror or str(error))
 
 
-def readable(path: str) -> Iterator[Document]:
-    """Yield every document of any kind in a file or on standard input; raises InputError for one that is broken."""
-    return checked(read_path(path))
-
-
 def checked(found: Iterable[Document | Unreadable | LastLine]) -> Iterator[Document]:
     """Yield the documents; raises InputError for one that is broken."""
     for one in found:
@@ -95,8 +90,11 @@ def checked(found: Iterable[Document | Unreadable | LastLine]) -> Iterator[Docum
 
 
 def objects(path: str) -> Iterator[Value]:
-    """Yield the values of the same; raises InputError too for a key that appears twice."""
-    for one in readable(path):
+    """Yield the value of every document of a file or of standard input.
+
+    Raises InputError for one that is broken, or has a key twice.
+    """
+    for one in checked(read_path(path)):
         try:
             yield one.value
         except (ValueError, RecursionError) as error:
@@ -194,23 +192,21 @@ def _pieces(file: io.BufferedReader) -> Iterator[bytes]:
 
 
 class Received:
-    """The moments of all indexes that concern some directories; `unreadable` are the lines that could not be read."""
+    """The `moments` at which files were received, by all indexes that concern some directories.
+
+    `unreadable` are the lines that could not be read.
+    """
 
     def __init__(self, directories: Sequence[str]) -> None:
         self.unreadable: list[Unreadable] = []
-        self._moments: dict[Path, int] = {}
+        self.moments: dict[Path, int] = {}
         self._denied: set[Path] = set()
         for index in _indexes(directories):
             self._read(index)
 
     def of(self, path: str) -> int | None:
         """Return when a file was received, in microseconds since 1970; None without an entry."""
-        return self._moments.get(Path(path).resolve()) if self._moments else None
-
-    @property
-    def is_used(self) -> bool:
-        """True if an index concerns what was named: it is a recording, of which every file counts."""
-        return bool(self._moments)
+        return self.moments.get(Path(path).resolve()) if self.moments else None
 
     def was_denied(self, path: str) -> bool:
         """True if the review of a file was answered with a denial."""
@@ -229,7 +225,7 @@ class Received:
             entry = _entry.decode(line)
             if isinstance(entry.file, str) and isinstance(entry.received, str):
                 path = (index.parent / entry.file).resolve()
-                self._moments[path] = _moment(entry.received)
+                self.moments[path] = _moment(entry.received)
                 if entry.verdict == "denied":
                     self._denied.add(path)
         except msgspec.ValidationError:
