@@ -238,13 +238,10 @@ def _evaluated(
 def _received_at(request: AdmissionRequest) -> int:
     """Return when an API server received the write, as far as it shows; a stamp of the future is a forged one."""
     clock = time.time_ns() // 1000
-    if not request.is_ours or (request.new is None and request.old is None):
-        return clock
     change = change_made_by(request, clock)
-    if change.new_entries:
-        written_at = stamp_of_writer(change.was_set.owners_among(change.new_entries))
-        if written_at is not None:
-            return written_at
+    written_at = stamp_of_writer(change.was_set.owners_among(change.new_entries))
+    if written_at is not None:
+        return written_at
     for entries in (change.new_entries, change.old_entries):
         stamp = max((at for entry in entries if (at := entry.stamp) is not None and at <= clock), default=None)
         if stamp is not None:

@@ -184,7 +184,9 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
         return f"the API server chose {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
     who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
-    took, other = f"{holder} took it", tenure.foreign_taker if tenure.began in _FOREIGN else None
+    # In any other way the holder itself takes the lease.
+    other = tenure.foreign_taker if tenure.began in {Handover.STOLEN, Handover.DELETED} else None
+    took = f"{holder} took it"
     if other:
         took, who = f"{user(other)} wrote {holder} into it", ""
     unheld = "" if tenure.leaderless is None else f"; the lease had no holder for {length(tenure.leaderless)}"
@@ -227,10 +229,6 @@ def ending(tenure: Tenure) -> str:
     if tenure.is_own_release is False:
         return f"{remover(tenure)} removed {holder} as the holder"
     return f"{holder} released it"
-
-
-_FOREIGN: Final = frozenset({Handover.STOLEN, Handover.DELETED})
-"""Ways in which another one than the holder itself may have written the holder."""
 
 
 _AFTER: Final = {

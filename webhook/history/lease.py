@@ -385,8 +385,7 @@ class LeaseHistory(Struct):
 
     def _first_state(self, lease: Lease, at: int, writer: Writer | None, act: Act) -> None:
         """Say when a lease came to exist; a watch and a dump show only when it was created."""
-        begun = [one.tenure for one in self._events if one.kind is EventKind.ACQUIRED and one.tenure]
-        if (self.holder and not begun) or any(one.began is not Handover.SEEN for one in begun):
+        if self.holder and (not self._events or self.holder.began is not Handover.SEEN):
             return
         created = stamp_of(lease.metadata.creation_timestamp)
         if act is Act.STORED and created is not None and created <= at + BOUND:

@@ -186,8 +186,7 @@ def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock
 
 def manager_of(entries: Sequence[Entry], stamp: int | None) -> str:
     """Return the field manager of the last renewal, "" if it is not known."""
-    owners = (entry.manager or "" for entry in entries if entry.owns_renew_time and entry.stamp == stamp)
-    return next(owners, "")
+    return next((entry.manager or "" for entry in entries if entry.owns_renew_time and entry.stamp == stamp), "")
 
 
 def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:

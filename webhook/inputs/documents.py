@@ -399,8 +399,8 @@ class _Cutter:
 
     def _more(self) -> bool:
         """Read more, as much again if much is unread; False at the end of the input."""
-        parts = [self._text[self._start :]] if self._start < len(self._text) else []
-        unread, count = sum(map(len, parts)), len(parts)
+        parts = [self._text[self._start :]]
+        unread = len(parts[0])
         wanted = unread // 2 if unread > _SMALL else 1
         for piece in self._pieces:
             parts.append(piece)
@@ -408,7 +408,7 @@ class _Cutter:
             if wanted <= 0:
                 break
         self._text, self._start = b"".join(parts), 0
-        return len(parts) > count
+        return len(parts) > 1
 
 
 def _is_list(kind: object) -> bool:

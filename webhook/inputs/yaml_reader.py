@@ -76,7 +76,6 @@ class _Reader:
     def __init__(self, text: str, dialect: Dialect, first_line: int) -> None:
         self._events: Iterator[Any] = yaml.parse(text, Loader=LOADER)
         self._dialect = dialect
-        self._plain = dialect.plain
         self._first_line = first_line
         self._anchored: dict[str, tuple[Any, int] | None] = {}
         self._weight = 0
@@ -128,7 +127,7 @@ class _Reader:
         text: str = event.value
         self._weight += len(text) + 4
         try:
-            return self._plain(text) if event.implicit[0] else text
+            return self._dialect.plain(text) if event.implicit[0] else text
         except ValueError as error:
             raise self._error(event, str(error)) from None
 
