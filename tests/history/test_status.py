@@ -3,10 +3,10 @@
 import pytest
 
 from tests.factories import NOW, Tweak, drop, make_entry, make_lease, put, to_bytes
+from webhook.api.managed_fields import entries_of
 from webhook.api.objects import Lease
 from webhook.findings import filled
 from webhook.history.status import LeaseStatus, State, status_of, was_live, written_at
-from webhook.inputs.items import entries_of_object
 from webhook.inputs.kinds import typed
 
 SECOND = 1_000_000
@@ -20,7 +20,7 @@ def lease_of(*tweaks: Tweak) -> Lease:
 
 def standing(*tweaks: Tweak, after: float = 4) -> LeaseStatus:
     lease = lease_of(*tweaks)
-    return status_of(lease, entries_of_object(lease), NOW + int(after * SECOND))
+    return status_of(lease, entries_of(lease.metadata.managed_fields), NOW + int(after * SECOND))
 
 
 def test_a_healthy_lease_is_live_until_its_duration_after_the_stamp() -> None:
@@ -112,15 +112,15 @@ def test_a_stamp_of_the_future_is_none() -> None:
 
 def test_when_a_state_was_written() -> None:
     lease = lease_of()
-    assert written_at(lease.spec, entries_of_object(lease)) == NOW
+    assert written_at(lease.spec, entries_of(lease.metadata.managed_fields)) == NOW
     assert written_at(lease.spec, ()) == NOW
     removed = lease_of(drop("spec.holderIdentity"), drop(RENEWED))
-    assert written_at(removed.spec, entries_of_object(removed)) == NOW
+    assert written_at(removed.spec, entries_of(removed.metadata.managed_fields)) == NOW
     nothing = lease_of(put("spec", {}), put("metadata.managedFields", []))
     assert written_at(nothing.spec, ()) is None
     # The lease was taken, and no one can say when it was renewed.
     taken = lease_of(drop(RENEWED), put("metadata.managedFields", [make_entry("holderIdentity")]))
-    assert written_at(taken.spec, entries_of_object(taken)) == NOW
+    assert written_at(taken.spec, entries_of(taken.metadata.managed_fields)) == NOW
 
 
 def test_whether_a_lease_still_ran() -> None:

@@ -9,13 +9,12 @@ from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from webhook.api.objects import Lease, LeaseCandidate
 from webhook.api.times import MINUTE, SECOND
 from webhook.history.events import LeaseEvent
 from webhook.history.lease import MAX_READERS, Bounds, LeaseHistory
-from webhook.history.renewals import OtherLeases, other_leases
+from webhook.history.renewals import OtherLeases
 from webhook.history.status import LeaseStatus, renewed_at
 from webhook.inputs.documents import Document
 from webhook.inputs.items import (
@@ -196,8 +195,8 @@ class Follower(Struct):
             self._names = sorted(self.leases)
         step = max(1, len(self._names) // MAX_COMPARED)
         sample = (self.leases[key] for key in islice(self._names, 0, None, step))
-        others = (other.renewals for other in sample if other is not one)
-        return replace(other_leases(others, start, end), is_sample=step > 1)
+        were_late = [other.renewals.was_late(start, end) for other in sample if other is not one]
+        return OtherLeases(were_late.count(True), were_late.count(False), is_sample=step > 1)
 
     def stopped_with(self, one: LeaseStatus, now: int) -> OtherLeases:
         """Return how many other held leases were last renewed when an expired one was, and how many after it."""

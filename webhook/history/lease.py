@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.api.managed_fields import Entry
+from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import Lease, LeaseSpec
 from webhook.api.times import SECOND, normalized, readable, stamp_of
 from webhook.history.events import (
@@ -46,7 +46,6 @@ from webhook.inputs.items import (
     Stretch,
     Unrecorded,
     Writer,
-    entries_of_object,
     number_of,
 )
 from webhook.rules.expiry import BOUND, seen_at
@@ -224,7 +223,7 @@ class LeaseHistory(Struct):
             return []
         if isinstance(seen.old, Lease) and not self._is_older(seen.old):
             is_dated = self._is_dated
-            self._changed(seen, seen.old, entries_of_object(seen.old), Act.STORED)
+            self._changed(seen, seen.old, entries_of(seen.old.metadata.managed_fields), Act.STORED)
             self._is_dated = is_dated
         self._stored(seen)
         tenure = self.tenure

@@ -8,7 +8,6 @@ it begins with the first try after the last renewal, one retry period later (cli
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -114,6 +113,19 @@ class Renewals(Struct):
         within = islice(self.silences, first, after)
         return max([0, *(min(one.end, end) - max(one.start, start) for one in within)])
 
+    def was_late(self, start: int, end: int) -> bool | None:
+        """Return whether the lease was late between two instants, rather than renewed as usual.
+
+        None if it cannot say: it had not been renewed before, or too rarely for a renewal to be missed in that time.
+        """
+        usual, first, last = self.usual, self.first, self.last
+        if usual is None or first is None or last is None:
+            return None
+        if first >= start or last < start - 3 * usual - SECOND or 2 * usual > end - start:
+            return None
+        stopped = end - max(start, last) if last < end else 0
+        return max(self.silent_within(start, end), stopped - usual) * 2 >= end - start
+
     @property
     def is_doubled(self) -> bool:
         """Whether the latest intervals alternate, as those of two processes that each renew at a steady rate do."""
@@ -150,29 +162,6 @@ class OtherLeases(Struct, frozen=True):
     def all_were_late(self) -> bool:
         """Whether most were late: then the cause is what they share, the API server or what it depends on."""
         return self.late > self.on_time
-
-
-def other_leases(others: Iterable[Renewals], start: int, end: int) -> OtherLeases:
-    """Return how many other leases were late, and how many were renewed as usual, between two instants.
-
-    Only leases that had been renewed before count, if often enough that a renewal would be missed within that time.
-    """
-    late = on_time = 0
-    for other in others:
-        usual, first, last = other.usual, other.first, other.last
-        if usual is None:
-            continue
-        assert first is not None
-        assert last is not None
-        if first >= start or last < start - 3 * usual - SECOND or 2 * usual > end - start:
-            continue
-        silent = other.silent_within(start, end)
-        stopped = end - max(start, last) if last < end else 0
-        if max(silent, stopped - usual) * 2 >= end - start:
-            late += 1
-        else:
-            on_time += 1
-    return OtherLeases(late, on_time)
 
 
 class Timing(Struct, frozen=True, gc=False):

@@ -189,7 +189,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     @cached
     def entries(self) -> Sequence[Entry]:
         """Entries of managedFields of the object."""
-        return entries_of_object(self.object)
+        return () if self.object is None else entries_of(self.object.metadata.managed_fields)
 
     @property
     def is_stored(self) -> bool:
@@ -301,11 +301,6 @@ def number_of(text: str | None) -> int:
 def has_managed_fields(one: Lease | LeaseCandidate) -> bool:
     """Return whether an object shows managedFields at all."""
     return bytes(memoryview(one.metadata.managed_fields)[:1]) == b"["
-
-
-def entries_of_object(one: Lease | LeaseCandidate | None) -> Sequence[Entry]:
-    """Return the entries of managedFields of an object, none if it shows none."""
-    return () if one is None else entries_of(one.metadata.managed_fields)
 
 
 def is_dated(entries: Sequence[Entry]) -> bool:
