@@ -12,8 +12,25 @@ from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower
 from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import deadline_of, goes_on_for
-from webhook.history.status import LeaseStatus
+from webhook.history.status import LeaseStatus, State
 from webhook.inputs.items import Fenced, InputKind, Writer
+
+_MIN_MISSED: Final = 5
+_MIN_SILENCE: Final = 10 * SECOND
+"""A holder that has missed so many of its usual renewals, for so long, is late however long its lease lasts."""
+_OFF: Final = 2 * SECOND
+"""How far a clock must be off to be reported."""
+_RARE: Final = 2.5
+"""Requests whose intervals are so many times the usual one are held back."""
+_ENOUGH: Final = 2
+"""Intervals after which it is known that they are not."""
+_WERE_SILENT: Final = {
+    None: "it had been paused, cut off or restarted",
+    True: "its node had been cut off or paused, or it had been restarted",
+    False: "it had been paused or restarted, or its pod alone had been cut off",
+}
+_WAS_SILENT: Final = "it had been paused, cut off, restarted, or held back by its own rate limit"
+_REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
 
 
 class Explained(Finding, frozen=True, gc=False, kw_only=True):
@@ -53,23 +70,6 @@ def explained(
         cause=cause,
         over_since=over_since,
     )
-
-
-_MIN_MISSED: Final = 5
-_MIN_SILENCE: Final = 10 * SECOND
-"""A holder that has missed so many of its usual renewals, for so long, is late however long its lease lasts."""
-_OFF: Final = 2 * SECOND
-"""How far a clock must be off to be reported."""
-_RARE: Final = 2.5
-"""Requests whose intervals are so many times the usual one are held back."""
-_ENOUGH: Final = 2
-"""Intervals after which it is known that they are not."""
-_WERE_SILENT: Final = {
-    None: "it had been paused, cut off or restarted",
-    True: "its node had been cut off or paused, or it had been restarted",
-    False: "it had been paused or restarted, or its pod alone had been cut off",
-}
-_WAS_SILENT: Final = "it had been paused, cut off, restarted, or held back by its own rate limit"
 
 
 def incidents(
@@ -124,7 +124,9 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Exp
     """Yield a finding if the renewals of a holder have stopped, although its lease has not expired."""
     status, tenure, usual = history.status(now), history.holder, history.renewals.usual
     until = min(now, cluster.bounds.until or 0)
-    if tenure is None or usual is None or status is None or not status.is_held:
+    if tenure is None or usual is None or status is None or not status.holder:
+        return
+    if status.state not in {State.LIVE, State.FROZEN}:
         return
     silence = until - tenure.last_renewal
     if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
@@ -330,9 +332,6 @@ def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterat
     sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
     advice = causes.Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
     yield explained(history, "lease-shared", Severity.WARNING, message, advice, "shared-lease")
-
-
-_REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
 
 
 def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Explained]:

@@ -20,6 +20,8 @@ from webhook.rules.expiry import BOUND
 from webhook.rules.stamps import NAMES, Stamp, is_constant
 
 MAX_WAITING: Final = 4
+MAX_EVENTS: Final = 16
+_WHEN: Final = {True: "", False: ", then or later"}  # by whether the input says when something happened
 _T = TypeVar("_T")
 
 
@@ -247,9 +249,6 @@ _CHOSEN: Final = {
 """A coordinated election: the API server writes the holder."""
 
 
-MAX_EVENTS: Final = 16
-
-
 def events(account: Account) -> Iterator[Line]:
     """The latest events, oldest first."""
     history, now = account.history, account.now
@@ -273,9 +272,6 @@ def quoted(account: Account) -> Iterator[Line]:
     for at, text in account.election_events:
         who, what = text.rsplit(" ", 2)[0], " ".join(text.rsplit(" ", 2)[1:])
         yield Line(clock(at, account.now), f"an Event says: {name(who)} {what}")
-
-
-_WHEN: Final = {True: "", False: ", then or later"}  # by whether the input says when something happened
 
 
 def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:

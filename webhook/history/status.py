@@ -69,11 +69,6 @@ class LeaseStatus(Struct, frozen=True, gc=False):
     ahead: int | None = None
     block: TakeoverBlock | None = None
 
-    @property
-    def is_held(self) -> bool:
-        """Whether a replica leads, as far as the lease says."""
-        return self.state in {State.LIVE, State.FROZEN} and bool(self.holder)
-
 
 def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | None = None) -> LeaseStatus:
     """Return the status of a lease at `now`; `logged` is a renewal after this state, which a log shows."""
