@@ -3,6 +3,7 @@
 import pytest
 
 from tests.history.fake_server import SECOND, FakeServer, together
+from tests.history.observing import advised
 from tests.history.test_elections import cluster_of, of_log, of_metadata, of_watch
 from webhook.explanation.account import Account, account_of, as_json
 from webhook.explanation.text import events, facts, headline
@@ -23,7 +24,7 @@ def text(one: Account) -> str:
         headline(one),
         *(f"{line.label}: {line.text}" for part in (facts(one), events(one)) for line in part),
     ]
-    return "\n".join([*lines, *(f"{found.check}: {found.message}" for found in one.findings), f"ADVICE {one.advice}"])
+    return "\n".join([*lines, *(f"{found.check}: {found.message}" for found in one.findings), f"ADVICE {advised(one)}"])
 
 
 def shop() -> tuple[FakeServer, list]:  # type: ignore[type-arg]
@@ -181,7 +182,7 @@ def test_refused_writes_name_the_right_that_is_missing() -> None:
     assert found.message == "1 write by shop/db from pod db-1 refused with 403, the last one at 11:07:00Z"
     can_i = "kubectl auth can-i update leases.coordination.k8s.io/db -n shop --as=system:serviceaccount:shop:db"
     assert found.fix == can_i
-    assert str(one.advice) == (
+    assert advised(one) == (
         "shop/db needs a Role and RoleBinding that allow update on the lease. To see whether it may update it now: "
         f"{can_i}"
     )
@@ -199,10 +200,10 @@ def test_a_release_and_who_follows() -> None:
     assert "11:07:05Z: db-0_1 released it" in text(one)
     assert (
         "Any replica may take the lease at once; if none runs, the lease stays free: kubectl -n shop get pods"
-        in str(one.advice)
+        in advised(one)
     )
     server.elector("db-1", "shop/db").ask()
-    assert "if none runs" not in str(account(of_log(server), server.now).advice)
+    assert "if none runs" not in advised(account(of_log(server), server.now))
     server.elector("db-1", "shop/db").lead(4)
     said = text(account(of_log(server), server.now))
     assert (
@@ -228,7 +229,7 @@ def test_a_dump_of_a_dead_leader() -> None:
     )
     assert "Why: Most likely the cause is on db-0_1's side (" in said
     assert "): 2 other leases went on being renewed after that." in said
-    assert "kubectl -n shop logs db-0 --previous" in str(one.advice)
+    assert "kubectl -n shop logs db-0 --previous" in advised(one)
 
 
 def test_a_dump_in_which_all_stopped() -> None:
@@ -238,7 +239,7 @@ def test_a_dump_in_which_all_stopped() -> None:
     one = account(cluster_of(server.dump()), server.now)
     why = "Why: The API server was slow or unavailable: 2 other leases stopped at the same time."
     assert why in text(one)
-    assert str(one.advice).startswith("Look at the API server and its etcd")
+    assert advised(one).startswith("Look at the API server and its etcd")
 
 
 def test_a_dump_of_one_lease_knows_no_cause() -> None:
@@ -291,7 +292,7 @@ def test_other_states(spec: dict[str, object], state: State, words: str) -> None
     one = account(cluster_of(server.dump()), server.now)
     assert one.state is state
     assert headline(one).startswith(words)
-    assert str(one.advice)
+    assert advised(one)
     assert "Can be taken" in text(one) or state is State.UNKNOWN
 
 
@@ -302,7 +303,7 @@ def test_a_lease_that_was_deleted() -> None:
     one = account(of_log(server), server.now)
     assert headline(one) == "the lease was deleted"
     assert "11:07:00Z: admin deleted the lease while db-0_1 held it" in text(one)
-    assert str(one.advice).startswith("The lease was deleted; a program that still runs creates it again")
+    assert advised(one).startswith("The lease was deleted; a program that still runs creates it again")
     assert as_json(one)["holder"] is None
     server.wait(4)
     db.lead(4)
@@ -318,7 +319,7 @@ def test_a_log_without_objects() -> None:
     one = account(of_metadata(server), server.now)
     assert headline(one) == "db-0 wrote it last; the log does not show the lease itself"
     assert (one.state, as_json(one)["holder"], as_json(one)["evidence"]) == (State.UNKNOWN, "db-0", "none")
-    assert str(one.advice).startswith("Only its writes were seen, not the lease")
+    assert advised(one).startswith("Only its writes were seen, not the lease")
     server.elector("db-1", "shop/db").lead(4)
     assert "db-1 wrote it from then on (shop/db from pod db-1)" in text(account(of_metadata(server), server.now))
 

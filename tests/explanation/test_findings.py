@@ -7,7 +7,7 @@ import pytest
 
 from tests.explanation.test_accounts import account, shop, text
 from tests.history.fake_server import SECOND, FakeServer, together
-from tests.history.observing import merged
+from tests.history.observing import advised, merged
 from tests.history.test_elections import cluster_of, of_log, of_metadata, of_watch
 from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
 from tests.inputs.reading import read
@@ -43,7 +43,7 @@ def test_a_leader_whose_writes_were_refused_is_followed(message: str, said: str,
     one = account(of_log(server), server.now)
     (lost,) = (found for found in one.findings if found.severity.value == "warning")
     assert f"Its writes were refused: 1 write answered with 403, the last one: {message}." in lost.message
-    assert said in str(one.advice)
+    assert said in advised(one)
     assert command in one.advice.command
 
 
@@ -59,7 +59,7 @@ def test_a_leader_whose_token_expired_is_followed() -> None:
     assert "Its writes were refused: 1 write answered with 401 (Unauthorized), so the log cannot say whose" in (
         lost.message
     )
-    assert "The API server did not accept the credentials" in str(one.advice)
+    assert "The API server did not accept the credentials" in advised(one)
 
 
 def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> None:
@@ -363,7 +363,7 @@ def test_rights_are_asked_for_with_the_groups_of_a_user() -> None:
     assert "--as-group" not in stolen_by(user={"username": "system:serviceaccount:shop:db", "groups": groups})
 
 
-def advised(*, thief_renews: bool, is_lost_later: bool, is_lost_now: bool = False) -> str:
+def after_a_steal(*, thief_renews: bool, is_lost_later: bool, is_lost_now: bool = False) -> str:
     """Return what to do about a lease that was stolen, and that another holder lost after that."""
     server = FakeServer()
     db, thief, other = (server.elector(name, "shop/db") for name in ("db-0", "thief-0", "db-1"))
@@ -378,7 +378,7 @@ def advised(*, thief_renews: bool, is_lost_later: bool, is_lost_now: bool = Fals
         server.wait(20)
     one = account(of_log(server), server.now)
     assert "lease-stolen" in {found.check for found in one.findings}
-    return str(one.advice)
+    return advised(one)
 
 
 @pytest.mark.parametrize(
@@ -401,7 +401,7 @@ def advised(*, thief_renews: bool, is_lost_later: bool, is_lost_now: bool = Fals
     ],
 )
 def test_what_to_do_is_about_what_happened_last(history: dict[str, bool], said: str) -> None:
-    assert said in advised(**history)
+    assert said in after_a_steal(**history)
 
 
 def test_what_goes_on_comes_before_what_is_over() -> None:
@@ -410,7 +410,7 @@ def test_what_goes_on_comes_before_what_is_over() -> None:
     thief = server.elector("thief-0", "shop/db", duration=60)
     thief.lead(20)
     mail.lead(30)
-    assert "Find out whether thief-0_1 still runs" in str(account(of_log(server), server.now).advice)
+    assert "Find out whether thief-0_1 still runs" in advised(account(of_log(server), server.now))
 
 
 def test_who_held_a_deleted_lease_leads_as_long_as_most_clients_do() -> None:

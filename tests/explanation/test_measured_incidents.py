@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import asdict
 
 from tests.factories import Document
-from tests.history.observing import input_of
+from tests.history.observing import advised, input_of
 from tests.incidents import at_metadata, in_three_files, instant
 from tests.inputs.reading import read
 from webhook.explanation.account import Account, account_of, as_json
@@ -86,7 +86,7 @@ def found_in(name: str, source: str) -> Account:
 def said(name: str, found: Account) -> str:
     shown: list[Line] = [*facts(found), *events(found)]
     text = " ".join([f"{found.state} {headline(found)}", *(f"{one.label} {one.text}" for one in shown)])
-    text += " ".join(["", *(one.message for one in found.findings), str(found.advice)])
+    text += " ".join(["", *(one.message for one in found.findings), advised(found)])
     text = re.sub(r"\s+", " ", text)
     return text.replace(truth(name)["namespace"], "NS").replace(truth(name)["lease"], "LEASE")
 

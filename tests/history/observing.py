@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from webhook.explanation.account import Account
 from webhook.history.follow import Follower
 from webhook.history.merge import Merged
 from webhook.inputs.items import ElectionEvent, Fenced, Input, Item, LogEnd, Observation
@@ -26,3 +27,8 @@ def observe_all(target: Follower | TimelineBuilder, *inputs: Iterable[Item]) -> 
     for item in merged(*inputs):
         assert isinstance(item, Observation | LogEnd | Fenced | ElectionEvent)
         (target.feed if isinstance(target, Follower) else target.observe)(item)
+
+
+def advised(account: Account) -> str:
+    """What a person on call is told to do, and to run."""
+    return f"{account.advice.sentence} {account.advice.command}".rstrip()

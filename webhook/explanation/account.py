@@ -109,20 +109,17 @@ class Account(Struct, frozen=True):
         over = [one for one in errors if isinstance(one, Explained) and one.is_over]
         going_on = [one for one in errors if one not in over]
         history, lost = self.history, self._last_loss
-        end = self.now if self.state is State.EXPIRED else 0 if lost is None else self._over_since(lost)
+        end = self.now if self.state is State.EXPIRED else 0 if lost is None else lost.over_since or self.now
         # Who was written into a lease and never renewed it is lost because of that.
         renewed = next((one.last_renewal for one in reversed(history.tenures) if one.since < end), 0)
-        return next(iter(going_on or [one for one in over if self._over_since(one) >= renewed]), None)
+        return next(iter(going_on or [one for one in over if (one.over_since or self.now) >= renewed]), None)
 
     @property
     def _last_loss(self) -> Explained | None:
         lost = [
             one for one in self.findings if isinstance(one, Explained) and one.check in {"leader-lost", "renewal-late"}
         ]
-        return max(lost, key=self._over_since, default=None)
-
-    def _over_since(self, finding: Explained) -> int:
-        return finding.over_since or self.now
+        return max(lost, key=lambda one: one.over_since or self.now, default=None)
 
     def _while_held(self, standing: LeaseStatus) -> Advice:
         warnings = [one for one in self.findings if one.severity is Severity.WARNING]

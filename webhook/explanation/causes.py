@@ -273,9 +273,6 @@ class Advice(Struct, frozen=True):
     sentence: str
     command: str = ""
 
-    def __str__(self) -> str:
-        return f"{self.sentence} {self.command}".rstrip()
-
 
 _NEXT_STEPS: Final = {
     Blame.SERVER: Advice(

@@ -20,8 +20,6 @@ _HTTP_OF_RPC: Final[Mapping[int, int]] = {
     14: 503, 15: 500, 16: 401,
 }  # fmt: skip
 """What google.rpc.Code says of its own values."""
-
-
 _PARTS: Final = frozenset({
     "logEvents", "events", "results", "value", "records", "properties", "streams", "data", "result", "values", "hits",
     "_source", "line", "log", "log_s", "message", "@message",
