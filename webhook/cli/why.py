@@ -119,8 +119,8 @@ def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None) -> Fol
 def _found(history: Follower, namespace: str, name: str, *, is_whole: bool) -> LeaseHistory:
     known = history.names()
     found = [key for key in known if key[1] == name and namespace in ("", key[0])]
-    if len(found) == 1 and (one := history.history_of(found[0])):
-        return one
+    if len(found) == 1:
+        return history.history_of(found[0])
     shown = f"{namespace}/{name}" if namespace else name
     if found:
         raise Failure(f"{shown} is in several namespaces: {', '.join(space for space, _ in found[:5])}")
@@ -136,16 +136,15 @@ def _print_all(history: Follower, namespace: str, as_of: reading.EvaluationTime,
         raise Failure(f"no lease of namespace {namespace} is in the input")
     if output == "json":
         for key in names:
-            if one := history.history_of(key):
-                print(json_line(as_json(account_of(history, one, as_of.at, as_of.seen_until))))
+            print(json_line(as_json(account_of(history, history.history_of(key), as_of.at, as_of.seen_until))))
         return
     rows: list[tuple[str, ...]] = [("LEASE", "STATE", "HOLDER", "LAST RENEWED", "CAN BE TAKEN", "CHANGES", "WRONG")]
     for key in names:
         # A row shows no more of what only a list shows, which has no history.
         if state := history.stored.get(key):
             rows.append(_row(account_of_state(state, as_of.at)))
-        elif one := history.history_of(key):
-            rows.append(_row(account_of(history, one, as_of.at, as_of.seen_until)))
+        else:
+            rows.append(_row(account_of(history, history.history_of(key), as_of.at, as_of.seen_until)))
     for line in table(rows, 0):
         print(line)
     print(as_of.text)

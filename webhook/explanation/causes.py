@@ -255,7 +255,7 @@ def sentence_of(cause: Cause, who: str) -> str:
 
 
 def _late(company: OtherLeases) -> str:
-    if not company.is_known or not company.all_were_late:
+    if not company.all_were_late:
         return ""
     known = company.late + company.on_time
     which = {1: "the other lease", 2: "both other leases"}.get(known, f"all {known} other leases")

@@ -130,12 +130,13 @@ class Follower(Struct):
         """Return the names of all leases, in order."""
         return sorted({*self.leases, *self.stored.numbers})
 
-    def history_of(self, key: Key) -> LeaseHistory | None:
-        """Return what is known of a lease; None if it was never seen."""
-        history = self.leases.get(key)
-        if history is None and (state := self.stored.get(key)) is not None:
-            history = LeaseHistory(*key)
-            history.feed(state, self.bounds)
+    def history_of(self, key: Key) -> LeaseHistory:
+        """Return what is known of one of the `names`."""
+        if key in self.leases:
+            return self.leases[key]
+        history, state = LeaseHistory(*key), self.stored.get(key)
+        assert state is not None
+        history.feed(state, self.bounds)
         return history
 
     def take(self, seen: Item) -> None:
@@ -180,11 +181,10 @@ class Follower(Struct):
         return []
 
     def _followed(self, key: Key) -> LeaseHistory | None:
-        history = self.history_of(key)
-        if history is not None and key not in self.leases:
-            self.leases[key] = history
+        if key in self.stored.numbers:
+            self.leases[key] = self.history_of(key)
             self.stored.forget(key)
-        return history
+        return self.leases.get(key)
 
     def others_of(self, one: LeaseHistory, start: int, end: int) -> OtherLeases:
         """Return how many other leases were late, and how many were renewed as usual, between two instants.
