@@ -1,7 +1,7 @@
 """A timeline as one HTML page that needs nothing else: no network, no other file.
 
 Everything that comes from a cluster travels in one JSON block, which no browser executes, and is shown as text. The
-Content-Security-Policy of the page names each script and the style by hash, so nothing else runs, even if some text
+Content-Security-Policy of the page names both scripts and the style by hash, so nothing else runs, even if some text
 reached the markup.
 """
 
@@ -20,8 +20,8 @@ from msgspec import Struct, field
 from webhook.api.text import escape
 from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Timeline
 
-SCRIPTS: Final = ("data.js", "elements.js", "drawing.js", "lanes.js", "axis.js", "panels.js", "main.js")
-"""In the order in which they run; each may call what is above it, and everything once the page has loaded."""
+SCRIPTS: Final = ("data.js", "drawing.js", "chart.js", "panels.js", "main.js")
+"""Parts of one script, in the order in which they run."""
 
 _FOR_HTML: Final = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 """Characters that could end or open an element occur in texts only, never in the notation of JSON."""
@@ -32,7 +32,7 @@ _NUMBERS: Final = {kind: number for number, kind in enumerate(_KINDS)}
 
 def render(timeline: Timeline, *, events: str = "") -> str:
     """Return the page as HTML; `events` is the path of server-sent events with more lanes, "" for a file."""
-    library, style, scripts = _parts()
+    library, style, script = _parts()
     origin = msgspec.json.decode(_text("vendor/d3.json"), type=dict[str, str])
     return Template(_text("page.html")).substitute(
         policy=html_escape(content_security_policy(events=events)),
@@ -42,7 +42,7 @@ def render(timeline: Timeline, *, events: str = "") -> str:
         library_name=html_escape("{name} {version}".format_map(origin)),
         library_license=html_escape(origin["license"]),
         library_notice=html_escape(_text("vendor/LICENSE")),
-        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
+        script=script,
         data=page_data(timeline).decode(),
     )
 
@@ -50,10 +50,9 @@ def render(timeline: Timeline, *, events: str = "") -> str:
 @cache
 def content_security_policy(*, events: str = "") -> str:
     """Return the policy that the page contains; a server may send it as a header, too."""
-    library, style, scripts = _parts()
-    hashes = " ".join(_source(script) for script in (library, *scripts))
+    library, style, script = map(_source, _parts())
     server = "'self'" if events else "'none'"
-    own = f"script-src {hashes}; style-src {_source(style)}; connect-src {server}"
+    own = f"script-src {library} {script}; style-src {style}; connect-src {server}"
     return f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
 
 
@@ -62,11 +61,11 @@ def _source(text: str) -> str:
 
 
 @cache
-def _parts() -> tuple[str, str, tuple[str, ...]]:
-    return _text("vendor/d3.min.js"), _text("page.css"), tuple(_text(f"scripts/{name}") for name in SCRIPTS)
+def _parts() -> tuple[str, str, str]:
+    """Return the library, the style and the script of the page."""
+    return _text("vendor/d3.min.js"), _text("page.css"), "\n".join(_text(f"scripts/{name}") for name in SCRIPTS)
 
 
-@cache
 def _text(path: str) -> str:
     return resources.files(__package__).joinpath(path).read_text(encoding="utf-8")
 

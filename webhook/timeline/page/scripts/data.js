@@ -24,6 +24,7 @@ function merge(message) {
 
 function newLane(raw, strings, shift) {
   const lane = { ...raw, type: "lane", key: "lane", begins: 0 };
+  lane.lane = lane;
   lane.title = raw.namespace ? `${raw.namespace}/${raw.name}` : raw.name;
   const moved = (at) => (at === null ? null : at + shift);
   const items = (type) => raw[`${type}s`].map(([kind, begins, ends, number, ...texts], index) => {
@@ -49,6 +50,7 @@ function newLane(raw, strings, shift) {
   lane.renewals = lane.ticks.length + d3.sum(lane.buckets, (one) => one.count);
   lane.late = lateRenewals(lane);
   lane.isQuiet = !lane.marks.length && !lane.gaps.length && !lane.handovers;
+  lane.height = lane.isQuiet ? 58 : 80;
   return lane;
 }
 
@@ -57,10 +59,6 @@ function lateRenewals(lane) {
   const usual = d3.median(d3.pairs(lane.ticks, (one, next) => next - one));
   const late = d3.pairs(lane.ticks).filter(([one, next]) => next - one > 2 * usual && spanAt(lane, one) === spanAt(lane, next));
   return late.map(([one, next]) => [one + usual, next]);
-}
-
-function laneOf(item) {
-  return item && (item.lane ?? item);
 }
 
 function endOf(item) {

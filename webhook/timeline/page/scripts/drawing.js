@@ -1,5 +1,65 @@
-// One lane as SVG: bars for spans, small lines for renewals, shapes for marks. Whatever would lie upon each other is one.
-"use strict";
+// What the person chose, what draws it again, and a lane as SVG. Whatever would lie upon each other is drawn as one.
+
+const view = {
+  lanes: [], // those that fit the search
+  active: null, // the item that the keyboard is on: a lane, a span or a mark
+  hovered: null, // the element beneath the pointer
+  cursor: null, // a fixed instant
+  pointer: null, // the instant beneath the pointer
+  follows: true, // of the live page: the window moves with the time
+  version: 0, // of what is shown
+};
+
+let frame = 0;
+let isWhole = false;
+
+/** Draw everything again before the next frame. */
+function repaint() {
+  isWhole = true;
+  repaintCursor();
+}
+
+/** Draw only the cursor again, and what it says. */
+function repaintCursor() {
+  frame ||= requestAnimationFrame(() => {
+    frame = 0;
+    if (isWhole) for (const paint of [paintLanes, paintAxis]) paint();
+    isWhole = false;
+    paintCursor();
+    paintTip();
+    keepState();
+  });
+}
+
+function element(id) {
+  return document.getElementById(id);
+}
+
+/** Write attributes and text only if they differ: each write makes the browser measure again. */
+function put(node, attributes, text = null) {
+  for (const name in attributes) {
+    const value = String(attributes[name]);
+    if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+  }
+  if (text !== null && node.textContent !== text) node.textContent = text;
+}
+
+const SHAPES = new Set(["svg", "g", "rect", "path", "line", "text"]);
+
+/** A new element with attributes, and texts and elements in it. */
+function made(name, attributes = {}, ...content) {
+  const space = SHAPES.has(name) ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml";
+  const one = document.createElementNS(space, name);
+  put(one, attributes);
+  one.append(...content);
+  return one;
+}
+
+function button(text, act) {
+  const one = made("button", { type: "button" }, text);
+  one.addEventListener("click", act);
+  return one;
+}
 
 const CHARACTER = 7.4; // pixels of a letter in a bar, about
 const MIN_GAP = 4; // pixels of a time without a leader, at any scale
@@ -48,7 +108,7 @@ function glyph(kind) {
 /** Draw a lane into its svg, from `left` to `right`, if it is not drawn so already. */
 function drawLane(svg, lane, left, right) {
   const x = chart.scale;
-  const key = [view.version, x.domain(), left, right, book.ends, laneOf(view.active) === lane && view.active.key].join();
+  const key = [view.version, x.domain(), left, right, book.ends, view.active?.lane === lane && view.active.key].join();
   if (svg.key === key) return;
   svg.key = key;
   const bar = { y: lane.isQuiet ? 8 : 22, height: 22 };

@@ -1,18 +1,17 @@
 // The keys of the lanes, which are one stop of the Tab key, what the live page receives, and the beginning of it all.
-"use strict";
 
 /** Make an item the active one: in view, read by the cursor, with its note. */
-function goTo(item, at = item.begins) {
-  const lane = laneOf(item);
+function goTo(item) {
+  const { lane } = item;
   if (!view.lanes.includes(lane)) return;
   Object.assign(view, { active: item, hovered: null, isTipClosed: false });
   // The focus first: if it leaves the field of the instant, what was typed there counts once more.
   list.focus({ preventScroll: document.activeElement === list });
   scrollTo(lane);
   if (item.type !== "lane") {
-    reveal(at, endOf(item));
+    reveal(item.begins, endOf(item));
     view.pointer = null;
-    fixCursor(Math.max(at, book.from));
+    fixCursor(Math.max(item.begins, book.from));
   }
   select([item]);
 }
@@ -27,12 +26,12 @@ function stepIn(all, one, step) {
 }
 
 function stepInLane(step) {
-  goTo(view.active ? stepIn(itemsOf(laneOf(view.active)), view.active, step) : view.lanes[0]);
+  goTo(view.active ? stepIn(itemsOf(view.active.lane), view.active, step) : view.lanes[0]);
 }
 
 function stepLane(step) {
   const { active } = view;
-  const next = active ? stepIn(view.lanes, laneOf(active), step) : view.lanes[0];
+  const next = active ? stepIn(view.lanes, active.lane, step) : view.lanes[0];
   if (!active || active.type === "lane") return goTo(next);
   if (next === active.lane) return goTo(active);
   return goTo(d3.least(itemsOf(next).slice(1), (item) => Math.abs(item.begins - active.begins)) ?? next);
@@ -43,8 +42,10 @@ function stepGap(step) {
   const gaps = view.lanes.flatMap((lane) => lane.gaps.map((gap) => gap.span));
   const spans = d3.sort(gaps, (span) => span.begins);
   if (!spans.length) return;
-  const at = (view.active?.lane && view.active.begins) ?? view.cursor ?? (step > 0 ? -Infinity : Infinity);
-  const current = spans.indexOf(view.active);
+  const { active, cursor } = view;
+  const from = active && active.type !== "lane" ? active.begins : cursor;
+  const at = from ?? (step > 0 ? -Infinity : Infinity);
+  const current = spans.indexOf(active);
   const near = step > 0 ? byBegin.right(spans, at) : byBegin.left(spans, at) - 1;
   const index = current >= 0 ? current + step : near;
   goTo(spans[(index + spans.length) % spans.length]);
@@ -58,8 +59,8 @@ const KEYS = {
   ArrowUp: () => stepLane(-1),
   PageDown: () => stepLane(10),
   PageUp: () => stepLane(-10),
-  Home: () => view.active && goTo(laneOf(view.active)),
-  End: () => view.active && goTo(itemsOf(laneOf(view.active)).at(-1)),
+  Home: () => view.active && goTo(view.active.lane),
+  End: () => view.active && goTo(itemsOf(view.active.lane).at(-1)),
   Enter: openDetails,
   " ": openDetails,
   "+": () => zoomBy(0.5),
@@ -85,24 +86,22 @@ function closeTip() {
   else Object.assign(view, { isTipClosed: true, hovered: null });
 }
 
-function listenForKeys() {
-  list.addEventListener("keydown", (event) => {
-    const act = KEYS[event.key];
-    if (!act || event.ctrlKey || event.metaKey || event.altKey || !view.lanes.length) return;
-    event.preventDefault();
-    view.follows &&= !["+", "=", "-"].includes(event.key);
-    act(event);
+list.addEventListener("keydown", (event) => {
+  const act = KEYS[event.key];
+  if (!act || event.ctrlKey || event.metaKey || event.altKey || !view.lanes.length) return;
+  event.preventDefault();
+  view.follows &&= !["+", "=", "-"].includes(event.key);
+  act(event);
+  repaint();
+});
+for (const name of ["focus", "blur"]) list.addEventListener(name, repaint);
+element("details").addEventListener("keydown", (event) => event.key === "Escape" && list.focus());
+for (const one of document.querySelectorAll("button[data-key]"))
+  one.addEventListener("click", () => {
+    view.follows = one.id === "whole";
+    KEYS[one.dataset.key]({ shiftKey: true });
     repaint();
   });
-  for (const name of ["focus", "blur"]) list.addEventListener(name, repaint);
-  element("details").addEventListener("keydown", (event) => event.key === "Escape" && list.focus());
-  for (const one of document.querySelectorAll("button[data-key]"))
-    one.addEventListener("click", () => {
-      view.follows = one.id === "whole";
-      KEYS[one.dataset.key]({ shiftKey: true });
-      repaint();
-    });
-}
 
 /** Receive what changed as server-sent events: lanes take the place of those that the page has. */
 function listenForLanes(path) {
@@ -125,8 +124,7 @@ function listenForLanes(path) {
 
 /** The item of the book that was this one before a message, null if it is gone. */
 function sameItem(item) {
-  const lane = laneOf(item);
-  const found = lane && book.lanes.get(lane.id);
+  const found = item && book.lanes.get(item.lane.id);
   const isSame = (one) => one.kind === item.kind && one.begins === item.begins;
   return (found && itemsOf(found).find(isSame)) ?? null;
 }
@@ -199,7 +197,6 @@ fillNotes();
 d3.select(list).call(zoom).on("dblclick.zoom", null);
 measure();
 takeState();
-for (const listen of [listenForSearch, listenForCursor, listenForItems, listenForKeys]) listen();
 viewport.addEventListener("scroll", repaint, { passive: true });
 list.addEventListener("wheel", moveByWheel, { passive: false });
 new ResizeObserver(measure).observe(viewport);

@@ -1,5 +1,4 @@
 // What is shown, the note beside an item, and the details of the one that was chosen.
-"use strict";
 
 const MAX_TOLD = 30; // events of a lane in its details
 const MAX_RUN = 3; // events of one kind in a row that are told one by one
@@ -27,7 +26,7 @@ function refilter() {
   view.lanes = [...book.lanes.values()].filter((lane) => !sought.length || lane.items.some(isShown));
   // On the live page no lane moves away from where a person looks.
   view.lanes.sort((a, b) => (events ? 0 : byWorst(a, b)) || byName(a, b));
-  view.tops = [0, ...d3.cumsum(view.lanes, heightOf)];
+  view.tops = [0, ...d3.cumsum(view.lanes, (lane) => lane.height)];
   view.version += 1;
   list.style.height = `${view.tops.at(-1)}px`;
   element("overall").replaceChildren(...overall(view.lanes));
@@ -59,12 +58,10 @@ function fillLegend() {
   element("legend").replaceChildren(...[...KINDS, "renewals"].filter((kind) => found.has(kind)).map(entry));
 }
 
-function listenForSearch() {
-  element("search").addEventListener("input", () => {
-    viewport.scrollTop = 0;
-    refilter();
-  });
-}
+element("search").addEventListener("input", () => {
+  viewport.scrollTop = 0;
+  refilter();
+});
 
 /** What is known of an item: words and values. */
 function factsOf(item) {
@@ -147,22 +144,20 @@ function select(items) {
   repaint();
 }
 
-function listenForItems() {
-  list.addEventListener("pointermove", (event) => {
-    view.pageX = event.clientX;
-    view.hovered = event.target.closest(".item");
-  });
-  list.addEventListener("pointerleave", () => {
-    view.hovered = null;
-  });
-  list.addEventListener("click", (event) => {
-    const node = event.target.closest(".item");
-    const [x] = d3.pointer(event, list);
-    if (node) {
-      view.active = node.items[0];
-      select(node.items);
-    }
-    if (x > chart.left) fixCursor(within(chart.scale.invert(x)));
-    view.isTipClosed = true;
-  });
-}
+list.addEventListener("pointermove", (event) => {
+  view.pageX = event.clientX;
+  view.hovered = event.target.closest(".item");
+});
+list.addEventListener("pointerleave", () => {
+  view.hovered = null;
+});
+list.addEventListener("click", (event) => {
+  const node = event.target.closest(".item");
+  const [x] = d3.pointer(event, list);
+  if (node) {
+    view.active = node.items[0];
+    select(node.items);
+  }
+  if (x > chart.left) fixCursor(within(chart.scale.invert(x)));
+  view.isTipClosed = true;
+});
