@@ -10,15 +10,7 @@ from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
 from webhook.history.events import Handover, Tenure
-from webhook.timeline.downsampling import (
-    MAX_BUCKETS,
-    MarkRecord,
-    SpanRecord,
-    TickRecord,
-    fitted,
-    lane_within,
-    merged,
-)
+from webhook.timeline.downsampling import MAX_BUCKETS, SpanRecord, TickRecord, fitted, lane_within, merged, shorten
 from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
 from webhook.timeline.page import page_data
@@ -110,10 +102,9 @@ def test_renewals_are_all_counted_however_few_are_kept(moments: list[int], most:
     record = TickRecord()
     for at in moments:
         record.add(at, most)
-    ticks = record.ticks
-    assert ticks.count == len(moments)
-    assert len(ticks.moments) <= most
-    assert len(ticks.buckets) <= 2 * MAX_BUCKETS
+    assert record.count == len(moments)
+    assert len(record.moments) <= most
+    assert len(record.buckets) <= 2 * MAX_BUCKETS
 
 
 KINDS = st.sampled_from([MarkKind.STEAL, MarkKind.DENIED, MarkKind.EDIT])
@@ -131,11 +122,11 @@ def test_merged_marks_count_what_they_stand_for_kind_by_kind(marks: list[Mark], 
     assert len(found) <= most + len(MarkKind)
 
 
-def test_a_record_of_marks_is_bounded_and_keeps_the_latest_one_by_one() -> None:
-    record = MarkRecord(100)
+def test_a_list_of_marks_is_bounded_and_keeps_the_latest_one_by_one() -> None:
+    marks: list[Mark] = []
     for number in range(10_000):
-        record.add(Mark(MarkKind.DENIED, number, f"number {number}"))
-    marks = record.marks
+        marks.append(Mark(MarkKind.DENIED, number, f"number {number}"))
+        shorten(marks, 100, 12)
     assert len(marks) <= 100
     assert sum(mark.count for mark in marks) == 10_000
     assert [mark.text for mark in marks[-40:]] == [f"number {number}" for number in range(9960, 10_000)]
@@ -192,7 +183,7 @@ def counts(timeline: Timeline) -> tuple[int, int, int]:
 
 def test_renewals_of_500_leases_fit_as_they_are() -> None:
     timeline = large(500, 200, 0)
-    assert fitted(timeline) is timeline
+    assert fitted(timeline) == timeline
 
 
 def test_what_is_thinned_is_said_and_counted() -> None:

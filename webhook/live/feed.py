@@ -66,8 +66,7 @@ class Feed:
             if isinstance(item, Observation) and item.kind == "Lease":
                 self._listing.note(item, _now() / SECOND)
                 self._measure(item)
-            self._builder.observe(item)
-            self._note_changes()
+            self._take(item)
 
     def read(self, items: Iterable[Item]) -> None:
         """Take in all that an input has."""
@@ -105,8 +104,7 @@ class Feed:
         """Return what has changed since a version; 0 is before everything."""
         with self._changed:
             for gone in self._listing.gone(_now() / SECOND):
-                self._builder.observe(gone)
-            self._note_changes()
+                self._take(gone)
             ends = self._ends()
             # A lease that is not renewed has changed, without an observation.
             if overdue := self._builder.overdue_between(self._shown_until, ends):
@@ -146,10 +144,9 @@ class Feed:
         now = _now() - median_low(self._delays.values())
         return max(now, min(until, now + MAX_TOLERANCE))
 
-    def _note_changes(self) -> None:
-        changed, self._builder.changed = self._builder.changed, set()
-        if changed:
-            self._note(changed)
+    def _take(self, item: Item) -> None:
+        if key := self._builder.observe(item):
+            self._note([key])
 
     def _note(self, changed: Iterable[Key]) -> None:
         self._version += 1

@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
-from operator import attrgetter
 from typing import Final, TypeVar
 
 from msgspec import Struct, field
@@ -22,7 +21,6 @@ MAX_BYTES: Final = 2_600_000
 """Bytes of page data: with the page itself they stay below 3 MB."""
 MIN_KEPT: Final = 4
 """Renewals, marks and spans of a lane that are kept at least."""
-_BY_TIME: Final = attrgetter("begins")
 
 
 class _Open(Struct):
@@ -69,9 +67,7 @@ class SpanRecord(Struct):
         at = max(at, current.begins)
         if at > current.begins:
             self.closed.append(current.span(at))
-            if len(self.closed) > self.most:
-                half = len(self.closed) // 2
-                self.closed[:half] = merged(self.closed[:half], self.most // 4)
+            shorten(self.closed, self.most, self.most // 4)
         self.present = None
         return at
 
@@ -90,49 +86,31 @@ class SpanRecord(Struct):
         return (*self.closed, *([current.span(since)] if since > current.begins else []), late)
 
 
-class MarkRecord(Struct):
-    """The marks of one lane, in bounded memory."""
-
-    most: int = MAX_MARKS
-    _marks: list[Mark] = field(default_factory=list)
-
-    def add(self, mark: Mark) -> None:
-        """Take in a mark."""
-        self._marks.append(mark)
-        if len(self._marks) > self.most:
-            half = self.most // 2
-            self._marks.sort(key=_BY_TIME)
-            self._marks[:half] = merged(self._marks[:half], self.most // 8)
-
-    @property
-    def marks(self) -> tuple[Mark, ...]:
-        """All of them, in order of time."""
-        return tuple(sorted(self._marks, key=_BY_TIME))
-
-
-class TickRecord(Struct):
+class TickRecord(Ticks):
     """The renewals of one lease. A moment before the last one counts as the last one."""
 
-    _moments: "array[int]" = field(default_factory=lambda: array("q"))
-    _buckets: list[Bucket] = field(default_factory=list)
+    moments: "array[int]" = field(default_factory=lambda: array("q"))
+    buckets: list[Bucket] = field(default_factory=list)
 
     def add(self, at: int, most: int) -> None:
         """Take in a renewal; `most` are kept one by one, and older ones in half as many buckets."""
-        moments = self._moments
+        moments = self.moments
         moments.append(max(at, moments[-1]) if moments else at)
         if len(moments) > most:
             half = len(moments) - most // 2
             kept = max(MIN_BUCKETS, min(MAX_BUCKETS, most // 2))
-            self._buckets = merged([*self._buckets, *(Bucket(one, one) for one in moments[:half])], kept)
+            self.buckets = merged([*self.buckets, *(Bucket(one, one) for one in moments[:half])], kept)
             del moments[:half]
-
-    @property
-    def ticks(self) -> Ticks:
-        """All of them, as they are kept."""
-        return Ticks(tuple(self._moments), tuple(self._buckets))
 
 
 _Part = TypeVar("_Part", Bucket, Mark, Span)
+
+
+def shorten(parts: list[_Part], most: int, kept: int) -> None:
+    """Merge the older half of more than `most` parts, which are in order of time, to about `kept`."""
+    if len(parts) > most:
+        half = len(parts) // 2
+        parts[:half] = merged(parts[:half], kept)
 
 
 def merged(parts: Iterable[_Part], most: int) -> list[_Part]:
@@ -165,13 +143,11 @@ def _end(part: Bucket | Mark | Span) -> int:
 
 def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
     """Return the timeline, aggregated as far as is needed to fit into `largest` bytes of page data."""
-    if len(page_data(timeline)) <= largest:
-        return timeline
     lanes = list(timeline.lanes)
     before = what_was_merged(lanes)
     others = tuple(one for one in timeline.thinned if one not in before)
     # Parts of one kind that a lane may have.
-    most = max(max(_ticks(lane), len(lane.marks), len(lane.spans)) for lane in lanes)
+    most = max((max(_ticks(lane), len(lane.marks), len(lane.spans)) for lane in lanes), default=0)
     dropped = 0
     while True:
         left_out = f"{count(dropped, 'lease')} with the fewest changes are left out: narrow the input"

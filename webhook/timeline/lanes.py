@@ -1,6 +1,8 @@
 """Builds a timeline from observations, one after another, in memory that does not grow with their number."""
 
+from bisect import insort
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct, field
@@ -17,7 +19,7 @@ from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import deadline_of
 from webhook.inputs.items import AboutInput, Act, Answer, Fenced, InputKind, Item, Observation, Writer
 from webhook.rules.registry import RULES
-from webhook.timeline.downsampling import MarkRecord, SpanRecord, TickRecord, lane_within, what_was_merged
+from webhook.timeline.downsampling import MAX_MARKS, SpanRecord, TickRecord, lane_within, shorten, what_was_merged
 from webhook.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline, sentence, shown, writer_name, writers_of
 
 MAX_LANES: Final = 20_000
@@ -43,15 +45,11 @@ _NOT_COUNTED: Final = frozenset({404, 409, 410})
 
 
 class TimelineBuilder(Struct):
-    """`clock` is when the input was read, in microseconds since 1970: what is dated later is wrong or forged.
-
-    `changed` are the leases of which something was seen since it was emptied.
-    """
+    """`clock` is when the input was read, in microseconds since 1970: what is dated later is wrong or forged."""
 
     clock: int
     max_ticks: int = MAX_TICKS
     max_lanes: int = MAX_LANES
-    changed: set[Key] = field(default_factory=set)
     follower: Follower = field(default_factory=Follower)
     _leases: dict[Key, "_LeaseLane"] = field(default_factory=dict)
     _left_out: int = 0
@@ -61,15 +59,16 @@ class TimelineBuilder(Struct):
         """True if no lease was seen."""
         return not self._leases
 
-    def observe(self, seen: Item) -> None:
-        """Take in one item; the observations of one lease come in order."""
+    def observe(self, seen: Item) -> Key | None:
+        """Take in one item, and return the lease that it is about; the observations of one lease come in order."""
         self.follower.bounds.latest = self.clock
         if isinstance(seen, AboutInput):
             self.follower.take(seen)
         elif isinstance(seen, Fenced):
-            self._observe_fenced(seen)
+            return self._observe_fenced((seen.namespace, seen.name), seen)
         elif isinstance(seen, Observation) and seen.kind == "Lease" and seen.act is not Act.COLLECTION:
-            self._observe_lease((seen.namespace, seen.name), seen)
+            return self._observe_lease((seen.namespace, seen.name), seen)
+        return None
 
     def explain(self, key: Key, until: int) -> bool:
         """Find out why leaders of a lease were lost or late; True if that is settled, or there is nothing to find."""
@@ -83,8 +82,8 @@ class TimelineBuilder(Struct):
             shown(key[1]),
             one.duration_held,
             one.spans.spans(one.overdue_at, ends, is_gone=one.history.is_deleted),
-            one.ticks.ticks,
-            tuple(map(one.with_cause, one.marks.marks)),
+            one.ticks,
+            tuple(map(one.with_cause, one.marks)),
             one.history.is_moment,
         )
 
@@ -117,26 +116,25 @@ class TimelineBuilder(Struct):
         self._left_out += lane is None
         return lane
 
-    def _observe_lease(self, key: Key, seen: Observation) -> None:
+    def _observe_lease(self, key: Key, seen: Observation) -> Key | None:
         if seen.act is Act.READ and key not in self._leases:
-            return  # anyone may ask for any name, and be refused
+            return None  # anyone may ask for any name, and be refused
         lane = self._lease(key)
-        if lane:
-            lane.observe(seen, self.follower.feed(seen), self.clock, self._kept())
-            self.changed.add(key)
-
-    def _observe_fenced(self, seen: Fenced) -> None:
-        lane = self._lease((seen.namespace, seen.name))
         if lane is None:
-            return
+            return None
+        kept = max(MIN_TICKS, self.max_ticks // len(self._leases))
+        lane.observe(seen, self.follower.feed(seen), self.clock, kept)
+        return key
+
+    def _observe_fenced(self, key: Key, seen: Fenced) -> Key | None:
+        lane = self._lease(key)
+        if lane is None:
+            return None
         what = "refused" if seen.is_refused else "noted, and did not refuse,"
         text = f"fence {seen.fence} {what} {seen.target}{by_writer(seen.writer)}: {seen.message}"
         lane.mark(MarkKind.FENCED, seen.at, text, seen.writer, lane.holder)
-        self.changed.add((seen.namespace, seen.name))
         self.follower.bounds.event(min(seen.at, self.clock))
-
-    def _kept(self) -> int:
-        return max(MIN_TICKS, self.max_ticks // max(1, len(self._leases)))
+        return key
 
 
 class _LeaseLane(Struct):
@@ -145,7 +143,7 @@ class _LeaseLane(Struct):
     history: LeaseHistory
     spans: SpanRecord = field(default_factory=SpanRecord)
     ticks: TickRecord = field(default_factory=TickRecord)
-    marks: MarkRecord = field(default_factory=MarkRecord)
+    marks: list[Mark] = field(default_factory=list)
     duration_held: int | None = None
     causes: dict[tuple[MarkKind, int], str] = field(default_factory=dict)
     _explained: tuple[int, int] | None = None
@@ -163,9 +161,13 @@ class _LeaseLane(Struct):
             return None
         return tenure.last_renewal + duration * SECOND
 
-    def mark(self, kind: MarkKind, at: int, text: str, who: Writer | None = None, holder: str = "") -> None:
-        """Add a mark; `who` wrote, and `holder` held the lease afterwards."""
-        self.marks.add(Mark(kind, at, sentence(text), holder, writer_name(who)))
+    def mark(
+        self, kind: MarkKind, at: int, text: str, who: Writer | Tenure | None = None, holder: str = "", end: str = ""
+    ) -> None:
+        """Add a mark; `who` wrote, and `holder` held the lease afterwards. `end` follows the text, which may be cut."""
+        writer = writers_of(who) if isinstance(who, Tenure) else writer_name(who)
+        insort(self.marks, Mark(kind, at, sentence(text) + end, holder, writer), key=attrgetter("at"))
+        shorten(self.marks, MAX_MARKS, MAX_MARKS // 8)
 
     def explain(self, follower: Follower, until: int) -> bool:
         """Find out why leaders were lost or late, by a look at all other leases; True once that is settled."""
@@ -214,8 +216,7 @@ class _LeaseLane(Struct):
                 code = f" with {answer.code}" if answer.code >= 400 else ""
                 took = f" after {length(answer.took)}" if answer.took >= SECOND else ""
                 said = f": {answer.message}" if answer.message else ""
-                text = sentence(f"a write{by} was answered{code}{took}{said}")
-                self.marks.add(Mark(kind, at, text + dry, holder, writer_name(who)))
+                self.mark(kind, at, f"a write{by} was answered{code}{took}{said}", who, holder, dry)
             return
         if answer.took > SLOW:
             text = f"the API server took {length(answer.took)} to answer a write{by}{dry}"
@@ -274,9 +275,8 @@ class _LeaseLane(Struct):
             case EventKind.FORGED:
                 self.mark(MarkKind.FORGED_STAMPS, at, f"this write{by_writer(who)} {event.text}", who, self.holder)
             case EventKind.SHARED if event.tenure:
-                several = writers_of(event.tenure)
-                text = sentence(f"{several} renew in turns under one identity: each believes that it leads")
-                self.marks.add(Mark(MarkKind.IDENTITY_SHARED, at, text, self.holder, several))
+                text = f"{writers_of(event.tenure)} renew in turns under one identity: each believes that it leads"
+                self.mark(MarkKind.IDENTITY_SHARED, at, text, event.tenure, self.holder)
 
     def _acquired(self, tenure: Tenure, since: int) -> None:
         if tenure.began is Handover.SEEN:
@@ -287,7 +287,7 @@ class _LeaseLane(Struct):
         if kind is not None:
             tenures = self.history.tenures
             text = handover(tenure, tenures[-2] if len(tenures) > 1 else None)
-            self.marks.add(Mark(kind, since, sentence(text), shown(tenure.holder), writers_of(tenure)))
+            self.mark(kind, since, text, tenure, shown(tenure.holder))
 
 
 def _said(rules: Iterable[str]) -> str:

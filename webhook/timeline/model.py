@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import groupby, pairwise
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from webhook.api.text import escape, truncate
@@ -170,11 +170,11 @@ class Bucket(Struct, frozen=True, gc=False):
         return Bucket(self.begins, max(self.ends, other.ends), self.count + other.count)
 
 
-class Ticks(Struct, frozen=True, gc=False):
+class Ticks(Struct):
     """Renewals: `buckets` of older ones, in order, and then `moments` of those that are kept one by one."""
 
-    moments: tuple[int, ...] = ()
-    buckets: tuple[Bucket, ...] = ()
+    moments: Sequence[int] = ()
+    buckets: Sequence[Bucket] = ()
 
     @property
     def count(self) -> int:
@@ -214,7 +214,7 @@ class Lane(Struct, frozen=True, gc=False):
     name: str
     duration_seconds: int | None = None
     spans: tuple[Span, ...] = ()
-    ticks: Ticks = Ticks()
+    ticks: Ticks = field(default_factory=Ticks)
     marks: tuple[Mark, ...] = ()
     is_moment: bool = False
     """Only lists have shown it: nothing is known of what happened before."""
