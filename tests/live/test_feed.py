@@ -9,7 +9,6 @@ from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.inputs.reading import read
 from webhook.inputs.items import Item
 from webhook.live import feed as feed_module
-from webhook.live import watch as watch_module
 from webhook.live.feed import Feed
 from webhook.timeline.model import MarkKind, SpanKind
 from webhook.timeline.page import page_data
@@ -239,8 +238,7 @@ def test_waiting_ends_with_a_change_or_with_the_end(clock: Clock) -> None:
     assert (change.status, change.has_ended) == ("the end", True)
 
 
-def test_so_many_objects_of_a_watch_are_remembered(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_module, "MAX_OBJECTS", 2)
+def test_each_list_shows_what_is_gone_since_the_one_before(clock: Clock) -> None:
     feed = Feed("x")
 
     def show(name: str, kind: str = "ADDED") -> None:
@@ -258,8 +256,8 @@ def test_so_many_objects_of_a_watch_are_remembered(clock: Clock, monkeypatch: py
     feed.began()
     show("a")
     show("d")
-    assert deleted() == ["b"]
+    assert deleted() == ["b", "c"]
     show("d", "DELETED")
     feed.began()
     show("c")
-    assert deleted() == ["a", "b", "d"]
+    assert deleted() == ["a", "b", "c", "d"]

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from webhook.api.objects import Lease, ObjectMeta
 from webhook.api.times import SECOND
 from webhook.history.status import written_at
+from webhook.history.stored import Key
 from webhook.history.writes import dates_renewal_again
 from webhook.inputs.items import MAX_BINS, MAX_LATEST, MILLISECOND, Act, Observation, Stretch
-from webhook.live.watch import Name
 
 _FINE: Final = 200
 """Intervals that differ by a smaller part of their length are one in a histogram."""
@@ -71,7 +71,7 @@ class Condenser:
         self._latest = 0
         self._renewed_last: _Key = ("", "", "")
 
-    def names(self, kind: str) -> set[Name]:
+    def names(self, kind: str) -> set[Key]:
         """Return the namespace and name of every object of a kind."""
         return {key[1:] for key in self._states if key[0] == kind}
 

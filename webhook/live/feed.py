@@ -77,7 +77,8 @@ class Feed:
     def began(self, _: str = LEASES) -> None:
         """Note that the watch begins, perhaps again: at first it lists every lease that there is."""
         with self._changed:
-            self._listing.begin()
+            leases = self._builder.follower.leases.items()
+            self._listing.begin({key for key, history in leases if not history.is_deleted})
 
     def show_status(self, status: str) -> None:
         """Set what the page says about the connection to the cluster."""

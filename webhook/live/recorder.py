@@ -47,8 +47,7 @@ class Records:
         self.latest = directory / LATEST
         self._directory = directory
         self._limit = limit
-        self._waiting: list[bytes] = []
-        self._size = 0
+        self._waiting = bytearray()
         self._file: BinaryIO | None = None
         self._is_of_before = True
         """Whether `latest` was written by the process before, so that it has what the history still lacks."""
@@ -72,12 +71,10 @@ class Records:
 
     def append(self, lines: Iterable[bytes]) -> None:
         """Add to the history; what cannot be written waits for `write`, and is lost if that is too much."""
-        for line in lines:
-            self._waiting.append(line)
-            self._size += len(line)
+        self._waiting += b"".join(lines)
         if self._waiting and not self.problem:
             self.write()
-        elif self._size > MAX_WAITING:
+        elif len(self._waiting) > MAX_WAITING:
             self.is_lost = True
             self._waiting.clear()
 
@@ -87,9 +84,8 @@ class Records:
             if self._waiting:
                 if self._file is None:
                     self._file = self._new_file().open("xb", buffering=0)
-                _write(self._file, b"".join(self._waiting))
+                _write(self._file, self._waiting)
                 self._waiting.clear()
-                self._size = 0
                 if self._file.tell() * FILES > self._limit:
                     self._file.close()
                     self._file = None
@@ -140,7 +136,7 @@ class Recorder:
             if isinstance(item, Observation):
                 # It is recorded already.
                 list(self._condenser.take(item))
-        self._listings = {one: Listing(one, self._condenser.names(one), PATIENCE) for one in _KINDS.values()}
+        self._listings = {one: Listing(one, PATIENCE) for one in _KINDS.values()}
         self._reason = "the recorder did not run, or could not write"
         self._is_gap = True
         """Whether it is not known what happened since something was seen last."""
@@ -148,8 +144,8 @@ class Recorder:
     def began(self, resource: str) -> None:
         """Note that a watch begins, perhaps again."""
         with self._lock:
-            if resource in _KINDS:
-                self._listings[_KINDS[resource]].begin()
+            if kind := _KINDS.get(resource):
+                self._listings[kind].begin(self._condenser.names(kind))
             self._is_gap = self._is_gap or resource == LEASES
 
     def observe(self, item: Item) -> None:
@@ -207,7 +203,7 @@ def _remove_half_line(path: Path) -> None:
         file.truncate(size - len(text) + text.rfind(b"\n") + 1)
 
 
-def _write(file: BinaryIO, text: bytes) -> None:
+def _write(file: BinaryIO, text: bytearray) -> None:
     """Write all of it or nothing."""
     size = file.tell()
     if file.write(text) != len(text):

@@ -8,6 +8,7 @@ from typing import BinaryIO, Final, Protocol, cast
 
 from msgspec import Struct, field
 
+from webhook.history.stored import Key
 from webhook.inputs import InputError
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import LEASES, Cluster
@@ -19,7 +20,6 @@ from webhook.inputs.kinds import observations
 FIRST_PAUSE: Final = 0.5
 MAX_PAUSE: Final = 15.0
 """Seconds before kubectl is run again; doubled each time, from the first again once it has shown something."""
-MAX_OBJECTS: Final = 50_000
 _AGAIN: Final = ("kubectl runs again", "it begins again")
 
 
@@ -36,22 +36,18 @@ class Listener(Protocol):
         """Report the state of the watch."""
 
 
-Name = tuple[str, str]
-
-
 class Listing(Struct):
-    """The names of one kind. A watch that begins again shows what was deleted meanwhile: its list lacks it."""
+    """The list of one kind. A watch that begins again shows what was deleted meanwhile: its list lacks it."""
 
     kind: str = "Lease"
-    known: set[Name] = field(default_factory=set)
     patience: float = 5.0
     """Seconds after which the list is over, if it has shown nothing more that was known before."""
-    missing: set[Name] = field(default_factory=set)
+    missing: set[Key] = field(default_factory=set)
     shown_at: float | None = None
 
-    def begin(self) -> None:
-        """Note that a list begins."""
-        self.missing, self.shown_at = set(self.known), None
+    def begin(self, known: set[Key]) -> None:
+        """Note that a list begins; `known` are the objects that there were before."""
+        self.missing, self.shown_at = known, None
 
     def note(self, item: Observation, now: float) -> None:
         """Note what the watch shows; `now` is in seconds, by whatever clock."""
@@ -59,17 +55,12 @@ class Listing(Struct):
         if self.shown_at is None or name in self.missing:
             self.shown_at = now
         self.missing.discard(name)
-        if item.act is Act.DELETED:
-            self.known.discard(name)
-        elif len(self.known) < MAX_OBJECTS:
-            self.known.add(name)
 
     def gone(self, now: float) -> list[Observation]:
         """Return, once, that what the list lacks was deleted, when it is over."""
         if self.shown_at is None or now < self.shown_at + self.patience:
             return []
         gone, self.missing = sorted(self.missing), set()
-        self.known.difference_update(gone)
         place, watch = Place("kubectl", 0), InputKind.WATCH
         return [
             Observation(place=place, input_kind=watch, act=Act.DELETED, kind=self.kind, namespace=namespace, name=name)
@@ -88,14 +79,12 @@ class LiveWatch(threading.Thread):
         self._is_inside = is_inside
         self._stopping = threading.Event()
         self._process: Popen[bytes] | None = None
-        self._lock = threading.Lock()
         self._reason, self._has_shown = "", False
 
     def stop(self) -> None:
         """End kubectl, and wait for it."""
         self._stopping.set()
-        with self._lock:
-            process = self._process
+        process = self._process
         if process is not None:
             process.terminate()
         if self.ident is not None and not self._is_inside:
@@ -135,9 +124,8 @@ class LiveWatch(threading.Thread):
             self._reason = str(error)
 
     def _run_kubectl(self) -> None:
-        process = clusters.watching(self._cluster, self._resource)
-        with self._lock:
-            self._process = process
+        self._process = process = clusters.watching(self._cluster, self._resource)
+        # If it was stopped before there was a process, this one is left.
         if self._stopping.is_set():
             process.terminate()
         complaints = clusters.Complaints(process)
