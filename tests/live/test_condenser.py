@@ -21,8 +21,7 @@ from webhook.history.follow import Follower
 from webhook.inputs.cluster import LEASES
 from webhook.inputs.files import inputs
 from webhook.inputs.items import Item, Observation, Unreadable
-from webhook.live.condenser import Condenser
-from webhook.live.recorder import Recorder, Records
+from webhook.live.recorder import Condenser, Recorder, Records
 
 MEASURED: Final = FOLDER.parent / "measured-incidents"
 WATCHES: Final = [*sorted(FOLDER.glob(f"*/{WATCH}")), *sorted(MEASURED.glob("*/watch.jsonl.gz"))]

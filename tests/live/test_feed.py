@@ -8,8 +8,8 @@ from tests.factories import drop, make_lease, put
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.inputs.reading import read
 from webhook.inputs.items import Item
-from webhook.live import feed as feed_module
-from webhook.live.feed import Feed
+from webhook.live import server as feed_module
+from webhook.live.server import Feed
 from webhook.timeline.model import MarkKind, SpanKind
 from webhook.timeline.page import page_data
 

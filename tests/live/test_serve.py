@@ -21,7 +21,7 @@ from tests.live.kubectl_script import install, is_running, process_ids
 from tests.waiting import PATIENCE, wait_for
 from webhook.cli.main import main
 from webhook.cli.reading import observed
-from webhook.live.feed import Feed
+from webhook.live.server import Feed
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,8 +15,7 @@ from tests.history.fake_server import FakeServer
 from tests.inputs.reading import read
 from tests.waiting import PATIENCE, wait_for
 from webhook.live import server as module
-from webhook.live.feed import Feed
-from webhook.live.server import MAX_LISTENERS, LiveServer
+from webhook.live.server import MAX_LISTENERS, Feed, LiveServer
 
 TOKEN = "a-token-of-32-characters-or-more"
 PAGE = f"/{TOKEN}/"

@@ -157,8 +157,7 @@ def _summary(timeline: Timeline) -> str:
 def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
     """Serve what the paths, or kubectl, show at HOST:PORT until Ctrl-C or a signal that ends programs."""
     # The server of Python's library is for this alone.
-    from webhook.live.feed import Feed  # noqa: PLC0415
-    from webhook.live.server import LiveServer  # noqa: PLC0415
+    from webhook.live.server import Feed, LiveServer  # noqa: PLC0415
     from webhook.live.watch import LiveWatch  # noqa: PLC0415
 
     host, _ = endpoint(address)

@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, Protocol, cast
 
 from msgspec import Struct, field
 
-from webhook.history.stored import Key
+from webhook.history.follow import Key
 from webhook.inputs import InputError
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import LEASES, Cluster
