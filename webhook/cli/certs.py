@@ -19,10 +19,6 @@ from webhook.findings import certs_command
 DEFAULT_NAME: Final = "lease-webhook"
 """Of the Service, and of its namespace."""
 
-GOOD: Final = 0
-RENEW_SOON: Final = 1
-UNUSABLE: Final = 2
-
 _DESCRIPTION: Final = """\
 Makes a CA and a serving certificate in DIR: ca.crt, ca.key, tls.crt, tls.key.
 Run it again to renew the serving certificate under the same CA: API servers need no new caBundle.
@@ -97,7 +93,7 @@ def _make(directory: Path, names: Sequence[str], days: float, *, new_ca: bool) -
     print(f"names        {', '.join(names)}")
     if ends < now + dt.timedelta(days=days):
         print(f"{style('soon', fg='yellow')}: the CA ends before {days:g} days are over; plan --new-ca")
-    return GOOD
+    return 0
 
 
 def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[certificates.Issued, str]:
@@ -126,14 +122,14 @@ def _check(directory: Path, names: Collection[str]) -> int:
     for text in problems:
         print(f"{style('unusable', fg='red')}: {escape(text)}")
     if problems:
-        return UNUSABLE
+        return 2
     left = round((certificate.not_after - now) / dt.timedelta(days=1))
     life = f"valid until {certificate.not_after:%Y-%m-%d} ({count(left, 'day')})"
     if certificate.due(now):
         print(f"{style('renew soon', fg='yellow')}: {life}; run `{certs_command(directory)}`")
-        return RENEW_SOON
+        return 1
     print(f"{style('good', fg='green')}: {life}, for {escape(', '.join(sorted(certificate.names)))}")
-    return GOOD
+    return 0
 
 
 def _print_bundle(directory: Path) -> int:
@@ -145,4 +141,4 @@ def _print_bundle(directory: Path) -> int:
     if b"-----BEGIN CERTIFICATE-----" not in pem:
         raise Failure(f"{path} contains no PEM certificate")
     print(base64.b64encode(pem).decode("ascii"))
-    return GOOD
+    return 0

@@ -10,7 +10,6 @@ from click.shell_completion import CompletionItem
 from webhook.api.times import parse_seconds
 from webhook.cli.terminal import Failure
 
-MAX_PORT: Final = 65535
 PRESETS: Final = ("observe", "standard", "strict")
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,7 +66,7 @@ def address(text: str) -> str:
 def endpoint(text: str) -> tuple[str, int]:
     """Return the host and the port of HOST:PORT; an IPv6 address is written in brackets, and port 0 is any."""
     host, _, port = text.rpartition(":")
-    if not host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > MAX_PORT:
+    if not host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65535:
         raise click.BadParameter(f"{text!r} is not HOST:PORT, such as 0.0.0.0:8443 or [::]:8443")
     return host.strip("[]"), int(port)
 

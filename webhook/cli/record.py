@@ -3,7 +3,6 @@
 import signal
 import threading
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -32,8 +31,6 @@ Examples:
 Exit codes: 0 it was stopped, 2 it cannot write.
 """
 
-_MEBIBYTE: Final = 1024 * 1024
-
 
 @click.command("record", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path), shell_complete=directories)
@@ -45,7 +42,7 @@ def command(*, directory: Path, in_cluster: bool, max_size: int, save_every: flo
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    recorder = Recorder(Records(directory, max_size * _MEBIBYTE), print_message)
+    recorder = Recorder(Records(directory, max_size * 1024 * 1024), print_message)
     cluster = everywhere(cluster)
     watches = [LiveWatch(recorder, cluster, one, is_inside=in_cluster) for one in (LEASES, CANDIDATES, EVENTS)]
     for watch in watches:

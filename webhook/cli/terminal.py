@@ -16,8 +16,6 @@ from msgspec import Struct
 
 from webhook.api.text import escape
 
-MIN_WIDTH: Final = 60
-MAX_WIDTH: Final = 100
 _COMMAND: Final = re.compile("kubectl|lease-webhook")
 
 
@@ -44,7 +42,7 @@ def style(text: str, **how: Any) -> str:  # noqa: ANN401 - those of click
 
 def width() -> int:
     """Return the columns to use: those of the terminal, or of COLUMNS, from 60 to 100; 100 if there is none."""
-    return max(MIN_WIDTH, min(MAX_WIDTH, shutil.get_terminal_size(fallback=(100, 24)).columns))
+    return max(60, min(100, shutil.get_terminal_size(fallback=(100, 24)).columns))
 
 
 def indent(text: str, by: int, columns: int | None = None) -> str:

@@ -53,9 +53,6 @@ EXAMPLE: Final = Path(__file__).parent / "example"
 """A leader that was paused, replaced and fenced; recorded on a real API server."""
 EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
 
-_ADDRESS: Final = "127.0.0.1:0"
-"""A free port."""
-_TOKEN_BYTES: Final = 24
 _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _AWAKE_EVERY: Final = 1.0
 """Seconds. A signal that comes just before a sleep begins does not end it: Python acts on it when the sleep is over."""
@@ -92,7 +89,7 @@ def command(
         if place or leases or policy or output != "html" or (inputs and cluster.namespace):
             words = "no lease, -o, --format and --policy, and no --namespace with --input"
             raise Failure(f"--serve shows everything in a browser: it takes {words}")
-        return _serve(inputs, cluster, _ADDRESS if address is None else address)
+        return _serve(inputs, cluster, "127.0.0.1:0" if address is None else address)
     if address is not None:
         raise Failure("--bind is for --serve")
     if not place and output == "html" and sys.stdout.isatty():
@@ -125,15 +122,16 @@ def _read(paths: Sequence[str], cluster: Cluster, policy: str | None) -> Timelin
     builder = TimelineBuilder(clock + BOUND)
     for item in reading.observed(paths, cluster, policy):
         builder.observe(item)
-    if builder.is_empty:
+    ends = reading.evaluation_time(None, paths, builder.follower.bounds.until).at
+    listing = f"kubectl get leases --context={cluster.context}" if cluster.context else "kubectl get leases"
+    timeline = builder.timeline(ends, tuple(paths) or (listing,), clock)
+    if not timeline.lanes:
         raise Failure("no lease is in the input")
     if builder.follower.hides_stamps:
         print_message(reading.HIDDEN_STAMPS)
-    ends = reading.evaluation_time(None, paths, builder.follower.bounds.until).at
     if not paths:
         print_message("a list shows one moment; `lease-webhook record history` keeps a history, for --input history")
-    listing = f"kubectl get leases --context={cluster.context}" if cluster.context else "kubectl get leases"
-    return builder.timeline(ends, tuple(paths) or (listing,), clock)
+    return timeline
 
 
 def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]], only: str) -> Timeline:
@@ -161,7 +159,7 @@ def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
     from webhook.live.watch import LiveWatch  # noqa: PLC0415
 
     host, _ = endpoint(address)
-    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    token = secrets.token_urlsafe(24)
     feed = Feed(", ".join(paths) or "kubectl get leases --watch")
     with _listening(address) as listener:
         port = listener.getsockname()[1]
