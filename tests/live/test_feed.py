@@ -195,7 +195,7 @@ def test_an_input_that_has_ended_goes_no_further(clock: Clock) -> None:
     server, feed = FakeServer(), Feed("x")
     together(4, server.elector("a", "shop/db"))
     seen(feed, server, clock)
-    feed.stand_still("The input has ended.")
+    feed.read(())
     clock.now += 3600 * SECOND
     change = feed.since(0)
     assert change.timeline.ends < START + 5 * SECOND

@@ -14,7 +14,7 @@ def active_item(page: Opened) -> tuple[str, str]:
 
 def in_order(lane: Lane, timeline: Timeline) -> list[tuple[str, str]]:
     spans = [(span.begins, 0, span.kind.value) for span in lane.spans]
-    marks = [(mark.at, 1, mark.kind.value) for mark in lane.marks]
+    marks = [(mark.begins, 1, mark.kind.value) for mark in lane.marks]
     found = sorted([*spans, *marks], key=lambda item: item[:2])
     return [(kind, str(begins - timeline.begins)) for begins, _, kind in found]
 
@@ -98,7 +98,7 @@ def test_the_note_of_an_item_comes_with_the_pointer(opened: Open) -> None:
         node.locator(".target, .bar").first.hover(force=True)
         page.settle()
         begins = float(node.get_attribute("data-begins"))
-        texts = {mark.text for lane in timeline.lanes for mark in lane.marks if mark.at - timeline.begins == begins}
+        texts = {mark.text for lane in timeline.lanes for mark in lane.marks if mark.begins - timeline.begins == begins}
         assert page.page.is_visible("#tip")
         assert kind == "held" or any(text in page.text("#tip") for text in texts)
 

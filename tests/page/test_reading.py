@@ -71,7 +71,7 @@ def test_a_holder_that_has_renewed_for_the_last_time_is_no_sure_leader(opened: O
         (span,) = [one for one in lane.spans if one.begins <= at < (one.ends or timeline.ends)]
         is_contested = any(
             mark.kind is MarkKind.STEAL
-            and mark.at <= at <= max(tick for tick in lane.ticks.moments if tick < mark.at) + 15 * SECOND
+            and mark.begins <= at <= max(tick for tick in lane.ticks.moments if tick < mark.begins) + 15 * SECOND
             for mark in lane.marks
         )
         sure += span.kind is SpanKind.HELD and next_one - last < 15 * SECOND and not is_contested

@@ -80,7 +80,7 @@ def sample_lane(
         holder = successor
     _renewals(moments, at, ends, interval)
     spans.append(Span(SpanKind.HELD, since, None, holder, writer, "checkout"))
-    marks.sort(key=lambda mark: mark.at)
+    marks.sort(key=lambda mark: mark.begins)
     return Lane(namespace, name, DURATION, tuple(spans), Ticks(tuple(moments)), tuple(marks))
 
 

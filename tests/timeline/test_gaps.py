@@ -88,8 +88,8 @@ def test_spans_say_what_they_are() -> None:
 
 def test_until_the_lease_before_would_have_expired_a_steal_leaves_two_that_may_lead() -> None:
     stolen = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it from a", "b")
-    spans = (Span(SpanKind.HELD, NOON, stolen.at, "a"), Span(SpanKind.HELD, stolen.at, None, "b"))
+    spans = (Span(SpanKind.HELD, NOON, stolen.begins, "a"), Span(SpanKind.HELD, stolen.begins, None, "b"))
     ((doubt, text),) = lane(*spans, marks=(stolen,)).doubts((), END)
-    assert (doubt.begins, doubt.ends, text) == (stolen.at, NOON + 75 * SECOND, stolen.text)
+    assert (doubt.begins, doubt.ends, text) == (stolen.begins, NOON + 75 * SECOND, stolen.text)
     ((unknown, _),) = lane(marks=(stolen,), ticks=Ticks()).doubts((), END)
-    assert unknown.ends == stolen.at + 15 * SECOND
+    assert unknown.ends == stolen.begins + 15 * SECOND

@@ -73,7 +73,7 @@ def test_spans_of_a_watch_and_of_a_log_are_in_order_and_do_not_overlap(steps: li
         (lane,) = timeline.lanes
         assert_lawful(lane.spans)
         assert all(span.begins <= timeline.ends for span in lane.spans)
-        assert all(timeline.begins <= mark.at <= timeline.ends for mark in lane.marks)
+        assert all(timeline.begins <= mark.begins <= timeline.ends for mark in lane.marks)
         assert list(lane.ticks.moments) == sorted(lane.ticks.moments)
 
 
@@ -113,12 +113,12 @@ MARKS = st.lists(st.builds(Mark, KINDS, st.integers(0, 10**6), st.text(max_size=
 
 @given(MARKS, st.integers(1, 30))
 def test_merged_marks_count_what_they_stand_for_kind_by_kind(marks: list[Mark], most: int) -> None:
-    found = merged(sorted(marks, key=lambda mark: mark.at), most)
+    found = merged(sorted(marks, key=lambda mark: mark.begins), most)
     for kind in MarkKind:
         of_kind = [mark for mark in found if mark.kind is kind]
         assert sum(mark.count for mark in of_kind) == sum(mark.kind is kind for mark in marks)
-    assert all(mark.count == 1 or (mark.ends or 0) >= mark.at for mark in found)
-    assert [mark.at for mark in found] == sorted(mark.at for mark in found)
+    assert all(mark.count == 1 or (mark.ends or 0) >= mark.begins for mark in found)
+    assert [mark.begins for mark in found] == sorted(mark.begins for mark in found)
     assert len(found) <= most + len(MarkKind)
 
 
@@ -212,5 +212,5 @@ def test_a_window_has_only_what_lies_within(steps: list[tuple[str, str, int]], s
     for lane in (lane_within(one, begins, ends) for one in timeline.lanes):
         assert_lawful(lane.spans)
         assert all(span.begins <= ends and (span.ends is None or begins < span.ends <= ends) for span in lane.spans)
-        assert all(begins <= mark.at <= ends for mark in lane.marks)
+        assert all(begins <= mark.begins <= ends for mark in lane.marks)
         assert all(begins <= at <= ends for at in lane.ticks.moments)

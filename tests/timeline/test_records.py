@@ -63,7 +63,7 @@ def test_leases_that_were_only_asked_for_have_no_lane() -> None:
                 name=name,
             )
         )
-    assert builder.is_empty
+    assert builder.timeline(LATEST).lanes == ()
     server = FakeServer()
     server.elector("a", "shop/db").lead(4)
     for item in read("in", [server.audit_log()]):
@@ -76,7 +76,7 @@ def test_a_log_without_leases_that_ends_reaches_its_end() -> None:
     builder.observe(LogEnd(at(5)))
     builder.observe(LogEnd(LATEST + SECOND))
     assert builder.follower.bounds.until == LATEST
-    assert builder.is_empty
+    assert builder.timeline(LATEST).lanes == ()
 
 
 def test_a_request_for_many_leases_says_nothing_of_one() -> None:
@@ -91,7 +91,7 @@ def test_a_request_for_many_leases_says_nothing_of_one() -> None:
             name="",
         )
     )
-    assert builder.is_empty
+    assert builder.timeline(LATEST).lanes == ()
 
 
 def test_fences_of_many_leases_are_bounded() -> None:

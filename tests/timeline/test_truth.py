@@ -63,7 +63,7 @@ def spans(lane: Lane) -> list[tuple[str, str, float | None, float | None]]:
 
 
 def marks(lane: Lane) -> list[tuple[str, float | None]]:
-    return [(mark.kind.value, seconds(mark.at)) for mark in lane.marks]
+    return [(mark.kind.value, seconds(mark.begins)) for mark in lane.marks]
 
 
 def mark_of(lane: Lane, kind: MarkKind) -> Mark:
@@ -178,7 +178,7 @@ def test_an_edit_says_what_it_changed_and_who_did_it(view: View) -> None:
     (lane,) = view(server).lanes
     edit = mark_of(lane, MarkKind.EDIT)
     assert edit.text == "leaseTransitions 0 -> 2147483647 by admin"
-    assert (edit.holder, seconds(edit.at)) == ("a_1", 11.0)
+    assert (edit.holder, seconds(edit.begins)) == ("a_1", 11.0)
     assert spans(lane) == [("held", "a_1", 0.0, None)]
 
 
@@ -234,7 +234,7 @@ def test_an_answer_that_was_not_a_success_is_marked_with_its_message(
     found = mark_of(lane, MarkKind(kind))
     assert f"a write by shop/db from pod a was answered with {code}" in found.text
     assert found.text.endswith(": the whole message")
-    assert (found.holder, found.writer, seconds(found.at)) == ("a_1", "shop/db from pod a", 11.0)
+    assert (found.holder, found.writer, seconds(found.begins)) == ("a_1", "shop/db from pod a", 11.0)
 
 
 def test_a_conflict_is_how_electors_race_and_has_no_mark() -> None:
@@ -277,7 +277,7 @@ def test_annotations_of_the_webhook_are_marks(view: View, annotations: dict[str,
     server.log[-1]["annotations"] = {f"{prefix}/{key}": value for key, value in annotations.items()}
     (lane,) = view(server).lanes
     found = mark_of(lane, MarkKind(kind))
-    assert (found.text, found.writer, seconds(found.at)) == (text, "shop/db from pod a", 10.0)
+    assert (found.text, found.writer, seconds(found.begins)) == (text, "shop/db from pod a", 10.0)
 
 
 @pytest.mark.parametrize(

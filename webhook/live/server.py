@@ -110,7 +110,9 @@ class Feed:
         """Take in all that an input has."""
         for item in items:
             self.observe(item)
-        self.stand_still("The input has ended.")
+        # What it says goes no further than its last moment.
+        self._stands_still = True
+        self.show_status("The input has ended.")
 
     def began(self, _: str = LEASES) -> None:
         """Note that the watch begins, perhaps again: at first it lists every lease that there is."""
@@ -123,11 +125,6 @@ class Feed:
         with self._changed:
             self._status = status
             self._note(())
-
-    def stand_still(self, status: str) -> None:
-        """End the input: what it says goes no further than its last moment."""
-        self._stands_still = True
-        self.show_status(status)
 
     def end(self, why: str) -> None:
         """End the timeline: no more changes follow."""

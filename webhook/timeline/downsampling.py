@@ -217,5 +217,5 @@ def lane_within(lane: Lane, begins: int, ends: int) -> Lane:
             if span.ends is None or span.ends > begins
         ),
         ticks=Ticks(moments, buckets),
-        marks=tuple(mark for mark in lane.marks if (mark.ends or mark.at) >= begins and mark.at <= ends),
+        marks=tuple(mark for mark in lane.marks if _end(mark) >= begins and mark.begins <= ends),
     )

@@ -54,11 +54,6 @@ class TimelineBuilder(Struct):
     _leases: dict[Key, "_LeaseLane"] = field(default_factory=dict)
     _left_out: int = 0
 
-    @property
-    def is_empty(self) -> bool:
-        """True if no lease was seen."""
-        return not self._leases
-
     def observe(self, seen: Item) -> Key | None:
         """Take in one item, and return the lease that it is about; the observations of one lease come in order."""
         self.follower.bounds.latest = self.clock
@@ -166,7 +161,7 @@ class _LeaseLane(Struct):
     ) -> None:
         """Add a mark; `who` wrote, and `holder` held the lease afterwards. `end` follows the text, which may be cut."""
         writer = writers_of(who) if isinstance(who, Tenure) else writer_name(who)
-        insort(self.marks, Mark(kind, at, sentence(text) + end, holder, writer), key=attrgetter("at"))
+        insort(self.marks, Mark(kind, at, sentence(text) + end, holder, writer), key=attrgetter("begins"))
         shorten(self.marks, MAX_MARKS, MAX_MARKS // 8)
 
     def explain(self, follower: Follower, until: int) -> bool:
@@ -187,7 +182,7 @@ class _LeaseLane(Struct):
 
     def with_cause(self, mark: Mark) -> Mark:
         """Return a mark with the cause, if it is that of a lost leader or a late renewal that is known."""
-        cause = self.causes.get((mark.kind, mark.at)) if mark.count == 1 else None
+        cause = self.causes.get((mark.kind, mark.begins)) if mark.count == 1 else None
         if cause is None:
             return mark
         return replace(mark, text=sentence(cause if mark.kind is MarkKind.LATE else f"{mark.text}. {cause}"))

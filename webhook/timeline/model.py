@@ -9,8 +9,8 @@ from enum import StrEnum
 from itertools import groupby, pairwise
 from typing import Any, Final
 
-from msgspec import Struct, field
-from msgspec.structs import asdict, replace
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from webhook.api.text import escape, truncate
 from webhook.api.times import SECOND, canonical
@@ -129,30 +129,25 @@ class MarkKind(Kind):
 
 
 class Mark(Struct, frozen=True, gc=False):
-    """Something that happened at `at`; or, if `count` is above 1, as often as that until `ends`.
+    """Something that happened at `begins`; or, if `count` is above 1, as often as that until `ends`.
 
     The text is then that of the first. `holder` is who held the lease afterwards, `writer` who wrote; "" if unknown.
     """
 
     kind: MarkKind
-    at: int
+    begins: int = field(name="at")
     text: str
     holder: str = ""
     writer: str = ""
     count: int = 1
     ends: int | None = None
 
-    @property
-    def begins(self) -> int:
-        """The moment of the first."""
-        return self.at
-
     def joined(self, other: "Mark") -> "Mark":
         """Return one mark that stands for both, which are of one kind."""
         return replace(
             self,
             count=self.count + other.count,
-            ends=max(self.ends or self.at, other.ends or other.at),
+            ends=max(self.ends or self.begins, other.ends or other.begins),
             holder=self.holder if self.holder == other.holder else "",
             writer=self.writer if self.writer == other.writer else "",
         )
@@ -258,16 +253,16 @@ class Lane(Struct, frozen=True, gc=False):
             if gap.begins < gap.expires
         ]
         contested = [
-            (Span(SpanKind.CONTESTED, one.at, self._contested_until(one), one.holder), one.text)
+            (Span(SpanKind.CONTESTED, one.begins, self._contested_until(one), one.holder), one.text)
             for one in self.marks
             if one.kind is MarkKind.STEAL
         ]
         return sorted([*silent, *contested], key=lambda one: one[0].begins)
 
     def _contested_until(self, steal: Mark) -> int:
-        before = [span.begins for span in self.spans if span.begins < steal.at]
-        renewed = self._last_renewal(steal.at - 1, before[-1] if before else steal.at)
-        return max(steal.at, (steal.ends or renewed) + (self.duration_seconds or 0) * SECOND)
+        before = [span.begins for span in self.spans if span.begins < steal.begins]
+        renewed = self._last_renewal(steal.begins - 1, before[-1] if before else steal.begins)
+        return max(steal.begins, (steal.ends or renewed) + (self.duration_seconds or 0) * SECOND)
 
     @property
     def handovers(self) -> int:
@@ -318,7 +313,7 @@ def _lane(lane: Lane) -> dict[str, Any]:
 
 
 def _in_words(one: Span | Mark | Bucket) -> dict[str, Any]:
-    fields = asdict(one)
+    fields: dict[str, Any] = to_builtins(one)
     return fields | {key: canonical(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None}
 
 

@@ -33,14 +33,11 @@ _NUMBERS: Final = {kind: number for number, kind in enumerate(_KINDS)}
 def render(timeline: Timeline, *, events: str = "") -> str:
     """Return the page as HTML; `events` is the path of server-sent events with more lanes, "" for a file."""
     library, style, script = _parts()
-    origin = msgspec.json.decode(_text("vendor/d3.json"), type=dict[str, str])
     return Template(_text("page.html")).substitute(
         policy=html_escape(content_security_policy(events=events)),
         events=html_escape(events),
         style=style,
         library=library,
-        library_name=html_escape("{name} {version}".format_map(origin)),
-        library_license=html_escape(origin["license"]),
         library_notice=html_escape(_text("vendor/LICENSE")),
         script=script,
         data=page_data(timeline).decode(),
