@@ -77,8 +77,8 @@ class Opened:
         """The spans that are drawn."""
         rows = self.page.eval_on_selector_all(
             ".spans .item",
-            """all => all.map(e => [e.closest('.lane').querySelector('.name').textContent, e.dataset.kind,
-                Number(e.dataset.begins), e.dataset.ends === '' ? null : Number(e.dataset.ends), e.dataset.holder])""",
+            """all => all.map(e => [e.closest('.lane').querySelector('.name').textContent,
+                e.querySelector('.bar').classList[1], e.items[0].begins, e.items[0].ends, e.items[0].holder])""",
         )
         return [Drawn(*row) for row in rows]
 
@@ -87,7 +87,8 @@ class Opened:
         rows = self.page.eval_on_selector_all(
             ".lane",
             f"""all => all.map(lane => [lane.querySelector('.name').textContent,
-                [...lane.querySelectorAll('.{group} .item')].reduce((sum, e) => sum + Number(e.dataset.count), 0)])""",
+                [...lane.querySelectorAll('.{group} .item')].flatMap(e => e.items)
+                    .reduce((sum, one) => sum + one.count, 0)])""",
         )
         return {str(name): int(number) for name, number in rows}
 

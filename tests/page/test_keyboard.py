@@ -93,14 +93,14 @@ def test_the_note_of_an_item_comes_with_the_focus_and_goes_with_escape(opened: O
 def test_the_note_of_an_item_comes_with_the_pointer(opened: Open) -> None:
     timeline = sample_timeline(3)
     page = opened(timeline)
-    for kind in ("held", "takeover-by-expiry", "steal"):
-        node = page.page.locator(f".item[data-kind={kind}]").first
+    for title in ("held", "takeover after expiry", "steal"):
+        node = page.page.locator(f".item[aria-label*='{title}']").first
         node.locator(".target, .bar").first.hover(force=True)
         page.settle()
-        begins = float(node.get_attribute("data-begins"))
+        begins = node.evaluate("e => e.items[0].begins")
         texts = {mark.text for lane in timeline.lanes for mark in lane.marks if mark.begins - timeline.begins == begins}
         assert page.page.is_visible("#tip")
-        assert kind == "held" or any(text in page.text("#tip") for text in texts)
+        assert title == "held" or any(text in page.text("#tip") for text in texts)
 
 
 def test_n_and_p_go_from_one_time_without_a_leader_to_the_next(opened: Open) -> None:

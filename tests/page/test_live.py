@@ -102,7 +102,7 @@ def test_a_new_lane_appears_and_a_known_one_is_replaced(live: tuple[Any, Server,
     spans = page.eval_on_selector_all(
         ".lane .spans .item",
         "all => all.filter(e => e.closest('.lane').querySelector('.name').textContent === 'controller-2')"
-        ".map(e => [Number(e.dataset.begins), e.dataset.holder])",
+        ".map(e => [e.items[0].begins, e.items[0].holder])",
     )
     assert sorted(spans) == [[span.begins - WHOLE.begins, span.holder] for span in taken.spans]
 
@@ -159,7 +159,7 @@ def test_a_live_page_may_begin_empty(browser: Any) -> None:
     server.send(WHOLE)
     until(page, "document.querySelectorAll('.lane').length === 3")
     page.evaluate(SETTLED)
-    held = page.eval_on_selector_all(".spans .item", "all => all.map(e => e.dataset.kind)")
+    held = page.eval_on_selector_all(".spans .item", "all => all.map(e => e.items[0].kind)")
     assert len(held) == sum(len(lane.spans) for lane in WHOLE.lanes)
     assert {SpanKind.HELD, SpanKind.LEADERLESS} <= set(held)
     assert "controller-0" in page.text_content("#details")

@@ -151,13 +151,12 @@ function placedSpans(spans, x, left, right) {
   return d3.sort(found, (one) => UNLED.has(one.kind));
 }
 
-/** An element that can be pointed at and that the keyboard can be on; `number` is how many items it stands for. */
-function itemNode(items, kind, number, label, attributes, ...content) {
-  const [{ lane, key, begins }] = items;
+/** An element that can be pointed at and that the keyboard can be on. */
+function itemNode(items, label, ...content) {
+  const [{ lane, key }] = items;
   const isActive = items.includes(view.active);
   const state = { role: "option", id: `${encodeURIComponent(lane.id)}-${key}`, "aria-selected": isActive, "aria-label": label };
-  const facts = { "data-kind": kind, "data-begins": begins, "data-count": number };
-  const node = made("g", { ...state, ...facts, class: `item${isActive ? " active" : ""}`, ...attributes }, ...content);
+  const node = made("g", { ...state, class: `item${isActive ? " active" : ""}` }, ...content);
   node.items = items;
   if (!items.some(isShown)) node.classList.add("dimmed");
   return node;
@@ -173,8 +172,7 @@ function spanNode({ items, kind, begins, ends }, bar) {
   const until = span.ends === null ? "until the end" : `to ${instant(span.ends)}`;
   const what = items.length > 1 ? `${items.length} short spans from ${instant(span.begins)} on` : "";
   const label = what || `${span.title}, from ${instant(span.begins)} ${until}`;
-  const facts = { "data-ends": span.ends ?? "", "data-holder": span.holder };
-  return itemNode(items, kind, items.length, label, facts, ...rects);
+  return itemNode(items, label, ...rects);
 }
 
 /** What stands in a bar: it is not a part of the bar's element, whose label says more. */
@@ -247,9 +245,9 @@ function markNode({ items, number, at }, bar) {
   const titles = [...new Set(items.map((one) => one.title))].slice(0, 6).join(", ");
   const single = `${mark.title} at ${instant(mark.begins, 3)}: ${mark.text.slice(0, 500)}`;
   const label = items.length === 1 ? single : `${number} events from ${instant(mark.begins)} on: ${titles}`;
-  const kinds = [...new Set(items.map((one) => one.kind))].join(" ");
-  const place = { "data-kinds": kinds, transform: `translate(${at.toFixed(1)},${bar.y - 11})` };
   const size = { x: -MARK_WIDTH / 2 - 1, y: -MARK_WIDTH / 2 - 2, width: MARK_WIDTH + 2, height: MARK_WIDTH + 4 };
   const stem = made("line", { class: "stem", y1: 6, y2: 11 + (number === 1 ? bar.height : 0) });
-  return itemNode(items, kind, number, label, place, stem, made("rect", { class: "target", ...size }), markPath(kind));
+  const node = itemNode(items, label, stem, made("rect", { class: "target", ...size }), markPath(kind));
+  put(node, { transform: `translate(${at.toFixed(1)},${bar.y - 11})` });
+  return node;
 }
