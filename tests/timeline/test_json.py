@@ -16,7 +16,6 @@ from webhook.timeline.model import (
     Ticks,
     Timeline,
     as_json,
-    sentence,
     shown,
 )
 
@@ -69,7 +68,7 @@ def hostile(name: str) -> Timeline:
         shown(name),
         15,
         (Span(SpanKind.HELD, at(0), at(10), shown(name), shown(name), shown(name)), Span(SpanKind.LEADERLESS, at(10))),
-        marks=(Mark(MarkKind.STEAL, at(5), sentence(name), shown(name), shown(name)),),
+        marks=(Mark(MarkKind.STEAL, at(5), shown(name), shown(name), shown(name)),),
     )
     return timeline(lane)
 

@@ -10,13 +10,12 @@ from msgspec.structs import replace
 
 from webhook.explanation.words import count
 from webhook.history.events import Tenure
-from webhook.timeline.model import Bucket, Kind, Lane, Mark, Span, SpanKind, Ticks, Timeline, shown, writers_of
+from webhook.timeline.model import UNLED, Bucket, Kind, Lane, Mark, Span, SpanKind, Ticks, Timeline, shown, writers_of
 from webhook.timeline.page import page_data
 
 MAX_SPANS: Final = 2000
 MAX_MARKS: Final = 2000
 MAX_BUCKETS: Final = 512
-MIN_BUCKETS: Final = 16
 MAX_BYTES: Final = 2_600_000
 """Bytes of page data: with the page itself they stay below 3 MB."""
 MIN_KEPT: Final = 4
@@ -55,7 +54,7 @@ class SpanRecord(Struct):
 
     def delay(self, at: int) -> None:
         """Let the present span begin later, if the one before it is a time without a leader."""
-        if self.present and self.closed and self.closed[-1].kind in {SpanKind.OVERDUE, SpanKind.LEADERLESS}:
+        if self.present and self.closed and self.closed[-1].kind in UNLED:
             self.closed[-1] = replace(self.closed[-1], ends=at)
             self.present.begins = at
 
@@ -98,7 +97,7 @@ class TickRecord(Ticks):
         moments.append(max(at, moments[-1]) if moments else at)
         if len(moments) > most:
             half = len(moments) - most // 2
-            kept = max(MIN_BUCKETS, min(MAX_BUCKETS, most // 2))
+            kept = min(MAX_BUCKETS, most // 2)
             self.buckets = merged([*self.buckets, *(Bucket(one, one) for one in moments[:half])], kept)
             del moments[:half]
 

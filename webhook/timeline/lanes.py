@@ -20,7 +20,7 @@ from webhook.history.renewals import deadline_of
 from webhook.inputs.items import AboutInput, Act, Answer, Fenced, InputKind, Item, Observation, Writer
 from webhook.rules.registry import RULES
 from webhook.timeline.downsampling import MAX_MARKS, SpanRecord, TickRecord, lane_within, shorten, what_was_merged
-from webhook.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline, sentence, shown, writer_name, writers_of
+from webhook.timeline.model import MAX_TEXT, Lane, Mark, MarkKind, SpanKind, Timeline, shown, writers_of
 
 MAX_LANES: Final = 20_000
 """Leases; what is seen of others is counted."""
@@ -160,8 +160,8 @@ class _LeaseLane(Struct):
         self, kind: MarkKind, at: int, text: str, who: Writer | Tenure | None = None, holder: str = "", end: str = ""
     ) -> None:
         """Add a mark; `who` wrote, and `holder` held the lease afterwards. `end` follows the text, which may be cut."""
-        writer = writers_of(who) if isinstance(who, Tenure) else writer_name(who)
-        insort(self.marks, Mark(kind, at, sentence(text) + end, holder, writer), key=attrgetter("begins"))
+        mark = Mark(kind, at, shown(text, MAX_TEXT) + end, holder, writers_of(who))
+        insort(self.marks, mark, key=attrgetter("begins"))
         shorten(self.marks, MAX_MARKS, MAX_MARKS // 8)
 
     def explain(self, follower: Follower, until: int) -> bool:
@@ -185,7 +185,7 @@ class _LeaseLane(Struct):
         cause = self.causes.get((mark.kind, mark.begins)) if mark.count == 1 else None
         if cause is None:
             return mark
-        return replace(mark, text=sentence(cause if mark.kind is MarkKind.LATE else f"{mark.text}. {cause}"))
+        return replace(mark, text=shown(cause if mark.kind is MarkKind.LATE else f"{mark.text}. {cause}", MAX_TEXT))
 
     def observe(self, seen: Observation, events: Sequence[LeaseEvent], latest: int, max_ticks: int) -> None:
         """Add an observation that the history has taken in, with what happened."""

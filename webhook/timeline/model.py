@@ -20,7 +20,7 @@ from webhook.history.renewals import deadline_of
 from webhook.inputs.items import Writer
 
 _MAX_NAME: Final = 256
-_MAX_TEXT: Final = 4000
+MAX_TEXT: Final = 4000
 """Characters of a mark; a denial may have 12 KB."""
 _MAX_WRITERS: Final = 3
 
@@ -317,24 +317,15 @@ def _in_words(one: Span | Mark | Bucket) -> dict[str, Any]:
     return fields | {key: canonical(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None}
 
 
-def shown(text: str) -> str:
-    """Return a name as it is drawn and searched for."""
-    return escape(truncate(text, _MAX_NAME))
+def shown(text: str, most: int = _MAX_NAME) -> str:
+    """Return a name or, with MAX_TEXT, the text of a mark, as it is drawn and searched for."""
+    return escape(truncate(text, most))
 
 
-def sentence(text: str) -> str:
-    """Return the text of a mark, escaped and cut to what is shown."""
-    return escape(truncate(text, _MAX_TEXT))
-
-
-def writer_name(one: Writer | None) -> str:
-    """Return who wrote, for a column of its own."""
-    return shown(writer(one)) if one and one.user else ""
-
-
-def writers_of(tenure: Tenure) -> str:
-    """Return who wrote as the holder; several only if several did."""
-    return shown(" and ".join(writer(one) for one in tenure.writers[-_MAX_WRITERS:]))
+def writers_of(who: Tenure | Writer | None) -> str:
+    """Return who wrote, or who wrote as a holder, which may be several; "" if unknown."""
+    writers = who.writers[-_MAX_WRITERS:] if isinstance(who, Tenure) else [who] if who and who.user else []
+    return shown(" and ".join(map(writer, writers)))
 
 
 def _moment(at: int, until: int) -> str:

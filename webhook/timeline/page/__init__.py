@@ -15,7 +15,6 @@ from string import Template
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct, field
 
 from webhook.api.text import escape
 from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Timeline
@@ -87,8 +86,8 @@ def page_data(timeline: Timeline, **more: str | bool) -> bytes:
     timeline, which may be negative. Characters that no one would see, such as those that change the direction of text,
     and lone surrogates, which JSON in UTF-8 cannot carry, are escaped in every text.
     """
-    encoder = _Encoder(timeline.begins, timeline.ends)
-    lanes = [encoder.lane(lane) for lane in timeline.lanes]
+    strings = {"": 0}
+    lanes = [_lane(lane, timeline.begins, timeline.ends, strings) for lane in timeline.lanes]
     data = msgspec.json.encode(
         {
             "begins": timeline.begins,
@@ -96,7 +95,7 @@ def page_data(timeline: Timeline, **more: str | bool) -> bytes:
             "readAt": timeline.read_at,
             "sources": [escape(one) for one in timeline.sources],
             "thinned": [escape(one) for one in timeline.thinned],
-            "strings": [escape(text) for text in encoder.strings],
+            "strings": [escape(text) for text in strings],
             "kinds": [[kind.value, kind.words] for kind in _KINDS],
             "lanes": lanes,
             **more,
@@ -107,40 +106,28 @@ def page_data(timeline: Timeline, **more: str | bool) -> bytes:
     return data
 
 
-class _Encoder(Struct):
-    """Writes lanes; `strings` are the texts so far with their numbers."""
+def _lane(lane: Lane, begins: int, ends: int, strings: dict[str, int]) -> dict[str, Any]:
+    """Return a lane of a timeline; a text that `strings` lacks gets the next number."""
 
-    begins: int
-    ends: int
-    strings: dict[str, int] = field(default_factory=lambda: {"": 0})
+    def item(one: Span | Mark, text: str, *more: str) -> list[int | None]:
+        until = None if one.ends is None else one.ends - begins
+        texts = [strings.setdefault(each, len(strings)) for each in (text, one.holder, one.writer, *more)]
+        return [_NUMBERS[one.kind], one.begins - begins, until, one.count, *texts]
 
-    def lane(self, lane: Lane) -> dict[str, Any]:
-        found = lane.gaps(self.ends)
-        return {
-            "id": escape(f"{lane.namespace}/{lane.name}"),
-            "namespace": escape(lane.namespace),
-            "name": escape(lane.name),
-            "duration": lane.duration_seconds,
-            "isMoment": lane.is_moment,
-            "handovers": lane.handovers,
-            "spans": [self._item(one, one.text(found, self.ends), one.manager) for one in lane.spans],
-            "doubts": [self._item(one, text) for one, text in lane.doubts(found, self.ends)],
-            "marks": [self._item(one, one.text) for one in lane.marks],
-            "gaps": [
-                [self._at(one.begins), self._at(one.expires), None if one.is_open else self._at(one.ends)]
-                for one in found
-            ],
-            "ticks": [at - before for before, at in pairwise((self.begins, *lane.ticks.moments))],
-            "buckets": [[self._at(one.begins), self._at(one.ends), one.count] for one in lane.ticks.buckets],
-        }
-
-    def _item(self, one: Span | Mark, text: str, *more: str) -> list[int | None]:
-        until = None if one.ends is None else self._at(one.ends)
-        texts = map(self._text, (text, one.holder, one.writer, *more))
-        return [_NUMBERS[one.kind], self._at(one.begins), until, one.count, *texts]
-
-    def _at(self, at: int) -> int:
-        return at - self.begins
-
-    def _text(self, text: str) -> int:
-        return self.strings.setdefault(text, len(self.strings))
+    found = lane.gaps(ends)
+    return {
+        "id": escape(f"{lane.namespace}/{lane.name}"),
+        "namespace": escape(lane.namespace),
+        "name": escape(lane.name),
+        "duration": lane.duration_seconds,
+        "isMoment": lane.is_moment,
+        "handovers": lane.handovers,
+        "spans": [item(one, one.text(found, ends), one.manager) for one in lane.spans],
+        "doubts": [item(one, text) for one, text in lane.doubts(found, ends)],
+        "marks": [item(one, one.text) for one in lane.marks],
+        "gaps": [
+            [one.begins - begins, one.expires - begins, None if one.is_open else one.ends - begins] for one in found
+        ],
+        "ticks": [at - before for before, at in pairwise((begins, *lane.ticks.moments))],
+        "buckets": [[one.begins - begins, one.ends - begins, one.count] for one in lane.ticks.buckets],
+    }
