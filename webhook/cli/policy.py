@@ -107,17 +107,16 @@ def show(file: str | None, named: str, namespace: str, lease: str, output: str) 
         "bindings": (one for one in bindings if namespace in ("", one[1].namespace) and lease in ("", one[1].lease)),
         "exempt": applying_to(document.exempt, namespace, lease),
     }
-    entries = {name: [(position, to_builtins(one)) for position, one in found] for name, found in applying.items()}
+    entries = {name: [{"position": at, **to_builtins(one)} for at, one in found] for name, found in applying.items()}
     if output == "json":
-        spelled = {name: [{"position": position, **one} for position, one in found] for name, found in entries.items()}
         values = [_as_json(one) for one in settings]
-        print(json_line(_head(policy) | {"namespace": namespace, "lease": lease, "settings": values} | spelled))
+        print(json_line(_head(policy) | {"namespace": namespace, "lease": lease, "settings": values} | entries))
         return 0
     scope = f"for lease {escape(namespace or ANYWHERE)}/{escape(lease or ANYWHERE)}"
     print(style(escape(file or DEFAULT_PRESET), bold=True), _summary(policy), scope, "", sep="\n")
     print("\n".join(table([_row(one, policy.mode) for one in settings], by=0)))
     # ASCII, so that no text controls a terminal.
-    rows = [(f"{name}[{position}]", _spelled(one)) for name, found in entries.items() for position, one in found]
+    rows = [(f"{name}[{one.pop('position')}]", _spelled(one)) for name, found in entries.items() for one in found]
     if rows:
         print("\nWhat the file says of it", *table(rows, columns=width()), sep="\n")
     return 0
