@@ -3,6 +3,7 @@
 import json
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
 from webhook.history.events import Handover, Tenure
+from webhook.timeline import downsampling
 from webhook.timeline.downsampling import MAX_BUCKETS, SpanRecord, TickRecord, fitted, lane_within, merged, shorten
 from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
@@ -146,8 +148,9 @@ def test_merged_spans_cover_the_same_time_and_count_what_they_stand_for(lengths:
     assert len(found) <= max(most, 2 * most + 2)
 
 
-def test_a_record_of_spans_is_bounded() -> None:
-    record = SpanRecord(100)
+def test_a_record_of_spans_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(downsampling, "MAX_SPANS", 100)
+    record = SpanRecord()
     for number in range(10_000):
         record.begin(SpanKind.HELD, number, Tenure(str(number), number, Handover.STOLEN, number), "")
     spans = record.spans(None, 10_000, is_gone=False)

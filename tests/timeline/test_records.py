@@ -16,6 +16,7 @@ from webhook.api.times import canonical, canonical_seconds
 from webhook.history.events import Handover, Tenure, edit_of
 from webhook.history.writes import dates_renewal_again
 from webhook.inputs.items import Act, Fenced, InputKind, LogEnd, Observation, Place, Writer
+from webhook.timeline import lanes
 from webhook.timeline.downsampling import SpanRecord, merged
 from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Bucket, Lane, MarkKind, Span, SpanKind, Timeline
@@ -38,8 +39,9 @@ def kinds(lane: Lane) -> list[MarkKind]:
     return [mark.kind for mark in lane.marks]
 
 
-def test_leases_beyond_the_most_are_counted() -> None:
-    builder = TimelineBuilder(LATEST, max_lanes=1)
+def test_leases_beyond_the_most_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "MAX_LANES", 1)
+    builder = TimelineBuilder(LATEST)
     server = FakeServer()
     for name in "abc":
         server.elector(name, f"shop/{name}").take()
@@ -49,9 +51,10 @@ def test_leases_beyond_the_most_are_counted() -> None:
     assert timeline.thinned == ("2 observations of leases beyond the first 1 are left out",)
 
 
-def test_leases_that_were_only_asked_for_have_no_lane() -> None:
+def test_leases_that_were_only_asked_for_have_no_lane(monkeypatch: pytest.MonkeyPatch) -> None:
     """Anyone may ask for any name: names that no lease has would take the place of real ones."""
-    builder = TimelineBuilder(LATEST, max_lanes=1)
+    monkeypatch.setattr(lanes, "MAX_LANES", 1)
+    builder = TimelineBuilder(LATEST)
     for name in ("typo", "guess"):
         builder.observe(
             Observation(
@@ -94,8 +97,9 @@ def test_a_request_for_many_leases_says_nothing_of_one() -> None:
     assert builder.timeline(LATEST).lanes == ()
 
 
-def test_fences_of_many_leases_are_bounded() -> None:
-    builder = TimelineBuilder(LATEST, max_lanes=3)
+def test_fences_of_many_leases_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "MAX_LANES", 3)
+    builder = TimelineBuilder(LATEST)
     for number in range(5):
         builder.observe(
             Fenced(

@@ -1,10 +1,9 @@
 """`lease-webhook audit`: what is wrong with the leases that are stored, and how to fix it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
-from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -111,7 +110,7 @@ def command(
     if output == "text":
         print("\n".join(_summary(audit, Severity(severity))))
     if metrics:
-        _write_gauges(Path(metrics), audit.by_check, audit.examined, audit.inventory.now)
+        _write_gauges(metrics, audit)
     return audit.exit_code
 
 
@@ -226,15 +225,16 @@ def _summary(audit: _Audit, severity: Severity) -> Iterator[str]:
         yield f"{hidden} below {severity.value} not shown: --severity info shows all"
 
 
-def _write_gauges(path: Path, counts: Mapping[tuple[str, Severity], int], examined: int, now: int) -> None:
+def _write_gauges(path: str, audit: _Audit) -> None:
     """Write the findings of each check as gauges, for the textfile collector of node_exporter; replace the file."""
     with needing_the_server("--metrics"):
         from prometheus_client import CollectorRegistry, Gauge, write_to_textfile  # noqa: PLC0415
     registry = CollectorRegistry()
     labels = ("check", "severity")
     findings = Gauge("lease_audit_findings", "Findings of the last audit of leases.", labels, registry=registry)
-    for (check, severity), number in counts.items():
+    for (check, severity), number in audit.by_check.items():
         findings.labels(check, severity.value).set(number)
-    Gauge("lease_audit_examined", "Objects that the last audit examined.", registry=registry).set(examined)
-    Gauge("lease_audit_timestamp_seconds", "Timestamp of the last audit.", registry=registry).set(now / 1_000_000)
-    write_to_textfile(str(path), registry)
+    Gauge("lease_audit_examined", "Objects that the last audit examined.", registry=registry).set(audit.examined)
+    timestamp = Gauge("lease_audit_timestamp_seconds", "Timestamp of the last audit.", registry=registry)
+    timestamp.set(audit.inventory.now / 1_000_000)
+    write_to_textfile(path, registry)

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 import click
 from click.shell_completion import get_completion_class, shell_complete
@@ -21,7 +21,6 @@ from webhook.inputs import InputError
 
 COMPLETE: Final = "_LEASE_WEBHOOK_COMPLETE"
 """The environment variable through which the shell requests completions; click defines its values."""
-_SETTINGS: Final[dict[str, Any]] = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 
 
 class Lazy(click.Command):
@@ -118,7 +117,7 @@ class _Program(LazyGroup):
 PROGRAM: Final = _Program(
     "lease-webhook",
     {name: command for section in _SECTIONS.values() for name, command in section.items()} | _HIDDEN,
-    context_settings=_SETTINGS,
+    context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
     help="Validates Kubernetes Leases and LeaseCandidates, as an admission webhook and in files and pipelines, and "
     "shows what happened to them.",
     epilog="""\

@@ -33,7 +33,6 @@ from webhook.inputs.items import MAX_BINS, MAX_LATEST, MILLISECOND, Act, Electio
 from webhook.inputs.kinds import GAP, observations
 from webhook.live.watch import Listing
 
-LATEST: Final = "latest.jsonl"
 FILES: Final = 16
 """Files that the limit of the history is divided into."""
 MAX_WAITING: Final = 16 * 1024 * 1024
@@ -185,7 +184,7 @@ class Records:
         """Raise InputError if another recorder writes there; `limit` is of the history, in bytes."""
         self.problem = ""
         self.is_lost = False
-        self.latest = directory / LATEST
+        self.latest = directory / "latest.jsonl"
         self._directory = directory
         self._limit = limit
         self._waiting = bytearray()

@@ -38,7 +38,6 @@ class _Open(Struct):
 class SpanRecord(Struct):
     """The spans of one lease. Each begins when the one before ends; a moment before that counts as that moment."""
 
-    most: int = MAX_SPANS
     closed: list[Span] = field(default_factory=list)
     present: _Open | None = None
 
@@ -66,7 +65,7 @@ class SpanRecord(Struct):
         at = max(at, current.begins)
         if at > current.begins:
             self.closed.append(current.span(at))
-            shorten(self.closed, self.most, self.most // 4)
+            shorten(self.closed, MAX_SPANS, MAX_SPANS // 4)
         self.present = None
         return at
 

@@ -49,7 +49,6 @@ class TimelineBuilder(Struct):
 
     clock: int
     max_ticks: int = MAX_TICKS
-    max_lanes: int = MAX_LANES
     follower: Follower = field(default_factory=Follower)
     _leases: dict[Key, "_LeaseLane"] = field(default_factory=dict)
     _left_out: int = 0
@@ -95,7 +94,7 @@ class TimelineBuilder(Struct):
         thinned = (*map(str, self.follower.bounds.unrecorded), *what_was_merged(lanes))
         if self._left_out:
             seen = count(self._left_out, "observation")
-            thinned = (f"{seen} of leases beyond the first {self.max_lanes} are left out", *thinned)
+            thinned = (f"{seen} of leases beyond the first {MAX_LANES} are left out", *thinned)
         return Timeline(begins, ends, lanes, thinned, sources, read_at)
 
     def overdue_between(self, begins: int, ends: int) -> list[Key]:
@@ -106,7 +105,7 @@ class TimelineBuilder(Struct):
     def _lease(self, key: Key) -> "_LeaseLane | None":
         """Return what is drawn of a lease, None if there are too many; what was seen of it is then counted."""
         lane = self._leases.get(key)
-        if lane is None and len(self._leases) < self.max_lanes:
+        if lane is None and len(self._leases) < MAX_LANES:
             lane = self._leases[key] = _LeaseLane(history=self.follower.leases.setdefault(key, LeaseHistory(*key)))
         self._left_out += lane is None
         return lane

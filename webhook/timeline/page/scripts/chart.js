@@ -157,7 +157,7 @@ function paintAxis() {
   const words = d3.utcFormat(wide > 3 * DAY ? `%e %b ${time}` : time);
   const dates = d3.scaleUtc([from, until].map((at) => new Date((book.base + at) / 1000)), [left, right]);
   const ticks = d3.axisTop(dates).ticks(Math.max(2, (right - left) / 110)).tickFormat(words).tickSizeOuter(0);
-  const day = made("text", { class: "date", x: 12, y: 15 }, `${dateOf(Math.max(from, book.from))}, UTC`);
+  const day = made("text", { x: 12, y: 15 }, `${dateOf(Math.max(from, book.from))}, UTC`);
   const svg = element("axis");
   put(svg, { width: chart.width, height: 24 });
   svg.replaceChildren(made("g", { transform: "translate(0,23)" }), day);

@@ -144,8 +144,8 @@ function placedSpans(spans, x, left, right) {
     if (isNarrow && before?.isNarrow && begins - before.ends < 1) {
       before.ends = ends;
       before.items.push(span);
+      before.kind = "several";
     } else found.push({ begins, ends, isNarrow, items: [span], kind: span.kind });
-    if (found.at(-1).items.length > 1) found.at(-1).kind = "several";
   }
   // What has a least width lies above what follows it.
   return d3.sort(found, (one) => UNLED.has(one.kind));
