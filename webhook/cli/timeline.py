@@ -135,15 +135,14 @@ def _read(paths: Sequence[str], cluster: Cluster, policy: str | None) -> Timelin
 
 
 def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]], only: str) -> Timeline:
-    lanes = tuple(lane for lane in timeline.lanes if only in {"", lane.namespace})
-    there = {(lane.namespace, lane.name) for lane in lanes}
-    if only and not there:
+    lanes = {(lane.namespace, lane.name): lane for lane in timeline.lanes if only in {"", lane.namespace}}
+    if only and not lanes:
         raise Failure(f"no lease of namespace {only} is in the input")
-    for namespace, name in wanted:
-        if (namespace, name) not in there:
-            raise Failure(f"lease {namespace}/{name} is not in the input; {len(there)} others are")
-    lanes = tuple(lane for lane in lanes if not wanted or (lane.namespace, lane.name) in wanted)
-    return msgspec.structs.replace(timeline, lanes=lanes)
+    for key in wanted:
+        if key not in lanes:
+            raise Failure(f"lease {'/'.join(key)} is not in the input; {len(lanes)} others are")
+    chosen = tuple(lane for key, lane in lanes.items() if not wanted or key in wanted)
+    return msgspec.structs.replace(timeline, lanes=chosen)
 
 
 def _summary(timeline: Timeline) -> str:

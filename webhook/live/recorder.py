@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.api.objects import Lease, ObjectMeta
+from webhook.api.objects import Lease
 from webhook.api.times import SECOND, canonical_seconds
 from webhook.history.status import written_at
 from webhook.history.follow import Key
@@ -162,19 +162,14 @@ def _is_renewal(old: Observation, new: Observation) -> bool:
     assert isinstance(old.object, Lease)
     assert isinstance(new.object, Lease)
     before, after = old.object.spec, new.object.spec
+    fixed, now = old.object.metadata, new.object.metadata
     return (
         bool(before.holder_identity)
         and after.renew_time not in {None, before.renew_time}
         and after == replace(before, renew_time=after.renew_time)
-        and _fixed(old.object.metadata) == _fixed(new.object.metadata)
+        and fixed == replace(now, resource_version=fixed.resource_version, managed_fields=fixed.managed_fields)
         and (new.entries == old.entries or dates_renewal_again(new.entries, old.entries))
     )
-
-
-def _fixed(metadata: ObjectMeta) -> tuple[object, ...]:
-    """Return what no renewal changes."""
-    owners, deletion = metadata.owner_references, metadata.deletion_timestamp
-    return metadata.uid, metadata.labels, metadata.annotations, owners, metadata.finalizers, deletion
 
 
 class Records:
