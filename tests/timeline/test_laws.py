@@ -186,7 +186,7 @@ def counts(timeline: Timeline) -> tuple[int, int, int]:
 
 def test_renewals_of_500_leases_fit_as_they_are() -> None:
     timeline = large(500, 200, 0)
-    assert fitted(timeline) == timeline
+    assert fitted(timeline) is timeline
 
 
 def test_what_is_thinned_is_said_and_counted() -> None:

@@ -141,11 +141,13 @@ def _end(part: Bucket | Mark | Span) -> int:
 
 def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
     """Return the timeline, aggregated as far as is needed to fit into `largest` bytes of page data."""
+    if len(page_data(timeline)) <= largest:
+        return timeline
     lanes = list(timeline.lanes)
     before = what_was_merged(lanes)
     others = tuple(one for one in timeline.thinned if one not in before)
     # Parts of one kind that a lane may have.
-    most = max((max(_ticks(lane), len(lane.marks), len(lane.spans)) for lane in lanes), default=0)
+    most = max(max(_ticks(lane), len(lane.marks), len(lane.spans)) for lane in lanes)
     dropped = 0
     while True:
         left_out = f"{count(dropped, 'lease')} with the fewest changes are left out: narrow the input"
