@@ -98,18 +98,18 @@ def _make(directory: Path, names: Sequence[str], days: float, *, new_ca: bool) -
 
 def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[certificates.Issued, str]:
     """Return the CA to sign with, and what was done about it. An existing CA is replaced only on request."""
-    there = [name for name in (CA_CERTIFICATE, CA_KEY) if (directory / name).exists()]
-    if there and not replace:
-        if len(there) == 1:
-            missing = CA_KEY if CA_CERTIFICATE in there else CA_CERTIFICATE
-            raise Failure(f"{directory} has {there[0]} but no {missing}; put it back, or use --new-ca")
-        authority = certificates.load_authority(directory)
-        if authority.certificate.not_valid_after_utc <= now:
-            raise Failure(f"{directory / CA_CERTIFICATE} expired; use --new-ca and give API servers the new caBundle")
-        return authority, "kept"
-    authority = certificates.create_authority(now)
-    certificates.save(directory, authority, CA_KEY, CA_CERTIFICATE)
-    return authority, "replaced; update caBundle" if there else "made"
+    files = {CA_CERTIFICATE, CA_KEY}
+    there = {name for name in files if (directory / name).exists()}
+    if replace or not there:
+        authority = certificates.create_authority(now)
+        certificates.save(directory, authority, CA_KEY, CA_CERTIFICATE)
+        return authority, "replaced; update caBundle" if there else "made"
+    if missing := files - there:
+        raise Failure(f"{directory} has {min(there)} but no {min(missing)}; put it back, or use --new-ca")
+    authority = certificates.load_authority(directory)
+    if authority.certificate.not_valid_after_utc <= now:
+        raise Failure(f"{directory / CA_CERTIFICATE} expired; use --new-ca and give API servers the new caBundle")
+    return authority, "kept"
 
 
 def _check(directory: Path, names: Collection[str]) -> int:

@@ -54,8 +54,6 @@ EXAMPLE: Final = Path(__file__).parent / "example"
 EXAMPLE_FILES: Final = ("leases.json.gz", "audit.log.gz")
 
 _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_AWAKE_EVERY: Final = 1.0
-"""Seconds. A signal that comes just before a sleep begins does not end it: Python acts on it when the sleep is over."""
 
 
 @click.command("timeline", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
@@ -176,7 +174,7 @@ def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
             print(f"http://{shown}:{port}/{token}/", flush=True)
             print_message("Ctrl-C ends it")
             while True:
-                time.sleep(_AWAKE_EVERY)
+                time.sleep(1)  # Python acts on a signal that comes just before it when the sleep is over
         except KeyboardInterrupt:
             feed.end("lease-webhook has ended.")
         finally:
