@@ -23,8 +23,8 @@ from msgspec.structs import replace
 
 from webhook.api.objects import Lease
 from webhook.api.times import SECOND, canonical_seconds
-from webhook.history.status import written_at
 from webhook.history.follow import Key
+from webhook.history.status import written_at
 from webhook.history.writes import dates_renewal_again
 from webhook.inputs import InputError
 from webhook.inputs.cluster import CANDIDATES, LEASES

@@ -22,8 +22,8 @@ from msgspec import Struct
 
 from webhook.api.objects import Lease
 from webhook.api.times import SECOND
-from webhook.history.status import written_at
 from webhook.history.follow import Key
+from webhook.history.status import written_at
 from webhook.inputs.cluster import LEASES
 from webhook.inputs.items import Act, Item, Observation
 from webhook.live.watch import Listing

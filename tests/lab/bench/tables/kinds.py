@@ -229,9 +229,9 @@ def of_a_cluster(work: Path, *, short: bool) -> Table:
         "all leases bound": ours("--policy", str(policy)),
     }
     memory = {}
-    for way, server in ways.items():
+    for way, one in ways.items():
         # Alone: pages that servers of several configurations share would count for a part in each.
-        with running(server, work / way.replace(" ", "-"), workers=2, cpus="0") as alone:
+        with running(one, work / way.replace(" ", "-"), workers=2, cpus="0") as alone:
             run_load(alone, "closed", files[MIX], "-requests", "2000", cpus="1")
             memory[way] = memory_mib(alone.pid)
     with ExitStack() as stack:
