@@ -36,7 +36,6 @@ _RESOURCES: Final = {_LEASES: "leases", _BINDINGS: "leases", _CANDIDATES: "lease
 RULE_POLICIES: Final = "lease-webhook-rules-"
 """Prefix of the names of the rules' policies and their bindings."""
 _STAMP_RULE: Final = "foreign-writer"
-_BOUND_RULE: Final = "identity-binding"
 _GUARD: Final = "lease-webhook-stamp-guard"
 _MAX_EXPRESSION: Final = 90_000
 """Characters of bindings, which are one expression; CEL takes 100,000."""
@@ -139,7 +138,7 @@ def notes(policy: Policy, now: int) -> Iterator[str]:
 def _rules_of(kind: str) -> Iterator[Rule]:
     """Yield the rules of a policy; bindings of leases have one of their own, which is evaluated on each renewal."""
     for rule in RULES.values():
-        is_bound = rule.id == _BOUND_RULE and kind != _CANDIDATES
+        is_bound = rule.id == "identity-binding" and kind != _CANDIDATES
         if said(rule).broken and _RESOURCES[kind] in rule.resources and is_bound == (kind == _BINDINGS):
             yield rule
 

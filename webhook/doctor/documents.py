@@ -221,8 +221,6 @@ LISTED: Final = {
 _SHOWN: Final = 100
 """Characters of a text that are shown whole; of a longer one where it differs."""
 
-Document = Mapping[str, object]
-
 
 class ClusterObject(Struct, frozen=True):
     """An object of any kind, as far as the doctor reads it; `spec` is not decoded, and empty if there is none."""
@@ -249,7 +247,7 @@ class ClusterObject(Struct, frozen=True):
 class Documents:
     """The documents by kind; one without the form of its kind is skipped: no API server returns it."""
 
-    def __init__(self, found: Iterable[Document], unread: Collection[str] | None = None) -> None:
+    def __init__(self, found: Iterable[Mapping[str, object]], unread: Collection[str] | None = None) -> None:
         """`unread` are kinds that could not be read; None for a file, which may leave them out."""
         self.configurations: list[Configuration] = []
         self.refused: list[tuple[str, msgspec.ValidationError]] = []

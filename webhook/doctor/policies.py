@@ -28,7 +28,6 @@ _NAME_OF_POD: Final = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 _STAMP_LABEL: Final = f"{NAMES}stamp"
 _USER_LABEL: Final = f"{NAMES}stamp-writer"
 _APPLY: Final = "apply the component `stamp` with the suffix of the policy file: docs/stamp.md."
-_NEW_SUFFIX: Final = "install the component `stamp` with a new suffix, and name that in the policy file."
 _CONSTRAINTS: Final[Mapping[str, Any]] = {"matchPolicy": "Equivalent", "objectSelector": {}, "namespaceSelector": {}}
 """What an API server adds to matchConstraints."""
 
@@ -332,5 +331,5 @@ def _stamps_of_lease(lease: ClusterObject, documents: Documents, stamps: Mapping
             f"{place}: {', '.join(quote(name) for name in annotated)}",
             "it was written before the policies that stamp were there, or while they were off, so any client may have"
             " written it.",
-            _NEW_SUFFIX,
+            "install the component `stamp` with a new suffix, and name that in the policy file.",
         )

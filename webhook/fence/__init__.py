@@ -42,7 +42,6 @@ LABELS: Final[Mapping[str, str]] = {
 MADE_BY: Final = "lease-webhook/made-by"
 
 ACTIONS: Final = {"deny": ["Deny", "Audit"], "warn": ["Warn", "Audit"], "audit": ["Audit"]}
-_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 _MAX_SHOWN: Final = 128
 """Characters of a holder identity that a message shows; the identity may have a megabyte."""
 _MAX_WRITER: Final = 400
@@ -135,7 +134,7 @@ def _matched(fence: Fence, rules: Sequence[Manifest], condition: str = "true") -
 
     It is one expression, because an API server evaluates all conditions, also after one that is false.
     """
-    names = {"key": _NAMESPACE_NAME, "operator": "In", "values": [*fence.namespaces]}
+    names = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [*fence.namespaces]}
     is_writer = f"request.userInfo.username in {_list(fence.usernames)}"
     return {
         "failurePolicy": "Fail" if fence.mode == "deny" else "Ignore",

@@ -43,10 +43,6 @@ def _form(pattern: str, description: str, max_length: int | None = None) -> Meta
     return Meta(pattern=pattern, description=description, max_length=max_length)
 
 
-def _count(most: int) -> Meta:
-    return Meta(min_length=1, max_length=most)
-
-
 Some = Meta(min_length=1)
 ModeWord = Literal["deny", "warn", "audit", "off"]
 ExemptibleRule: Any = Literal[EXEMPTIBLE]
@@ -124,6 +120,7 @@ FenceResource = Annotated[
     ),
 ]
 FencedOperation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+FencedOperations = Annotated[list[FencedOperation], Meta(min_length=1, max_length=4)]
 FenceMode = Literal["audit", "warn", "deny"]
 Expired = Literal["allow", "warn", "deny"]
 Choice = Literal["allow", "deny"]
@@ -209,10 +206,10 @@ class FenceSetting(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: FenceName
     lease: LeaseReference
-    writers: Annotated[list[FencedWriter], _count(32)]
-    resources: Annotated[list[FenceResource], _count(128)]
-    holder: Annotated[list[FenceHolder], _count(8)] | UnsetType = UNSET
-    operations: Annotated[list[FencedOperation], _count(4)] = field(default_factory=lambda: [*FENCED_OPERATIONS])
+    writers: Annotated[list[FencedWriter], Meta(min_length=1, max_length=32)]
+    resources: Annotated[list[FenceResource], Meta(min_length=1, max_length=128)]
+    holder: Annotated[list[FenceHolder], Meta(min_length=1, max_length=8)] | UnsetType = UNSET
+    operations: FencedOperations = field(default_factory=lambda: [*FENCED_OPERATIONS])
     namespaces: Annotated[list[Namespace], Meta(max_length=128)] = []
     mode: FenceMode = "warn"
     when_unheld: Choice = "allow"
@@ -225,7 +222,7 @@ class StampSetting(Struct, frozen=True, forbid_unknown_fields=True):
     """Namespaces in which the API server stamps the writers of leases, by the policies of `deploy/stamp`."""
 
     suffix: StampSuffix
-    namespaces: Annotated[list[Namespace], Meta(min_length=1)]
+    namespaces: Annotated[list[Namespace], Some]
     writer: Literal["pod", "user"] = "pod"
 
 
