@@ -5,13 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.factories import Document
 from tests.history.fake_server import START, FakeServer, together
+from tests.inputs.reading import read
 from tests.live.test_condenser import condensed, observations
 from tests.rules.election.test_foreign_writer import ENTRY
+from webhook.api.managed_fields import entries_of
+from webhook.api.objects import Lease
 from webhook.api.times import SECOND, canonical, canonical_seconds
 from webhook.cli.main import main
+from webhook.inputs.items import Observation, StampReader
+from webhook.policy_file import load
 
 SUFFIX = "1a2b3c4d"
 AT = canonical_seconds(START + 40 * SECOND)
@@ -86,6 +92,20 @@ def test_without_a_policy_a_stamp_is_quoted_and_decides_nothing(dump: str, capsy
     assert "Stamp says shop/db from the pod with uid uid-of-db-0 wrote it at 2026-11-18T11:07:" in said
     assert "(not verified: --policy FILE says which stamps to believe)" in said
     assert "Evidence the holder's own clock" in said
+
+
+def test_each_state_of_a_write_is_dated_by_its_own_stamp(policy: str) -> None:
+    server = StampingServer()
+    server.elector("db-0", "shop/db").lead(4)
+    before, after = [one for one in read("leases.json", [server.watch()]) if isinstance(one, Observation)][-2:]
+    reader = StampReader(load(policy).stamps)
+    found = reader.read(replace(after, old=before.object))
+    assert isinstance(found, Observation)
+    assert isinstance(found.old, Lease)
+    stamps = [
+        one.stamp for state in (found.old, found.object) if state for one in entries_of(state.metadata.managed_fields)
+    ]
+    assert stamps == [server.now // SECOND * SECOND - 2 * SECOND, server.now // SECOND * SECOND]
 
 
 def test_a_planted_stamp_is_quoted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -319,11 +319,9 @@ class StampReader(Struct):
 
     def read(self, item: Item) -> Item:
         """Return an item whose objects have one entry, dated by the stamp; any other item as it is."""
-        if not isinstance(item, Observation) or not isinstance(item.object, Lease):
+        if not isinstance(item, Observation) or not isinstance(item.object, Lease) or item.namespace not in self.stamps:
             return item
-        here = self.stamps.get(item.namespace)
-        if here is None:
-            return item
+        here = self.stamps[item.namespace]
         key, spec = (item.namespace, item.name), item.object.spec
         is_spec_written, self._specs[key] = self._specs.get(key) != spec, spec
         stamp = _stamp_of(item.object, here)
