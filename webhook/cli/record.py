@@ -1,8 +1,8 @@
 """`lease-webhook record`: keep the history of every election in a directory."""
 
 import signal
-import threading
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 import click
 
@@ -39,9 +39,10 @@ Exit codes: 0 it was stopped, 2 it cannot write.
 @click.option("--save-every", type=click.FloatRange(0.1), default=60, metavar="SECONDS", help="60 unless given")
 @cluster_options
 def command(*, directory: Path, in_cluster: bool, max_size: int, save_every: float, cluster: Cluster) -> int:
-    stopping = threading.Event()
+    # Not an Event: a signal that comes while the main thread holds its lock would wait for that forever.
+    signals: SimpleQueue[int] = SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+        signal.signal(number, lambda number, _: signals.put(number))
     recorder = Recorder(Records(directory, max_size * 1024 * 1024), print_message)
     cluster = everywhere(cluster)
     watches = [LiveWatch(recorder, cluster, one, is_inside=in_cluster) for one in (LEASES, CANDIDATES, EVENTS)]
@@ -49,7 +50,7 @@ def command(*, directory: Path, in_cluster: bool, max_size: int, save_every: flo
         watch.start()
     print_message(f"recording into {directory}")
     try:
-        while not stopping.wait(save_every):
+        while not _has_one(signals, save_every):
             recorder.save()
             if not all(watch.is_alive() for watch in watches):
                 raise RuntimeError("a watch has ended")
@@ -58,3 +59,12 @@ def command(*, directory: Path, in_cluster: bool, max_size: int, save_every: flo
         for watch in watches:
             watch.stop()
     return 0
+
+
+def _has_one(signals: SimpleQueue[int], seconds: float) -> bool:
+    """Wait for a signal, for so long."""
+    try:
+        signals.get(timeout=seconds)
+    except Empty:
+        return False
+    return True
