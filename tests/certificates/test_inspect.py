@@ -1,9 +1,13 @@
 """What is wrong with the files of a TLS directory, and what cannot serve at all."""
 
 import datetime as dt
+import io
+import runpy
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -12,7 +16,18 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.certificate_files import CA_CERTIFICATE, CA_KEY, MAX_FILE, Certificate, Pair, Unusable, read_pair
+from webhook import certificates
+from webhook.certificate_files import (
+    CA_CERTIFICATE,
+    CA_KEY,
+    MAX_FILE,
+    Certificate,
+    Inspection,
+    Pair,
+    Question,
+    Unusable,
+    read_pair,
+)
 from webhook.certificates import Issued, create_authority, inspect, issue_leaf, load_authority, save
 
 NOW = dt.datetime(2026, 1, 31, 12, 0, tzinfo=dt.UTC)
@@ -218,3 +233,23 @@ def test_a_chain_ends_with_its_first_certificate_to_expire() -> None:
 def test_any_bytes_are_inspected_or_unusable(chain: bytes, authorities: bytes) -> None:
     with pytest.raises(Unusable):
         inspect(Pair(chain, b"", authorities))
+
+
+def asked(question: Question, monkeypatch: pytest.MonkeyPatch) -> Inspection:
+    """What the module answers as a program."""
+    answer = io.BytesIO()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(msgspec.json.encode(question))))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(answer, write_through=True))
+    runpy.run_path(certificates.__file__, run_name="__main__")
+    return msgspec.json.decode(answer.getvalue(), type=Inspection)
+
+
+def test_the_program_answers_what_the_function_returns(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair, names = read_pair(directory), frozenset({"absent.svc"})
+    assert asked(Question(pair, names), monkeypatch) == Inspection(inspect(pair, names))
+
+
+def test_the_program_answers_why_a_pair_is_unusable(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = asked(Question(Pair(b"", b""), frozenset()), monkeypatch)
+    assert answer.certificate is None
+    assert answer.unusable.startswith("tls.crt contains no certificate in PEM")
