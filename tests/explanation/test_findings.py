@@ -62,6 +62,18 @@ def test_a_leader_whose_token_expired_is_followed() -> None:
     assert "The API server did not accept the credentials" in advised(one)
 
 
+def test_refusals_of_a_pod_of_another_namespace_are_not_the_holder_s() -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.wait(2)
+    server.elector("db-0", "shop/db", user="system:serviceaccount:evil:evil").fail(403, RIGHTS)
+    server.wait(16)
+    server.elector("db-1", "shop/db").lead(10)
+    found = messages(server)
+    assert "1 write by evil/evil from pod db-0 refused with 403" in found["write-refused"]
+    assert "Its writes were refused" not in found["leader-lost"]
+
+
 def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> None:
     server, (db, *_) = shop()
     db.lead(40)

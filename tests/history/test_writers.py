@@ -423,3 +423,35 @@ def test_clocks_of_api_servers_that_differ(skew: int) -> None:
     list(merged)
     assert (merged.skew > 2 * SECOND) is (abs(skew) > 2)
     assert merged.skew <= abs(skew) * SECOND
+
+
+EVIL = "system:serviceaccount:evil:evil"
+
+
+def test_a_release_by_a_pod_of_another_namespace_with_the_same_name_is_no_handover() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(1)
+    server.elector("a", "shop/db", user=EVIL).release()
+    (release,) = (one for one in account(log(server)).findings if one.check == "foreign-release")
+    assert "evil/evil from pod a removed a_1 as the holder" in release.message
+
+
+def test_requests_of_a_pod_of_another_namespace_with_the_same_name_are_not_the_holder_s() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(16)
+    server.elector("b", "shop/db").lead(10)
+    server.elector("a", "shop/db", user=EVIL).ask()
+    before, after = account(log(server)).history.tenures
+    assert (before.heard_again, len(after.requests)) == ([], 5)
+
+
+def test_in_a_log_without_objects_it_is_another_writer() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    last = server.now
+    server.wait(1)
+    server.elector("a", "shop/db", user=EVIL).renew()
+    (tenure,) = account(log(server, metadata_only=True)).history.tenures
+    assert tenure.last_renewal == last

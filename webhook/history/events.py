@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.api.objects import LeaseSpec
+from webhook.api.request import UserInfo
 from webhook.api.text import quote, truncate
 from webhook.api.times import SECOND, normalized
 from webhook.inputs.items import Observation, Writer
@@ -80,6 +81,8 @@ class Tenure(Struct):
     is_end_dated: bool = True
     """False if it does not say when the holder was removed: then it was at `until` or later."""
     is_writer: bool = False
+    namespace: str = ""
+    """That of the lease."""
     writers: list[Writer] = field(default_factory=list)
     """Who wrote as this holder, the last one last; see `is_confirmed`."""
     is_confirmed: bool = False
@@ -153,7 +156,10 @@ class Tenure(Struct):
         """True if a writer is the holder, False if it is another one, None if that cannot be known."""
         if writer is not None and writer.user:
             known = writer.process
-            if (self.is_confirmed and known in self.writers) or self._is_pod_of(writer):
+            account = UserInfo(writer.user).service_account
+            # Pods of other namespaces may have the same name.
+            is_here = account is not None and account[0] == self.namespace
+            if (self.is_confirmed and known in self.writers) or (is_here and self._is_pod_of(writer)):
                 return True
             if self.is_confirmed:
                 return None if known in self.strangers else False

@@ -253,13 +253,13 @@ class LeaseHistory(Struct):
 
     def _hear(self, seen: Observation) -> None:
         """Remember a request of the holder's pods, or the first one of the holder that lost the lease to it."""
-        pod, holder, lost = seen.writer.pod if seen.writer else "", self.tenure, self._lost
-        if not pod or seen.at is None or holder is None:
+        who, holder, lost = seen.writer.process if seen.writer else Writer(), self.tenure, self._lost
+        if not who.pod or seen.at is None or holder is None:
             return
         received = seen.at - (seen.answer.took if seen.answer else 0)
-        if pod in holder.pods:
+        if who in holder.writers:
             holder.requests.append(received)
-        elif lost and pod in lost.pods and received > holder.since and len(lost.heard_again) < MAX_HEARD_AGAIN:
+        elif lost and who in lost.writers and received > holder.since and len(lost.heard_again) < MAX_HEARD_AGAIN:
             lost.heard_again.append(received)
 
     def _happened(
@@ -484,7 +484,11 @@ class LeaseHistory(Struct):
             how = created if seen.act is Act.CREATED else Handover.UNKNOWN if self.tenure else Handover.SEEN
             self._add(who, at, how, writer).is_writer = True
             self._verb = seen.verb
-        elif tenure.holder == who and (writer.impersonator if writer else "") == tenure.impersonator:
+        elif (
+            tenure.holder == who
+            and (writer.impersonator if writer else "") == tenure.impersonator
+            and tenure.is_by(writer) is not False
+        ):
             self._rival.clear()
             self._verb = seen.verb
             self._renewed_unseen(tenure, at, writer)
@@ -550,7 +554,8 @@ class LeaseHistory(Struct):
         self.handovers[how] = self.handovers.get(how, 0) + 1
         self._lost = self.tenure
         previous = self._lost.holder if self._lost else ""
-        tenure = Tenure(holder, since, how, since if seen is None else seen, previous, leaderless)
+        last = since if seen is None else seen
+        tenure = Tenure(holder, since, how, last, previous, leaderless, namespace=self.namespace)
         tenure.is_dated = self._is_dated or how is Handover.SEEN
         tenure.begun_by(writer, manager_of_write(self.entries, ()))
         self.tenures.append(tenure)
