@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.api.request import UserInfo
 from webhook.api.times import SECOND
@@ -16,7 +17,7 @@ from webhook.findings import kubectl, quoted, word
 from webhook.history.events import UNAUTHENTICATED, By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower
 from webhook.history.lease import LeaseHistory
-from webhook.history.renewals import OtherLeases, Silence
+from webhook.history.renewals import OtherLeases, Silence, deadline_of
 from webhook.history.status import LeaseStatus
 from webhook.inputs.items import InputKind, Writer
 from webhook.rules.change import NODE_LEASES
@@ -137,21 +138,33 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
         text = f"{writes} answered with 401 (Unauthorized), so the log cannot say whose, and none"
         return Cause(Blame.REFUSED, f"{text} from it by name", nameless[-1])
     compared = cluster.others_of(history, start, end)
-    if failed := [one for one in answers if one.has_failed]:
+    # After a failure or a conflict a client tries again until it gives up: something else stopped one that did not.
+    gives_up = min(start + deadline_of(history.duration) // 2, end - (end - start) // 3)
+    went_on = bool(own) and own[-1].at >= gives_up
+    if went_on and (failed := [one for one in own if one.has_failed]):
         return _failed(failed, compared)
-    if conflicts := sum(one.code == 409 for one in own):
+    if went_on and (conflicts := sum(one.code == 409 for one in own)):
         others = _other_writers(history, start, end)
         also = f" ({others})" if others else ""
         return Cause(Blame.CONFLICT, f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}")
-    return _silent(cluster, history, requests, start, end, compared)
+    slow = max((one.took for one in own if one.code < 300 and went_on), default=0)
+    cause = _silent(cluster, history, requests, start, end, compared, slow)
+    if own and not slow and cause.blame is Blame.CLIENT:
+        return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
+    return cause
 
 
 def _silent(
-    cluster: Follower, history: LeaseHistory, requests: int | None, start: int, end: int, compared: OtherLeases
+    cluster: Follower,
+    history: LeaseHistory,
+    requests: int | None,
+    start: int,
+    end: int,
+    compared: OtherLeases,
+    slow: int,
 ) -> Cause:
-    """Return the cause of a silence in which nothing was refused."""
+    """Return the cause of a silence in which nothing was refused; `slow` is how long its slowest answer took."""
     is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
-    slow = [one.took for one in history.refusals if start <= one.at <= end and 200 <= one.code < 300]
     if late := _late(compared):
         if is_silent and not slow:
             heard = "and the log shows no request from the holder until the end of that time"
@@ -161,7 +174,7 @@ def _silent(
     if usual and duration and usual >= duration * SECOND:
         return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s")
     if slow:
-        return Cause(Blame.SERVER, f"it took up to {length(max(slow))} to answer a renewal")
+        return Cause(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal")
     others = _other_writers(history, start, end)
     if others and not is_silent:
         return Cause(Blame.UNKNOWN, f"{others}, so its updates may have conflicted", others=others)
@@ -251,6 +264,8 @@ def sentence_of(cause: Cause, who: str) -> str:
     if cause.blame is Blame.UNKNOWN:
         more = "the audit log of the API server shows it" if cause.others else "give all of them (-A)"
         return f"Why is not known: {cause.evidence}; {more}."
+    if cause.refusal and not cause.refusal.writer.user:
+        return f"Its writes may have been refused: {cause.evidence}."
     return f"{_SENTENCES[cause.blame]}: {cause.evidence}."
 
 
