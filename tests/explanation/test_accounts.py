@@ -1,5 +1,7 @@
 """The account of elections whose truth is known: who led, why the leader changed, where to look."""
 
+from typing import Any
+
 import pytest
 
 from tests.history.fake_server import SECOND, FakeServer, together
@@ -77,16 +79,46 @@ def test_of_many_leases_a_sample_is_compared(monkeypatch: pytest.MonkeyPatch) ->
     assert "3 of a sample of 3 other leases with regular renewals were late at the same time" in said
 
 
-def test_an_outage_is_the_fault_of_the_server() -> None:
-    server, electors = shop()
-    together(60, *electors)
-    server.wait(20)
-    follower = server.elector("db-1", "shop/db")
-    follower.take()
-    together(20, follower, *electors[1:])
+def outage(leases: int = 4, *, are_taken: bool = False, reads: int = 0, nodes: int = 4) -> FakeServer:
+    """Return a server that stored nothing for 20 s; then all leases but `db` are renewed, or all are taken."""
+    names = ["db", "mail", "cart", "index"][:leases]
+    server = FakeServer(nodes={f"{lease}-0": f"n{number % nodes}" for number, lease in enumerate(names)})
+    leaders, others = ([server.elector(f"{lease}-{it}", f"shop/{lease}") for lease in names] for it in (0, 1))
+    together(60, *leaders)
+    for second in range(20):
+        server.wait(1)
+        if 5 <= second < 5 + reads:
+            others[0].ask()
+    electors = others if are_taken else [others[0], *leaders[1:]]
+    for one in electors if are_taken else electors[:1]:
+        one.take()
+    together(20, *electors)
+    return server
+
+
+@pytest.mark.parametrize("are_taken", [False, True], ids=["which go on", "which all change their holders"])
+def test_an_outage_is_the_fault_of_the_server(are_taken: bool) -> None:
+    server = outage(are_taken=are_taken)
     said = text(account(of_watch(server), server.now))
-    assert "both other leases with regular renewals were late at the same time" in said
+    assert "all 3 other leases with regular renewals were late at the same time" in said
     assert "kubectl get --raw '/readyz?verbose'" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"leases": 3}, "both other leases with regular renewals were late at the same time, too few to tell"),
+        ({"leases": 2}, "the other lease with regular renewals was late at the same time, too few to tell"),
+        ({"nodes": 1}, "all 3 other leases with regular renewals were late at the same time, and all holders were on"),
+        ({"reads": 5}, "at the same time, but the API server answered 5 reads of this lease meanwhile."),
+    ],
+    ids=["two other leases", "one other lease", "holders on one node", "reads that were answered"],
+)
+def test_an_outage_that_something_else_explains_too_is_not_known(changes: dict[str, Any], said: str) -> None:
+    server = outage(**changes)
+    found = text(account(of_log(server), server.now))
+    assert said in found
+    assert "Why is not known: " in found
 
 
 @pytest.mark.parametrize(
@@ -232,14 +264,16 @@ def test_a_dump_of_a_dead_leader() -> None:
     assert "kubectl -n shop logs db-0 --previous" in advised(one)
 
 
-def test_a_dump_in_which_all_stopped() -> None:
+@pytest.mark.parametrize(("more", "is_known"), [(["index"], True), ([], False)], ids=["four leases", "three leases"])
+def test_a_dump_in_which_all_stopped(more: list[str], is_known: bool) -> None:
     server, electors = shop()
-    together(60, *electors)
+    together(60, *electors, *(server.elector(f"{lease}-0", f"shop/{lease}") for lease in more))
     server.wait(60)
     one = account(cluster_of(server.dump()), server.now)
-    why = "Why: The API server was slow or unavailable: 2 other leases stopped at the same time."
-    assert why in text(one)
-    assert advised(one).startswith("Look at the API server and its etcd")
+    why = "Why: The API server was slow or unavailable: 3 other leases stopped at the same time."
+    assert (why in text(one)) == is_known
+    assert ("Why:" in text(one)) == is_known
+    assert advised(one).startswith("Look at the API server and its etcd") == is_known
 
 
 def test_a_dump_of_one_lease_knows_no_cause() -> None:

@@ -204,6 +204,22 @@ def test_one_lease_was_late_when_its_client_was(view: View) -> None:
     assert not company.all_were_late
 
 
+@BOTH
+@pytest.mark.parametrize("is_taken", [True, False])
+def test_a_lease_that_was_free_was_neither_late_nor_on_time(view: View, is_taken: bool) -> None:
+    server = FakeServer()
+    a, b = server.elector("a", "shop/db"), server.elector("b", "shop/mail")
+    together(40, a, b)
+    start = server.now
+    b.release()
+    server.wait(12)
+    a.renew()
+    if is_taken:
+        server.elector("c", "shop/mail").lead(20)
+    cluster = view(server)
+    assert cluster.others_of(cluster.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
+
+
 def test_leases_that_cannot_tell_are_not_asked() -> None:
     server = FakeServer()
     a = server.elector("a", "shop/db")

@@ -187,7 +187,7 @@ def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause |
         return None
     if history.kind is not InputKind.DUMP and cluster.bounds.until is not None:
         cause = causes.cause_of(cluster, history, history.tenure, standing.last_renewal, min(now, cluster.bounds.until))
-        if cause.blame is not Blame.UNKNOWN:
+        if cause.evidence != causes.WITHOUT_EVIDENCE:
             return cause
     # A watch in which every lease stopped ends with the last renewal.
     return causes.snapshot_cause(cluster, standing, now)

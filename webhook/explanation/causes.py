@@ -27,7 +27,11 @@ MAX_OF_A_KIND: Final = 10
 _MIN_OTHER_WRITES: Final = 3
 _WEBHOOKS: Final = "lease-webhook doctor"
 WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
-_WITHOUT_EVIDENCE = "no other lease in the input shows whether the API server was unavailable"
+WITHOUT_EVIDENCE: Final = (
+    "no other lease in the input shows whether the API server was unavailable; give all of them (-A)"
+)
+_ONE_NODE: Final = "and all holders were on one node"
+_TOO_FEW: Final = "too few to tell an outage of the API server from one of a node; give all of them (-A)"
 
 
 def pod_of_holder(namespace: str, holder: str) -> str:
@@ -88,8 +92,6 @@ class Cause(Struct, frozen=True):
     """True if the lease of its node was not renewed either; None if the input does not show that."""
     is_on_path: bool = False
     """Only what is in the path of this lease can be the cause: a webhook or a policy."""
-    others: str = ""
-    """Who else wrote the lease often."""
 
 
 class Gap(Silence, frozen=True):
@@ -166,10 +168,9 @@ def _silent(
     """Return the cause of a silence in which nothing was refused; `slow` is how long its slowest answer took."""
     is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
     if late := _late(compared):
-        if is_silent and not slow:
-            heard = "and the log shows no request from the holder until the end of that time"
-            return Cause(Blame.NETWORK, f"{late}, {heard}")
-        return Cause(Blame.SERVER, late)
+        if not compared.are_enough:
+            return Cause(Blame.UNKNOWN, f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}")
+        return _outage(history, late, start, end, is_silent=is_silent and not slow)
     usual, duration = history.renewals.usual, history.duration
     if usual and duration and usual >= duration * SECOND:
         return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s")
@@ -177,9 +178,10 @@ def _silent(
         return Cause(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal")
     others = _other_writers(history, start, end)
     if others and not is_silent:
-        return Cause(Blame.UNKNOWN, f"{others}, so its updates may have conflicted", others=others)
+        conflicted = "so its updates may have conflicted; the audit log of the API server shows it"
+        return Cause(Blame.UNKNOWN, f"{others}, {conflicted}")
     if not compared.is_known:
-        return Cause(Blame.UNKNOWN, _WITHOUT_EVIDENCE)
+        return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE)
     heard = ", and the log shows no request from it" if is_silent else ""
     if requests:
         heard = f", and the log shows {count(requests, 'request')} from it"
@@ -190,9 +192,20 @@ def _silent(
     return Cause(Blame.CLIENT, evidence, is_silent=is_silent, is_node_silent=node)
 
 
+def _outage(history: LeaseHistory, late: str, start: int, end: int, *, is_silent: bool) -> Cause:
+    """Return the cause if all leases were late; if the holder was silent and others were answered, it is not known."""
+    if not is_silent:
+        return Cause(Blame.SERVER, late)
+    if answered := sum(start < one <= end - (end - start) // 4 for one in history.answered):
+        reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
+        return Cause(Blame.UNKNOWN, f"{late}, but {reads}")
+    heard = "and the log shows no request from the holder until the end of that time"
+    return Cause(Blame.NETWORK, f"{late}, {heard}")
+
+
 def _is_node_silent(cluster: Follower, history: LeaseHistory, start: int, end: int) -> bool | None:
     """Return whether the node of the one that held a lease at an instant was silent too; None if that is not known."""
-    node = next((one.node for one in reversed(history.tenures) if one.since <= start), "")
+    node = history.node_at(start)
     lease = cluster.leases.get((NODE_LEASES, node)) if node else None
     longest = lease.renewals.longest_usual if lease else None
     if lease is None or longest is None or (lease.renewals.first or start) >= start:
@@ -232,9 +245,10 @@ def snapshot_cause(cluster: Follower, status: LeaseStatus, now: int) -> Cause:
     """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
     others = cluster.stopped_with(status, now)
     if not others.is_known:
-        return Cause(Blame.UNKNOWN, _WITHOUT_EVIDENCE)
+        return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE)
     if others.all_were_late:
-        return Cause(Blame.SERVER, f"{count(others.late, 'other lease')} stopped at the same time")
+        stopped = f"{count(others.late, 'other lease')} stopped at the same time"
+        return Cause(Blame.SERVER, stopped) if others.are_enough else Cause(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}")
     return Cause(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that")
 
 
@@ -262,8 +276,7 @@ def sentence_of(cause: Cause, who: str) -> str:
         suspects = f"{_SUSPECTS[cause.is_node_silent]}, {rest}"
         return f"Most likely the cause is on {who}'s side ({suspects}): {cause.evidence}."
     if cause.blame is Blame.UNKNOWN:
-        more = "the audit log of the API server shows it" if cause.others else "give all of them (-A)"
-        return f"Why is not known: {cause.evidence}; {more}."
+        return f"Why is not known: {cause.evidence}."
     if cause.refusal and not cause.refusal.writer.user:
         return f"Its writes may have been refused: {cause.evidence}."
     return f"{_SENTENCES[cause.blame]}: {cause.evidence}."

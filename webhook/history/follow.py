@@ -194,9 +194,14 @@ class Follower(Struct):
         if len(self._names) != len(self.leases):
             self._names = sorted(self.leases)
         step = max(1, len(self._names) // MAX_COMPARED)
-        sample = (self.leases[key] for key in islice(self._names, 0, None, step))
-        were_late = [other.renewals.was_late(start, end) for other in sample if other is not one]
-        return OtherLeases(were_late.count(True), were_late.count(False), is_sample=step > 1)
+        sample = [self.leases[key] for key in islice(self._names, 0, None, step)]
+        # No one renews a lease that is free, or was deleted.
+        others = [other for other in sample if other is not one and (other.holder or (other.renewals.last or 0) >= end)]
+        were_late = [other.renewals.was_late(start, end) for other in others]
+        late = [other for other, is_late in zip(others, were_late, strict=True) if is_late]
+        nodes = {other.node_at(start) for other in (one, *late)}
+        is_one_node = len(nodes) == 1 and "" not in nodes
+        return OtherLeases(len(late), were_late.count(False), is_sample=step > 1, is_one_node=is_one_node)
 
     def stopped_with(self, one: LeaseStatus, now: int) -> OtherLeases:
         """Return how many other held leases were last renewed when an expired one was, and how many after it."""

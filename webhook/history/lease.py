@@ -16,6 +16,7 @@ from webhook.api.times import SECOND, normalized, readable, stamp_of
 from webhook.history.events import (
     API_SERVER,
     MAX_HEARD_AGAIN,
+    SLOW,
     EventKind,
     Handover,
     LeaseEvent,
@@ -138,6 +139,8 @@ class LeaseHistory(Struct):
     """Writes by others than the holder, as far as is known, of which a log does not show what they changed."""
     readers: dict[str, tuple[int, int]] = field(default_factory=dict)
     """How often pods, or users without one, read the lease, and when last."""
+    answered: deque[int] = field(default_factory=partial(deque, (), MAX_OTHERS))
+    """When it was read without delay while it was not renewed."""
     _revision: int = 0
     _path: str = ""
     """The input that showed the latest state."""
@@ -203,6 +206,10 @@ class LeaseHistory(Struct):
         """The present holder."""
         return self.tenure if self.tenure and self.tenure.until is None else None
 
+    def node_at(self, at: int) -> str:
+        """Return the node of the pod that held it, "" if that is not known."""
+        return next((one.node for one in reversed(self.tenures) if one.since <= at), "")
+
     def feed(self, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
         """Take in one observation; those of one lease come in order."""
         self._kind_before, self._skew = self.kind, 0 if self._path == seen.place.path else bounds.skew
@@ -216,6 +223,10 @@ class LeaseHistory(Struct):
             who = (seen.writer.pod or seen.writer.name) if seen.writer else ""
             if who and (who in self.readers or len(self.readers) < MAX_READERS):
                 self.readers[who] = (self.readers.get(who, (0, 0))[0] + 1, seen.at or 0)
+            at, last = seen.at or 0, self.renewals.last
+            is_missed = last is not None and at - last > (self.renewals.longest_usual or UNKNOWN_PATIENCE)
+            if is_missed and seen.answer and seen.answer.is_stored and seen.answer.took <= SLOW:
+                self.answered.append(at)
             return []
         if refusal := Refusal.of(seen):
             self.refusals.append(refusal)
@@ -559,7 +570,7 @@ class LeaseHistory(Struct):
         tenure.is_dated = self._is_dated or how is Handover.SEEN
         tenure.begun_by(writer, manager_of_write(self.entries, ()))
         self.tenures.append(tenure)
-        self.renewals.restart(tenure.last_renewal)
+        self.renewals.taken(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
         self.renewals.latest.clear()
         self._released_at = self._ended_how = None
         self._happened(EventKind.ACQUIRED, since, writer=writer)

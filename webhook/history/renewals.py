@@ -8,6 +8,7 @@ it begins with the first try after the last renewal, one retry period later (cli
 
 from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -23,6 +24,7 @@ _PAIRS: Final = 5
 """Pairs of intervals that must be alike."""
 _MIN_INTERVALS: Final = 3
 """Intervals that must be known before one of them can be called usual."""
+_MIN_OTHERS: Final = 3
 
 _DEFAULT_RETRY: Final = 2.0
 """client-go's retry period in seconds, if no renewals were seen."""
@@ -52,6 +54,10 @@ class Renewals(Struct):
     intervals: deque[int] = field(default_factory=partial(deque, (), _KEPT))
     latest: deque[int] = field(default_factory=partial(deque, (), 2 * _PAIRS))
     silences: deque[Silence] = field(default_factory=partial(deque, (), _KEPT))
+    lost: deque[Silence] = field(default_factory=partial(deque, (), _KEPT))
+    """Before another holder took it because it had expired."""
+    free: deque[Silence] = field(default_factory=partial(deque, (), _KEPT))
+    """Before another holder took it for another reason, such as a release: there was nothing to renew."""
     _usual: int | None = None
 
     def add(self, at: int) -> int | None:
@@ -89,9 +95,15 @@ class Renewals(Struct):
             self.add(since)
 
     def restart(self, at: int) -> None:
-        """Restart at the first renewal of a new holder, without counting the time before it as an interval."""
+        """Restart at a renewal, without counting the time before it as an interval."""
         self.first = at if self.first is None else self.first
         self.last = at if self.last is None else max(at, self.last)
+
+    def taken(self, at: int, *, has_expired: bool) -> None:
+        """Restart at the first renewal of a new holder."""
+        if self.last is not None and self.last < at:
+            (self.lost if has_expired else self.free).append(Silence(self.last, at))
+        self.restart(at)
 
     @property
     def usual(self) -> int | None:
@@ -107,21 +119,20 @@ class Renewals(Struct):
 
     def silent_within(self, start: int, end: int) -> int:
         """Return how much of the longest silence lies between two instants, in microseconds."""
-        # Silences are in order, and each lease of a cluster is asked about every late renewal of the others.
-        first = bisect_right(self.silences, start, key=lambda one: one.end)
-        after = bisect_left(self.silences, end, key=lambda one: one.start)
-        within = islice(self.silences, first, after)
-        return max([0, *(min(one.end, end) - max(one.start, start) for one in within)])
+        return max(_longest_within(self.silences, start, end), _longest_within(self.lost, start, end))
 
     def was_late(self, start: int, end: int) -> bool | None:
         """Return whether the lease was late between two instants, rather than renewed as usual.
 
-        None if it cannot say: it had not been renewed before, or too rarely for a renewal to be missed in that time.
+        None if it cannot say: it had not been renewed before, or too rarely for a renewal to be missed in that time, or
+        no one held it.
         """
         usual, first, last = self.usual, self.first, self.last
         if usual is None or first is None or last is None:
             return None
         if first >= start or last < start - 3 * usual - SECOND or 2 * usual > end - start:
+            return None
+        if 2 * _longest_within(self.free, start, end) >= end - start:
             return None
         stopped = end - max(start, last) if last < end else 0
         return max(self.silent_within(start, end), stopped - usual) * 2 >= end - start
@@ -146,12 +157,24 @@ class Renewals(Struct):
         return max([*self.intervals, *(one.length for one in self.silences)], default=0)
 
 
+def _longest_within(silences: Sequence[Silence], start: int, end: int) -> int:
+    # Silences are in order, and each lease of a cluster is asked about every late renewal of the others.
+    first = bisect_right(silences, start, key=lambda one: one.end)
+    after = bisect_left(silences, end, key=lambda one: one.start)
+    within = islice(silences, first, after)
+    return max([0, *(min(one.end, end) - max(one.start, start) for one in within)])
+
+
 class OtherLeases(Struct, frozen=True):
-    """What the other leases did while one was silent; `is_sample` if only some of them were compared."""
+    """What the other leases did while one was silent; `is_sample` if only some of them were compared.
+
+    `is_one_node` is set if all that were late are known to be held from one node, as the one that was silent is.
+    """
 
     late: int = 0
     on_time: int = 0
     is_sample: bool = False
+    is_one_node: bool = False
 
     @property
     def is_known(self) -> bool:
@@ -162,6 +185,11 @@ class OtherLeases(Struct, frozen=True):
     def all_were_late(self) -> bool:
         """Whether most were late: then the cause is what they share, the API server or what it depends on."""
         return self.late > self.on_time
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether they are too many, and too far apart, for the failure of a single node to explain it."""
+        return self.late + self.on_time >= _MIN_OTHERS and not self.is_one_node
 
 
 class Timing(Struct, frozen=True, gc=False):
