@@ -13,9 +13,10 @@ from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
 from webhook.api.times import canonical, parse
 from webhook.explanation.account import Account, account_of, as_json
+from webhook.explanation.text import events
 from webhook.findings import Severity
 from webhook.history import merge
-from webhook.history.events import MAX_WRITERS, EventKind, Handover, Tenure
+from webhook.history.events import API_SERVER, MAX_WRITERS, EventKind, Handover, Tenure
 from webhook.history.follow import Follower
 from webhook.history.lease import MAX_READERS, Bounds, LeaseHistory
 from webhook.history.merge import Merged
@@ -455,3 +456,44 @@ def test_in_a_log_without_objects_it_is_another_writer() -> None:
     server.elector("a", "shop/db", user=EVIL).renew()
     (tenure,) = account(log(server, metadata_only=True)).history.tenures
     assert tenure.last_renewal == last
+
+
+def released_and_taken() -> FakeServer:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(1)
+    server.elector("a", "shop/db").release()
+    server.wait(1)
+    server.elector("b", "shop/db").lead(10)
+    return server
+
+
+def said_of(found: Account) -> str:
+    return "\n".join(line.text for line in events(found))
+
+
+def test_a_release_that_only_a_field_manager_shows_is_said_to_be_one() -> None:
+    said = said_of(account(watch(released_and_taken())))
+    assert "a_1 released it (as far as field managers show)\n" in said
+    assert "b_1 took it after a_1 released it (as far as field managers show), an orderly handover" in said
+    assert "field managers" not in said_of(account(log(released_and_taken())))
+
+
+@pytest.mark.parametrize(
+    ("source", "user", "strategy", "said"),
+    [
+        (log, API_SERVER, {"strategy": "OldestEmulationVersion"}, "the API server chose b_1 in place of a_1"),
+        (watch, "", {"strategy": "OldestEmulationVersion"}, "the API server (as far as field managers show) chose b_1"),
+        (log, "mallory", {"strategy": "OldestEmulationVersion"}, "mallory wrote b_1 into it from a_1"),
+        (watch, "", {}, "b_1 took it from a_1"),
+    ],
+    ids=["its user", "its manager in a coordinated election", "its manager and another user", "its manager alone"],
+)
+def test_only_the_api_server_chooses_a_holder(
+    source: Callable[[FakeServer], Iterable[Item]], user: str, strategy: Document, said: str
+) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    chosen = {**server.leases["shop/db"]["spec"], "holderIdentity": "b_1", **strategy}
+    server.write("shop/db", chosen, "kube-apiserver", user, "")
+    assert said in said_of(account(source(server)))

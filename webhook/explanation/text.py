@@ -11,7 +11,19 @@ from msgspec import Struct
 from webhook.api.times import SECOND
 from webhook.explanation.account import Account
 from webhook.explanation.causes import Blame, sentence_of
-from webhook.explanation.words import ago, at_most, by_writer, clock, count, length, name, remover, user, writer
+from webhook.explanation.words import (
+    ago,
+    at_most,
+    by_writer,
+    clock,
+    count,
+    length,
+    name,
+    release,
+    remover,
+    user,
+    writer,
+)
 from webhook.history.events import API_SERVER, Handover, Tenure
 from webhook.history.lease import MAX_REFUSALS, LeaseHistory
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
@@ -184,7 +196,8 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     bound = length if is_exact else at_most
     gap = "" if tenure.leaderless is None else f"; no one led for {bound(tenure.leaderless)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
-        return f"the API server chose {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
+        chose = "chose" if tenure.taken_by else "(as far as field managers show) chose"
+        return f"the API server {chose} {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
     who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
     # In any other way the holder itself takes the lease.
     other = tenure.foreign_taker if tenure.began in {Handover.STOLEN, Handover.DELETED} else None
@@ -206,7 +219,7 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
             return f"{holder} held it{who}{gap}"
         case Handover.RELEASED if before is not None and before.is_own_release is not None:
             if before.is_own_release:
-                return f"{took} after {previous} released it, an orderly handover{who}{gap}"
+                return f"{took} after {previous} {release(before)}, an orderly handover{who}{gap}"
             return f"{took} after {remover(before)} removed {previous} as the holder{who}: two may have led"
     return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
 
@@ -230,7 +243,7 @@ def ending(tenure: Tenure) -> str:
         return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
     if tenure.is_own_release is False:
         return f"{remover(tenure)} removed {holder} as the holder"
-    return f"{holder} released it"
+    return f"{holder} {release(tenure)}"
 
 
 _AFTER: Final = {

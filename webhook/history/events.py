@@ -100,7 +100,7 @@ class Tenure(Struct):
     taken_by: Writer | None = None
     """Who wrote the holder into the lease."""
     taken_manager: str = ""
-    """The field manager of that write."""
+    """The field manager of that write, in a coordinated election."""
     released_by: Writer | None = None
     released_manager: str = ""
     is_own_release: bool | None = None
@@ -178,7 +178,7 @@ class Tenure(Struct):
     def is_chosen(self) -> bool:
         """True if the API server wrote the holder, as it does in a coordinated election."""
         by = self.taken_by
-        return self.taken_manager == "kube-apiserver" or (by is not None and by.user == API_SERVER)
+        return self.taken_manager == "kube-apiserver" if by is None else by.user == API_SERVER
 
     @property
     def may_be_stolen(self) -> bool:

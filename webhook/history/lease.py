@@ -568,7 +568,8 @@ class LeaseHistory(Struct):
         last = since if seen is None else seen
         tenure = Tenure(holder, since, how, last, previous, leaderless, namespace=self.namespace)
         tenure.is_dated = self._is_dated or how is Handover.SEEN
-        tenure.begun_by(writer, manager_of_write(self.entries, ()))
+        is_coordinated = self.lease is not None and bool(self.lease.spec.strategy)
+        tenure.begun_by(writer, manager_of_write(self.entries, ()) if is_coordinated else "")
         self.tenures.append(tenure)
         self.renewals.taken(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
         self.renewals.latest.clear()
