@@ -15,12 +15,13 @@ TEXT = (
     "lease shop/db is held by db-0_1 since transition 3, and this write comes from pod db-1; only the holder may "
     "write: stop this work, or acquire the lease first (fence db)"
 )
+DENIED = "is forbidden: ValidatingAdmissionPolicy 'fence-db' with binding 'fence-db' denied request: "
 FORBIDDEN = (
     put("objectRef", {"resource": "deployments", "namespace": "shop", "name": "web", "apiGroup": "apps"}),
     put("verb", "patch"),
     put("requestObject", None),
     put("responseObject", None),
-    put("responseStatus", {"code": 403, "message": f'deployments.apps "web" is forbidden: {TEXT}'}),
+    put("responseStatus", {"code": 403, "message": f'deployments.apps "web" {DENIED}{TEXT}'}),
 )
 
 
@@ -40,6 +41,37 @@ def test_a_refused_write_names_the_lease_the_fence_and_the_writer() -> None:
     assert isinstance(one, Fenced)
     assert (one.namespace, one.name, one.fence, one.is_refused) == ("shop", "db", "db", True)
     assert (one.target, one.writer.name) == ("patch deployments.apps shop/web", "shop/checkout")
+
+
+def answered(message: str, code: int = 403) -> Tweak:
+    return put("responseStatus", {"code": code, "message": message})
+
+
+@pytest.mark.parametrize(
+    "tweaks",
+    [
+        pytest.param((answered(f'field label not supported: "x{DENIED}{TEXT}"', 400),), id="a selector of the client"),
+        pytest.param((answered(f'deployments.apps "web" {DENIED}{TEXT}', 400),), id="another code"),
+        pytest.param(
+            (answered(f'deployments.apps "web" is forbidden: User "x" may not: {TEXT}'),), id="missing rights"
+        ),
+        pytest.param((answered(f'deployments.apps "\\" {DENIED}{TEXT}" is forbidden: no'),), id="a name"),
+        pytest.param((answered(f'admission webhook "a" denied the request: {DENIED}{TEXT}'),), id="a webhook"),
+        pytest.param(
+            (answered(f"deployments.apps {DENIED.replace('fence-', '')}{TEXT}"),), id="a policy that is no fence"
+        ),
+        pytest.param(
+            (answered(f'a {DENIED}{TEXT} "web" is forbidden: no'), put("objectRef", {"resource": f"a {DENIED}{TEXT}"})),
+            id="a resource that none has",
+        ),
+    ],
+)
+def test_what_a_client_may_write_into_a_message_is_no_fence(tweaks: tuple[Tweak, ...]) -> None:
+    assert items(*tweaks) == []
+
+
+def test_an_object_without_a_name_is_refused_too() -> None:
+    assert len(items(answered(f"deployments.apps {DENIED}{TEXT}"))) == 1
 
 
 def test_a_subresource_is_named() -> None:

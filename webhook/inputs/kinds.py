@@ -81,6 +81,10 @@ _EVENT_TIMES: Final = (
 )
 _LED: Final = re.compile(r".{1,253} (?:became leader|stopped leading)")
 _FENCE: Final = re.compile(r"\(fence ([a-z0-9.-]{1,253})\)")
+_DENIED: Final = re.compile(
+    r' (?:"(?:[^"\\]|\\.)*" )?is forbidden: ValidatingAdmissionPolicy \'fence-[a-z0-9.-]+\' with '
+)
+"""What follows the resource in the message of a fence that refused a write."""
 _LEASE: Final = re.compile(r"\blease ([a-z0-9.-]{1,253})/([a-z0-9.-]{1,253}) (?:is held by|has no holder|may write)")
 
 
@@ -405,7 +409,7 @@ def _object(event: AuditEvent, act: Act) -> Raw | None:
 
 def _fenced(event: AuditEvent, document: Document) -> Fenced | None:
     """Return what an event says of a fence; None if it says nothing of one."""
-    is_refused = event.response_status.code >= 400
+    is_refused = _is_denied(event)
     message = event.response_status.message if is_refused else ""
     if not _FENCE.search(message):
         message, is_refused = next((text for text in _annotated(event) if _FENCE.search(text)), ""), False
@@ -425,6 +429,17 @@ def _fenced(event: AuditEvent, document: Document) -> Fenced | None:
     )
 
 
+def _is_denied(event: AuditEvent) -> bool:
+    """Return whether a fence refused a write; a client may choose the resource, the name and much of other messages."""
+    resource, message = _resource(event), event.response_status.message
+    is_named = " " not in resource and message.startswith(resource)
+    return is_named and event.response_status.code == 403 and _DENIED.match(message, len(resource)) is not None
+
+
+def _resource(event: AuditEvent) -> str:
+    return ".".join(part for part in (event.object_ref.resource, event.object_ref.api_group) if part)
+
+
 def _annotated(event: AuditEvent) -> list[str]:
     try:
         return [one.message for one in _failures.decode((event.annotations or {}).get(FENCE_ANNOTATION, "[]"))]
@@ -435,10 +450,9 @@ def _annotated(event: AuditEvent) -> list[str]:
 def _target(event: AuditEvent) -> str:
     """`create deployments.apps shop/checkout`: what was to be done to what."""
     reference = event.object_ref
-    resource = ".".join(part for part in (reference.resource, reference.api_group) if part)
     below = f"/{reference.subresource}" if reference.subresource else ""
     name = "/".join(part for part in (reference.namespace, reference.name) if part)
-    return " ".join(truncate(part, _MAX_NAME) for part in (event.verb, resource + below, name) if part)
+    return " ".join(truncate(part, _MAX_NAME) for part in (event.verb, _resource(event) + below, name) if part)
 
 
 def _log_end(line: LastLine) -> LogEnd | None:
