@@ -220,6 +220,37 @@ def test_refusals_while_the_holder_does_not_renew_are_said_once() -> None:
     assert one.advice.command.startswith("kubectl auth can-i update")
 
 
+TAKEOVER = 'admission webhook "leases.lease-webhook.svc" denied the request: spec.holderIdentity: Forbidden: held'
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (TAKEOVER, "The webhook kept the lease for db-0_1."),
+        (TAKEOVER.replace("holderIdentity", "renewTime"), "See why the webhook refuses the writes of shop/db"),
+        (TAKEOVER.replace("lease-webhook", "labels"), "See why the webhook refuses the writes of shop/db"),
+    ],
+    ids=["a takeover", "another write", "another webhook"],
+)
+def test_a_webhook_keeps_a_lease_only_if_it_refuses_a_takeover(message: str, said: str) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.elector("db-1", "shop/db").fail(403, message)
+    assert advised(account(of_log(server), server.now)).startswith(said)
+
+
+def test_who_labels_a_lease_is_not_said_to_have_held_it() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    labeller = server.elector("label-0", "shop/db", user="system:serviceaccount:ops:label")
+    labeller.retry = 1
+    for _ in labeller.ticks(20):
+        server.write("shop/db", server.leases["shop/db"]["spec"], "label", labeller.user, labeller.pod)
+    server.elector("db-0", "shop/db").lead(20)
+    shared = account(of_metadata(server), server.now)
+    assert "several service accounts have written this lease: ops/label, shop/db" in text(shared)
+
+
 def test_a_webhook_that_refuses_a_writer_without_a_pod() -> None:
     server, (db, *_) = shop()
     db.lead(20)

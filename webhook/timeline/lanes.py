@@ -269,7 +269,7 @@ class _LeaseLane(Struct):
             case EventKind.FORGED:
                 self.mark(MarkKind.FORGED_STAMPS, at, f"this write{by_writer(who)} {event.text}", who, self.holder)
             case EventKind.SHARED if event.tenure:
-                text = f"{writers_of(event.tenure)} renew in turns under one identity: each believes that it leads"
+                text = f"{writers_of(event.tenure)} renew in turns under one identity, as if each led"
                 self.mark(MarkKind.IDENTITY_SHARED, at, text, event.tenure, self.holder)
 
     def _acquired(self, tenure: Tenure, since: int) -> None:
