@@ -356,7 +356,8 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Expla
         message += f": {last.message}"
     holder = history.tenure
     # Other webhooks, and other rules of ours, refuse writes that would not have taken the lease.
-    is_takeover = "lease-webhook" in last.name and "spec.holderIdentity" in last.message
+    is_ours = last.by is By.WEBHOOK and "lease-webhook" in last.name
+    is_takeover = is_ours and "spec.holderIdentity" in last.message
     if is_takeover and last.writer.pod and holder and last.writer.process not in holder.writers:
         sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
         advice = causes.Advice(sentence, causes.pod_of_writer(history.namespace, last.writer))

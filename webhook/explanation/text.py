@@ -11,19 +11,7 @@ from msgspec import Struct
 from webhook.api.times import SECOND
 from webhook.explanation.account import Account
 from webhook.explanation.causes import Blame, sentence_of
-from webhook.explanation.words import (
-    ago,
-    at_most,
-    by_writer,
-    clock,
-    count,
-    length,
-    name,
-    release,
-    remover,
-    user,
-    writer,
-)
+from webhook.explanation.words import ago, at_most, by_writer, clock, count, length, name, remover, user, writer
 from webhook.history.events import API_SERVER, Handover, Tenure
 from webhook.history.lease import MAX_REFUSALS, LeaseHistory
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
@@ -219,7 +207,7 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
             return f"{holder} held it{who}{gap}"
         case Handover.RELEASED if before is not None and before.is_own_release is not None:
             if before.is_own_release:
-                return f"{took} after {previous} {release(before)}, an orderly handover{who}{gap}"
+                return f"{took} after {previous} {_release(before)}, an orderly handover{who}{gap}"
             return f"{took} after {remover(before)} removed {previous} as the holder{who}: two may have led"
     return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
 
@@ -243,7 +231,14 @@ def ending(tenure: Tenure) -> str:
         return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
     if tenure.is_own_release is False:
         return f"{remover(tenure)} removed {holder} as the holder"
-    return f"{holder} {release(tenure)}"
+    return f"{holder} {_release(tenure)}"
+
+
+def _release(tenure: Tenure) -> str:
+    """`released it`, with a doubt if only the field manager shows that the holder did."""
+    who = tenure.released_by
+    is_doubtful = tenure.is_own_release and not (who and who.user)
+    return "released it (as far as field managers show)" if is_doubtful else "released it"
 
 
 _AFTER: Final = {

@@ -67,13 +67,6 @@ def remover(tenure: Tenure) -> str:
     return writer(who) if who and who.user else f"field manager {name(tenure.released_manager)}"
 
 
-def release(tenure: Tenure) -> str:
-    """`released it`, with a doubt if only the field manager shows that the holder did."""
-    who = tenure.released_by
-    is_doubtful = tenure.is_own_release and not (who and who.user)
-    return "released it (as far as field managers show)" if is_doubtful else "released it"
-
-
 def count(number: int, what: str, plural: str = "") -> str:
     """`1 lease`, `2 leases`."""
     return f"{number} {what if number == 1 else plural or f'{what}s'}"
