@@ -51,6 +51,8 @@ def dns_label(value: str) -> Messages:
 
 def dns_subdomain(value: str, unit: str = "characters") -> Messages:
     """A DNS-1123 subdomain, the form of a Lease's name; `unit` names what the length counts."""
+    if len(value) <= MAX_LABEL and _LABEL_PATTERN.fullmatch(value):
+        return VALID  # a label is one, as nearly every name is
     found = _too_long(value, MAX_NAME, unit)
     if _is_subdomain(value):
         return found
