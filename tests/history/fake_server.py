@@ -50,15 +50,17 @@ class FakeServer(Struct):
         metadata = {
             "name": name,
             "namespace": namespace,
-            "uid": f"uid-of-{name}",
+            "uid": stored["metadata"]["uid"] if stored else f"uid-{self.revision}",
             "resourceVersion": str(self.revision),
-            "creationTimestamp": canonical_seconds(START),
+            "creationTimestamp": stored["metadata"]["creationTimestamp"] if stored else canonical_seconds(self.now),
             "managedFields": entries,
         }
         one = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata, "spec": spec}
         self.leases[lease] = one
         self.events.append((self.now, "MODIFIED" if stored else "ADDED", one))
         self.logged(lease, "update" if stored else "create", user, pod, one)
+        if stored:
+            self.log[-1]["objectRef"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
 
     def delete(self, lease: str, user: str = "admin") -> None:
         one = self.leases.pop(lease)
