@@ -82,6 +82,8 @@ class Account(Struct, frozen=True):
         history, standing = self.history, self.standing
         where = kubectl(history.namespace)
         lease = f"{where} get lease {word(history.name)}"
+        if history.is_mixed:
+            return _of(self.findings[0])
         if history.is_deleted:
             return Advice("The lease was deleted; a program that still runs creates it again:", f"{lease} --watch")
         if standing is None:

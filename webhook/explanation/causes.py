@@ -94,7 +94,7 @@ class Cause(Struct, frozen=True):
     """Only what is in the path of this lease can be the cause: a webhook or a policy."""
 
 
-class Gap(Silence, frozen=True):
+class Gap(Silence, frozen=True, kw_only=True):
     """A time for which `tenure` did not renew; then it did, or another one took over."""
 
     tenure: Tenure
@@ -107,15 +107,16 @@ def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
         held = [one for one in history.tenures if one.since <= silence.end]
         tenure = (held or history.tenures)[-1]
         cause = cause_of(cluster, history, tenure, silence.start, silence.end)
-        yield Gap(silence.start, silence.end, tenure, cause)
+        yield Gap(silence.start, silence.end, silence.duration, tenure=tenure, cause=cause)
 
 
 def lost_leaders(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
     """Yield the times for which holders did not renew until the lease expired and another one took it, oldest first."""
     for before, after in pairwise(history.tenures):
-        if after.began is Handover.EXPIRED:
+        if after.began is Handover.EXPIRED or after.is_close:
             start, end = before.last_renewal, after.since
-            yield Gap(start, end, before, cause_of(cluster, history, before, start, end))
+            cause = cause_of(cluster, history, before, start, end)
+            yield Gap(start, end, before.duration, tenure=before, cause=cause)
 
 
 def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, start: int, end: int) -> Cause:

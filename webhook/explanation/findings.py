@@ -12,7 +12,7 @@ from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower
 from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import deadline_of, goes_on_for
-from webhook.history.status import LeaseStatus, State
+from webhook.history.status import LeaseStatus, State, has_expired, was_live
 from webhook.inputs.items import Fenced, InputKind, Writer
 
 _MIN_MISSED: Final = 5
@@ -78,6 +78,12 @@ def incidents(
     """Yield all that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
     if history.is_moment and len(history.tenures) < 2 and not history.fenced:
         return
+    if history.is_mixed:
+        message = "its UID changes back and forth: the input is of several clusters, so nothing can be concluded"
+        command = causes.audit_log(history.namespace, history.name)
+        advice = causes.Advice("Give the input of one cluster alone:", command)
+        yield explained(history, "clusters-mixed", Severity.ERROR, message, advice)
+        return
     late = list(causes.late_renewals(cluster, history))
     lost = list(causes.lost_leaders(cluster, history))
     yield from _handovers(history, {one.end: one for one in lost}, now)
@@ -97,23 +103,22 @@ def beside(found: Sequence[Finding], stored: Iterable[Finding]) -> list[Finding]
     return [one for one in stored if one.check != "lease-shared" or one.check not in known]
 
 
-def late_sentence(history: LeaseHistory, one: causes.Gap, since: str = "") -> str:
+def late_sentence(one: causes.Gap, since: str = "") -> str:
     """Return how late a holder renewed, why, and what it risked."""
-    duration = history.duration
-    deadline, latest = deadline_of(duration), goes_on_for(duration)
+    deadline, latest = deadline_of(one.duration), goes_on_for(one.duration)
     risk = (
         f"Most clients stop leading {length(deadline)} to {length(latest)} after their last renewal, so possibly no "
         f"one led, for up to about {length(one.length)} if the process did nothing; the input does not show whether "
         "this one stopped"
     )
-    if one.length >= (duration or 0) * SECOND:
+    if one.length >= (one.duration or 0) * SECOND:
         risk += ". The lease expired, but no one took it, so the holder could renew it"
     said = f"{name(one.tenure.holder)} did not renew for {length(one.length)}{since}"
     return f"{said}. {causes.sentence_of(one.cause, 'the holder')} {risk}."
 
 
 def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Explained:
-    message = late_sentence(history, one, f", from {clock(one.start, now)} on")
+    message = late_sentence(one, f", from {clock(one.start, now)} on")
     step = causes.next_step(one.cause, history, one.tenure)
     ended = "The refusals have ended" if one.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
     advice = causes.Advice(f"{ended}. {step.sentence}", step.command)
@@ -154,7 +159,7 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
             yield from _deleted(history, before, after, now)
         elif before.is_own_release is False:
             yield _foreign_release(history, before, after, now)
-        elif after.began is Handover.EXPIRED:
+        elif after.since in lost:
             yield _lost(history, lost[after.since], after, now)
     if tenures and tenures[-1].is_own_release is False:
         yield _foreign_release(history, tenures[-1], None, now)
@@ -164,9 +169,11 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
 
 def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Explained:
     before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
+    expiry = "" if after.is_close else " and let the lease expire"
+    doubt = "whether it had expired is not known; " if after.is_close else ""
     message = (
-        f"{name(before.holder)} last renewed at {clock(gap.start, now)} and let the lease expire; "
-        f"{name(after.holder)} took it at {clock(after.since, now)}: "
+        f"{name(before.holder)} last renewed at {clock(gap.start, now)}{expiry}; "
+        f"{name(after.holder)} took it at {clock(after.since, now)}: {doubt}"
         f"no one led for {at_most(unled)}. "
         f"{causes.sentence_of(cause, 'the old holder')}{_afterwards(cause, before, history.renewals.usual, now)}"
     )
@@ -192,8 +199,16 @@ def _afterwards(cause: causes.Cause, before: Tenure, usual: int | None, now: int
 def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Explained:
     who, by = before.released_by, remover(before)
     at = before.until or now
-    message = f"at {clock(at, now)} {by} removed {name(before.holder)} as the holder, which still led"
-    if after is not None and after.holder != before.holder:
+    led, severity = ", which still led", Severity.ERROR
+    if not was_live(before.last_renewal, before.duration, at):
+        led = ", which may still have led"
+    if before.had_expired:
+        severity = Severity.WARNING
+        led = f", which had not renewed the lease for {length(at - before.last_renewal)}: it had expired"
+    message = f"at {clock(at, now)} {by} removed {name(before.holder)} as the holder{led}"
+    if before.had_expired and after is not None:
+        message += f"; {name(after.holder)} took it at {clock(after.since, now)}"
+    elif after is not None and after.holder != before.holder:
         message += (
             f"; {name(after.holder)} took the lease {length(max(0, after.since - (before.until or 0)))} later: two may "
             "have led at once, until the old holder noticed"
@@ -201,15 +216,17 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
     sentence = f"Only a holder should release its lease (the `strict` preset denies this). Find out why {by} did:"
     command = causes.rights("update", history.namespace, history.name, who) if who and who.user else ""
     advice = causes.Advice(sentence, command or causes.audit_log(history.namespace, history.name))
-    return explained(history, "foreign-release", Severity.ERROR, message, advice, "foreign-release", over_since=at)
+    return explained(history, "foreign-release", severity, message, advice, "foreign-release", over_since=at)
 
 
 def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Explained:
-    duration, last = history.duration, before.last_renewal
+    duration, last = before.duration, before.last_renewal
     left = last + duration * SECOND - after.since if duration else None
     taker, other, cause = name(after.holder), after.foreign_taker, "stolen"
     took = f"{user(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
     early = "" if left is None else f", {length(left)} before it expired"
+    if any("leaseDurationSeconds" in one.text and before.since <= one.at <= after.since for one in history.edits):
+        early += " by the duration that its holder wrote"
     at, held = clock(after.since, now), f" while {name(before.holder)} still held it{early}"
     if not after.is_dated:
         at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
@@ -245,20 +262,23 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
         return
     who = before.deleted_by
     by = f"{writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
-    later = " or later" if history.kind is InputKind.WATCH and not who else ""
+    later = " or later" if not before.is_end_dated or (history.kind is InputKind.WATCH and not who) else ""
     at = "" if before.until is None else f" at {clock(before.until, now)}{later}"
     held = "wrote it regularly" if before.is_writer else "held it"
     message = f"{by}{at} while {name(before.holder)} {held}"
-    has_expired = history.duration is not None and silence > history.duration * SECOND
-    if has_expired:
+    if before.had_expired:
         message += f", which had not renewed it for {length(silence)}"
     if after is not None:
-        message += f"; {name(after.holder)} created it again {length(after.leaderless or 0)} later"
-    is_taken = after is not None and after.holder != before.holder and not has_expired
+        bound = length if before.is_end_dated else at_most
+        message += f"; {name(after.holder)} created it again {bound(after.leaderless or 0)} later"
+    # An undated deletion may have been made after the lease had expired.
+    latest = after.since if after is not None and not before.is_end_dated else before.until
+    may_lead = not has_expired(before.last_renewal, before.duration, latest or 0) or before.duration is None
+    is_taken = after is not None and after.holder != before.holder and may_lead
     if is_taken:
         message += (
             f": two may have led at once. The old holder notices only when a renewal fails; most clients lead for up "
-            f"to {length(goes_on_for(history.duration))} after their last renewal"
+            f"to {length(goes_on_for(before.duration))} after their last renewal"
         )
     severity = Severity.ERROR if is_taken else Severity.WARNING
     if who and who.name:
@@ -266,6 +286,8 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
         command = causes.rights("delete", history.namespace, history.name, who)
     else:
         sentence = "A watch does not show who deleted it; the audit log of the API server does:"
+        if history.kind is InputKind.AUDIT_LOG:
+            sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
         command = causes.audit_log(history.namespace, history.name)
     advice, over = causes.Advice(sentence, command), None if after is None else after.since
     yield explained(history, "lease-deleted", severity, message, advice, "deleted", over_since=over)

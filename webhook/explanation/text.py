@@ -22,6 +22,7 @@ from webhook.rules.stamps import NAMES, Stamp, is_constant
 MAX_WAITING: Final = 4
 MAX_EVENTS: Final = 16
 _WHEN: Final = {True: "", False: ", then or later"}  # by whether the input says when something happened
+_ORDERLY: Final = {True: ", an orderly handover", False: "", None: ""}  # by whether the holder released it itself
 _T = TypeVar("_T")
 
 
@@ -37,6 +38,8 @@ def headline(account: Account) -> str:
     standing, now, accepted = account.standing, account.now, account.history.accepted
     holder = name(account.holder) if account.holder else "no one"
     later = accepted[-1][1] if accepted and accepted[-1][0] > (account.last_renewal or 0) else None
+    if account.history.is_mixed:
+        return "the input shows leases of several clusters under this name"
     if account.history.is_deleted:
         return "the lease was deleted"
     if standing is None:
@@ -49,7 +52,7 @@ def headline(account: Account) -> str:
         shown = ", as far as the log shows" if later else ""
         return f"no one leads{shown}: {holder} last renewed{_since(standing.last_renewal, now)}"
     if account.state is State.RELEASED:
-        return f"no one leads: it was released{_since(standing.last_renewal, now)}"
+        return f"no one leads: {_freed(account, standing)}"
     if account.state is State.NEVER_HELD:
         return "no one leads: the lease was never held"
     if account.state is State.FROZEN and standing.block:
@@ -57,6 +60,16 @@ def headline(account: Account) -> str:
         end = "it is repaired" if until is None else clock(until, now)
         return f"{holder} keeps it until {end}: {standing.block.reason}"
     return f"{holder} holds it, but the lease does not say until when"
+
+
+def _freed(account: Account, standing: LeaseStatus) -> str:
+    """Say when the lease was released; whoever removed the holder may have done so long after its last renewal."""
+    tenure, lease = account.history.tenure, account.history.lease
+    at = standing.last_renewal if tenure is None or tenure.until is None else tenure.until
+    if tenure is not None and tenure.is_own_release is False and tenure.is_end_dated:
+        return f"its holder was removed{_since(at, account.now)}"
+    is_removed = lease is not None and lease.spec.holder_identity is None
+    return "it has no holder" if is_removed else f"it was released{_since(at, account.now)}"
 
 
 def pods_at_once(account: Account) -> list[str]:
@@ -170,17 +183,18 @@ def _takeable(standing: LeaseStatus, now: int) -> Iterator[Line]:
 def handover(tenure: Tenure, before: Tenure | None) -> str:
     """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
     term = "" if tenure.term is None else f"; term {tenure.term}"
-    is_unknown = tenure.began is Handover.UNKNOWN and not (tenure.is_unseen or tenure.is_writer)
-    if is_unknown and tenure.leaderless is None and tenure.previous:
+    if tenure.is_unclear:
         holder, previous, when = name(tenure.holder), name(tenure.previous), _WHEN[tenure.is_dated]
-        return f"{holder} took it from {previous}{when}: whether it had expired is not known{term}"
+        gap = "" if tenure.leaderless is None else f"; no one led for {at_most(tenure.leaderless)}"
+        return f"{holder} took it from {previous}{when}: whether it had expired is not known{gap}{term}"
     return _first_write(tenure) if tenure.is_writer else _handover(tenure, before) + term + _WHEN[tenure.is_dated]
 
 
 def _handover(tenure: Tenure, before: Tenure | None) -> str:
     holder = name(tenure.holder)
     previous = name(tenure.previous) if tenure.previous else "the holder before"
-    is_exact = tenure.began is Handover.RELEASED and (before is None or before.is_end_dated)
+    is_exact = before is None or (before.is_end_dated and not before.was_removed)
+    is_exact = is_exact and tenure.began is Handover.RELEASED
     bound = length if is_exact else at_most
     gap = "" if tenure.leaderless is None else f"; no one led for {bound(tenure.leaderless)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
@@ -192,7 +206,8 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     took = f"{holder} took it"
     if other:
         took, who = f"{user(other)} wrote {holder} into it", ""
-    unheld = "" if tenure.leaderless is None else f"; the lease had no holder for {length(tenure.leaderless)}"
+    bound = at_most if before is not None and not before.is_end_dated else length
+    unheld = "" if tenure.leaderless is None else f"; the lease had no holder for {bound(tenure.leaderless)}"
     again = f"{user(other)} created it again with the holder {holder}" if other else f"{holder} created it again"
     match tenure.began:
         case Handover.SEEN:
@@ -205,10 +220,9 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
             return f"{again} after it was deleted{who}{unheld}"
         case Handover.UNKNOWN if not tenure.is_unseen:
             return f"{holder} held it{who}{gap}"
-        case Handover.RELEASED if before is not None and before.is_own_release is not None:
-            if before.is_own_release:
-                return f"{took} after {previous} {_release(before)}, an orderly handover{who}{gap}"
-            return f"{took} after {remover(before)} removed {previous} as the holder{who}: two may have led"
+        case Handover.RELEASED if before is not None and (before.was_removed or before.is_own_release):
+            led = ": two may have led" if before.is_own_release is False and not before.had_expired else gap
+            return f"{took} after {ending(before)}{_ORDERLY[before.is_own_release]}{who}{led}"
     return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
 
 
@@ -231,6 +245,8 @@ def ending(tenure: Tenure) -> str:
         return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
     if tenure.is_own_release is False:
         return f"{remover(tenure)} removed {holder} as the holder"
+    if tenure.was_removed:
+        return f"{holder} was removed as the holder"
     return f"{holder} {_release(tenure)}"
 
 
@@ -242,7 +258,7 @@ def _release(tenure: Tenure) -> str:
 
 
 _AFTER: Final = {
-    Handover.CLAIMED: "; no one had held it",
+    Handover.CLAIMED: "; no one held it",
     Handover.RELEASED: " after {} released it",
     Handover.EXPIRED: " after {} let it expire",
     Handover.PREFERRED: " after {} had been asked to step down (preferredHolder)",
@@ -262,7 +278,7 @@ def events(account: Account) -> Iterator[Line]:
     history, now = account.history, account.now
     gaps = [(one.start, str(one)) for one in account.unrecorded[-MAX_WAITING:]]
     found = sorted([*_events(history), *gaps], key=lambda one: one[0])
-    if len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN:
+    if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
         return  # the headline says as much
     if len(found) > MAX_EVENTS:
         yield Line("", f"{count(len(found) - MAX_EVENTS, 'earlier event')} not shown")
@@ -295,7 +311,7 @@ def _events(history: LeaseHistory) -> Iterator[tuple[int, str]]:
 
 
 def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[tuple[int, str]]:
-    holder, duration = name(tenure.holder), history.duration or 0
+    holder, duration = name(tenure.holder), tenure.duration or 0
     if tenure.heard_again:
         silence = tenure.heard_again[0] - max([*tenure.requests, tenure.last_renewal])
         receives = "is again receiving" if silence > (history.renewals.longest_usual or 0) else "still receives"
@@ -312,13 +328,12 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
         yield at, f"{ending(tenure)}{_WHEN[tenure.is_end_dated]}"
     elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
         expired = tenure.last_renewal + duration * SECOND
-        if expired <= after.since:
-            yield expired, f"the lease expired, {duration} s after the last renewal by {holder}"
+        yield expired, f"the lease expired, {duration} s after the last renewal by {holder}"
 
 
 def _silences(history: LeaseHistory) -> Iterator[tuple[int, str]]:
-    expiry = (history.duration or 0) * SECOND
     for silence in history.late_silences:
+        expiry = (silence.duration or 0) * SECOND
         if silence.length >= expiry:
             yield silence.start + expiry, "the lease expired, and no one took it"
         yield silence.start, f"the holder did not renew it for {length(silence.length)}"

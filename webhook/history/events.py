@@ -49,7 +49,7 @@ class Handover(StrEnum):
     """It held the lease already when the input begins."""
     CREATED = "created"
     CLAIMED = "claimed"
-    """The lease existed, and no one had held it."""
+    """The lease existed, and no one held it."""
     RELEASED = "released"
     EXPIRED = "expired"
     STOLEN = "stolen"
@@ -80,6 +80,8 @@ class Tenure(Struct):
     """False if the input does not say when it began: then it was at `since` or later."""
     is_end_dated: bool = True
     """False if it does not say when the holder was removed: then it was at `until` or later."""
+    duration: int | None = None
+    """Seconds that the lease lasts, without what another writer took from them."""
     is_writer: bool = False
     namespace: str = ""
     """That of the lease."""
@@ -95,6 +97,8 @@ class Tenure(Struct):
     """When another pod or user first wrote under this name."""
     term: int | None = None
     """The latest one that the API server stamped, where stamps are believed."""
+    is_close: bool = False
+    """It took the lease when that may have expired: by clocks that may differ, or by a write that may have failed."""
     is_unseen: bool = False
     """The input began again after another one had held the lease, and does not show when this one took it, or how."""
     taken_by: Writer | None = None
@@ -105,6 +109,8 @@ class Tenure(Struct):
     released_manager: str = ""
     is_own_release: bool | None = None
     """False if another writer removed the holder; None if it was not released, or if that cannot be known."""
+    is_removed: bool = False
+    """The write that ended it removed the field of the holder: most clients empty it when they release a lease."""
     asked_at: int | None = None
     """When preferredHolder was set: the holder was asked to step down."""
     is_deleted: bool = False
@@ -186,6 +192,23 @@ class Tenure(Struct):
         return self.began is Handover.STOLEN or (
             self.began is Handover.UNKNOWN and not (self.is_dated or self.is_unseen)
         )
+
+    @property
+    def is_unclear(self) -> bool:
+        """True if it took the lease from another holder, and it is not known whether the lease had expired."""
+        is_taken = self.began is Handover.UNKNOWN and bool(self.previous) and self.leaderless is None
+        return self.is_close or (is_taken and not (self.is_unseen or self.is_writer))
+
+    @property
+    def was_removed(self) -> bool:
+        """True if the holder did not release the lease itself, as far as is known."""
+        return self.is_own_release is False or (self.is_removed and self.is_own_release is None)
+
+    @property
+    def had_expired(self) -> bool:
+        """True if the holder had let the lease expire before it was removed, or the lease was deleted."""
+        duration, until = self.duration, self.until
+        return duration is not None and until is not None and until - self.last_renewal >= duration * SECOND
 
     @property
     def foreign_taker(self) -> Writer | None:

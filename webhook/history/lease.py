@@ -3,12 +3,14 @@
 The observations come in order, each of them once: `webhook.history.merge` sees to that.
 """
 
+import re
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import Lease, LeaseSpec
@@ -30,6 +32,7 @@ from webhook.history.status import (
     LeaseStatus,
     acquired_at,
     ahead,
+    has_expired,
     is_release,
     manager_of,
     manager_of_write,
@@ -50,6 +53,7 @@ from webhook.inputs.items import (
     number_of,
 )
 from webhook.rules.expiry import BOUND, seen_at
+from webhook.rules.stamps import latest_stamp
 
 MAX_TENURES: Final = 200
 MAX_REFUSALS: Final = 100
@@ -59,6 +63,8 @@ MAX_STATES: Final = 20_000
 UNKNOWN_PATIENCE: Final = 10 * SECOND
 """How long a holder must not have written to be followed by another writer, if its usual interval is not known."""
 NEVER: Final = 2**62
+_RECORDED: Final = re.compile(r"(?:leases-\d{15}|latest)\.jsonl(?:\.gz)?")
+"""The files that a recorder writes."""
 
 
 class Bounds(Struct):
@@ -124,6 +130,8 @@ class LeaseHistory(Struct):
     moment: int = 0
     """When the latest observation was made."""
     is_deleted: bool = False
+    is_mixed: bool = False
+    """Two leases of this name were written in turns: the input is of several clusters, so nothing is known."""
     is_partial: bool = False
     """Writes may have been missed: a record has gaps, or a watch began again after renewals that it did not see."""
     tenures: deque[Tenure] = field(default_factory=partial(deque, (), MAX_TENURES))
@@ -144,6 +152,8 @@ class LeaseHistory(Struct):
     _revision: int = 0
     _path: str = ""
     """The input that showed the latest state."""
+    _version: str = ""
+    """The resourceVersion of the latest state, "" if the input does not show it."""
     _kind_before: InputKind = InputKind.DUMP
     _logged: int | None = None
     """When a log shows a renewal after the latest state."""
@@ -155,6 +165,10 @@ class LeaseHistory(Struct):
     _ended_how: Handover | None = None
     _skew: int = 0
     """By how much the clocks of this write and of the one before may differ."""
+    _uid_before: str | None = None
+    """The uid of the lease that was deleted before the latest one was created."""
+    _is_doubtful: bool = False
+    """A write of the holder was stored although its answer says that it failed: what it changed is not known."""
     _lost: Tenure | None = None
     _is_dated: bool = True
     """Whether the input says when the latest state was written; else that was at `moment` or later."""
@@ -167,7 +181,7 @@ class LeaseHistory(Struct):
     def status(self, now: int) -> LeaseStatus | None:
         """Return the status of the lease; None if its object was never seen, or is gone."""
         if self._status is None or self._status[0] != now:
-            lease = None if self.is_deleted else self.lease
+            lease = None if self.is_deleted or self.is_mixed else self.lease
             self._status = now, None if lease is None else status_of(lease, self.entries, now, self._logged)
         return self._status[1]
 
@@ -185,10 +199,8 @@ class LeaseHistory(Struct):
     @property
     def late_silences(self) -> list[Silence]:
         """The latest silences after which most clients would have given up, oldest first; none after a release."""
-        duration = self.duration
-        if not duration or duration <= RELEASED_DURATION:
-            return []
-        return [one for one in self.renewals.silences if one.length >= deadline_of(duration)]
+        ended = [one for one in self.renewals.silences if (one.duration or 0) > RELEASED_DURATION]
+        return [one for one in ended if one.length >= deadline_of(one.duration)]
 
     @property
     def changes(self) -> int:
@@ -250,7 +262,7 @@ class LeaseHistory(Struct):
             deleted = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
             # A watch does not date it; it may have been made in what a recorder did not see.
             at = deleted if deleted is not None else self.at if bounds.unrecorded else bounds.until
-        elif at is None and isinstance(seen.object, Lease):
+        elif at is None and isinstance(seen.object, Lease) and not self._is_undated_removal(seen.object, seen.entries):
             at = seen.latest_stamp if self._shows_same(seen.object) else written_at(seen.object.spec, seen.entries)
         self._is_dated = at is not None and at <= bounds.latest
         if not self._is_dated:
@@ -261,6 +273,11 @@ class LeaseHistory(Struct):
         """True if a state was not renewed since the one that is known."""
         before = None if self.is_deleted else self.lease
         return before is not None and before.spec.renew_time == lease.spec.renew_time
+
+    def _is_undated_removal(self, lease: Lease, entries: Sequence[Entry]) -> bool:
+        """True if the holder was removed by a write that left no stamp: a field that is gone has no owner."""
+        is_removed = lease.spec.holder_identity is None and self.holder is not None and bool(entries)
+        return is_removed and latest_stamp(entries) == latest_stamp(self.entries)
 
     def _hear(self, seen: Observation) -> None:
         """Remember a request of the holder's pods, or the first one of the holder that lost the lease to it."""
@@ -280,7 +297,7 @@ class LeaseHistory(Struct):
         self._events.append(LeaseEvent(kind, at, self.tenure, writer, text, silence, is_dated))
 
     def _stored(self, seen: Observation) -> None:
-        if seen.act is Act.DELETED:
+        if _is_deletion(seen):
             if not self.is_deleted and not (isinstance(seen.object, Lease) and self._is_older(seen.object)):
                 self._deleted(seen, self.moment)
         elif isinstance(seen.object, Lease):
@@ -312,38 +329,90 @@ class LeaseHistory(Struct):
 
     def _changed(self, seen: Observation, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
         """Take in the next state of the lease; `seen` shows it, or shows it as the state before."""
+        is_old_state, is_same_path = lease is seen.old, self._path == seen.place.path
+        is_other = self._has_other_uid(lease)
+        is_gap = self._is_gap(seen, lease, act, is_other=is_other, is_same_path=is_same_path)
+        # A review of a creation comes before it is known whether the lease exists.
+        if not is_gap and (is_other or (act is Act.CREATED and self.kind is not InputKind.REVIEW)):
+            self._created_again(seen)
         was_deleted = self.is_deleted
         before, known = (None, ()) if was_deleted else (self.lease, self.entries)
-        is_old_state, is_same_path = lease is seen.old, self._path == seen.place.path
         moment: int | None = self.moment
         if is_old_state:
             moment = None if self._shows_same(lease) else written_at(lease.spec, entries)
             self._is_dated = moment is not None
         at, writer = moment or self.at or 0, None if is_old_state else seen.writer
         self.lease, self.entries, self.is_deleted, self._path = lease, entries, False, seen.place.path
-        self._logged = None
+        self._logged, self._version = None, seen.resource_version
         old, new = before.spec if before else LeaseSpec(), lease.spec
         holder = new.holder_identity or ""
         if before is None:
             if holder:
                 self._begun(holder, moment, writer, new, is_new=was_deleted or act is Act.CREATED)
             self._first_state(lease, at, writer, act)
-        elif self._is_gap(seen, act, old, new):
+        elif is_gap:
             self._resumed(before, lease, at, writer)
         elif holder != (old.holder_identity or ""):
             self._handed_over(old, known, holder, at, writer)
         elif normalized(new.renew_time) != normalized(old.renew_time) and holder:
             self._renewed(old, new, at, writer, act, seen.stretch)
-        if self.holder and not is_old_state and seen.term is not None:
-            self.holder.term = seen.term
+        tenure = self.holder
+        if tenure and not is_old_state and seen.term is not None:
+            tenure.term = seen.term
+        if tenure and tenure.duration != new.lease_duration_seconds:
+            self._lasts(tenure, old, new, known, writer)
         self._examine(seen, before, known, at, act, is_same_path=is_same_path)
         self._passed(moment or None)
 
-    def _is_gap(self, seen: Observation, act: Act, old: LeaseSpec, new: LeaseSpec) -> bool:
-        """True if a watch shows that it missed what was written before: it began again, or others held the lease."""
-        if seen.input_kind is not InputKind.WATCH or seen.at is not None or self._kind_before is not InputKind.WATCH:
+    def _is_gap(self, seen: Observation, lease: Lease, act: Act, *, is_other: bool, is_same_path: bool) -> bool:
+        """True if what was written since the state before was not seen.
+
+        A request names the state that it replaces. A watch, and a list, begins without what was written before.
+        """
+        self._is_doubtful = False
+        if self.lease is None or self.is_deleted:
             return False
-        return _is_retaken(old, new) or (act is Act.STORED and normalized(new.renew_time) != normalized(old.renew_time))
+        old, new = self.lease.spec, lease.spec
+        if seen.replaces and self._version:
+            is_missed, last = seen.replaces != self._version, self.refusals[-1] if self.refusals else None
+            if is_missed and last and last.code >= 500 and last.at >= (self.at or 0):
+                self._is_doubtful = self.holder is not None and self.holder.is_by(last.writer) is True
+            return is_missed and not self._is_doubtful
+        is_dump = seen.input_kind is InputKind.DUMP
+        is_watch = seen.input_kind is InputKind.WATCH and self._kind_before in {InputKind.WATCH, InputKind.DUMP}
+        if seen.at is not None or not (is_dump or is_watch):
+            return False
+        goes_on = is_watch and (is_same_path or _source(self._path) == _source(seen.place.path))
+        if goes_on and (act is not Act.STORED or _is_retaken(old, new)):
+            return _is_retaken(old, new)
+        is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")
+        return (is_changed and not goes_on) or normalized(new.renew_time) != normalized(old.renew_time)
+
+    def _created_again(self, seen: Observation) -> None:
+        """Take in a deletion that the input does not show, which therefore has neither a time nor a writer."""
+        if self.lease is None or self.is_deleted:
+            return
+        if self.holder:
+            self.holder.is_end_dated = False
+        self._deleted(replace(seen, at=None, writer=None), self.at or 0)
+
+    def _has_other_uid(self, lease: Lease) -> bool:
+        """True if the lease that was known is gone, and this one was created with its name."""
+        known, uid = self.lease.metadata.uid if self.lease else None, lease.metadata.uid
+        if not known or not uid or known == uid:
+            return False
+        self.is_mixed = self.is_mixed or uid == self._uid_before
+        self._uid_before = known
+        return True
+
+    def _lasts(
+        self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec, known: Sequence[Entry], writer: Writer | None
+    ) -> None:
+        """Take over another duration, unless a writer other than the holder lowers it: the holder does not know."""
+        managers = [manager_of(entries, seen_at(entries)) for entries in (self.entries, known)]
+        is_own = normalized(new.renew_time) != normalized(old.renew_time) and tenure.is_by(writer, *managers)
+        if is_own or tenure.duration is None or (new.lease_duration_seconds or 0) > tenure.duration:
+            tenure.duration = new.lease_duration_seconds
 
     def _resumed(self, before: Lease, lease: Lease, at: int, writer: Writer | None) -> None:
         """Go on after what was not seen: neither a silence nor how the holder changed is known."""
@@ -351,10 +420,11 @@ class LeaseHistory(Struct):
         holder, is_same = new.holder_identity or "", before.metadata.uid == lease.metadata.uid
         self.is_partial = True
         last = min(at, (tenure.last_renewal if tenure else self.at) or at)
-        is_kept = tenure is not None and tenure.holder == holder and is_same and not _is_retaken(old, new)
+        is_kept = tenure is not None and tenure.holder == holder and is_same and old.acquire_time == new.acquire_time
         # Within the time to the next renewal, or the expiry, a holder that goes on has missed nothing to speak of.
         if not is_kept or at - last > (self.renewals.longest_usual or (new.lease_duration_seconds or 0) * SECOND):
             self._happened(EventKind.MISSED, last)
+            self.renewals.miss(last, at)
         if tenure and is_kept:
             tenure.last_renewal = at
             self.renewals.restart(at)
@@ -426,6 +496,7 @@ class LeaseHistory(Struct):
         if not holder:
             self._released(known, at, writer)
             return
+        is_close = False
         if self._ended_how is Handover.RELEASED:
             how = Handover.RELEASED
         elif not old.holder_identity:
@@ -433,15 +504,18 @@ class LeaseHistory(Struct):
         else:
             last = self.tenure.last_renewal if self.tenure else None
             last = renewed_at(old, known) if last is None else last
-            duration = old.lease_duration_seconds
-            how = Handover.STOLEN if was_live(last, duration, at) else Handover.EXPIRED
-            if not self._is_dated or not (how is Handover.EXPIRED or was_live(last, duration, at + self._skew)):
+            duration = self.holder.duration if self.holder else old.lease_duration_seconds
+            how = Handover.EXPIRED if has_expired(last, duration, at) else Handover.STOLEN
+            is_known = self._is_dated and not self._is_doubtful
+            if not is_known or not (how is Handover.EXPIRED or was_live(last, duration, at + self._skew)):
                 how = Handover.UNKNOWN  # it may have been taken long after `at`, or when it had expired
             if how is Handover.EXPIRED:
-                self._expired(old, last, at)
+                self._expired(duration, last, at)
                 how = Handover.PREFERRED if self.holder and self.holder.asked_at is not None else how
-            self._ended(at if how in {Handover.STOLEN, Handover.UNKNOWN} or last is None else last, how)
-        self._add(holder, at, how, writer)
+            is_close = how is Handover.UNKNOWN and self._is_dated and not self._skew
+            is_unclear = how in {Handover.STOLEN, Handover.UNKNOWN} and not is_close
+            self._ended(at if is_unclear or last is None else last, how)
+        self._add(holder, at, how, writer).is_close = is_close
 
     def _released(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
         """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""
@@ -449,7 +523,10 @@ class LeaseHistory(Struct):
             manager = manager_of_write(self.entries, known)
             holder.released_by, holder.released_manager = writer, manager
             holder.is_own_release = holder.is_by(writer, manager, holder.manager)
+            holder.is_removed = self.lease is not None and self.lease.spec.holder_identity is None
         self._ended(at, Handover.RELEASED, writer)
+        if holder and holder.was_removed:
+            self._released_at = holder.last_renewal  # it may have stopped long before
 
     def _renewed(
         self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None, act: Act, stretch: Stretch | None
@@ -464,20 +541,19 @@ class LeaseHistory(Struct):
             tenure.last_renewal = at - stretch.latest[-1]
         tenure.renewed_by(writer, at)
         if act is not Act.STORED and self.kind is not InputKind.REVIEW:
-            self._expired(old, tenure.last_renewal, at)
+            self._expired(tenure.duration, tenure.last_renewal, at)
         if tenure.is_chosen and tenure.last_renewal == tenure.since and tenure.leaderless is not None:
             # The API server chose it; that it leads is known from its own first renewal.
             tenure.leaderless += at - tenure.since
             self.leaderless += at - tenure.since
-        tenure.last_renewal = at
-        silence = self.renewals.add(at) if self.kind is not InputKind.REVIEW else None
+        tenure.last_renewal, tenure.asked_at = at, None
+        silence = self.renewals.add(at, tenure.duration) if self.kind is not InputKind.REVIEW else None
         self._happened(EventKind.RENEWED, at, writer=writer, silence=silence)
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._ended(at, Handover.RELEASED, writer)
 
-    def _expired(self, spec: LeaseSpec, last: int | None, before: int) -> None:
+    def _expired(self, duration: int | None, last: int | None, before: int) -> None:
         """Say when the lease expired, if that was before the write that is seen."""
-        duration = spec.lease_duration_seconds
         if last is not None and duration and duration > 0 and last + duration * SECOND < before:
             self._happened(EventKind.EXPIRED, last + duration * SECOND)
 
@@ -535,7 +611,7 @@ class LeaseHistory(Struct):
 
     def _unseen_write(self, at: int, writer: Writer | None) -> None:
         """Take in such a write to a lease that is known: a renewal, unless another input shows it."""
-        tenure = self.holder
+        tenure, self._version = self.holder, ""
         if tenure and tenure.is_by(writer):
             if at - tenure.last_renewal > self._patience:
                 self._logged = at
@@ -549,7 +625,7 @@ class LeaseHistory(Struct):
     def _renewed_unseen(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
         tenure.renewed_by(writer, at)
         tenure.last_renewal = at
-        self._happened(EventKind.RENEWED, at, writer=writer, silence=self.renewals.add(at))
+        self._happened(EventKind.RENEWED, at, writer=writer, silence=self.renewals.add(at, tenure.duration))
 
     def _add(self, holder: str, since: int, how: Handover, writer: Writer | None, *, seen: int | None = None) -> Tenure:
         """Add a holder; `seen` is its last renewal if it had the lease already when the input begins."""
@@ -560,7 +636,7 @@ class LeaseHistory(Struct):
             is_certain = how is not Handover.DELETED and not (self.tenure and self.tenure.is_own_release is False)
             self.leaderless += leaderless if is_certain else 0
             # Who was robbed of the lease may have stopped before, or led on.
-            is_known = self._is_dated and not (how is Handover.UNKNOWN and self._skew)
+            is_known = self._is_dated and not (how is Handover.UNKNOWN and self._released_at == since)
             leaderless = None if how is Handover.STOLEN or not is_known else leaderless
         self.handovers[how] = self.handovers.get(how, 0) + 1
         self._lost = self.tenure
@@ -588,6 +664,19 @@ class LeaseHistory(Struct):
     def _passed(self, at: int | None) -> None:
         if at is not None:
             self.at = at if self.at is None else max(self.at, at)
+
+
+def _source(path: str) -> str:
+    """Return what a file is a part of: each file of a recorder goes on where the one before ended."""
+    folder, _, name = path.rpartition("/")
+    return folder if _RECORDED.fullmatch(name) else path
+
+
+def _is_deletion(seen: Observation) -> bool:
+    """True if a write deleted the lease: one with finalizers is only marked, and gone when the last of them is."""
+    if isinstance(seen.object, Lease) and seen.object.metadata.deletion_timestamp and seen.act is not Act.STORED:
+        return not seen.object.metadata.finalizers
+    return seen.act is Act.DELETED
 
 
 def _is_retaken(old: LeaseSpec, new: LeaseSpec) -> bool:

@@ -38,6 +38,8 @@ class Silence(Struct, frozen=True):
 
     start: int
     end: int
+    duration: int | None = None
+    """Seconds that the lease lasted then, as far as is known."""
 
     @property
     def length(self) -> int:
@@ -58,16 +60,21 @@ class Renewals(Struct):
     """Before another holder took it because it had expired."""
     free: deque[Silence] = field(default_factory=partial(deque, (), _KEPT))
     """Before another holder took it for another reason, such as a release: there was nothing to renew."""
+    unseen: tuple[Silence, ...] = ()
+    """Times in which the input does not show whether it was renewed, the latest."""
     _usual: int | None = None
 
-    def add(self, at: int) -> int | None:
-        """Take in one renewal after another; return the microseconds of a silence before it."""
+    def add(self, at: int, duration: int | None = None) -> int | None:
+        """Take in one renewal after another; return the microseconds of a silence before it.
+
+        `duration` is how many seconds the lease lasted until then.
+        """
         assert self.last is not None
         gap, longest = max(0, at - self.last), self.longest_usual
         self.latest.append(gap)
         is_silence = longest is not None and gap > longest
         if is_silence:
-            self.silences.append(Silence(self.last, at))
+            self.silences.append(Silence(self.last, at, duration))
         else:
             self.intervals.append(gap)
             self._usual = None
@@ -93,6 +100,10 @@ class Renewals(Struct):
         for length in latest[:-1]:
             since += length
             self.add(since)
+
+    def miss(self, start: int, end: int) -> None:
+        """Note a time of which the input shows nothing."""
+        self.unseen = (*self.unseen, Silence(start, end))[-_KEPT:]
 
     def restart(self, at: int) -> None:
         """Restart at a renewal, without counting the time before it as an interval."""
@@ -125,7 +136,7 @@ class Renewals(Struct):
         """Return whether the lease was late between two instants, rather than renewed as usual.
 
         None if it cannot say: it had not been renewed before, or too rarely for a renewal to be missed in that time, or
-        no one held it.
+        no one held it, or the input does not show a part of that time.
         """
         usual, first, last = self.usual, self.first, self.last
         if usual is None or first is None or last is None:
@@ -133,6 +144,8 @@ class Renewals(Struct):
         if first >= start or last < start - 3 * usual - SECOND or 2 * usual > end - start:
             return None
         if 2 * _longest_within(self.free, start, end) >= end - start:
+            return None
+        if any(one.start < end and start < one.end for one in self.unseen):
             return None
         stopped = end - max(start, last) if last < end else 0
         return max(self.silent_within(start, end), stopped - usual) * 2 >= end - start

@@ -213,10 +213,15 @@ def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
 
 
 def was_live(last: int | None, duration: int | None, at: int) -> bool:
-    """Return whether a lease that was last renewed at `last` was still live when it was taken."""
+    """Return whether a lease that was last renewed at `last` was still live at `at`, by the clocks of API servers."""
     if last is None or duration is None:
         return False
     return at - last + tolerance_of(duration) < duration * SECOND
+
+
+def has_expired(last: int | None, duration: int | None, at: int) -> bool:
+    """Return whether a lease that was last renewed at `last` had expired at `at`; True if it is not known when."""
+    return last is None or duration is None or at - last >= duration * SECOND
 
 
 def manager_of_write(entries: Sequence[Entry], before: Sequence[Entry]) -> str:

@@ -173,7 +173,7 @@ class _LeaseLane(Struct):
         for one in lost_leaders(follower, history):
             self.causes[MarkKind.TAKEOVER_BY_EXPIRY, one.end] = sentence_of(one.cause, name(one.tenure.holder))
         for one in late_renewals(follower, history):
-            self.causes[MarkKind.LATE, one.end] = late_sentence(history, one)
+            self.causes[MarkKind.LATE, one.end] = late_sentence(one)
         latest = max([signature[1], *(tenure.since for tenure in history.tenures)])
         is_settled = until - latest >= SETTLED_AFTER
         self._explained = signature if is_settled else None

@@ -1,0 +1,403 @@
+"""How tenures begin and end where the input leaves something out: what it does not show is not made up."""
+
+import json
+
+import pytest
+
+from tests.explanation.test_accounts import KEY, account, text
+from tests.factories import make_lease, make_review, put, to_bytes
+from tests.history.fake_server import Elector, FakeServer, together
+from tests.history.observing import merged
+from tests.history.test_elections import View, of_log, of_watch
+from tests.inputs.reading import read
+from webhook.api.times import canonical_seconds
+from webhook.explanation.account import as_json
+from webhook.history.events import Handover
+from webhook.history.follow import Follower
+from webhook.history.status import State
+
+
+def shop() -> tuple[FakeServer, Elector, Elector]:
+    """A leader that has renewed for 20 s, and a follower."""
+    server = FakeServer()
+    first, second = server.elector("db-0", "shop/db"), server.elector("db-1", "shop/db")
+    first.lead(20)
+    return server, first, second
+
+
+def said_of(cluster: Follower, server: FakeServer) -> str:
+    return text(account(cluster, server.now))
+
+
+def of_inputs(*inputs: bytes) -> Follower:
+    cluster = Follower()
+    for item in merged(*(read(f"in-{number}", [data]) for number, data in enumerate(inputs))):
+        cluster.take(item)
+    cluster.leases |= {key: cluster.history_of(key) for key in cluster.names()}
+    return cluster
+
+
+def without(server: FakeServer, verb: str) -> None:
+    """Leave out the first request of this kind, as logs do that are not whole."""
+    server.log.remove(next(one for one in server.log if one["verb"] == verb))
+
+
+def cut_out(server: FakeServer, first: int, last: int) -> None:
+    del server.log[first:last]
+
+
+def test_a_lease_that_is_created_again_was_deleted_and_not_stolen() -> None:
+    server, _, second = shop()
+    server.delete("shop/db")
+    without(server, "delete")
+    server.wait(3)
+    second.lead(10)
+    said = said_of(of_log(server), server)
+    assert "the lease was deleted while db-0_1 held it, then or later" in said
+    assert "db-1_1 created it again after it was deleted" in said
+    assert "; the lease had no holder for up to 3 s" in said
+    assert "lease-deleted: the lease was deleted at 11:07:00Z or later while db-0_1 held it; " in said
+    assert "db-1_1 created it again up to 3 s later: two may have led at once" in said
+    assert "lease-stolen" not in said
+    assert "ADVICE The log does not show its deletion. Look for the part of the log that is missing:" in said
+
+
+def test_after_a_deletion_that_may_have_come_after_the_expiry_two_may_not_have_led() -> None:
+    server, _, second = shop()
+    server.delete("shop/db")
+    without(server, "delete")
+    server.wait(16)
+    second.lead(10)
+    said = said_of(of_log(server), server)
+    assert "created it again up to 16 s later" in said
+    assert "two may have led" not in said
+
+
+def test_a_review_of_a_creation_does_not_say_that_the_lease_was_deleted() -> None:
+    """Replicas that start at once all create the lease, and the API server asks before it refuses all but one."""
+    reviews = [make_review(new=make_lease(put("spec.holderIdentity", one))) for one in "ab"]
+    history = of_inputs(*map(to_bytes, reviews)).leases["shop", "checkout"]
+    assert not any(one.is_deleted for one in history.tenures)
+
+
+def test_a_free_lease_that_was_created_again_was_not_deleted_while_it_was_held() -> None:
+    server, first, second = shop()
+    first.release()
+    server.delete("shop/db")
+    without(server, "delete")
+    second.lead(10)
+    said = said_of(of_log(server), server)
+    assert "db-1_1 created it (shop/db from pod db-1)" in said
+    assert "lease-deleted" not in said
+
+
+def test_two_uids_in_turns_are_two_clusters() -> None:
+    server, first, second = shop()
+    alike = [(first, server.leases.pop("shop/db"))]
+    second.take()
+    alike.append((second, server.leases["shop/db"]))
+    for _ in range(3):
+        for number, (one, stored) in enumerate(alike):
+            server.wait(1)
+            server.leases["shop/db"] = stored
+            one.renew()
+            alike[number] = one, server.leases["shop/db"]
+    shown = account(of_watch(server), server.now)
+    assert shown.state is State.UNKNOWN
+    assert text(shown).startswith("the input shows leases of several clusters under this name\n")
+    assert [found.check for found in shown.findings] == ["clusters-mixed"]
+    assert "took it" not in text(shown)
+    assert "ADVICE Give the input of one cluster alone:" in text(shown)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (12.9, "db-1_1 took it from db-0_1, which still held it"),
+        (13, "db-1_1 took it from db-0_1, which still held it"),
+        (13.5, "db-1_1 took it from db-0_1: whether it had expired is not known; no one led for up to 13.5 s"),
+        (14.9, "db-1_1 took it from db-0_1: whether it had expired is not known; no one led for up to 14.9 s"),
+        (15, "db-1_1 took it after db-0_1 let it expire"),
+    ],
+)
+def test_a_lease_had_expired_when_its_whole_duration_had_passed(seconds: float, words: str) -> None:
+    server, _, second = shop()
+    server.wait(seconds - 0.001 if seconds == 13 else seconds)
+    second.lead(10)
+    assert words in said_of(of_log(server), server)
+
+
+def test_a_write_that_the_log_leaves_out_is_no_silence() -> None:
+    server, first, _ = shop()
+    kept = len(server.log)
+    first.lead(60)
+    cut_out(server, kept, len(server.log))
+    first.lead(20)
+    said = said_of(of_log(server), server)
+    assert "did not renew" not in said
+    assert "expired" not in said
+    assert "as far as was recorded" in said
+
+
+def test_how_the_holder_changed_is_not_known_if_the_log_leaves_out_writes() -> None:
+    server, first, second = shop()
+    kept = len(server.log)
+    first.lead(60)
+    first.release()
+    second.take()
+    cut_out(server, kept, len(server.log))
+    second.lead(20)
+    one = account(of_log(server), server.now)
+    assert "db-1_1 took it after db-0_1, at a time that was not recorded" in text(one)
+    assert not any(found.check == "leader-lost" for found in one.findings)
+
+
+def test_a_write_that_the_log_shows_without_its_object_is_not_missing() -> None:
+    server, first, _ = shop()
+    first.lead(2)
+    del server.log[-1]["responseObject"]
+    first.lead(20)
+    assert "as far as was recorded" not in said_of(of_log(server), server)
+
+
+def test_other_leases_say_nothing_of_a_time_that_the_log_leaves_out() -> None:
+    server, first, second = shop()
+    mail, cart = server.elector("mail-0", "shop/mail"), server.elector("cart-0", "shop/cart")
+    together(20, first, mail, cart)
+    kept = len(server.log)
+    together(16, mail, cart)
+    cut_out(server, kept, len(server.log))
+    second.take()
+    together(20, second, mail, cart)
+    assert "Why is not known: no other lease in the input shows" in said_of(of_log(server), server)
+
+
+def failed_and_stored(server: FakeServer, one: Elector, code: int, *, by: str = "") -> None:
+    """Renew, and have the API server answer that this failed."""
+    one.renew()
+    server.log[-1]["responseStatus"] = {"metadata": {}, "code": code}
+    server.log[-1]["responseObject"] = {"kind": "Status", "apiVersion": "v1"}
+    if by:
+        server.log[-1]["user"] = {"username": by}
+
+
+def test_a_failed_renewal_that_was_stored_leaves_open_whether_the_lease_expired() -> None:
+    server, first, second = shop()
+    server.wait(8)
+    failed_and_stored(server, first, 504)
+    server.wait(10)
+    second.lead(10)
+    said = said_of(of_log(server), server)
+    assert "db-1_1 took it from db-0_1: whether it had expired is not known; no one led for up to 18 s" in said
+    assert "leader-lost: db-0_1 last renewed at 11:07:00Z; db-1_1 took it at 11:07:18Z: whether it had expired" in said
+    assert "let it expire" not in said
+
+
+@pytest.mark.parametrize(("code", "by", "is_late"), [(504, "", True), (429, "", False), (504, "mallory", False)])
+def test_after_a_failed_renewal_of_its_own_a_holder_is_late(code: int, by: str, is_late: bool) -> None:
+    server, first, _ = shop()
+    server.wait(8)
+    failed_and_stored(server, first, code, by=by)
+    server.wait(10)
+    first.lead(10)
+    assert ("renewal-late" in said_of(of_log(server), server)) == is_late
+
+
+def test_a_list_after_a_list_does_not_say_how_the_holder_changed() -> None:
+    server, first, second = shop()
+    before = server.dump()
+    first.release()
+    second.lead(3)
+    one = account(of_inputs(before, server.dump()), server.now)
+    assert "db-1_1 took it after db-0_1, at a time that was not recorded" in text(one)
+    assert "; it was not recorded when" in text(one)
+    assert not {"lease-stolen", "leader-lost"} & {found.check for found in one.findings}
+
+
+def test_a_list_after_a_list_of_the_same_state_shows_nothing_new() -> None:
+    server, _, _ = shop()
+    before = server.dump()
+    server.leases["shop/db"]["metadata"]["resourceVersion"] = "200"
+    assert "not recorded" not in said_of(of_inputs(before, server.dump()), server)
+
+
+@pytest.mark.parametrize("is_list", [True, False], ids=["after a list", "after a watch"])
+def test_a_watch_that_begins_later_does_not_say_what_was_before_it(is_list: bool) -> None:
+    server, first, second = shop()
+    before = server.dump() if is_list else server.watch()
+    server.events.clear()
+    first.release()
+    server.wait(100)
+    server.events.clear()
+    second.lead(20)
+    one = account(of_inputs(before, server.watch()), server.now)
+    assert "db-1_1 took it after db-0_1, at a time that was not recorded" in text(one)
+    assert not any(found.check == "leader-lost" for found in one.findings)
+
+
+def test_a_holder_that_took_the_lease_again_in_what_was_missed_began_anew() -> None:
+    server, first, _ = shop()
+    seen = len(server.events)
+    first.lead(60)
+    first.take(leaseTransitions=0)
+    server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
+    first.lead(10)
+    history = of_watch(server).leases[KEY]
+    assert [(one.holder, one.began, one.is_unseen) for one in history.tenures] == [
+        ("db-0_1", Handover.SEEN, False),
+        ("db-0_1", Handover.UNKNOWN, True),
+    ]
+
+
+def test_a_steal_is_measured_by_the_duration_that_the_old_holder_had() -> None:
+    server, _, second = shop()
+    server.wait(1)
+    second.lead(10)
+    second.release()
+    assert "db-1_1 took the lease while db-0_1 still held it, 14 s before it expired" in said_of(of_log(server), server)
+
+
+def test_a_silence_is_measured_by_the_duration_of_its_time() -> None:
+    server = FakeServer()
+    first, second = server.elector("db-0", "shop/db", duration=60), server.elector("db-1", "shop/db")
+    first.lead(20)
+    server.wait(45)
+    first.lead(20)
+    server.wait(70)
+    second.lead(20)
+    said = said_of(of_log(server), server)
+    assert "the holder did not renew it for 47 s" in said
+    assert "The lease expired, but no one took it" not in said
+    assert "the lease expired, and no one took it" not in said
+    assert "Most clients stop leading 40 s to 42 s after their last renewal" in said
+    assert "the lease expired, 60 s after the last renewal by db-0_1" in said
+
+
+def test_a_deletion_is_measured_by_the_duration_that_the_holder_had() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db", duration=60).lead(20)
+    server.wait(30)
+    server.delete("shop/db")
+    server.wait(1)
+    server.elector("db-1", "shop/db").lead(20)
+    said = said_of(of_log(server), server)
+    assert (
+        "admin deleted the lease at 11:07:30Z while db-0_1 held it; db-1_1 created it again 1 s later: two may" in said
+    )
+
+
+@pytest.mark.parametrize("view", [of_log, of_watch], ids=["audit log", "watch"])
+@pytest.mark.parametrize("renews", [True, False], ids=["with a renewal", "alone"])
+def test_a_duration_that_another_writer_lowered_ends_no_tenure(view: View, renews: bool) -> None:
+    server, first, second = shop()
+    spec = server.leases["shop/db"]["spec"] | {"leaseDurationSeconds": 1}
+    server.wait(1)
+    server.write("shop/db", spec | ({"renewTime": first._time()} if renews else {}), "curl", "mallory", "")
+    server.wait(2)
+    second.lead(20)
+    said = said_of(view(server), server)
+    assert "db-1_1 took it from db-0_1, which still held it" in said
+    assert "s before it expired by the duration that its holder wrote" in said
+    assert "let it expire" not in said
+
+
+def test_a_holder_may_lower_its_own_duration() -> None:
+    server, first, second = shop()
+    first.duration = 5
+    first.lead(20)
+    server.wait(6)
+    second.lead(20)
+    assert "db-1_1 took it after db-0_1 let it expire" in said_of(of_log(server), server)
+
+
+def removed(server: FakeServer, *, holder: str | None = "") -> None:
+    """Have an admin remove the holder: the field, or its value."""
+    spec = server.leases["shop/db"]["spec"] | {"holderIdentity": holder}
+    if holder is None:
+        del spec["holderIdentity"]
+    server.write("shop/db", spec, "kubectl-patch", "admin", "")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "severity", "words"),
+    [
+        (2, "error", "admin removed db-0_1 as the holder, which still led"),
+        (14, "error", "admin removed db-0_1 as the holder, which may still have led"),
+        (3600, "warning", "admin removed db-0_1 as the holder, which had not renewed the lease for 1 h 0 min: it had"),
+    ],
+)
+def test_a_removed_holder_still_led_if_its_lease_had_not_expired(seconds: float, severity: str, words: str) -> None:
+    server, _, second = shop()
+    server.wait(seconds)
+    removed(server)
+    server.wait(40)
+    one = account(of_log(server), server.now)
+    assert words in text(one)
+    assert text(one).startswith("no one leads: its holder was removed 40 s ago\n")
+    assert [found.severity for found in one.findings if found.check == "foreign-release"] == [severity]
+    second.lead(10)
+    said = said_of(of_log(server), server)
+    assert ("two may have led" in said) == (severity == "error")
+    assert "db-1_1 took it after admin removed db-0_1 as the holder (shop/db from pod db-1)" in said
+    assert ("; no one led for up to 1 h 1 min" in said) == (severity == "warning")
+
+
+def test_a_removed_field_has_no_date_and_is_no_release() -> None:
+    server, _, second = shop()
+    server.wait(3600)
+    removed(server, holder=None)
+    # The API server keeps no entry of who only removed a field.
+    entries = server.leases["shop/db"]["metadata"]["managedFields"]
+    server.leases["shop/db"]["metadata"]["managedFields"] = [one for one in entries if one["manager"] == "operator"]
+    said = said_of(of_watch(server), server)
+    assert said.startswith("no one leads: it has no holder\n")
+    assert "db-0_1 was removed as the holder, then or later" in said
+    assert "released it" not in said
+    second.take()
+    said = said_of(of_watch(server), server)
+    assert "db-1_1 took it after db-0_1 was removed as the holder; no one led for up to 1 h 0 min" in said
+
+
+def test_a_list_without_the_field_of_the_holder_shows_no_release() -> None:
+    server, _, _ = shop()
+    removed(server, holder=None)
+    assert said_of(of_inputs(server.dump()), server).startswith("no one leads: it has no holder\n")
+
+
+def test_who_takes_a_lease_that_was_free_at_the_start_may_not_be_the_first_holder() -> None:
+    server, first, second = shop()
+    first.release()
+    server.events = [(server.now, "ADDED", server.leases["shop/db"])]
+    server.wait(10)
+    second.lead(10)
+    assert "db-1_1 took it; no one held it" in said_of(of_watch(server), server)
+
+
+def test_a_renewal_shows_that_a_holder_did_not_step_down_for_the_preferred_one() -> None:
+    server, first, second = shop()
+    spec = server.leases["shop/db"]["spec"] | {"preferredHolder": "x", "strategy": "OldestEmulationVersion"}
+    server.write("shop/db", spec, "kubectl-edit", "ops", "")
+    first.lead(60)
+    server.wait(17)
+    second.lead(10)
+    said = said_of(of_log(server), server)
+    assert "db-1_1 took it after db-0_1 let it expire" in said
+    assert "leader-lost" in said
+
+
+@pytest.mark.parametrize("is_gone", [True, False], ids=["the last finalizer was removed", "a finalizer is left"])
+def test_a_lease_with_finalizers_is_deleted_when_they_are_gone(is_gone: bool) -> None:
+    server, first, _ = shop()
+    stored = json.loads(json.dumps(server.leases["shop/db"]))
+    stored["metadata"] |= {"deletionTimestamp": canonical_seconds(server.now), "finalizers": ["example.com/keep"]}
+    server.logged("shop/db", "delete", "admin", "", stored)
+    server.leases["shop/db"] = stored
+    if is_gone:
+        del stored["metadata"]["finalizers"]
+        server.logged("shop/db", "update", "keeper", "", stored)
+        assert said_of(of_log(server), server).startswith("the lease was deleted\n")
+    else:
+        one = account(of_log(server), server.now)
+        assert one.state is State.LIVE
+        assert "deleted" not in text(one)
+        assert as_json(one)["holder"] == first.identity
