@@ -401,3 +401,14 @@ def test_a_lease_with_finalizers_is_deleted_when_they_are_gone(is_gone: bool) ->
         assert one.state is State.LIVE
         assert "deleted" not in text(one)
         assert as_json(one)["holder"] == first.identity
+
+
+def test_a_holder_that_goes_on_after_its_release_holds_the_lease_again() -> None:
+    """As fabric8 releases it since 7.5: with its name."""
+    server, first, _ = shop()
+    server.wait(1)
+    now = first._time()
+    first.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
+    server.wait(2)
+    first.renew()
+    assert "db-0_1 held it (shop/db from pod db-0); no one led for up to 2 s" in said_of(of_log(server), server)
