@@ -62,6 +62,9 @@ class Renewals(Struct):
     """Before another holder took it for another reason, such as a release: there was nothing to renew."""
     unseen: tuple[Silence, ...] = ()
     """Times in which the input does not show whether it was renewed, the latest."""
+    longest: int = 0
+    """The longest time without a renewal by a holder that went on, in microseconds."""
+    _early: list[Silence] = field(default_factory=list)
     _usual: int | None = None
 
     def add(self, at: int, duration: int | None = None) -> int | None:
@@ -71,6 +74,13 @@ class Renewals(Struct):
         """
         assert self.last is not None
         gap, longest = max(0, at - self.last), self.longest_usual
+        if longest is None:
+            self._early.append(Silence(self.last, at, duration))
+        else:
+            # What was read before it was known what is usual.
+            self.silences.extend(one for one in self._early if one.length > longest)
+            self._early.clear()
+        self.longest = max(self.longest, gap)
         self.latest.append(gap)
         is_silence = longest is not None and gap > longest
         if is_silence:
@@ -94,6 +104,7 @@ class Renewals(Struct):
         for length, times in sorted(stretch.histogram.items()):
             kept = -(-times * _KEPT // max(_KEPT, number))
             self.intervals.extend([MILLISECOND * length] * kept)
+            self.longest = max(self.longest, MILLISECOND * length)
         self.count += number
         self._usual = None
         self.last = since
@@ -163,11 +174,6 @@ class Renewals(Struct):
             all(3 * first < 2 * second for first, second in pairs)
             or all(3 * second < 2 * first for first, second in pairs)
         )
-
-    @property
-    def longest(self) -> int:
-        """The longest time without a renewal by a holder that went on, in microseconds."""
-        return max([*self.intervals, *(one.length for one in self.silences)], default=0)
 
 
 def _longest_within(silences: Sequence[Silence], start: int, end: int) -> int:
