@@ -461,7 +461,7 @@ def test_a_stream_without_stamps_goes_by_the_clocks_of_its_clients() -> None:
     for _, _, one in server.events:
         one["metadata"]["managedFields"] = []
     history = of_watch(server).leases[LEASE]
-    assert steps(history)[1] == ("b_1", Handover.EXPIRED, 16.0)
+    assert steps(history)[1] == ("b_1", Handover.UNKNOWN, None)
     standing = history.status(server.now)
     assert standing is not None
     assert (standing.state, standing.from_stamps) == (State.LIVE, False)
@@ -477,7 +477,7 @@ def test_reviews_say_when_the_holder_before_renewed() -> None:
     assert [(one.holder, one.began, one.leaderless) for one in history.tenures][1] == (
         "b",
         Handover.EXPIRED,
-        20 * SECOND,
+        21 * SECOND,
     )
     renewed = make_lease(put("spec.renewTime", "2025-11-20T12:00:05.000000Z"))
     history = cluster_of(to_bytes(make_review(new=renewed, old=old))).leases["shop", "checkout"]

@@ -127,3 +127,9 @@ def test_whether_a_lease_still_ran() -> None:
     assert not was_live(NOW, 15, NOW + 13 * SECOND)
     assert not was_live(None, 15, NOW)
     assert not was_live(NOW, None, NOW)
+
+
+def test_a_repair_of_renew_time_writes_the_present_one() -> None:
+    block = standing(put(RENEWED, "2035-11-20T12:00:00.000000Z")).block
+    assert block is not None
+    assert "$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)" in block.repair

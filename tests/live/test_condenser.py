@@ -77,7 +77,9 @@ REASONS: Final = {
     # record has only that of the lease itself and of the one that was renewed last.
     # The same interval, rounded, in a sentence.
     "foreign-release": ("/findings/2/message",),
-    "namespace-deleted": ("/findings/0/message", "/tenures/0/until"),
+    "namespace-deleted": ("/findings/0/message", "/leaderless_seconds"),
+    # A record has one renewal after the clock was set, and one alone does not show whose clock it was.
+    "clock-steps": ("/holder_clock_ahead_seconds", "/findings", "/advice"),
 }
 
 

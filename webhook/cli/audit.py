@@ -193,7 +193,8 @@ class _Audit(Struct):
                 self.examined += self.only in {"", namespace}
                 found = [*incidents(self.history, history, at, ongoing_cause(self.history, history, at))]
                 if history.lease is not None and not history.is_deleted:
-                    subject = Subject(history.lease, namespace, name, at, history.interval, seen_until=as_of.seen_until)
+                    known = history.interval, history.status(at), as_of.seen_until
+                    subject = Subject(history.lease, namespace, name, at, *known)
                     yield from beside(found, self.inventory.add(subject))
                 yield from found
             for (namespace, name), candidate in sorted(self.history.candidates.items(), key=itemgetter(0)):

@@ -22,7 +22,7 @@ from webhook.inputs.cluster import Cluster, lease_names, listed, listed_inside
 from webhook.inputs.files import inputs
 from webhook.inputs.items import STANDARD_INPUT, Item, StampReader, Unreadable, Unrecorded
 from webhook.policy_file import load
-from webhook.rules.expiry import BOUND
+from webhook.rules.expiry import BOUND, MAX_TOLERANCE
 
 MAX_NAMED: Final = 5
 """How many unreadable parts are named, and gaps of a record, the latest; other unreadable parts are counted."""
@@ -135,7 +135,7 @@ def observed(
     if unreadable > MAX_NAMED:
         print_message(f"{unreadable - MAX_NAMED} more could not be read")
     notes += map(str, gaps)
-    if merged is not None and merged.skew:
+    if merged is not None and merged.skew > MAX_TOLERANCE:
         notes.append(SKEWED.format(span(merged.skew)))
     for note in notes:
         print_message(note)

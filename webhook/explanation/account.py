@@ -48,7 +48,9 @@ class Account(Struct, frozen=True):
 
     @property
     def last_renewal(self) -> int | None:
-        """When it was last renewed: by the log, else by the stamp."""
+        """When the holder last renewed it: by the log, else by the stamp."""
+        if self.tenure and not self.is_renewed_last:
+            return self.tenure.last_renewal
         logged = self.history.renewals.last
         shown = self.standing.last_renewal if self.standing else None
         if shown is None and self.history.is_moment:
@@ -62,6 +64,11 @@ class Account(Struct, frozen=True):
         """The present holder's time, if it was seen."""
         tenure = self.history.tenure
         return tenure if tenure and tenure.holder == self.holder else None
+
+    @property
+    def is_renewed_last(self) -> bool:
+        """False if another writer than the holder made the last renewal."""
+        return self.tenure is None or self.tenure.kept_until == self.tenure.last_renewal
 
     @property
     def written_later(self) -> int | None:
@@ -188,7 +195,9 @@ def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause |
     if standing is None or standing.state is not State.EXPIRED or standing.last_renewal is None:
         return None
     if history.kind is not InputKind.DUMP and cluster.bounds.until is not None:
-        cause = causes.cause_of(cluster, history, history.tenure, standing.last_renewal, min(now, cluster.bounds.until))
+        tenure = history.tenure
+        start = tenure.last_renewal if tenure and tenure.touched else standing.last_renewal
+        cause = causes.cause_of(cluster, history, tenure, start, min(now, cluster.bounds.until))
         if cause.evidence != causes.WITHOUT_EVIDENCE:
             return cause
     # A watch in which every lease stopped ends with the last renewal.
@@ -212,7 +221,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "holder_clock_ahead_seconds": _seconds(standing.ahead if standing else None),
         "now": _time(account.now),
         "handovers": {how.value: number for how, number in history.handovers.items()},
-        "leaderless_seconds": _seconds(history.leaderless),
+        "leaderless_seconds": _seconds(history.leaderless_until(account.now)),
         "tenures": [_tenure(one) for one in list(history.tenures)[-MAX_TENURES:]],
         "renewals": {
             "seen": history.renewals.count,
@@ -252,8 +261,8 @@ def _tenure(tenure: Tenure) -> dict[str, Any]:
 
 def _last_writer(account: Account) -> dict[str, str] | None:
     tenure = account.tenure
-    manager = account.standing.manager if account.standing else ""
-    writer = tenure.writers[-1] if tenure and tenure.writers else None
+    manager = account.standing.manager if account.standing and account.is_renewed_last else ""
+    writer = tenure.renewer if tenure else None
     if writer is None and not manager:
         return None
     return {**_writer(writer or Writer()), "manager": manager}

@@ -220,7 +220,7 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
 
 
 def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Explained:
-    duration, last = before.duration, before.last_renewal
+    duration, last = before.duration, before.kept_until
     left = last + duration * SECOND - after.since if duration else None
     taker, other, cause = name(after.holder), after.foreign_taker, "stolen"
     took = f"{user(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"

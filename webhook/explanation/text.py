@@ -50,7 +50,7 @@ def headline(account: Account) -> str:
         return f"{len(pods)} pods lead as {holder}: {' and '.join(pods)}" if pods else f"{holder} leads{doubt}"
     if account.state is State.EXPIRED:
         shown = ", as far as the log shows" if later else ""
-        return f"no one leads{shown}: {holder} last renewed{_since(standing.last_renewal, now)}"
+        return f"no one leads{shown}: {holder} last renewed{_since(account.last_renewal, now)}"
     if account.state is State.RELEASED:
         return f"no one leads: {_freed(account, standing)}"
     if account.state is State.NEVER_HELD:
@@ -89,6 +89,7 @@ def facts(account: Account) -> Iterator[Line]:
         yield Line(held, f"{name(account.holder)}{_held_since(account)}")
     if account.last_renewal is not None:
         yield Line(renewed, f"{clock(account.last_renewal, now)}, {ago(account.last_renewal, now)}{_by(account)}")
+    yield from _touched(account)
     if account.tenure is not None and account.tenure.term is not None:
         yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
     if standing is not None:
@@ -109,6 +110,14 @@ def facts(account: Account) -> Iterator[Line]:
     waiting = list(_waiting(account))
     if waiting:
         yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])} (asked for the lease since the holder took it)")
+
+
+def _touched(account: Account) -> Iterator[Line]:
+    """Yield who renewed the lease after its holder had."""
+    if account.tenure and account.tenure.touched and not account.is_renewed_last:
+        at, other = account.tenure.touched
+        when = f"{clock(at, account.now)}, {ago(at, account.now)}"
+        yield Line("Renewed for it", f"{when}, by {writer(other)}, which is not known as the holder")
 
 
 def _without_stamps(history: LeaseHistory, now: int) -> str:
@@ -161,8 +170,10 @@ def _held_since(account: Account) -> str:
 
 def _by(account: Account) -> str:
     tenure, standing = account.tenure, account.standing
-    who = [f"by {writer(tenure.writers[-1])}"] if tenure and tenure.writers else []
-    who += [f"field manager {name(standing.manager)}"] if standing and standing.manager else []
+    who = [f"by {writer(tenure.renewer)}"] if tenure and tenure.renewer else []
+    who += (
+        [f"field manager {name(standing.manager)}"] if standing and standing.manager and account.is_renewed_last else []
+    )
     return f", {', '.join(who)}" if who else ""
 
 
@@ -193,8 +204,8 @@ def handover(tenure: Tenure, before: Tenure | None) -> str:
 def _handover(tenure: Tenure, before: Tenure | None) -> str:
     holder = name(tenure.holder)
     previous = name(tenure.previous) if tenure.previous else "the holder before"
-    is_exact = before is None or (before.is_end_dated and not before.was_removed)
-    is_exact = is_exact and tenure.began is Handover.RELEASED
+    is_end_exact = before is None or (before.is_end_dated and not before.was_removed)
+    is_exact = tenure.is_exact and tenure.began is Handover.RELEASED and is_end_exact
     bound = length if is_exact else at_most
     gap = "" if tenure.leaderless is None else f"; no one led for {bound(tenure.leaderless)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
@@ -206,8 +217,8 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     took = f"{holder} took it"
     if other:
         took, who = f"{user(other)} wrote {holder} into it", ""
-    bound = at_most if before is not None and not before.is_end_dated else length
-    unheld = "" if tenure.leaderless is None else f"; the lease had no holder for {bound(tenure.leaderless)}"
+    unheld_for = length if before is None or before.is_end_dated else at_most
+    unheld = "" if tenure.leaderless is None else f"; the lease had no holder for {unheld_for(tenure.leaderless)}"
     again = f"{user(other)} created it again with the holder {holder}" if other else f"{holder} created it again"
     match tenure.began:
         case Handover.SEEN:
@@ -287,7 +298,7 @@ def events(account: Account) -> Iterator[Line]:
     if history.changes > 1:
         changes = count(history.changes, "change")
         whole = ", as far as was recorded" if history.is_partial else " in all"
-        text = f"{changes} of holder; no one led for {at_most(history.leaderless)}{whole}"
+        text = f"{changes} of holder; no one led for {at_most(history.leaderless_until(now))}{whole}"
         yield Line("", f"{changes} of writer" if history.lease is None else text)
 
 
@@ -327,8 +338,10 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
         at = min(tenure.until, after.since if after is not None else tenure.until)
         yield at, f"{ending(tenure)}{_WHEN[tenure.is_end_dated]}"
     elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
-        expired = tenure.last_renewal + duration * SECOND
-        yield expired, f"the lease expired, {duration} s after the last renewal by {holder}"
+        expired = tenure.kept_until + duration * SECOND
+        by = writer(tenure.touched[1]) if tenure.touched and tenure.kept_until != tenure.last_renewal else holder
+        if expired <= after.since:
+            yield expired, f"the lease expired, {duration} s after the last renewal by {by}"
 
 
 def _silences(history: LeaseHistory) -> Iterator[tuple[int, str]]:

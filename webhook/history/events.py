@@ -82,6 +82,8 @@ class Tenure(Struct):
     """False if it does not say when the holder was removed: then it was at `until` or later."""
     duration: int | None = None
     """Seconds that the lease lasts, without what another writer took from them."""
+    is_exact: bool = False
+    """True if a log says when it began: a stamp has whole seconds."""
     is_writer: bool = False
     namespace: str = ""
     """That of the lease."""
@@ -121,7 +123,9 @@ class Tenure(Struct):
     manager: str = ""
     """The field manager of its last renewal; known once it has ended."""
     ahead: int | None = None
-    """How far its clock was ahead of the API server's, in microseconds; known once it has ended."""
+    """How far its clock was ahead of the API server's, in microseconds; None unless two of its writes agree."""
+    touched: tuple[int, Writer] | None = None
+    """When another writer last renewed it in the holder's place."""
     requests: deque[int] = field(default_factory=partial(deque, (), MAX_REQUESTS))
     """When its pods' latest requests for the lease were received, as far as an audit log shows."""
     heard_again: list[int] = field(default_factory=list)
@@ -135,10 +139,15 @@ class Tenure(Struct):
             self.writers = [writer.process]
             self.is_confirmed = self._is_pod_of(writer)
 
-    def renewed_by(self, writer: Writer | None, at: int) -> None:
-        """Remember who renewed, the last one last."""
+    @property
+    def kept_until(self) -> int:
+        """The last renewal, whoever made it."""
+        return max(self.last_renewal, self.touched[0] if self.touched else 0)
+
+    def renewed_by(self, writer: Writer | None, at: int) -> bool:
+        """Remember who renewed, the last one last; return False if that was not the holder, as far as is known."""
         if writer is None or not writer.user:
-            return
+            return True
         known, self.node = writer.process, writer.node
         if not self.is_confirmed:
             self.writers = [one for one in self.writers if one == known]
@@ -149,7 +158,7 @@ class Tenure(Struct):
             if number + 1 < _MIN_RENEWALS:
                 if len(self.strangers) < MAX_WRITERS:
                     self.strangers[known] = number + 1, first
-                return
+                return self._is_pod_of(writer)
             if len(self.joined) < MAX_WRITERS:
                 self.joined.append((first, known))
         if self.writers and self.writers[-1] != known:
@@ -157,6 +166,13 @@ class Tenure(Struct):
         if known in self.writers:
             self.writers.remove(known)
         self.writers = [*self.writers, known][-MAX_WRITERS:]
+        return self._is_pod_of(writer) or self.renewer == known
+
+    @property
+    def renewer(self) -> Writer | None:
+        """Who renewed last: of several, those count whose pod the holder names."""
+        own = [one for one in self.writers if self._is_pod_of(one)]
+        return next(reversed(own or self.writers), None)
 
     def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
         """True if a writer is the holder, False if it is another one, None if that cannot be known."""

@@ -149,7 +149,7 @@ class Follower(Struct):
         if isinstance(seen, Unrecorded):
             self.bounds.unrecorded.append(seen)
         if isinstance(seen, ClockSkew):
-            self.bounds.skew = seen.least
+            self.bounds.skew, self.bounds.is_skewed_within = seen.least, seen.is_within
         self.feed(seen)
 
     def feed(self, seen: Item) -> list[LeaseEvent]:
@@ -172,7 +172,8 @@ class Follower(Struct):
                 history = self._followed(key) or self.leases.setdefault(key, LeaseHistory(*key))
                 events = history.feed(seen, self.bounds)
                 self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
-                self.bounds.seen(seen, history.at if seen.at is None else min(seen.at, self.bounds.latest))
+                at = None if history.at is None else history.moment
+                self.bounds.seen(seen, at if seen.at is None else min(seen.at, self.bounds.latest), history.stamped)
                 return events
             if isinstance(seen.object, LeaseCandidate) and seen.is_stored:
                 self.candidates[key] = seen.object

@@ -30,13 +30,16 @@ from webhook.history.renewals import Renewals, Silence, deadline_of
 from webhook.history.status import (
     RELEASED_DURATION,
     LeaseStatus,
+    State,
     acquired_at,
-    ahead,
+    ahead_of,
     has_expired,
     is_release,
     manager_of,
     manager_of_write,
+    refined,
     renewed_at,
+    stamp_between,
     status_of,
     was_live,
     written_at,
@@ -52,7 +55,7 @@ from webhook.inputs.items import (
     Writer,
     number_of,
 )
-from webhook.rules.expiry import BOUND, seen_at
+from webhook.rules.expiry import BOUND, MAX_TOLERANCE, seen_at
 from webhook.rules.stamps import latest_stamp
 
 MAX_TENURES: Final = 200
@@ -70,39 +73,57 @@ _RECORDED: Final = re.compile(r"(?:leases-\d{15}|latest)\.jsonl(?:\.gz)?")
 class Bounds(Struct):
     """From when to when an input shows what happened, in microseconds since 1970.
 
-    `latest` is the last moment that is believed. `until` is the last moment of an event, or of a state in a watch; None
-    for dumps, which are of one moment that they do not state.
+    `latest` is the last moment that is believed.
     """
 
     latest: int = NEVER
-    until: int | None = None
     unrecorded: deque[Unrecorded] = field(default_factory=partial(deque, (), MAX_READERS))
     """What a recorder did not see, the latest."""
     skew: int = 0
     """What the clocks of the API servers differ by, at least, as far as is known."""
+    is_skewed_within: bool = False
+    """Whether they do within one input, which several of them wrote."""
+    _reached: int | None = None
+    _claimed: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Of the two leases with the latest states: times that a client may have invented."""
     _first_event: int | None = None
     _states: list[int] = field(default_factory=list)
 
+    @property
+    def until(self) -> int | None:
+        """The last moment that an API server's clock shows; None for dumps, which are of one moment unstated.
+
+        Without any, that of the second latest lease counts: what a client invents in one lease does not move it.
+        """
+        return self._reached if self._reached is not None else min(self._claimed.values(), default=None)
+
     def reach(self, at: int) -> None:
         """Note that the input reaches this moment."""
-        self.until = at if self.until is None else max(self.until, at)
+        self._reached = at if self._reached is None else max(self._reached, at)
 
     def event(self, at: int) -> None:
-        """Note that something happened."""
+        """Note that something happened at a time that an API server's clock shows."""
         self._first_event = at if self._first_event is None else min(self._first_event, at)
         self.reach(at)
 
-    def seen(self, seen: Observation, at: int | None) -> None:
-        """Note an observation; `at` is None if it does not say when."""
+    def seen(self, seen: Observation, at: int | None, stamped: int = 0) -> None:
+        """Note an observation; `at` is None if it does not say when, `stamped` 0 if no API server says so."""
         if at is None:
             return
         if seen.act is not Act.STORED:
-            self.event(at)
-            return
-        if seen.input_kind is InputKind.WATCH:
-            self.reach(at)
-        if len(self._states) < MAX_STATES:
+            self._first_event = at if self._first_event is None else min(self._first_event, at)
+        elif len(self._states) < MAX_STATES:
             self._states.append(at)
+        if seen.act is not Act.STORED and seen.at is not None:
+            self.reach(at)
+        elif 0 < stamped <= self.latest:
+            self.reach(refined(stamped, at))
+        elif self._reached is not None and at // SECOND == self._reached // SECOND:
+            self.reach(at)
+        elif seen.input_kind is not InputKind.DUMP:
+            self._claimed[seen.namespace, seen.name] = at
+            if len(self._claimed) > 2:
+                del self._claimed[min(self._claimed, key=self._claimed.__getitem__)]
 
     def begins(self, ends: int) -> int:
         """Return where to begin to draw: with the first event, or the list before it; of dumps with the oldest state.
@@ -129,6 +150,8 @@ class LeaseHistory(Struct):
     """Only lists have shown it: nothing is known of what happened before."""
     moment: int = 0
     """When the latest observation was made."""
+    stamped: int = 0
+    """The stamp of the latest write, 0 if a client may have invented it."""
     is_deleted: bool = False
     is_mixed: bool = False
     """Two leases of this name were written in turns: the input is of several clusters, so nothing is known."""
@@ -156,7 +179,9 @@ class LeaseHistory(Struct):
     """The resourceVersion of the latest state, "" if the input does not show it."""
     _kind_before: InputKind = InputKind.DUMP
     _logged: int | None = None
-    """When a log shows a renewal after the latest state."""
+    """When a log shows the last renewal, if the latest state has no stamp of it."""
+    _ahead: int | None = None
+    """How far the holder's clock was ahead by its latest write alone."""
     _verb: str = ""
     """How the holder writes, in a log without objects."""
     _rival: deque[tuple[int, Writer | None]] = field(default_factory=partial(deque, (), MAX_READERS))
@@ -170,6 +195,10 @@ class LeaseHistory(Struct):
     _is_doubtful: bool = False
     """A write of the holder was stored although its answer says that it failed: what it changed is not known."""
     _lost: Tenure | None = None
+    _is_logged: bool = False
+    """Whether a log shows when the latest write was answered."""
+    _is_claimed: bool = False
+    """Whether only the writer's own clock says when the latest write was made: that cannot be compared with another."""
     _is_dated: bool = True
     """Whether the input says when the latest state was written; else that was at `moment` or later."""
     _status: tuple[int, LeaseStatus | None] | None = None
@@ -182,7 +211,10 @@ class LeaseHistory(Struct):
         """Return the status of the lease; None if its object was never seen, or is gone."""
         if self._status is None or self._status[0] != now:
             lease = None if self.is_deleted or self.is_mixed else self.lease
-            self._status = now, None if lease is None else status_of(lease, self.entries, now, self._logged)
+            status = None if lease is None else status_of(lease, self.entries, now, self._logged)
+            if status and not self.is_moment:
+                status = replace(status, ahead=self.holder.ahead if self.holder else None)
+            self._status = now, status
         return self._status[1]
 
     @property
@@ -201,6 +233,23 @@ class LeaseHistory(Struct):
         """The latest silences after which most clients would have given up, oldest first; none after a release."""
         ended = [one for one in self.renewals.silences if (one.duration or 0) > RELEASED_DURATION]
         return [one for one in ended if one.length >= deadline_of(one.duration)]
+
+    @property
+    def _unknown_fraction(self) -> int:
+        """Return how much later than its stamp the latest state may have been written."""
+        if self.kind is InputKind.REVIEW:
+            return 0 if self.moment % SECOND else SECOND
+        claimed, stamp = readable(normalized(self.lease.spec.renew_time)) if self.lease else None, seen_at(self.entries)
+        is_unknown = stamp is not None and claimed is not None and not stamp - SECOND // 10 <= claimed < stamp + SECOND
+        return SECOND if is_unknown else 0
+
+    def leaderless_until(self, now: int) -> int:
+        """Return for how long no one led, at most, in all: also while a holder was late, and up to `now`."""
+        held, status = self.holder, self.status(now)
+        since = held.last_renewal if held and status and status.state is State.EXPIRED else None
+        since = self._released_at if held is None else since
+        ongoing = 0 if since is None else max(0, now - since)
+        return self.leaderless + sum(one.length for one in self.late_silences) + ongoing
 
     @property
     def changes(self) -> int:
@@ -224,8 +273,11 @@ class LeaseHistory(Struct):
 
     def feed(self, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
         """Take in one observation; those of one lease come in order."""
-        self._kind_before, self._skew = self.kind, 0 if self._path == seen.place.path else bounds.skew
+        is_one_clock = self._path == seen.place.path and not bounds.is_skewed_within
+        self._kind_before, self._skew = self.kind, 0 if is_one_clock else bounds.skew
         self._events, self.kind, self.moment = [], seen.input_kind, self._moment(seen, bounds)
+        self._is_logged = seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None
+        self._is_claimed = seen.at is None and seen.object is not None and not seen.entries
         self._status = None
         self.is_partial = self.is_partial or bool(bounds.unrecorded)
         self.is_moment = self.is_moment and seen.input_kind is InputKind.DUMP
@@ -320,7 +372,7 @@ class LeaseHistory(Struct):
     def _deleted(self, seen: Observation, at: int) -> None:
         holder = self.holder
         if holder is not None:
-            holder.is_deleted, holder.deleted_by = True, seen.writer
+            holder.is_deleted, holder.deleted_by, holder.is_end_dated = True, seen.writer, seen.at is not None
         self._events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=seen.at is not None))
         if holder is not None or self.lease is None:
             self._ended(at, Handover.DELETED)
@@ -343,9 +395,12 @@ class LeaseHistory(Struct):
             self._is_dated = moment is not None
         at, writer = moment or self.at or 0, None if is_old_state else seen.writer
         self.lease, self.entries, self.is_deleted, self._path = lease, entries, False, seen.place.path
-        self._logged, self._version = None, seen.resource_version
+        self._version = seen.resource_version
         old, new = before.spec if before else LeaseSpec(), lease.spec
+        if before is None or normalized(new.renew_time) != normalized(old.renew_time):
+            self._note_log(seen, act, is_renewal=before is not None)
         holder = new.holder_identity or ""
+        self.stamped = stamp_between(old, new, known, entries) if before else 0
         if before is None:
             if holder:
                 self._begun(holder, moment, writer, new, is_new=was_deleted or act is Act.CREATED)
@@ -354,7 +409,7 @@ class LeaseHistory(Struct):
             self._resumed(before, lease, at, writer)
         elif holder != (old.holder_identity or ""):
             self._handed_over(old, known, holder, at, writer)
-        elif normalized(new.renew_time) != normalized(old.renew_time) and holder:
+        elif normalized(new.renew_time) not in {None, normalized(old.renew_time)} and holder:
             self._renewed(old, new, at, writer, act, seen.stretch)
         tenure = self.holder
         if tenure and not is_old_state and seen.term is not None:
@@ -363,6 +418,11 @@ class LeaseHistory(Struct):
             self._lasts(tenure, old, new, known, writer)
         self._examine(seen, before, known, at, act, is_same_path=is_same_path)
         self._passed(moment or None)
+
+    def _note_log(self, seen: Observation, act: Act, *, is_renewal: bool) -> None:
+        """Note when a log shows the last renewal, if the new state has no stamp of it."""
+        is_logged = seen.input_kind is InputKind.AUDIT_LOG and (is_renewal or act is Act.CREATED)
+        self._logged = seen.at if is_logged and seen_at(self.entries) is None else None
 
     def _is_gap(self, seen: Observation, lease: Lease, act: Act, *, is_other: bool, is_same_path: bool) -> bool:
         """True if what was written since the state before was not seen.
@@ -490,9 +550,7 @@ class LeaseHistory(Struct):
 
     def _handed_over(self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None) -> None:
         if self.tenure:
-            stamp = seen_at(known)
-            self.tenure.ahead = ahead(stamp, readable(normalized(old.renew_time)))
-            self.tenure.manager = manager_of(known, stamp)
+            self.tenure.manager = manager_of(known, seen_at(known))
         if not holder:
             self._released(known, at, writer)
             return
@@ -504,13 +562,15 @@ class LeaseHistory(Struct):
         else:
             last = self.tenure.last_renewal if self.tenure else None
             last = renewed_at(old, known) if last is None else last
+            kept = self.tenure.kept_until if self.tenure else last
             duration = self.holder.duration if self.holder else old.lease_duration_seconds
-            how = Handover.EXPIRED if has_expired(last, duration, at) else Handover.STOLEN
-            is_known = self._is_dated and not self._is_doubtful
-            if not is_known or not (how is Handover.EXPIRED or was_live(last, duration, at + self._skew)):
+            how = Handover.EXPIRED if has_expired(kept, duration, at) else Handover.STOLEN
+            is_known = self._is_dated and not self._is_doubtful and not self._is_claimed
+            is_near = was_live(kept, duration, at + self._skew) != was_live(kept, duration, at - self._skew)
+            if not is_known or is_near or not (how is Handover.EXPIRED or was_live(kept, duration, at)):
                 how = Handover.UNKNOWN  # it may have been taken long after `at`, or when it had expired
             if how is Handover.EXPIRED:
-                self._expired(duration, last, at)
+                self._expired(duration, kept, at)
                 how = Handover.PREFERRED if self.holder and self.holder.asked_at is not None else how
             is_close = how is Handover.UNKNOWN and self._is_dated and not self._skew
             is_unclear = how in {Handover.STOLEN, Handover.UNKNOWN} and not is_close
@@ -539,9 +599,13 @@ class LeaseHistory(Struct):
         if stretch is not None:
             self.renewals.resume(stretch, at)
             tenure.last_renewal = at - stretch.latest[-1]
-        tenure.renewed_by(writer, at)
         if act is not Act.STORED and self.kind is not InputKind.REVIEW:
-            self._expired(tenure.duration, tenure.last_renewal, at)
+            self._expired(tenure.duration, tenure.kept_until, at)
+        if not tenure.renewed_by(writer, at):
+            tenure.touched = at, writer or Writer()
+            self._happened(EventKind.RENEWED, at, writer=writer)
+            return
+        self._measure(tenure)
         if tenure.is_chosen and tenure.last_renewal == tenure.since and tenure.leaderless is not None:
             # The API server chose it; that it leads is known from its own first renewal.
             tenure.leaderless += at - tenure.since
@@ -551,6 +615,13 @@ class LeaseHistory(Struct):
         self._happened(EventKind.RENEWED, at, writer=writer, silence=silence)
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._ended(at, Handover.RELEASED, writer)
+
+    def _measure(self, tenure: Tenure) -> None:
+        """Measure the holder's clock: one odd renewTime may be that of a late request, or another writer's."""
+        before, self._ahead = self._ahead, ahead_of(self.lease.spec, self.entries) if self.lease else None
+        is_odd = self._ahead is not None and abs(self._ahead) > MAX_TOLERANCE
+        is_alone = before is not None and self._ahead is not None and abs(before - self._ahead) > SECOND
+        tenure.ahead = None if is_odd and is_alone else self._ahead
 
     def _expired(self, duration: int | None, last: int | None, before: int) -> None:
         """Say when the lease expired, if that was before the write that is seen."""
@@ -631,12 +702,15 @@ class LeaseHistory(Struct):
         """Add a holder; `seen` is its last renewal if it had the lease already when the input begins."""
         leaderless = None
         if self._released_at is not None and how is not Handover.SEEN:
-            leaderless = max(0, since - self._released_at)
-            # Who held a lease that was deleted, or was removed by another one, may have gone on as the leader.
-            is_certain = how is not Handover.DELETED and not (self.tenure and self.tenure.is_own_release is False)
-            self.leaderless += leaderless if is_certain else 0
-            # Who was robbed of the lease may have stopped before, or led on.
-            is_known = self._is_dated and not (how is Handover.UNKNOWN and self._released_at == since)
+            # Stamps have whole seconds, and the clocks of API servers may differ.
+            doubt = (self._skew and max(self._skew, MAX_TOLERANCE)) if self._is_logged else self._unknown_fraction
+            leaderless = 0 if how is Handover.STOLEN else max(0, since - self._released_at) + doubt
+            # Who was robbed of the lease may have stopped before, or led on; so may one that no one renewed.
+            last = self.tenure.last_renewal if self.tenure else self._released_at
+            if not self._is_claimed:
+                self.leaderless += leaderless if how is not Handover.DELETED else max(leaderless, since - last)
+            is_unclear = how is Handover.UNKNOWN and (self._skew or self._released_at == since)
+            is_known = self._is_dated and not self._is_claimed and not is_unclear
             leaderless = None if how is Handover.STOLEN or not is_known else leaderless
         self.handovers[how] = self.handovers.get(how, 0) + 1
         self._lost = self.tenure
@@ -645,9 +719,14 @@ class LeaseHistory(Struct):
         tenure = Tenure(holder, since, how, last, previous, leaderless, namespace=self.namespace)
         tenure.is_dated = self._is_dated or how is Handover.SEEN
         is_coordinated = self.lease is not None and bool(self.lease.spec.strategy)
+        tenure.is_exact = self._is_logged and not self._skew
         tenure.begun_by(writer, manager_of_write(self.entries, ()) if is_coordinated else "")
+        self._ahead = None
+        self._measure(tenure)
         self.tenures.append(tenure)
         self.renewals.taken(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
+        if self._is_claimed:
+            self.renewals.last = tenure.last_renewal
         self.renewals.latest.clear()
         self._released_at = self._ended_how = None
         self._happened(EventKind.ACQUIRED, since, writer=writer)

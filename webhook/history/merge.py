@@ -33,7 +33,6 @@ from webhook.inputs.items import (
     Unreadable,
     number_of,
 )
-from webhook.rules.expiry import MAX_TOLERANCE
 
 AFTER_LOG: Final = SECOND
 """How much later an object counts that does not say when it was seen: its stamps have whole seconds, and an audit log,
@@ -47,6 +46,8 @@ MAX_LISTED: Final = 1000
 _MAX_PEEKED: Final = 1000
 """Items without a time at the start of an input, before it counts as one without."""
 _TOLERANCE: Final = 2 * SECOND
+_JITTER: Final = SECOND // 4
+"""How much later than another one an API server may log what it answered first."""
 _WRITES: Final = frozenset({Act.CREATED, Act.UPDATED})
 
 _NOT_DATED: Final = -2
@@ -156,9 +157,9 @@ class Merged:
                 one.time = -1 if at is None else at
         lanes = {key: _ordered(items) for key, items in pending.items()}
         _date_deletions(lanes.values())
-        if len(self._inputs) > 1 and (skew := _skew(lanes.values())) > max(self.skew, MAX_TOLERANCE):
+        if (skew := _skew(lanes.values())) > max(self.skew, _JITTER):
             self.skew = skew
-            yield ClockSkew(skew)
+            yield ClockSkew(skew, is_within=len(self._inputs) == 1)
         streams: dict[_Key, list[_Seen]] = {}
         for key, lane in lanes.items():
             is_dump = all(map(_is_of_dump, lane))

@@ -26,8 +26,12 @@ MAX_DURATION: Final = DEFAULT_LIMITS.duration_too_long.deny_above_seconds
 MAX_AHEAD: Final = DEFAULT_LIMITS.renew_time_in_future.deny_above_seconds * SECOND
 RELEASED_DURATION: Final = 1
 """What clients write when they release: an API server refuses 0."""
+_OWNED: Final = {
+    name: f"f:{field}"
+    for name, field in zip(LeaseSpec.__struct_fields__, LeaseSpec.__struct_encode_fields__, strict=True)
+}
 _PUT_RENEW_TIME: Final = """\
-{kubectl} patch lease {name} --type=merge -p '{"spec":{"renewTime":"2026-01-31T12:00:00.000000Z"}}'"""
+{kubectl} patch lease {name} --type=merge -p '{"spec":{"renewTime":"'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)'"}}'"""
 
 
 class State(StrEnum):
@@ -81,7 +85,7 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
     claimed = readable(normalized(spec.renew_time))
     renewed = refined(stamp, claimed) if stamp is not None and from_stamps else claimed
     if logged is not None and renewed is not None:
-        renewed = max(renewed, logged)
+        renewed = max(renewed, logged) if from_stamps else logged
     duration = spec.lease_duration_seconds
     expires = None if renewed is None or duration is None else renewed + max(0, duration) * SECOND
     status = LeaseStatus(
@@ -90,9 +94,9 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
         duration=duration,
         last_renewal=renewed,
         takeable_at=expires if holder and not is_release(spec) else renewed,
-        from_stamps=from_stamps,
+        from_stamps=from_stamps or logged is not None,
         manager=manager_of(entries, stamp),
-        ahead=ahead(stamp, claimed) if from_stamps else None,
+        ahead=ahead_of(spec, entries) if from_stamps else None,
     )
     block = _block(spec, entries, expires, max(now, renewed or now) if from_stamps else now)
     if block is None:
@@ -107,9 +111,16 @@ def refined(stamp: int, claimed: int | None) -> int:
     return min(max(claimed, stamp), stamp + SECOND - 1)
 
 
-def ahead(stamp: int | None, claimed: int | None) -> int | None:
-    """Return how far a client's clock is ahead of the API server's, less the uncertainty of a whole second."""
+def ahead_of(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+    """Return how far the holder's clock is ahead of the API server's, less the uncertainty of a whole second.
+
+    None if that is not known: also if the manager that wrote renewTime is not the one that wrote the holder.
+    """
+    stamp, claimed = seen_at(entries), readable(normalized(spec.renew_time))
     if stamp is None or claimed is None:
+        return None
+    renewing = manager_of(entries, stamp)
+    if not spec.strategy and not any(HOLDER in one.owned.spec and (one.manager or "") == renewing for one in entries):
         return None
     return claimed - refined(stamp, claimed)
 
@@ -198,7 +209,7 @@ def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     acquired = readable(normalized(spec.acquire_time))
     if acquired is None:
         return None
-    return acquired - (ahead(seen_at(entries), readable(normalized(spec.renew_time))) or 0)
+    return acquired - (ahead_of(spec, entries) or 0)
 
 
 def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
@@ -210,6 +221,20 @@ def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
         return renewed if latest is None else latest
     stamp = stamp_of_write(entries, (), HOLDER, 0)
     return renewed if renewed is not None and renewed >= stamp else stamp or renewed
+
+
+def stamp_between(old: LeaseSpec, new: LeaseSpec, known: Sequence[Entry], entries: Sequence[Entry]) -> int:
+    """Return the stamp of a write between two states, 0 if it shows none that no client can invent.
+
+    `known` and `entries` are those of the states. What a write sets has one owner afterwards, which is stamped then.
+    """
+    stamp = 0
+    for name, owned in _OWNED.items():
+        if getattr(new, name) not in {None, getattr(old, name)}:
+            owners = [one for one in entries if owned in one.owned.spec]
+            if len(owners) == 1 and not owners[0].is_fold and owners[0] not in known:
+                stamp = max(stamp, owners[0].stamp or 0)
+    return stamp
 
 
 def was_live(last: int | None, duration: int | None, at: int) -> bool:

@@ -248,9 +248,13 @@ class LogEnd(Struct, frozen=True):
 
 
 class ClockSkew(Struct, frozen=True):
-    """What the clocks of API servers differ by, at least, in microseconds; it comes before what they wrote."""
+    """What the clocks of API servers differ by, at least, in microseconds; it comes before what they wrote.
+
+    `is_within`: they wrote one input.
+    """
 
     least: int
+    is_within: bool = False
 
 
 class Fenced(Struct, frozen=True, gc=False, kw_only=True):

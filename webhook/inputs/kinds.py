@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from webhook.api import times
 from webhook.api.field import reworded
@@ -359,6 +360,9 @@ def _logged(document: Document) -> Observation | Fenced | None:
     answered, asked = event.answered, times.instant(times.normalized(event.request_received_timestamp))
     shown = _object(event, act)
     stored, named, problem = typed(kind, shown) if shown is not None else (None, ObjectMeta(), "")
+    if stored is not None and shown is event.request_object:
+        # It has the stamps of an earlier write, or any that the client invented.
+        stored = replace(stored, metadata_or_none=replace(stored.metadata, managed_fields=NULL))
     return Observation(
         place=document.place,
         input_kind=InputKind.AUDIT_LOG,

@@ -153,7 +153,7 @@ class _LeaseLane(Struct):
         tenure, duration = self.history.tenure, self.history.duration
         if tenure is None or self.history.kind is InputKind.REVIEW or not duration or duration < 0:
             return None
-        return tenure.last_renewal + duration * SECOND
+        return tenure.kept_until + duration * SECOND
 
     def mark(
         self, kind: MarkKind, at: int, text: str, who: Writer | Tenure | None = None, holder: str = "", end: str = ""

@@ -1,0 +1,391 @@
+"""What a client wrote is no evidence: one healthy history, with one write by somebody else, or one clock, changed."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.explanation.test_accounts import account, shop, text
+from tests.factories import Document, make_entry, to_bytes
+from tests.history.fake_server import SECOND, FakeServer, together
+from tests.history.observing import merged
+from tests.history.test_elections import LEASE, cluster_of, of_log, of_watch
+from tests.inputs.reading import read
+from webhook.api.times import canonical, canonical_seconds
+from webhook.cli.main import main
+from webhook.explanation.account import as_json
+from webhook.explanation.text import events
+from webhook.history.events import Handover
+from webhook.history.follow import Follower
+from webhook.history.status import State
+
+HOUR = 3600 * SECOND
+
+
+def healthy() -> tuple[FakeServer, list[Any]]:
+    """Three leaders that have renewed for 40 s."""
+    server, electors = shop()
+    together(40, *electors)
+    return server, electors
+
+
+def patch(server: FakeServer, lease: str = "shop/db", **changes: Any) -> Document:
+    """Have somebody else write a lease, and return it as stored."""
+    spec = {key: value for key, value in (server.leases[lease]["spec"] | changes).items() if value is not None}
+    server.write(lease, spec, "kubectl-patch", "mallory", "")
+    return server.leases[lease]
+
+
+def create(server: FakeServer, ahead: int) -> Document:
+    spec = {"holderIdentity": "m", "leaseDurationSeconds": 15, "renewTime": canonical(server.now + ahead)}
+    server.write("evil/x", spec, "kubectl-create", "mallory", "")
+    return server.leases["evil/x"]
+
+
+def without_stamps(server: FakeServer, ahead: int) -> None:
+    del create(server, ahead)["metadata"]["managedFields"]
+
+
+def with_a_label(server: FakeServer, ahead: int) -> None:
+    entry = {**make_entry(manager="m", time=canonical_seconds(server.now + ahead)), "fieldsV1": {"f:metadata": {}}}
+    create(server, 0)["metadata"]["managedFields"].append(entry)
+
+
+def with_a_renewal_that_is_not_stamped(server: FakeServer, ahead: int) -> None:
+    without_stamps(server, 0)
+    server.events[-1][2]["metadata"]["managedFields"] = [
+        make_entry("renewTime", manager=one, time=canonical_seconds(server.now + ahead)) for one in "ab"
+    ]
+    without_stamps(server, ahead)
+
+
+FORGED = pytest.mark.parametrize(
+    "forge",
+    [
+        pytest.param(without_stamps, id="a lease without managedFields"),
+        pytest.param(with_a_label, id="an invented entry for a label"),
+        pytest.param(with_a_renewal_that_is_not_stamped, id="renewTime with two owners"),
+    ],
+)
+
+
+@FORGED
+def test_a_time_that_a_client_invents_does_not_move_the_end_of_a_watch(
+    forge: Callable[[FakeServer, int], None],
+) -> None:
+    server, _ = healthy()
+    forge(server, 30 * HOUR)
+    cluster = of_watch(server)
+    assert cluster.bounds.until is not None
+    assert abs(cluster.bounds.until - server.now) < SECOND
+    assert account(cluster, cluster.bounds.until).state is State.LIVE
+
+
+@FORGED
+def test_no_live_lease_is_proposed_for_deletion(
+    forge: Callable[[FakeServer, int], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, _ = healthy()
+    forge(server, 30 * HOUR)
+    path = tmp_path / "leases.json"
+    path.write_bytes(server.watch())
+    main(["audit", "--input", str(path), "--format", "json"])
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert not [one for one in found if one["check"] == "abandoned"]
+
+
+@pytest.mark.parametrize(
+    ("forge", "ahead"),
+    [(without_stamps, 30 * HOUR), (with_a_label, 30 * HOUR)],
+    ids=["without managedFields", "with a label"],
+)
+def test_of_states_alone_the_second_latest_lease_says_when_a_watch_ends(
+    forge: Callable[[FakeServer, int], None], ahead: int
+) -> None:
+    server, _ = healthy()
+    forge(server, ahead)
+    server.events = [(server.now, "ADDED", one) for one in server.leases.values()]
+    until = of_watch(server).bounds.until
+    assert until is not None
+    assert abs(until - server.now) < SECOND
+
+
+def test_two_writes_of_one_second_reach_the_later_one() -> None:
+    server, (db, *_) = healthy()
+    server.now += SECOND // 4
+    db.renew()
+    server.wait(0.5)
+    db.renew()
+    assert of_watch(server).bounds.until == server.now - 3000
+
+
+def stolen_after(server: FakeServer, **changes: Any) -> Follower:
+    server.wait(1)
+    patch(server, **changes)
+    server.wait(1)
+    server.elector("db-1", "shop/db").take()
+    return of_log(server)
+
+
+@pytest.mark.parametrize("view", [of_watch, of_log], ids=["watch", "audit log"])
+def test_a_renew_time_of_somebody_else_says_nothing_of_the_holder_s_clock(view: Callable[..., Follower]) -> None:
+    server, _ = healthy()
+    stolen_after(server, renewTime=canonical(server.now - HOUR))
+    said = text(account(view(server), server.now))
+    assert "took the lease while db-0_1 still held it" in said
+    assert "clock" not in said
+
+
+def test_a_clock_that_two_renewals_show_is_blamed() -> None:
+    server, (db, *_) = shop()
+    db.ahead = -3600
+    db.lead(10)
+    server.wait(1)
+    server.elector("db-1", "shop/db").take()
+    assert "The old holder's clock is 1 h 0 min behind the API server's" in text(account(of_watch(server), server.now))
+
+
+def test_one_renewal_that_was_held_back_does_not_show_a_clock() -> None:
+    server, (db, *_) = healthy()
+    server.wait(6)
+    db.renew(renewTime=canonical(server.now - 6 * SECOND))
+    assert as_json(account(of_watch(server), server.now))["holder_clock_ahead_seconds"] is None
+
+
+def test_in_a_list_another_manager_s_renew_time_says_nothing_of_the_holder_s_clock() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(10)
+    patch(server, renewTime=canonical(server.now + 2 * HOUR))
+    one = account(cluster_of(server.dump()), server.now)
+    assert one.standing is not None
+    assert one.standing.ahead is None
+    assert "holder-clock" not in {found.check for found in one.findings}
+    assert "Held by: db-0_1, since 11:06:39Z" in text(one), "acquireTime is not corrected by it"
+
+
+def test_a_touch_by_somebody_else_is_no_renewal_by_the_holder() -> None:
+    server, (_, mail, cart) = healthy()
+    together(14, mail, cart)
+    patch(server, renewTime=canonical(server.now))
+    cluster = of_log(server)
+    said = text(account(cluster, server.now))
+    assert "Last renewed: 11:07:20Z, 14 s ago, by shop/db from pod db-0\n" in said
+    assert "Renewed for it: 11:07:34Z, 0 s ago, by mallory, which is not known as the holder" in said
+    assert "db-0_1 has not renewed since 11:07:20Z, for 14 s" in said
+    assert as_json(account(cluster, server.now))["last_renewal_by"]["pod"] == "db-0"
+    together(16, mail, cart)
+    assert "no one leads: db-0_1 last renewed 30 s ago" in text(account(of_log(server), server.now))
+    server.elector("db-1", "shop/db").take()
+    said = text(account(of_log(server), server.now))
+    assert "11:07:49Z: the lease expired, 15 s after the last renewal by mallory" in said
+    assert "db-0_1 last renewed at 11:07:20Z and let the lease expire" in said
+    assert "no one led for up to 30 s" in said
+
+
+def test_somebody_who_goes_on_renewing_a_pod_s_lease_is_not_its_holder() -> None:
+    server, (_, mail, cart) = healthy()
+    for _ in range(4):
+        together(6, mail, cart)
+        patch(server, renewTime=canonical(server.now))
+    said = text(account(of_log(server), server.now))
+    assert "Last renewed: 11:07:20Z, 24 s ago, by shop/db from pod db-0\n" in said
+    assert "Renewed for it: 11:07:44Z, 0 s ago, by mallory" in said
+
+
+def test_the_removal_of_renew_time_is_no_renewal() -> None:
+    server, _ = healthy()
+    server.wait(5)
+    patch(server, renewTime=None)
+    said = text(account(of_log(server), server.now))
+    assert "Last renewed: 11:07:20Z, 5 s ago, by shop/db from pod db-0\n" in said
+    assert "renewTime was removed by mallory" in said
+
+
+def at_request(server: FakeServer) -> bytes:
+    """Return the log at level Request: with the object as it was sent, which has the stamps of the write before."""
+    stamps: dict[str, Any] = {}
+    for event in server.log:
+        stored, name = event.pop("responseObject"), event["objectRef"]["name"]
+        sent = {**stored["metadata"], "managedFields": stamps.get(name, [])}
+        event |= {"level": "Request", "requestObject": {**stored, "metadata": sent}}
+        stamps[name] = [{**one, "time": "2026-11-18T05:00:00Z"} for one in stored["metadata"]["managedFields"]]
+    return server.audit_log()
+
+
+def test_at_level_request_the_log_dates_renewals_and_not_the_stamps_that_were_sent() -> None:
+    server, _ = healthy()
+    server.wait(5)
+    one = account(cluster_of(at_request(server)), server.now)
+    assert one.state is State.LIVE
+    assert one.last_renewal == server.now - 5 * SECOND
+
+
+@pytest.mark.parametrize("ahead", [-60, 60], ids=["a clock that is behind", "a clock that is ahead"])
+def test_a_log_dates_the_renewals_of_a_lease_without_stamps(ahead: int) -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db", ahead=ahead)
+    db.lead(20)
+    for event in server.log:
+        del event["responseObject"]["metadata"]["managedFields"]
+    one = account(of_log(server), server.now + 5 * SECOND)
+    assert one.standing is not None
+    assert (one.state, one.standing.last_renewal) == (State.LIVE, server.now)
+    assert account(of_log(server), server.now + 15 * SECOND).state is State.EXPIRED
+
+
+def test_without_stamps_the_clocks_of_two_holders_are_not_compared() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db", ahead=60).lead(20)
+    server.wait(17)
+    server.elector("db-1", "shop/db").lead(20)
+    for _, _, one in server.events:
+        del one["metadata"]["managedFields"]
+    history = of_watch(server).leases[LEASE]
+    assert [one.began for one in history.tenures] == [Handover.SEEN, Handover.UNKNOWN]
+    said = text(account(of_watch(server), server.now))
+    assert "db-1_1 took it from db-0_1: whether it had expired is not known" in said
+    assert "typically every 2 s" in said
+    assert "lease-stolen" not in said
+
+
+def test_without_stamps_a_release_is_no_measure_of_time() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db", ahead=60)
+    db.lead(20)
+    db.release()
+    server.wait(3)
+    server.elector("db-1", "shop/db").lead(20)
+    for _, _, one in server.events:
+        del one["metadata"]["managedFields"]
+    history = of_watch(server).leases[LEASE]
+    assert (history.tenures[1].began, history.tenures[1].leaderless, history.leaderless) == (Handover.RELEASED, None, 0)
+
+
+def taken_after(view: Callable[[FakeServer], Follower], ahead: float, seconds: float, *, is_release: bool) -> str:
+    server, (db, *_) = healthy()
+    server.wait(0.2)
+    (db.release if is_release else db.renew)()
+    server.wait(seconds)
+    server.elector("db-1", "shop/db", ahead=ahead).take()
+    return text(account(view(server), server.now))
+
+
+@pytest.mark.parametrize(
+    ("ahead", "said"),
+    [
+        pytest.param(0, "no one led for up to 18.5 s", id="a right clock shows the fraction of the second"),
+        pytest.param(60, "no one led for up to 18.9 s", id="a wrong clock does not"),
+    ],
+)
+def test_a_bound_contains_the_truth_though_a_stamp_has_whole_seconds(ahead: float, said: str) -> None:
+    assert said in taken_after(of_watch, ahead, 18.5, is_release=False)
+
+
+@pytest.mark.parametrize(
+    ("view", "ahead", "said"),
+    [
+        pytest.param(of_log, 60, "no one led for 1.5 s", id="a log is exact"),
+        pytest.param(of_watch, 0, "no one led for up to 1.5 s", id="a watch is not"),
+        pytest.param(of_watch, 60, "no one led for up to 1.9 s", id="and less so with a wrong clock"),
+    ],
+)
+def test_only_a_log_measures_the_time_after_a_release(
+    view: Callable[[FakeServer], Follower], ahead: float, said: str
+) -> None:
+    assert said in taken_after(view, ahead, 1.5, is_release=True)
+
+
+def test_the_sum_has_every_time_in_which_no_one_may_have_led() -> None:
+    server, (db, *_) = healthy()
+    other = server.elector("db-1", "shop/db")
+    db.release()
+    server.wait(1)
+    other.lead(20)
+    server.wait(400)
+    other.lead(20)
+    server.wait(100)
+    server.delete("shop/db")
+    server.wait(80)
+    db.lead(20)
+    server.wait(30)
+    one = account(of_log(server), server.now)
+    assert as_json(one)["leaderless_seconds"] == 1 + 402 + 180 + 30
+    assert "2 changes of holder; no one led for up to 10 min 13 s in all" in " ".join(line.text for line in events(one))
+
+
+def test_a_free_lease_counts_until_now() -> None:
+    server, (db, *_) = healthy()
+    db.release()
+    server.wait(30)
+    assert as_json(account(of_log(server), server.now))["leaderless_seconds"] == 30
+
+
+def test_a_watch_bounds_when_a_lease_was_deleted() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    server.wait(599)
+    server.delete("shop/db")
+    server.wait(1)
+    server.elector("db-1", "shop/db").lead(10)
+    said = text(account(of_watch(server), server.now))
+    assert "the lease was deleted while db-0_1 held it, then or later" in said
+    assert "the lease had no holder for up to 10 min 0 s" in said
+    assert "created it again up to 10 min 0 s later" in said
+    assert "or later" not in text(account(of_log(server), server.now))
+
+
+def of_two_servers(*, off: float, seconds: float, in_one_file: bool, is_release: bool = False) -> Follower:
+    """What the log of one API server shows, and that of another one whose clock is behind, which got the takeover."""
+    server, (db, mail, _) = healthy()
+    if is_release:
+        db.release()
+    server.wait(seconds - 0.5)
+    mail.renew()
+    server.wait(0.5)
+    server.elector("db-1", "shop/db").take()
+    taken = server.log.pop()
+    for key in ("requestReceivedTimestamp", "stageTimestamp"):
+        taken[key] = canonical(server.now - int(off * SECOND))
+    server.wait(0.5)
+    mail.renew()
+    parts = [list(read(f"in-{number}", map(to_bytes, log))) for number, log in enumerate((server.log, [taken]))]
+    cluster = Follower()
+    for item in merged([one for part in parts for one in part]) if in_one_file else merged(*parts):
+        cluster.take(item)
+    return cluster
+
+
+IN_ONE = pytest.mark.parametrize("in_one_file", [True, False], ids=["one file", "two files"])
+
+
+@IN_ONE
+def test_clocks_of_api_servers_that_differ_widen_a_bound(in_one_file: bool) -> None:
+    cluster = of_two_servers(off=1.8, seconds=1.5, in_one_file=in_one_file, is_release=True)
+    (_, after) = cluster.leases[LEASE].tenures
+    assert after.leaderless is not None
+    assert after.leaderless >= 1.5 * SECOND
+    assert not after.is_exact
+
+
+@IN_ONE
+@pytest.mark.parametrize(
+    ("off", "seconds"),
+    [pytest.param(10, 20, id="expired, by times stolen"), pytest.param(-16, 10, id="stolen, by times expired")],
+)
+def test_clocks_of_api_servers_that_differ_leave_open_how_a_lease_was_taken(
+    off: float, seconds: float, in_one_file: bool
+) -> None:
+    cluster = of_two_servers(off=off, seconds=seconds, in_one_file=in_one_file)
+    assert cluster.leases[LEASE].tenures[1].began is Handover.UNKNOWN
+
+
+def test_the_longest_gap_is_kept_however_many_follow() -> None:
+    server, (db, *_) = shop()
+    db.lead(4)
+    server.wait(58)
+    db.lead(500)
+    one = account(of_log(server), server.now)
+    assert as_json(one)["renewals"]["longest_silence_seconds"] == 60
+    assert "db-0_1 did not renew for 1 min 0 s, from 11:06:44Z on" in text(one)
