@@ -235,6 +235,16 @@ def test_a_log_dates_the_renewals_of_a_lease_without_stamps(ahead: int) -> None:
     assert account(of_log(server), server.now + 15 * SECOND).state is State.EXPIRED
 
 
+def test_a_log_that_begins_with_a_write_without_stamps_does_not_say_when_the_lease_was_renewed() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(20)
+    del server.log[:-1]
+    del server.log[0]["responseObject"]["metadata"]["managedFields"]
+    assert "Evidence: the holder's own clock: the log says when requests were answered" in (
+        text(account(of_log(server), server.now))
+    )
+
+
 def test_without_stamps_the_clocks_of_two_holders_are_not_compared() -> None:
     server = FakeServer()
     server.elector("db-0", "shop/db", ahead=60).lead(20)

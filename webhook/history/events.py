@@ -149,6 +149,8 @@ class Tenure(Struct):
         if writer is None or not writer.user:
             return True
         known, self.node = writer.process, writer.node
+        if self.is_confirmed and self.writers == [known]:
+            return True
         if not self.is_confirmed:
             self.writers = [one for one in self.writers if one == known]
             self.is_confirmed = True

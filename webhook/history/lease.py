@@ -400,7 +400,7 @@ class LeaseHistory(Struct):
         if before is None or normalized(new.renew_time) != normalized(old.renew_time):
             self._note_log(seen, act, is_renewal=before is not None)
         holder = new.holder_identity or ""
-        self.stamped = stamp_between(old, new, known, entries) if before else 0
+        self.stamped = stamp_between(old, new, known, entries) if before and seen.at is None else 0
         if before is None:
             if holder:
                 self._begun(holder, moment, writer, new, is_new=was_deleted or act is Act.CREATED)

@@ -7,7 +7,7 @@ was made and by whom, the watch shows the object. resourceVersions order what is
 import heapq
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, count, islice, pairwise
+from itertools import accumulate, chain, count, islice
 from operator import attrgetter
 from typing import Final
 
@@ -350,11 +350,15 @@ def _skew(lanes: Iterable[Sequence[_Seen]]) -> int:
     """Return what clocks differ by, at least: no earlier write is received after a later one was answered."""
     writes = []
     for lane in lanes:
-        for before, one in pairwise(one for one in lane if one.revision):
+        before = None
+        for one in lane:
+            if not one.revision:
+                continue
             # A request that changes nothing is answered with an old resourceVersion.
-            if one.is_exact and isinstance(one.observation.object, Lease) and _renews(before, one):
-                took = one.observation.answer.took if one.observation.answer else 0
-                writes.append((one.revision, one.time - took, one.time))
+            if one.is_exact and before is not None and _renews(before, one):
+                answer = one.observation.answer
+                writes.append((one.revision, one.time - (answer.took if answer else 0), one.time))
+            before = one
     skew = latest = 0
     for _, received, answered in sorted(writes):
         skew = max(skew, latest - answered)
@@ -364,7 +368,7 @@ def _skew(lanes: Iterable[Sequence[_Seen]]) -> int:
 
 def _renews(before: _Seen, after: _Seen) -> bool:
     known, shown = before.observation.object, after.observation.object
-    return known is not None and shown is not None and known.spec.renew_time != shown.spec.renew_time
+    return isinstance(shown, Lease) and known is not None and known.spec.renew_time != shown.spec.renew_time
 
 
 def _date_deletions(lanes: Iterable[Sequence[_Seen]]) -> None:

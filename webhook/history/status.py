@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.managed_fields import HOLDER, Entry
+from webhook.api.managed_fields import HOLDER, RENEW_TIME, Entry
 from webhook.api.objects import Lease, LeaseSpec
 from webhook.api.times import SECOND, instant, is_readable, normalized, readable, span
 from webhook.rules.expiry import BOUND, seen_at, stamp_of_write, tolerance_of
@@ -27,9 +27,13 @@ MAX_AHEAD: Final = DEFAULT_LIMITS.renew_time_in_future.deny_above_seconds * SECO
 RELEASED_DURATION: Final = 1
 """What clients write when they release: an API server refuses 0."""
 _OWNED: Final = {
-    name: f"f:{field}"
-    for name, field in zip(LeaseSpec.__struct_fields__, LeaseSpec.__struct_encode_fields__, strict=True)
+    "renew_time": RENEW_TIME,
+    "holder_identity": HOLDER,
+    "acquire_time": "f:acquireTime",
+    "lease_duration_seconds": "f:leaseDurationSeconds",
 }
+"""Fields of which every write sets one, but for those that only add to a lease; nearly all set the first."""
+_TO_SECOND: Final = len("2026-01-31T12:00:00")
 _PUT_RENEW_TIME: Final = """\
 {kubectl} patch lease {name} --type=merge -p '{"spec":{"renewTime":"'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)'"}}'"""
 
@@ -116,6 +120,10 @@ def ahead_of(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
 
     None if that is not known: also if the manager that wrote renewTime is not the one that wrote the holder.
     """
+    if len(entries) == 1 and entries[0].owns_renew_time and HOLDER in entries[0].owned.spec:
+        time, said = entries[0].time or "", spec.renew_time or ""
+        if time[-1:] == said[-1:] == "Z" and time[:_TO_SECOND] == said[:_TO_SECOND]:
+            return 0  # as in nearly all renewals
     stamp, claimed = seen_at(entries), readable(normalized(spec.renew_time))
     if stamp is None or claimed is None:
         return None
@@ -228,13 +236,14 @@ def stamp_between(old: LeaseSpec, new: LeaseSpec, known: Sequence[Entry], entrie
 
     `known` and `entries` are those of the states. What a write sets has one owner afterwards, which is stamped then.
     """
-    stamp = 0
     for name, owned in _OWNED.items():
-        if getattr(new, name) not in {None, getattr(old, name)}:
+        value = getattr(new, name)
+        if value is not None and value != getattr(old, name):
             owners = [one for one in entries if owned in one.owned.spec]
-            if len(owners) == 1 and not owners[0].is_fold and owners[0] not in known:
-                stamp = max(stamp, owners[0].stamp or 0)
-    return stamp
+            stamp = owners[0].stamp if len(owners) == 1 and not owners[0].is_fold else None
+            if stamp is not None and all(one.stamp != stamp for one in known):
+                return stamp
+    return 0
 
 
 def was_live(last: int | None, duration: int | None, at: int) -> bool:
