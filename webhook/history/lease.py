@@ -621,7 +621,8 @@ class LeaseHistory(Struct):
         before, self._ahead = self._ahead, ahead_of(self.lease.spec, self.entries) if self.lease else None
         is_odd = self._ahead is not None and abs(self._ahead) > MAX_TOLERANCE
         is_alone = before is not None and self._ahead is not None and abs(before - self._ahead) > SECOND
-        tenure.ahead = None if is_odd and is_alone else self._ahead
+        is_server = self._ahead is not None and abs(self._ahead) <= self._skew + MAX_TOLERANCE
+        tenure.ahead = None if is_odd and (is_alone or is_server) else self._ahead
 
     def _expired(self, duration: int | None, last: int | None, before: int) -> None:
         """Say when the lease expired, if that was before the write that is seen."""
