@@ -397,8 +397,7 @@ class LeaseHistory(Struct):
         self.lease, self.entries, self.is_deleted, self._path = lease, entries, False, seen.place.path
         self._version = seen.resource_version
         old, new = before.spec if before else LeaseSpec(), lease.spec
-        if before is None or normalized(new.renew_time) != normalized(old.renew_time):
-            self._note_log(seen, act, is_renewal=before is not None)
+        self._note_log(seen, before, lease, act)
         holder = new.holder_identity or ""
         self.stamped = stamp_between(old, new, known, entries) if before and seen.at is None else 0
         if before is None:
@@ -419,9 +418,11 @@ class LeaseHistory(Struct):
         self._examine(seen, before, known, at, act, is_same_path=is_same_path)
         self._passed(moment or None)
 
-    def _note_log(self, seen: Observation, act: Act, *, is_renewal: bool) -> None:
+    def _note_log(self, seen: Observation, before: Lease | None, lease: Lease, act: Act) -> None:
         """Note when a log shows the last renewal, if the new state has no stamp of it."""
-        is_logged = seen.input_kind is InputKind.AUDIT_LOG and (is_renewal or act is Act.CREATED)
+        if before is not None and normalized(lease.spec.renew_time) == normalized(before.spec.renew_time):
+            return
+        is_logged = seen.input_kind is InputKind.AUDIT_LOG and (before is not None or act is Act.CREATED)
         self._logged = seen.at if is_logged and seen_at(self.entries) is None else None
 
     def _is_gap(self, seen: Observation, lease: Lease, act: Act, *, is_other: bool, is_same_path: bool) -> bool:
