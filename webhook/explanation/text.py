@@ -340,8 +340,7 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
     elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
         expired = tenure.kept_until + duration * SECOND
         by = writer(tenure.touched[1]) if tenure.touched and tenure.kept_until != tenure.last_renewal else holder
-        if expired <= after.since:
-            yield expired, f"the lease expired, {duration} s after the last renewal by {by}"
+        yield expired, f"the lease expired, {duration} s after the last renewal by {by}"
 
 
 def _silences(history: LeaseHistory) -> Iterator[tuple[int, str]]:
