@@ -8,10 +8,11 @@ from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.history import lease
+from webhook.history import bounds as bounds_of_input
+from webhook.history.bounds import Bounds
 from webhook.history.events import Handover
 from webhook.history.follow import Follower
-from webhook.history.lease import Bounds, LeaseHistory
+from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import OtherLeases
 from webhook.history.status import State
 from webhook.inputs.items import Foreign, Observation
@@ -556,7 +557,7 @@ def test_a_list_after_a_watch_and_one_without_any_time() -> None:
 
 
 def test_the_states_before_the_first_event_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "MAX_STATES", 2)
+    monkeypatch.setattr(bounds_of_input, "_MAX_STATES", 2)
     server = FakeServer()
     for name in ("a", "b", "c"):
         server.elector(name, f"shop/{name}").take()

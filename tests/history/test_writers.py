@@ -16,9 +16,10 @@ from webhook.explanation.account import Account, account_of, as_json
 from webhook.explanation.text import events
 from webhook.findings import Severity
 from webhook.history import merge
+from webhook.history.bounds import MAX_LISTED, Bounds
 from webhook.history.events import API_SERVER, MAX_WRITERS, EventKind, Handover, Tenure
 from webhook.history.follow import Follower
-from webhook.history.lease import MAX_READERS, Bounds, LeaseHistory
+from webhook.history.lease import LeaseHistory
 from webhook.history.merge import Merged
 from webhook.history.status import State
 from webhook.inputs.items import STANDARD_INPUT, ElectionEvent, Item, Observation, Place, Unreadable, Writer
@@ -388,9 +389,9 @@ def test_only_the_latest_events_of_a_lease_are_kept() -> None:
     server.elector("a", "shop/db").lead(20)
     events = [
         ElectionEvent(Place("events"), "Event", "shop", lease="db", at=server.now - at, text=f"a_{at} became leader")
-        for at in range(MAX_READERS + 4)
+        for at in range(MAX_LISTED + 4)
     ]
-    assert len(as_json(account(log(server), events))["events"]) == MAX_READERS
+    assert len(as_json(account(log(server), events))["events"]) == MAX_LISTED
 
 
 @pytest.mark.parametrize("is_followed_first", [True, False], ids=["a watch, then a list", "a list, then a watch"])

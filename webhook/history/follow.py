@@ -12,8 +12,9 @@ from msgspec import Struct, field
 
 from webhook.api.objects import Lease, LeaseCandidate
 from webhook.api.times import MINUTE, SECOND
+from webhook.history.bounds import MAX_LISTED, Bounds
 from webhook.history.events import LeaseEvent
-from webhook.history.lease import MAX_READERS, Bounds, LeaseHistory
+from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import OtherLeases
 from webhook.history.status import LeaseStatus, renewed_at
 from webhook.inputs.documents import Document
@@ -164,7 +165,7 @@ class Follower(Struct):
         elif isinstance(seen, ElectionEvent):
             said = self.election_events.setdefault((seen.namespace, seen.lease), set())
             said.add((seen.at, seen.text))
-            if len(said) > MAX_READERS:
+            if len(said) > MAX_LISTED:
                 said.remove(min(said))
         elif isinstance(seen, Observation) and seen.act is not Act.COLLECTION:
             key = (seen.namespace, seen.name)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import Lease, LeaseSpec
 from webhook.api.times import SECOND, normalized, readable, stamp_of
+from webhook.history.bounds import MAX_LISTED, Bounds
 from webhook.history.events import (
     API_SERVER,
     MAX_HEARD_AGAIN,
@@ -37,7 +38,6 @@ from webhook.history.status import (
     is_release,
     manager_of,
     manager_of_write,
-    refined,
     renewed_at,
     stamp_between,
     status_of,
@@ -45,95 +45,17 @@ from webhook.history.status import (
     written_at,
 )
 from webhook.history.writes import forged_stamps
-from webhook.inputs.items import (
-    Act,
-    Fenced,
-    InputKind,
-    Observation,
-    Stretch,
-    Unrecorded,
-    Writer,
-    number_of,
-)
+from webhook.inputs.items import Act, Fenced, InputKind, Observation, Stretch, Writer, number_of
 from webhook.rules.expiry import BOUND, MAX_TOLERANCE, seen_at
 from webhook.rules.stamps import latest_stamp
 
 MAX_TENURES: Final = 200
 MAX_REFUSALS: Final = 100
-MAX_READERS: Final = 16
 MAX_OTHERS: Final = 1000
-MAX_STATES: Final = 20_000
 UNKNOWN_PATIENCE: Final = 10 * SECOND
 """How long a holder must not have written to be followed by another writer, if its usual interval is not known."""
-NEVER: Final = 2**62
 _RECORDED: Final = re.compile(r"(?:leases-\d{15}|latest)\.jsonl(?:\.gz)?")
 """The files that a recorder writes."""
-
-
-class Bounds(Struct):
-    """From when to when an input shows what happened, in microseconds since 1970.
-
-    `latest` is the last moment that is believed.
-    """
-
-    latest: int = NEVER
-    unrecorded: deque[Unrecorded] = field(default_factory=partial(deque, (), MAX_READERS))
-    """What a recorder did not see, the latest."""
-    skew: int = 0
-    """What the clocks of the API servers differ by, at least, as far as is known."""
-    is_skewed_within: bool = False
-    """Whether they do within one input, which several of them wrote."""
-    _reached: int | None = None
-    _claimed: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Of the two leases with the latest states: times that a client may have invented."""
-    _first_event: int | None = None
-    _states: list[int] = field(default_factory=list)
-
-    @property
-    def until(self) -> int | None:
-        """The last moment that an API server's clock shows; None for dumps, which are of one moment unstated.
-
-        Without any, that of the second latest lease counts: what a client invents in one lease does not move it.
-        """
-        return self._reached if self._reached is not None else min(self._claimed.values(), default=None)
-
-    def reach(self, at: int) -> None:
-        """Note that the input reaches this moment."""
-        self._reached = at if self._reached is None else max(self._reached, at)
-
-    def event(self, at: int) -> None:
-        """Note that something happened at a time that an API server's clock shows."""
-        self._first_event = at if self._first_event is None else min(self._first_event, at)
-        self.reach(at)
-
-    def seen(self, seen: Observation, at: int | None, stamped: int = 0) -> None:
-        """Note an observation; `at` is None if it does not say when, `stamped` 0 if no API server says so."""
-        if at is None:
-            return
-        if seen.act is not Act.STORED:
-            self._first_event = at if self._first_event is None else min(self._first_event, at)
-        elif len(self._states) < MAX_STATES:
-            self._states.append(at)
-        if seen.act is not Act.STORED and seen.at is not None:
-            self.reach(at)
-        elif 0 < stamped <= self.latest:
-            self.reach(refined(stamped, at))
-        elif self._reached is not None and at // SECOND == self._reached // SECOND:
-            self.reach(at)
-        elif seen.input_kind is not InputKind.DUMP:
-            self._claimed[seen.namespace, seen.name] = at
-            if len(self._claimed) > 2:
-                del self._claimed[min(self._claimed, key=self._claimed.__getitem__)]
-
-    def begins(self, ends: int) -> int:
-        """Return where to begin to draw: with the first event, or the list before it; of dumps with the oldest state.
-
-        The states at the start of a watch are older than the watch. Of many the latest was renewed just before it.
-        """
-        first = self._first_event
-        if first is None:
-            return min([ends, *self._states])
-        return min(ends, max((at for at in self._states if at <= first), default=first))
 
 
 class LeaseHistory(Struct):
@@ -184,7 +106,7 @@ class LeaseHistory(Struct):
     """How far the holder's clock was ahead by its latest write alone."""
     _verb: str = ""
     """How the holder writes, in a log without objects."""
-    _rival: deque[tuple[int, Writer | None]] = field(default_factory=partial(deque, (), MAX_READERS))
+    _rival: deque[tuple[int, Writer | None]] = field(default_factory=partial(deque, (), MAX_LISTED))
     """Writes of one other writer since the last one of the holder, in a log without objects."""
     _released_at: int | None = None
     _ended_how: Handover | None = None
@@ -285,7 +207,7 @@ class LeaseHistory(Struct):
             self._hear(seen)
         if seen.act is Act.READ:
             who = (seen.writer.pod or seen.writer.name) if seen.writer else ""
-            if who and (who in self.readers or len(self.readers) < MAX_READERS):
+            if who and (who in self.readers or len(self.readers) < MAX_LISTED):
                 self.readers[who] = (self.readers.get(who, (0, 0))[0] + 1, seen.at or 0)
             at, last = seen.at or 0, self.renewals.last
             is_missed = last is not None and at - last > (self.renewals.longest_usual or UNKNOWN_PATIENCE)

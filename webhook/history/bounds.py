@@ -1,0 +1,81 @@
+"""From when to when an input shows what happened."""
+
+from collections import deque
+from functools import partial
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.api.times import SECOND
+from webhook.history.status import refined
+from webhook.inputs.items import Act, InputKind, Observation, Unrecorded
+
+MAX_LISTED: Final = 16  # gaps of an input, readers of a lease
+_MAX_STATES: Final = 20_000
+_NEVER: Final = 2**62
+
+
+class Bounds(Struct):
+    """From when to when an input shows what happened, in microseconds since 1970.
+
+    `latest` is the last moment that is believed.
+    """
+
+    latest: int = _NEVER
+    unrecorded: deque[Unrecorded] = field(default_factory=partial(deque, (), MAX_LISTED))
+    """What a recorder did not see, the latest."""
+    skew: int = 0
+    """What the clocks of the API servers differ by, at least, as far as is known."""
+    is_skewed_within: bool = False
+    """Whether they do within one input, which several of them wrote."""
+    _reached: int | None = None
+    _claimed: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Of the two leases with the latest states: times that a client may have invented."""
+    _first_event: int | None = None
+    _states: list[int] = field(default_factory=list)
+
+    @property
+    def until(self) -> int | None:
+        """The last moment that an API server's clock shows; None for dumps, which are of one moment unstated.
+
+        Without any, that of the second latest lease counts: what a client invents in one lease does not move it.
+        """
+        return self._reached if self._reached is not None else min(self._claimed.values(), default=None)
+
+    def reach(self, at: int) -> None:
+        """Note that the input reaches this moment."""
+        self._reached = at if self._reached is None else max(self._reached, at)
+
+    def event(self, at: int) -> None:
+        """Note that something happened at a time that an API server's clock shows."""
+        self._first_event = at if self._first_event is None else min(self._first_event, at)
+        self.reach(at)
+
+    def seen(self, seen: Observation, at: int | None, stamped: int = 0) -> None:
+        """Note an observation; `at` is None if it does not say when, `stamped` 0 if no API server says so."""
+        if at is None:
+            return
+        if seen.act is not Act.STORED:
+            self._first_event = at if self._first_event is None else min(self._first_event, at)
+        elif len(self._states) < _MAX_STATES:
+            self._states.append(at)
+        if seen.act is not Act.STORED and seen.at is not None:
+            self.reach(at)
+        elif 0 < stamped <= self.latest:
+            self.reach(refined(stamped, at))
+        elif self._reached is not None and at // SECOND == self._reached // SECOND:
+            self.reach(at)
+        elif seen.input_kind is not InputKind.DUMP:
+            self._claimed[seen.namespace, seen.name] = at
+            if len(self._claimed) > 2:
+                del self._claimed[min(self._claimed, key=self._claimed.__getitem__)]
+
+    def begins(self, ends: int) -> int:
+        """Return where to begin to draw: with the first event, or the list before it; of dumps with the oldest state.
+
+        The states at the start of a watch are older than the watch. Of many the latest was renewed just before it.
+        """
+        first = self._first_event
+        if first is None:
+            return min([ends, *self._states])
+        return min(ends, max((at for at in self._states if at <= first), default=first))
