@@ -39,6 +39,7 @@ CREATE TEMPORARY VIEW terms AS
 SELECT
   cluster, namespace, name, term, min(holder) AS holder, min(answered) AS since, max(renewed) AS last_renewal,
   count(renewed) - 1 AS renewals, max(duration) AS duration, max(preferred) AS preferred,
+  min(concat(writer, ' ', pod)) AS a_writer, max(concat(writer, ' ', pod)) AS other_writer,
   min(CASE WHEN is_deletion THEN 1 ELSE 0 END) AS is_deleted, max(CASE WHEN is_deletion THEN 1 ELSE 0 END) AS ends_deleted
 FROM numbered
 GROUP BY cluster, namespace, name, term;
@@ -51,10 +52,14 @@ SELECT
     WHEN is_deleted_before = 1 THEN 'deleted'
     WHEN is_free = 1 THEN 'released'
     WHEN since - last_before + 2000000 < duration_before * 1000000 THEN 'stolen'
+    -- Clocks of API servers may differ.
+    WHEN since - last_before < duration_before * 1000000 THEN 'unknown'
     WHEN preferred_before <> '' THEN 'preferred'
     ELSE 'expired'
   END AS how,
-  (since - CASE WHEN is_free = 1 THEN ended ELSE last_before END) / 1000000.0 AS leaderless
+  -- A holder that another writer removed may have stopped after its last renewal.
+  (since - CASE WHEN is_free = 1 AND releaser IN (a_writer_before, other_writer_before) THEN ended ELSE last_before END)
+    / 1000000.0 AS leaderless
 FROM (
   SELECT
     *,
@@ -63,7 +68,10 @@ FROM (
     lag(is_deleted, 1, 0) OVER w AS is_deleted_before,
     lag(ends_deleted, 1, 0) OVER w AS ends_deleted_before,
     lag(since, 1, CAST(0 AS bigint)) OVER w AS ended,
-    lag(last_renewal, 1, CAST(0 AS bigint)) OVER w AS last_before,
+    CASE WHEN lag(holder, 1, '') OVER w = '' THEN lag(last_renewal, 2, CAST(0 AS bigint)) OVER w
+      ELSE lag(last_renewal, 1, CAST(0 AS bigint)) OVER w END AS last_before,
+    lag(a_writer, 1, '') OVER w AS releaser, lag(a_writer, 2, '') OVER w AS a_writer_before,
+    lag(other_writer, 2, '') OVER w AS other_writer_before,
     lag(duration, 1, 0) OVER w AS duration_before,
     lag(preferred, 1, '') OVER w AS preferred_before
   FROM terms
