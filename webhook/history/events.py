@@ -15,6 +15,7 @@ from webhook.api.objects import LeaseSpec
 from webhook.api.request import UserInfo
 from webhook.api.text import quote, truncate
 from webhook.api.times import SECOND, normalized
+from webhook.history.status import has_expired
 from webhook.inputs.items import Observation, Writer
 from webhook.rules.change import is_lease_untouched, is_renewal
 from webhook.rules.holders import fits_pod
@@ -225,8 +226,8 @@ class Tenure(Struct):
     @property
     def had_expired(self) -> bool:
         """True if the holder had let the lease expire before it was removed, or the lease was deleted."""
-        duration, until = self.duration, self.until
-        return duration is not None and until is not None and until - self.last_renewal >= duration * SECOND
+        is_known = self.duration is not None and self.until is not None
+        return is_known and has_expired(self.last_renewal, self.duration, self.until or 0)
 
     @property
     def foreign_taker(self) -> Writer | None:

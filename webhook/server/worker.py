@@ -209,11 +209,16 @@ class WorkerServices:
     # The periodic tasks.
 
     def _poll_policy(self) -> None:
-        result = self._policy_file.poll()
+        self._polled("policy", self._policy_file.poll(), self._policy_file, self._use_policy)
+
+    def _polled(
+        self, what: str, result: str | None, files: CertificateReloader | PolicyFile, use: Callable[[], None]
+    ) -> None:
+        """Report what a poll of files returned, and use them if they were loaded again."""
         if result is not None:
-            self._report("policy", self._policy_file.error)
+            self._report(what, files.error)
         if result == "success":
-            self._use_policy()
+            use()
 
     def _report(self, what: str, error: str) -> None:
         """Count and log that changed files were loaded, or refused with this error."""
@@ -229,11 +234,7 @@ class WorkerServices:
             self._certificate_poll = self._thread.submit(self.certificates.poll)
 
     def _use_certificate(self, poll: Future[str | None]) -> None:
-        result = poll.result()
-        if result is not None:
-            self._report("certificate", self.certificates.error)
-        if result == "success":
-            self._show_certificate()
+        self._polled("certificate", poll.result(), self.certificates, self._show_certificate)
         if self.certificates.expires_soon() and self._expiry_lines.admit(time.monotonic()) is not None:
             self._show_certificate(logging.ERROR, "certificate expires soon")
 
