@@ -3,7 +3,6 @@
 import datetime as dt
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -145,7 +144,6 @@ def _recorded(
     return recorded
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is listed in /proc")
 def test_no_server_process_keeps_cryptography_in_memory(tmp_path: Path) -> None:
     make_certificates(tmp_path)
     with running(tmp_path) as server:
