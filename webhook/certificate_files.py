@@ -60,14 +60,14 @@ class Certificate(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """What `python -m webhook.certificates` reads, as JSON: the arguments of `inspect`."""
+    """The arguments of `inspect`, which `python -m webhook.certificates` reads as JSON."""
 
     pair: Pair
     names: frozenset[str]
 
 
 class Inspection(Struct, frozen=True):
-    """What it writes, as JSON: the certificate, or the text of Unusable."""
+    """The result of `inspect`, which that program writes as JSON: a certificate, or the text of Unusable."""
 
     certificate: Certificate | None = None
     unusable: str = ""

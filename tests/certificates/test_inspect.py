@@ -236,7 +236,7 @@ def test_any_bytes_are_inspected_or_unusable(chain: bytes, authorities: bytes) -
 
 
 def asked(question: Question, monkeypatch: pytest.MonkeyPatch) -> Inspection:
-    """What the module answers as a program."""
+    """Run the module as a program, and return its answer."""
     answer = io.BytesIO()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(msgspec.json.encode(question))))
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(answer, write_through=True))

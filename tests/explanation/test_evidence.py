@@ -1,4 +1,4 @@
-"""What a client wrote is no evidence: one healthy history, with one write by somebody else, or one clock, changed."""
+"""Claims of a client do not count as evidence: each test adds one write, or changes one clock, in a sound history."""
 
 import json
 from collections.abc import Callable

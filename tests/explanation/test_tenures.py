@@ -1,4 +1,4 @@
-"""How tenures begin and end where the input leaves something out: what it does not show is not made up."""
+"""Tell how tenures begin and end where an input leaves something out, which is then said to be unknown."""
 
 import json
 

@@ -58,7 +58,7 @@ def answered(message: str, code: int = 403) -> Tweak:
         pytest.param((answered(f'deployments.apps "\\" {DENIED}{TEXT}" is forbidden: no'),), id="a name"),
         pytest.param((answered(f'admission webhook "a" denied the request: {DENIED}{TEXT}'),), id="a webhook"),
         pytest.param(
-            (answered(f"deployments.apps {DENIED.replace('fence-', '')}{TEXT}"),), id="a policy that is no fence"
+            (answered(f"deployments.apps {DENIED.replace('fence-', '')}{TEXT}"),), id="a policy that is not a fence"
         ),
         pytest.param(
             (answered(f'a {DENIED}{TEXT} "web" is forbidden: no'), put("objectRef", {"resource": f"a {DENIED}{TEXT}"})),
