@@ -226,8 +226,7 @@ class Tenure(Struct):
     @property
     def had_expired(self) -> bool:
         """True if the holder had let the lease expire before it was removed, or the lease was deleted."""
-        is_known = self.duration is not None and self.until is not None
-        return is_known and has_expired(self.last_renewal, self.duration, self.until or 0)
+        return self.duration is not None and has_expired(self.last_renewal, self.duration, self.until or 0)
 
     @property
     def foreign_taker(self) -> Writer | None:

@@ -15,8 +15,7 @@ from webhook.certificate_files import MAX_FILE, Certificate, Inspection, Pair, Q
 from webhook.server.logs import LOG
 
 WARN_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
-_INSPECTION_SECONDS: Final = 30
-"""A process takes a tenth of one where the processor is not busy."""
+_INSPECTION_SECONDS: Final = 30  # it takes a tenth of one where the processor is not busy
 
 
 class CertificateReloader:

@@ -86,8 +86,7 @@ class WorkerServices:
         self._reviewer = Reviewer(policy_file.current, observers)
         self.certificates = CertificateReloader(Path(options.tls_dir), memory, options.client_ca)
         self._expiry_lines = LogThrottle(_SECONDS_BETWEEN_EXPIRY_LINES)
-        # For what would hold up the event loop.
-        self._thread = ThreadPoolExecutor(1, "thread")
+        self._thread = ThreadPoolExecutor(1, "thread")  # for what would hold up the event loop
         self._certificate_poll: Future[str | None] | None = None
         self._app: Flask | None = None
         self._client_names = frozenset(options.client_names)
