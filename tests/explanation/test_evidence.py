@@ -184,6 +184,16 @@ def test_a_touch_by_somebody_else_is_no_renewal_by_the_holder() -> None:
     assert "no one led for up to 30 s" in said
 
 
+def test_a_touch_by_a_pod_of_another_namespace_with_the_name_of_the_holder_s_is_none() -> None:
+    server, (_, mail, cart) = healthy()
+    together(14, mail, cart)
+    spec = server.leases["shop/db"]["spec"] | {"renewTime": canonical(server.now)}
+    server.write("shop/db", spec, "db", "system:serviceaccount:evil:evil", "db-0")
+    said = text(account(of_log(server), server.now))
+    assert "Last renewed: 11:07:20Z, 14 s ago, by shop/db from pod db-0\n" in said
+    assert "Renewed for it: 11:07:34Z, 0 s ago, by evil/evil from pod db-0" in said
+
+
 def test_somebody_who_goes_on_renewing_a_pod_s_lease_is_not_its_holder() -> None:
     server, (_, mail, cart) = healthy()
     for _ in range(4):

@@ -161,7 +161,7 @@ class Tenure(Struct):
             if number + 1 < _MIN_RENEWALS:
                 if len(self.strangers) < MAX_WRITERS:
                     self.strangers[known] = number + 1, first
-                return self._is_pod_of(writer)
+                return self.is_by(writer) is True
             if len(self.joined) < MAX_WRITERS:
                 self.joined.append((first, known))
         if self.writers and self.writers[-1] != known:
