@@ -93,3 +93,8 @@ def test_until_the_lease_before_would_have_expired_a_steal_leaves_two_that_may_l
     assert (doubt.begins, doubt.ends, text) == (stolen.begins, NOON + 75 * SECOND, stolen.text)
     ((unknown, _),) = lane(marks=(stolen,), ticks=Ticks()).doubts((), END)
     assert unknown.ends == stolen.begins + 15 * SECOND
+
+
+def test_a_lease_that_was_never_held_had_no_time_without_a_leader() -> None:
+    refused = Mark(MarkKind.DENIED, NOON, "a write was answered with 403")
+    assert lane(marks=(refused,), ticks=Ticks()).gaps(END) == ()

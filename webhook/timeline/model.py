@@ -216,13 +216,13 @@ class Lane(Struct, frozen=True, gc=False):
 
     def gaps(self, until: int) -> tuple[Gap, ...]:
         """Return each time without a leader, in order; `until` is the end of the timeline."""
-        found: list[Gap] = []
-        before: Span | None = None
         groups = [list(group) for _, group in groupby(self.spans, key=lambda span: span.kind in UNLED)]
-        for spans, following in zip(groups, [*groups[1:], []], strict=True):
+        found: list[Gap] = []
+        for number, spans in enumerate(groups):
             if spans[0].kind in UNLED:
-                found.append(self._gap(before, spans, following[0] if following else None, until))
-            before = spans[-1]
+                before = groups[number - 1][-1] if number else None
+                following = groups[number + 1][0] if number + 1 < len(groups) else None
+                found.append(self._gap(before, spans, following, until))
         return tuple(found)
 
     def _gap(self, before: Span | None, spans: list[Span], following: Span | None, until: int) -> Gap:

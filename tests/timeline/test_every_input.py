@@ -1,0 +1,36 @@
+"""Whatever `why` reads can be drawn: every recorded file, alone and with those beside it."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from webhook.cli import reading
+from webhook.timeline.downsampling import fitted
+from webhook.timeline.lanes import TimelineBuilder
+from webhook.timeline.model import shown
+from webhook.timeline.page import page_data
+
+DATA = Path("tests/data")
+FOLDERS = sorted({path.parent for path in DATA.rglob("*") if path.is_file()})
+
+
+def assert_drawn(path: Path) -> None:
+    now = time.time_ns() // 1000
+    builder = TimelineBuilder(now)
+    for item in reading.observed([str(path)]):
+        builder.observe(item)
+    timeline = builder.timeline(builder.follower.bounds.until or now)
+    lanes = json.loads(page_data(fitted(timeline)))["lanes"]
+    expected = {(shown(namespace), shown(name)) for namespace, name in builder.follower.leases}
+    assert {(lane["namespace"], lane["name"]) for lane in lanes} == expected, path
+
+
+@pytest.mark.uncounted
+@pytest.mark.parametrize("folder", FOLDERS, ids=str)
+def test_every_lease_of_every_file_has_a_lane(folder: Path) -> None:
+    assert_drawn(folder)
+    for path in sorted(folder.iterdir()):
+        if path.is_file():
+            assert_drawn(path)
