@@ -58,6 +58,9 @@ model: $(READY) ## search deeper for traces that break a law (five minutes); SHO
 	$(if $(SHORT),,LEASE_MODEL_DEPTH=1) $(BIN)/pytest --numprocesses=2 --dist=worksteal \
 		-m $(if $(SHORT),deep,"deep or not deep") tests/model tests/policies
 
+law: $(READY) ## play histories with us and without: an honest write that is stored without us must be stored (LAW="--histories 10000")
+	$(BIN)/python -m tests.law $(LAW)
+
 spec: $(READY) ## check the specification by TLC and Z3 (Java; three minutes): SPEC=--docs writes what it found into docs/
 	$(BIN)/python -m tests.lab.spec $(SPEC)
 

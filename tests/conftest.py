@@ -27,6 +27,7 @@ UNCOUNTED: Final = {
     "attacks",
     "conformance",
     "evidence",
+    "law",
     "model",
     "server",
     "test_any_bytes.py",
