@@ -96,7 +96,8 @@ class _Envelope(Struct, frozen=True, gc=False, rename="camel"):
     api_version: str | None = None
     items: Raw = _NULL
     type: object = None
-    object: Raw = _NULL
+    # Not `object`: Python 3.14 resolves the annotation above among the names of the class.
+    shown: Raw = msgspec.field(default=_NULL, name="object")
     renewals: Raw = _NULL
 
 
@@ -426,8 +427,8 @@ def document(place: Place, text: bytes, kind: str = "", version: str = "", chang
     except (ValueError, RecursionError) as error:
         return Unreadable(place, problem_of(error))
     event = envelope.type
-    if envelope.kind is None and not change and event and isinstance(event, str) and envelope.object is not _NULL:
-        shown = document(place, bytes(envelope.object), change=event)
+    if envelope.kind is None and not change and event and isinstance(event, str) and envelope.shown is not _NULL:
+        shown = document(place, bytes(envelope.shown), change=event)
         if envelope.renewals is not _NULL and isinstance(shown, Document):
             return replace(shown, renewals=bytes(envelope.renewals))
         return shown
