@@ -153,7 +153,7 @@ def test_a_namespace_selects_the_leases_of_an_input(
         items = json.loads(Path(path).read_text())["items"]
         Path(path).write_text("".join(json.dumps({"type": "ADDED", "object": one}) + "\n" for one in items))
     found = run(capsys, "--input", path, "--now", NOW, *words)
-    assert (found[0], f"{examined} examined: " in found[1]) == (code, True)
+    assert (found[0], f"{examined} examined" in found[1]) == (code, True)
     assert ("no lease and no candidate of namespace gone is in the input\n" in found[2]) == (not examined)
 
 
@@ -208,9 +208,19 @@ def test_a_name_that_no_api_server_stores_is_shown_in_part(tmp_path: Path, capsy
     assert len(out) < 10_000
 
 
-@pytest.mark.parametrize("kind", ["Pod", "Node", "Service"])
-def test_an_input_of_other_kinds_alone_is_no_error(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("kind", "api_version", "skipped"),
+    [
+        pytest.param("Pod", "v1", "", id="a pod"),
+        pytest.param("Node", "v1", "", id="a node"),
+        pytest.param("Service", "v1", "; 1 skipped (Service 1)", id="a service"),
+        pytest.param("Lease", "coordination.k8s.io/v2", "; 1 skipped (Lease v2 1)", id="a lease of an unknown version"),
+    ],
+)
+def test_nothing_is_found_only_where_something_was_examined(
+    kind: str, api_version: str, skipped: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "other"}}
-    assert run(capsys, dump(tmp_path, other), "--now", NOW)[0] == 0
+    other = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "other"}}
+    code, out, err = run(capsys, dump(tmp_path, other), "--now", NOW)
+    assert (code, out) == (2, f"0 examined{skipped}\n")
+    assert "no lease and no candidate is in the input\n" in err

@@ -37,7 +37,7 @@ _EPILOG = """\
 Exit codes:
   0  nothing found, or nothing as severe as --fail-on
   1  something that severe was found
-  2  something could not be read, or wrong usage
+  2  something could not be read, there was nothing to examine, or wrong usage
 
 Examples:
   kubectl get leases,leasecandidates -A -o json --show-managed-fields | lease-webhook audit --input -
@@ -140,10 +140,14 @@ class _Audit(Struct):
         return sum(number for (_, found), number in self.by_check.items() if found is severity)
 
     @property
+    def is_about_something(self) -> bool:
+        """True if it examined a lease or a candidate, or found something in other objects."""
+        return bool(self.examined or self.by_check)
+
+    @property
     def exit_code(self) -> int:
-        """2 if something could not be read, 1 if something severe was found, else 0."""
-        others = self.skipped or self.inventory.pods or self.inventory.nodes
-        if self.unreadable or not (self.examined or (others and not self.only)):
+        """2 if something could not be read or nothing was examined, 1 if something severe was found, else 0."""
+        if self.unreadable or not self.is_about_something:
             return 2
         return int(any(one.is_at_least(self.fail_on) for _, one in self.by_check))
 
@@ -220,7 +224,8 @@ def _as_json(finding: Finding) -> dict[str, Any]:
 def _summary(audit: _Audit, severity: Severity) -> Iterator[str]:
     found = [f"{number} {one.value}" for one in Severity if (number := audit.count(one))]
     skipped = f"; {reading.skipped_text(audit.skipped)}" if audit.skipped else ""
-    yield f"{audit.examined} examined: {', '.join(found) or 'nothing found'}{skipped}"
+    result = f": {', '.join(found) or 'nothing found'}" if audit.is_about_something else ""
+    yield f"{audit.examined} examined{result}{skipped}"
     hidden = sum(audit.count(one) for one in Severity if not one.is_at_least(severity))
     if hidden:
         yield f"{hidden} below {severity.value} not shown: --severity info shows all"
