@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.factories import make_candidate, make_lease, put
+from tests.factories import make_candidate, make_lease, of_version, put
 from webhook.cli.main import main
 from webhook.inputs import InputError, cluster
 from webhook.inputs.items import Foreign, Observation
@@ -28,10 +28,15 @@ def event(kind: str, version: int, **others: object) -> bytes:
 
 
 class ApiServer(BaseHTTPRequestHandler):
-    """Gives leases in pages of two; `candidates` is the status of the newest version of candidates."""
+    """Gives leases in pages of two; `candidates` is the status of the newest versions of candidates, which lack them.
+
+    `expired` is the continue token that it no longer knows, `afresh` the one with which it goes on instead.
+    """
 
     candidates = 404
     leases = 200
+    expired = ""
+    afresh = ""
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -39,13 +44,17 @@ class ApiServer(BaseHTTPRequestHandler):
         if "watch=true" in url.query:
             self.show(url.query.rpartition("=")[2])
         elif url.path.endswith("/leases"):
-            place = int(parse_qs(url.query).get("continue", ["0"])[0])
+            token = parse_qs(url.query).get("continue", ["0"])[0]
+            place = int(token)
             following = {"continue": str(place + 2)} if place + 2 < len(LEASES) else {}
-            self.answer(self.leases, "Lease", LEASES[place : place + 2], following)
-        elif url.path.endswith("/v1beta1/leasecandidates"):
+            if token == self.expired:
+                self.answer(410, "", [], {"continue": self.afresh})
+            else:
+                self.answer(self.leases, "Lease", LEASES[place : place + 2], following)
+        elif not url.path.endswith("/v1alpha1/leasecandidates") and url.path.endswith("/leasecandidates"):
             self.answer(self.candidates, "LeaseCandidate", [])
         elif url.path.endswith("/leasecandidates"):
-            self.answer(200, "LeaseCandidate", [make_candidate()])
+            self.answer(200, "LeaseCandidate", [make_candidate(of_version("v1alpha1"))])
         else:
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop"}}
             self.answer(200, "Pod", [pod])
@@ -101,6 +110,27 @@ def test_pages_are_followed_and_versions_tried(server: None) -> None:
         "checkout-6d5f9c-x2x8p_1f0e",
     ]
     assert notes == []
+
+
+@pytest.mark.parametrize(
+    ("afresh", "names"),
+    [
+        pytest.param("02", ["lease-0", "lease-1", "lease-2"], id="goes on with the present state"),
+        pytest.param("", None, id="no token: fails"),
+        pytest.param("2", None, id="the same token again: fails"),
+    ],
+)
+def test_a_list_that_expires_between_its_pages(
+    server: None, monkeypatch: pytest.MonkeyPatch, afresh: str, names: list[str] | None
+) -> None:
+    monkeypatch.setattr(ApiServer, "expired", "2")
+    monkeypatch.setattr(ApiServer, "afresh", afresh)
+    leases = (one for one in cluster.listed_inside([]) if isinstance(one, Observation) and one.kind == "Lease")
+    if names is None:
+        with pytest.raises(InputError, match="returned 410"):
+            list(leases)
+    else:
+        assert [one.name for one in leases] == names
 
 
 def test_candidates_that_may_not_be_read_are_a_note(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,3 +202,19 @@ def test_a_watch_goes_on_where_it_was_closed_until_that_place_is_unknown(
     with pytest.raises(InputError, match="410"):
         shown.extend(cluster.watched_inside("", cluster.LEASES))
     assert [json.loads(line)["type"] for line in shown] == [*["ADDED"] * 3, "MODIFIED", "BOOKMARK", "ERROR"]
+
+
+def test_a_watch_must_begin_with_one_state(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ApiServer, "expired", "2")
+    monkeypatch.setattr(ApiServer, "afresh", "02")
+    with pytest.raises(InputError, match="returned 410"):
+        list(cluster.watched_inside("", cluster.LEASES))
+
+
+def test_candidates_are_watched_in_the_version_that_is_served(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_PAUSE", 0.0)
+    first = json.loads(next(iter(cluster.watched_inside("", cluster.CANDIDATES))))
+    assert first["object"]["spec"]["preferredStrategies"] == ["OldestEmulationVersion"]
+    monkeypatch.setattr(ApiServer, "candidates", 403)
+    with pytest.raises(InputError, match=r"returned 403 for /apis/coordination\.k8s\.io/v1beta1/leasecandidates"):
+        next(iter(cluster.watched_inside("", cluster.CANDIDATES)))

@@ -41,10 +41,11 @@ _MAX_FORWARD: Final = 10
 _FORWARDED: Final = re.compile(rb"127\.0\.0\.1:(\d+) ->")
 _SELECTED: Final = {EVENTS: ("--field-selector=involvedObject.kind=Lease",)}
 _PATHS: Final = {
-    LEASES: f"/apis/{GROUP}/v1{{}}/leases?",
-    CANDIDATES: f"/apis/{GROUP}/v1beta1{{}}/leasecandidates?",
-    EVENTS: "/api/v1{}/events?fieldSelector=involvedObject.kind%3DLease&",
+    LEASES: [f"/apis/{GROUP}/v1{{}}/leases?"],
+    CANDIDATES: [f"/apis/{GROUP}/{version}{{}}/leasecandidates?" for version in VERSIONS_OF["leasecandidates"]],
+    EVENTS: ["/api/v1{}/events?fieldSelector=involvedObject.kind%3DLease&"],
 }
+"""By resource, of each version in which an API server may have it, the newest one first."""
 _QUIET: Final = 100
 """Seconds without a line of a watch; an API server sends a bookmark every minute."""
 _PAUSE: Final = 1.0
@@ -250,9 +251,9 @@ def listed_inside(notes: list[str], *, namespace: str = "", with_pods: bool = Fa
     if with_pods:
         yield from server.list(f"/api/v1{scope}/pods")
         yield from server.list("/api/v1/nodes")
-    for version in VERSIONS_OF["leasecandidates"]:
+    for path in _PATHS[CANDIDATES]:
         try:
-            yield from server.list(f"/apis/{GROUP}/{version}{scope}/leasecandidates")
+            yield from server.list(path.format(scope).removesuffix("?"))
         except _RefusedError as refused:
             if refused.status == http.client.NOT_FOUND:
                 continue  # not served in this version, or not at all
@@ -261,9 +262,12 @@ def listed_inside(notes: list[str], *, namespace: str = "", with_pods: bool = Fa
 
 
 class _RefusedError(InputError):
-    def __init__(self, status: int, path: str) -> None:
+    """`following` is the token with which an API server lets a list go on whose first pages it no longer knows."""
+
+    def __init__(self, status: int, path: str, following: str = "") -> None:
         super().__init__(f"the API server returned {status} for {path}")
         self.status = status
+        self.following = following
 
 
 def watched_inside(namespace: str, resource: str) -> Iterator[bytes]:
@@ -272,7 +276,19 @@ def watched_inside(namespace: str, resource: str) -> Iterator[bytes]:
     Raises InputError if it does not, or refuses, or if this is not a pod.
     """
     server = PodServer(_QUIET)
-    path = _PATHS[resource].format(f"/namespaces/{quote(namespace)}" if namespace else "")
+    scope = f"/namespaces/{quote(namespace)}" if namespace else ""
+    *newer, oldest = [path.format(scope) for path in _PATHS[resource]]
+    for path in newer:
+        try:
+            yield from _watched(server, path)
+        except _RefusedError as refused:
+            if refused.status != http.client.NOT_FOUND:
+                raise
+    yield from _watched(server, oldest)
+
+
+def _watched(server: "PodServer", path: str) -> Iterator[bytes]:
+    """Yield a list, then what changes; it ends by raising InputError."""
     version = ""
     for _, page in server.pages(path):
         kind = b'"kind":"%s","apiVersion":"%s",' % (page.kind.removesuffix("List").encode(), page.api_version.encode())
@@ -307,15 +323,26 @@ class PodServer:
             raise InputError(f"the pod's service account cannot be used: {error}") from error
 
     def list(self, path: str) -> Iterator[Item]:
-        """Yield the objects of a list."""
-        for body, _ in self.pages(f"{path}?"):
+        """Yield the objects of a list, each as it was when its page was read."""
+        for body, _ in self.pages(f"{path}?", is_one_state=False):
             yield from observations(documents(path, [body], is_json=True))
 
-    def pages(self, path: str) -> "Iterator[tuple[bytes, _Page]]":
-        """Yield a list, page by page, as it is and decoded; the path ends where further parameters follow."""
+    def pages(self, path: str, *, is_one_state: bool = True) -> "Iterator[tuple[bytes, _Page]]":
+        """Yield a list, page by page, as it is and decoded; the path ends where further parameters follow.
+
+        An API server knows a state of the cluster for some minutes. Then it refuses to continue (410), or, unless all
+        pages must be of one state, continues with the present one.
+        """
         following = ""
         while True:
-            body = b"\n".join(self.lines(f"{path}limit={PAGE}{f'&continue={quote(following)}' if following else ''}"))
+            try:
+                lines = self.lines(f"{path}limit={PAGE}{f'&continue={quote(following)}' if following else ''}")
+                body = b"\n".join(lines)
+            except _RefusedError as refused:
+                if is_one_state or refused.status != http.client.GONE or refused.following in {"", following}:
+                    raise
+                following = refused.following
+                continue
             try:
                 page = _page.decode(body)
             except (ValueError, RecursionError):
@@ -337,7 +364,7 @@ class PodServer:
             connected = self._connection.sock
             answer = self._connection.getresponse()
             if answer.status != http.client.OK:
-                raise _RefusedError(answer.status, target.partition("?")[0])
+                raise _RefusedError(answer.status, target.partition("?")[0], _token_in(answer.read(_PIECE)))
             rest = b""
             while piece := answer.read1(_PIECE):
                 *lines, rest = (rest + piece).split(b"\n")
@@ -352,6 +379,14 @@ class PodServer:
         finally:
             if not is_whole:
                 self._connection.close()
+
+
+def _token_in(status: bytes) -> str:
+    """Return the token with which a list may be continued that an API server refused, "" if there is none."""
+    try:
+        return _shown.decode(status).metadata.following
+    except (ValueError, RecursionError):
+        return ""
 
 
 class _Metadata(Struct, frozen=True, gc=False, rename="camel"):
@@ -378,3 +413,4 @@ class _Event(Struct, frozen=True, gc=False):
 
 _page: Final = msgspec.json.Decoder(_Page)
 _event: Final = msgspec.json.Decoder(_Event)
+_shown: Final = msgspec.json.Decoder(_Shown)
