@@ -122,6 +122,17 @@ def make_candidate(*tweaks: Tweak) -> Document:
     )
 
 
+def of_version(version: str) -> Tweak:
+    """A candidate as that version has it: v1alpha1 lists its strategies."""
+
+    def tweak(document: Document) -> None:
+        document["apiVersion"] = f"coordination.k8s.io/{version}"
+        if version == "v1alpha1":
+            document["spec"]["preferredStrategies"] = [document["spec"].pop("strategy")]
+
+    return tweak
+
+
 def make_entry(*spec_fields: str, manager: str = "checkout", time: str = WRITTEN) -> Document:
     """One entry of metadata.managedFields that owns these fields of spec."""
     return {

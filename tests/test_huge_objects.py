@@ -30,6 +30,7 @@ from webhook.server.reviewer import respond
 MANY: Final = 2000
 LONG: Final = 30_000
 HIDDEN: Final = "\U000e0001\x1b\u202e\u115f"
+ALPHA: Final = make_candidate(put("apiVersion", "coordination.k8s.io/v1alpha1"), drop("spec.strategy"))
 DELETED: Final = make_lease(put("metadata.deletionTimestamp", "2025-11-20T12:00:00Z"))
 
 
@@ -64,6 +65,7 @@ CASES: Final = {
     ),
     "broken managedFields": lease("metadata.managedFields", [1, None, {"time": 1}] * MANY, make_lease()),
     "a strategy": make_review(new=make_candidate(put("spec.strategy", f"{'a.' * LONG}/{HIDDEN}"))),
+    "preferred strategies": make_review(new=changed(ALPHA, put("spec.preferredStrategies", [HIDDEN * 50] * MANY))),
     "a leaseName": make_review(new=make_candidate(put("spec.leaseName", "a." * LONG))),
     "versions": make_review(
         new=make_candidate(

@@ -30,9 +30,12 @@ def test_a_candidate_and_a_deletion() -> None:
     assert (deletion.operation, deletion.new, deletion.name) == (Operation.DELETE, None, "checkout")
 
 
-@pytest.mark.parametrize("version", ["v1alpha2", "v1beta1"])
-def test_a_field_of_another_version_is_unknown_whatever_its_type(version: str) -> None:
-    candidate = make_candidate(put("apiVersion", f"coordination.k8s.io/{version}"), put("spec.preferredStrategies", 5))
+@pytest.mark.parametrize(
+    ("version", "foreign"),
+    [("v1alpha1", "strategy"), ("v1alpha2", "preferredStrategies"), ("v1beta1", "preferredStrategies")],
+)
+def test_a_field_of_another_version_is_unknown_whatever_its_type(version: str, foreign: str) -> None:
+    candidate = make_candidate(put("apiVersion", f"coordination.k8s.io/{version}"), put(f"spec.{foreign}", 5))
     request = decode(to_bytes(make_review(new=candidate)))
     assert request.object_errors == ()
     assert isinstance(request.new, LeaseCandidate)

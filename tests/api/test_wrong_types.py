@@ -41,9 +41,19 @@ def test_both_objects_are_looked_at() -> None:
     ]
 
 
-def test_a_field_of_another_version_is_unknown_whatever_stands_before_it() -> None:
-    candidate = make_candidate(put("spec.preferredStrategies", 5), put("spec.leaseName", 5))
+@pytest.mark.parametrize(("version", "foreign"), [("v1alpha1", "strategy"), ("v1alpha2", "preferredStrategies")])
+def test_a_field_of_another_version_is_unknown_whatever_stands_before_it(version: str, foreign: str) -> None:
+    candidate = make_candidate(
+        put("apiVersion", f"coordination.k8s.io/{version}"), put(f"spec.{foreign}", 5), put("spec.leaseName", 5)
+    )
     assert errors(candidate) == ["spec.leaseName"]
+
+
+def test_what_is_wrong_behind_a_field_of_another_version_is_found() -> None:
+    candidate = make_candidate(
+        put("apiVersion", "coordination.k8s.io/v1alpha1"), put("spec.strategy", 5), put("spec.preferredStrategies", 5)
+    )
+    assert errors(candidate) == ["spec.preferredStrategies"]
 
 
 def test_a_key_that_stands_twice_is_still_an_error() -> None:
@@ -56,5 +66,5 @@ def test_the_words_are_those_of_the_decoder() -> None:
     with pytest.raises(msgspec.ValidationError) as refused:
         msgspec.json.decode(text, type=Lease)
     with pytest.raises(WrongTypesError) as caught:
-        decode_object("Lease", text)
+        decode_object("Lease", "v1", text)
     assert caught.value.problems == [located(refused.value)]

@@ -5,6 +5,7 @@ import re
 import shlex
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,14 @@ CODE = Path(__file__).parents[2] / "webhook"
 NOW = "2025-11-20T12:00:04Z"
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-9"}}
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "another", "namespace": "shop"}}
+ALPHA = put("apiVersion", "coordination.k8s.io/v1alpha1")
 NODE_LEASE = (put("metadata.namespace", "kube-node-lease"), put("metadata.name", "worker-1"))
 OTHER = put("metadata.name", "other")
+
+
+def preferring(*strategies: str) -> list[Any]:
+    """v1alpha1 has a list of strategies instead of one."""
+    return [ALPHA, drop("spec.strategy"), put("spec.preferredStrategies", list(strategies))]
 
 
 SEEDS: dict[str, list[Document]] = {
@@ -29,7 +36,9 @@ SEEDS: dict[str, list[Document]] = {
     "candidate-emulation-version": [make_candidate(put("spec.emulationVersion", "v1"))],
     "candidate-lease-name": [make_candidate(put("spec.leaseName", ""))],
     "candidate-lease-name-format": [make_candidate(put("spec.leaseName", "A"))],
+    "candidate-preferred-strategies": [make_candidate(*preferring("x"))],
     "candidate-renew-time-in-future": [make_candidate(put("spec.renewTime", "2035-11-20T12:00:00.000000Z"))],
+    "candidate-strategies-unique": [make_candidate(*preferring("a.b/c", "a.b/c"))],
     "candidate-strategy": [make_candidate(put("spec.strategy", "x"))],
     "candidate-version-order": [make_candidate(put("spec.emulationVersion", "1.37.0"))],
     "candidate-versions-required": [make_candidate(drop("spec.emulationVersion"))],

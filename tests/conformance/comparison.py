@@ -103,7 +103,7 @@ def _has_a_lone_surrogate(text: str) -> bool:
 
 def path_of_a_strategy(case: Case, theirs: set[Error]) -> set[Error]:
     """(a) Upstream appends `.strategy` to a path that names the strategy already."""
-    return {(kind, re.sub(r"^(spec\.strategy)\.strategy$", r"\1", field), detail)
+    return {(kind, re.sub(r"^(spec\.(strategy|preferredStrategies\[\d+\]))\.strategy$", r"\1", field), detail)
             for kind, field, detail in theirs}  # fmt: skip
 
 
@@ -120,8 +120,15 @@ def one_bad_version_is_one_error(case: Case, theirs: set[Error]) -> set[Error]:
     return {error for error in theirs if not follows(error)}
 
 
+def preferred_strategies_are_required(case: Case, theirs: set[Error]) -> set[Error]:
+    """(c) v1alpha1 without preferredStrategies is refused, as its API reference says."""
+    if case["version"] != "v1alpha1" or _spec(case, "object").get("preferredStrategies"):
+        return theirs
+    return theirs | {("FieldValueRequired", "spec.preferredStrategies", "must contain at least one strategy")}
+
+
 def lease_name_must_name_a_lease(case: Case, theirs: set[Error]) -> set[Error]:
-    """(c) leaseName is checked to be a legal name of a Lease when it is set or changed."""
+    """(d) leaseName is checked to be a legal name of a Lease when it is set or changed."""
     name = _spec(case, "object").get("leaseName")
     if case["resource"] == "leases" or not name or name == _spec(case, "oldObject").get("leaseName"):
         return theirs
@@ -138,8 +145,20 @@ def lease_name_must_name_a_lease(case: Case, theirs: set[Error]) -> set[Error]:
     return theirs | {("FieldValueInvalid", "spec.leaseName", detail) for detail in details}
 
 
+def strategies_must_be_unique(case: Case, theirs: set[Error]) -> set[Error]:
+    """(e) preferredStrategies that are set or changed may not name a strategy twice: a cycle stops the election."""
+    strategies = _spec(case, "object").get("preferredStrategies") or []
+    if case["version"] != "v1alpha1" or strategies == _spec(case, "oldObject").get("preferredStrategies"):
+        return theirs
+    repeated = [index for index, strategy in enumerate(strategies) if strategy in strategies[:index]]
+    return theirs | {
+        ("FieldValueInvalid", f"spec.preferredStrategies[{index}]", "must not name a strategy twice")
+        for index in repeated
+    }
+
+
 def times_must_be_readable(case: Case, theirs: set[Error]) -> set[Error]:
-    """(d) A time that is set or changed may not be stored as year 10000 or -0001."""
+    """(f) A time that is set or changed may not be stored as year 10000 or -0001."""
     new, old = _spec(case, "object"), _spec(case, "oldObject")
     fields = ("acquireTime", "renewTime") if case["resource"] == "leases" else ("pingTime", "renewTime")
     found = set()
@@ -159,8 +178,10 @@ def times_must_be_readable(case: Case, theirs: set[Error]) -> set[Error]:
 DIFFERENCES: dict[str, Callable[[Case, set[Error]], set[Error]]] = {
     "(a) path of a strategy": path_of_a_strategy,
     "(b) one bad version, one error": one_bad_version_is_one_error,
-    "(c) leaseName is a legal name": lease_name_must_name_a_lease,
-    "(d) times are readable": times_must_be_readable,
+    "(c) v1alpha1 needs preferredStrategies": preferred_strategies_are_required,
+    "(d) leaseName is a legal name": lease_name_must_name_a_lease,
+    "(e) strategies are unique": strategies_must_be_unique,
+    "(f) times are readable": times_must_be_readable,
 }
 
 
@@ -168,6 +189,25 @@ def _spec(case: Case, role: str) -> dict[str, Any]:
     document = json.loads(text_of(case, role))
     spec = document.get("spec") if isinstance(document, dict) else None
     return spec if isinstance(spec, dict) else {}
+
+
+# ---- wording --------------------------------------------------------------------------------------------------------
+
+_OLDER_WORDS = (
+    (r"^a qualified name must consist", "a valid label key must consist"),
+    (r"^(kind|name|uid) must not be empty$", "must not be empty"),
+)
+_COUNTED_IN_BYTES = re.compile(r"metadata\.(labels|annotations|finalizers)|spec\.(strategy|preferredStrategies)")
+
+
+def in_words_of_1_36(error: Error) -> Error:
+    """An error of 1.31 in the words of 1.36: what changed is a term, a repetition, and what a length counts."""
+    kind, field, detail = error
+    for pattern, replacement in _OLDER_WORDS:
+        detail = re.sub(pattern, replacement, detail)
+    if _COUNTED_IN_BYTES.match(field):
+        detail = re.sub(r"(must be no more than \d+) characters$", r"\1 bytes", detail)
+    return kind, field, detail
 
 
 # ---- the comparison -------------------------------------------------------------------------------------------------
@@ -193,7 +233,9 @@ def _disagreement(case: Case, count: Counter[str]) -> str:
     if case["expected"]["decode_error"] is not None:
         count["compared: not decodable upstream, refused by us"] += ours.refused
         return "" if ours.refused else f"not decodable upstream, allowed by us: {case['expected']['decode_error']}"
-    theirs = {(one["type"], one["field"], one["detail"]) for one in case["expected"]["errors"]}
+    recorded = {(one["type"], one["field"], one["detail"]) for one in case["expected"]["errors"]}
+    theirs = {in_words_of_1_36(error) for error in recorded}
+    count["worded anew since 1.31"] += theirs != recorded
     for name, difference in DIFFERENCES.items():
         meant = difference(case, theirs)
         count[name] += meant != theirs

@@ -13,7 +13,7 @@ SECOND = 1_000_000
 
 
 def lease_of(*tweaks: Tweak) -> Lease:
-    found, _, _ = typed("Lease", to_bytes(make_lease(*tweaks)))
+    found, _, _ = typed("Lease", "v1", to_bytes(make_lease(*tweaks)))
     assert isinstance(found, Lease)
     return found
 

@@ -9,7 +9,19 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.factories import NOW, Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put, to_bytes
+from tests.factories import (
+    NOW,
+    Document,
+    Tweak,
+    changed,
+    drop,
+    make_candidate,
+    make_lease,
+    make_review,
+    of_version,
+    put,
+    to_bytes,
+)
 from tests.inputs.events import make_event, watched
 from tests.inputs.reading import read
 from webhook.api.objects import Lease, LeaseCandidate
@@ -121,6 +133,22 @@ def test_the_object_of_an_audit_event_is_the_stored_one() -> None:
     found = only(items(make_event(put("requestObject", sent), drop("responseObject"))))
     assert isinstance(found.object, Lease)
     assert found.object.spec.holder_identity == "as-sent"
+
+
+@pytest.mark.parametrize(
+    ("version", "foreign"), [("v1alpha1", "strategy"), ("v1alpha2", "preferredStrategies"), ("", "preferredStrategies")]
+)
+def test_a_candidate_in_an_audit_log_is_read_in_the_version_of_its_request(version: str, foreign: str) -> None:
+    candidate = make_candidate(of_version(version or "v1beta1"), put(f"spec.{foreign}", 5))
+    event = make_event(
+        put("objectRef.resource", "leasecandidates"),
+        put("objectRef.apiVersion", version),
+        put("responseObject", candidate),
+        drop("requestObject"),
+    )
+    found = only(items(event))
+    assert isinstance(found.object, LeaseCandidate)
+    assert (found.problem, found.object.spec.strategies) == ("", ("OldestEmulationVersion",))
 
 
 @pytest.mark.parametrize(

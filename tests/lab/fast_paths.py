@@ -7,10 +7,8 @@ take turns, and the median of their ratios counts.
 import statistics
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final
-from unittest import mock
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +16,6 @@ from msgspec import Struct
 from tests.server.connections import connect, port, request, services
 from tests.server.test_known_heads import forgetful_port
 from tools.docs.pages import ROOT
-from webhook.api import review
 from webhook.server.flask_app import call, make_app
 from webhook.server.http.message import Head
 
@@ -60,12 +57,7 @@ def savings() -> list[Saving]:
         other.written = b""
         forgetful.data_received(data)
 
-    def never_sound(_body: bytes) -> None:
-        """Let the pieces be decoded."""
-
-    in_pieces = mock.patch.object(review, "_decode_sound", never_sound)
     return [
-        _measured("one typed decode", send, send, in_pieces),
         _measured(
             "without Flask", lambda: served._respond(head, body, time.monotonic()), lambda: call(app, head, body)
         ),
@@ -73,17 +65,8 @@ def savings() -> list[Saving]:
     ]
 
 
-def _measured(
-    name: str,
-    fast: Callable[[], object],
-    general: Callable[[], object],
-    change: AbstractContextManager[object] | None = None,
-) -> Saving:
-    rounds = []
-    for _ in range(ROUNDS):
-        one = _microseconds(fast)
-        with change or nullcontext():
-            rounds.append((one, _microseconds(general)))
+def _measured(name: str, fast: Callable[[], object], general: Callable[[], object]) -> Saving:
+    rounds = [(_microseconds(fast), _microseconds(general)) for _ in range(ROUNDS)]
     share = 1 - statistics.median(one / other for one, other in rounds)
     with_it, without_it = (round(statistics.median(times), 1) for times in zip(*rounds, strict=True))
     return Saving(name, with_it, without_it, round(share, 3))

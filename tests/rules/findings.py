@@ -6,7 +6,18 @@ The write is always a review's bytes through the real decoder; no policy is invo
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from tests.factories import NOW, Document, Tweak, changed, make_candidate, make_lease, make_review, put, to_bytes
+from tests.factories import (
+    NOW,
+    Document,
+    Tweak,
+    changed,
+    make_candidate,
+    make_lease,
+    make_review,
+    of_version,
+    put,
+    to_bytes,
+)
 from webhook.api import times
 from webhook.api.field import ErrorType, FieldError
 from webhook.api.review import decode
@@ -123,11 +134,6 @@ def candidate_updated(*tweaks: Tweak, version: str = "v1beta1", old: Iterable[Tw
     """The UPDATE of a candidate of one version: `old` changes both objects, `tweaks` the new one."""
     before = make_candidate(of_version(version), *old)
     return make_review(old=before, new=changed(before, *tweaks))
-
-
-def of_version(version: str) -> Tweak:
-    """A candidate of that version."""
-    return put("apiVersion", f"coordination.k8s.io/{version}")
 
 
 def named(name: str) -> Tweak:

@@ -12,7 +12,7 @@ from tests.factories import (
     make_review,
     put,
 )
-from tests.rules.findings import RIVAL, change_of, take, update, written
+from tests.rules.findings import RIVAL, candidate_updated, change_of, take, update, written
 from webhook.api.objects import LeaseCandidateSpec
 from webhook.rules.change import CandidateChange, Event, LeaseChange, is_candidate_untouched
 
@@ -112,11 +112,30 @@ def test_create_and_delete() -> None:
         pytest.param(Event.UPDATE, put("spec.binaryVersion", "1.37.0"), id="binaryVersion"),
         pytest.param(Event.UPDATE, drop("spec.emulationVersion"), id="emulationVersion"),
         pytest.param(Event.UPDATE, put("spec.strategy", "a/b"), id="strategy"),
+        pytest.param(Event.UNTOUCHED, put("spec.preferredStrategies", ["a/b"]), id="a field of v1alpha1"),
     ],
 )
 def test_updates_of_a_candidate(event: Event, new: Tweak) -> None:
     before = make_candidate()
     assert change_of(make_review(old=before, new=changed(before, new))).event is event
+
+
+@pytest.mark.parametrize(
+    ("event", "strategies"),
+    [
+        pytest.param(Event.UNTOUCHED, ["a/b", "c/d"], id="the same"),
+        pytest.param(Event.UPDATE, ["c/d", "a/b"], id="another order"),
+        pytest.param(Event.UPDATE, ["a/b"], id="one removed"),
+        pytest.param(Event.UPDATE, None, id="removed"),
+    ],
+)
+def test_updates_of_preferred_strategies(event: Event, strategies: list[str] | None) -> None:
+    review = candidate_updated(
+        put("spec.preferredStrategies", strategies),
+        old=(put("spec.preferredStrategies", ["a/b", "c/d"]),),
+        version="v1alpha1",
+    )
+    assert change_of(review).event is event
 
 
 def test_create_and_delete_of_a_candidate() -> None:
@@ -134,7 +153,7 @@ def test_facts_are_worked_out_once_and_readable_on_the_class() -> None:
     assert type(change).was_set.__doc__ == "Return what this write added or changed."
 
 
-EMPTY = LeaseCandidateSpec(lease_name="", binary_version="", emulation_version="", strategy="")
+EMPTY = LeaseCandidateSpec(lease_name="", binary_version="", emulation_version="")
 
 
 PINGED = LeaseCandidateSpec(ping_time="2025-11-20T12:00:00.000000Z")

@@ -62,15 +62,38 @@ class LeaseSpec(Struct, frozen=True, gc=False, rename="camel"):
     preferred_holder: str | None = None
 
 
-class LeaseCandidateSpec(Struct, frozen=True, gc=False, rename="camel"):
-    """`spec` of a LeaseCandidate of any version."""
+class CandidateSchema(Struct, frozen=True, gc=False):
+    """What one version of LeaseCandidate asks for and another does not.
+
+    `strategies` is the name of the field that has the strategies of the election: a list in order of preference if
+    `is_list`, else one text.
+    """
+
+    strategies: str
+    is_list: bool
+    needs_binary_version: bool
+
+    def path_of_strategy(self, index: int) -> str:
+        """Return the path of one strategy, as field errors show it."""
+        return f"spec.{self.strategies}[{index}]" if self.is_list else f"spec.{self.strategies}"
+
+
+PREFERRED_STRATEGIES: Final = CandidateSchema("preferredStrategies", is_list=True, needs_binary_version=False)
+"""v1alpha1."""
+ONE_STRATEGY: Final = CandidateSchema("strategy", is_list=False, needs_binary_version=True)
+"""v1alpha2 and later."""
+
+
+class LeaseCandidateSpec(Struct, frozen=True, gc=False):
+    """`spec` of a LeaseCandidate of any version; `strategies` are in order of preference."""
 
     lease_name: str | None = None
     ping_time: str | None = None
     renew_time: str | None = None
     binary_version: str | None = None
     emulation_version: str | None = None
-    strategy: str | None = None
+    strategies: tuple[str, ...] = ()
+    schema: CandidateSchema = ONE_STRATEGY
 
 
 NO_METADATA = ObjectMeta()
@@ -100,43 +123,86 @@ class Lease(_Stored, frozen=True, gc=False, rename="camel"):
         return self.spec_or_none or NO_LEASE_SPEC
 
 
-class LeaseCandidate(_Stored, frozen=True, gc=False, rename="camel"):
-    """A LeaseCandidate, v1alpha2 or v1beta1."""
+class LeaseCandidate(_Stored, frozen=True, gc=False):
+    """A LeaseCandidate of any version, converted from that version's JSON."""
 
-    spec_or_none: LeaseCandidateSpec | None = field(default=NO_CANDIDATE_SPEC, name="spec")
-
-    @property
-    def spec(self) -> LeaseCandidateSpec:
-        """`spec`, empty if the document has none."""
-        return self.spec_or_none or NO_CANDIDATE_SPEC
+    spec: LeaseCandidateSpec = NO_CANDIDATE_SPEC
 
 
-FORMS: Final[dict[str, type[Lease] | type[LeaseCandidate]]] = {"Lease": Lease, "LeaseCandidate": LeaseCandidate}
-"""By kind."""
+# ---- the JSON of each version of LeaseCandidate ---------------------------------------------------------------------
 
 
-_SoundSpec: Any = msgspec.defstruct(
-    "SoundLeaseSpec",
-    # Defaults are not decoded, and null is refused.
-    [(one.name, get_args(one.type)[0], None) for one in msgspec.structs.fields(LeaseSpec)],
-    bases=(LeaseSpec,),
-    frozen=True,
-    gc=False,
-    rename="camel",
-    forbid_unknown_fields=True,
-)
-SoundLease: Any = msgspec.defstruct(
-    "SoundLease",
-    [("spec_or_none", _SoundSpec, field(default=_SoundSpec(), name="spec"))],
-    bases=(Lease,),
-    frozen=True,
-    gc=False,
-    rename="camel",
-)
-"""A Lease that says all that stood there: no field of spec is unknown and none was null, so what is None was absent.
+class _CandidateFields(Struct, frozen=True, gc=False, rename="camel"):
+    lease_name: str | None = None
+    ping_time: str | None = None
+    renew_time: str | None = None
+    binary_version: str | None = None
+    emulation_version: str | None = None
 
-Compare fields of specs, not specs: one of another class is never equal.
-"""
+
+class _SpecV1Alpha1(_CandidateFields, frozen=True, gc=False, rename="camel"):
+    preferred_strategies: list[str | None] | None = None
+
+
+class _SpecV1Alpha2(_CandidateFields, frozen=True, gc=False, rename="camel"):
+    strategy: str | None = None
+
+
+class _CandidateV1Alpha1(_Stored, frozen=True, gc=False, rename="camel"):
+    spec: _SpecV1Alpha1 | None = None
+
+    def converted(self) -> LeaseCandidate:
+        spec = self.spec or _SpecV1Alpha1()
+        strategies = tuple(strategy or "" for strategy in spec.preferred_strategies or ())
+        return _candidate(self, spec, strategies, PREFERRED_STRATEGIES)
+
+
+class _CandidateV1Alpha2(_Stored, frozen=True, gc=False, rename="camel"):
+    """v1beta1 is the same."""
+
+    spec: _SpecV1Alpha2 | None = None
+
+    def converted(self) -> LeaseCandidate:
+        spec = self.spec or _SpecV1Alpha2()
+        return _candidate(self, spec, (spec.strategy,) if spec.strategy else (), ONE_STRATEGY)
+
+
+def _candidate(
+    stored: _Stored, spec: _CandidateFields, strategies: tuple[str, ...], schema: CandidateSchema
+) -> LeaseCandidate:
+    converted = LeaseCandidateSpec(
+        lease_name=spec.lease_name,
+        ping_time=spec.ping_time,
+        renew_time=spec.renew_time,
+        binary_version=spec.binary_version,
+        emulation_version=spec.emulation_version,
+        strategies=strategies,
+        schema=schema,
+    )
+    return LeaseCandidate(stored.api_version, stored.kind, stored.metadata_or_none, converted)
+
+
+_Form = type[Lease | _CandidateV1Alpha1 | _CandidateV1Alpha2]
+_FORMS: Final[dict[tuple[str, str], _Form]] = {
+    ("Lease", "v1"): Lease,
+    ("Lease", "v1beta1"): Lease,
+    ("LeaseCandidate", "v1beta1"): _CandidateV1Alpha2,
+    ("LeaseCandidate", "v1alpha2"): _CandidateV1Alpha2,
+    ("LeaseCandidate", "v1alpha1"): _CandidateV1Alpha1,
+}
+"""The JSON of each version, the newest one of a kind first."""
+_NEWEST: Final = dict(reversed(_FORMS))
+
+
+def versions_of(kind: str) -> tuple[str, ...]:
+    """Return the versions of a kind that are decoded and evaluated, the newest one first."""
+    return tuple(version for one, version in _FORMS if one == kind)
+
+
+def spec_fields(kind: str, version: str) -> tuple[str, ...]:
+    """Return the names that `spec` may have in this version, as JSON spells them."""
+    spec = next(field.type for field in msgspec.structs.fields(_FORMS[kind, version]) if field.encode_name == "spec")
+    return tuple(next(filter(is_struct_type, get_args(spec))).__struct_encode_fields__)
 
 
 class WrongTypesError(ValueError):
@@ -147,17 +213,23 @@ class WrongTypesError(ValueError):
         self.problems = problems
 
 
-_decoders: Final = {kind: msgspec.json.Decoder(form) for kind, form in FORMS.items()}
+_decoders: Final = {form: msgspec.json.Decoder(form) for form in _FORMS.values()}
 
 
-def decode_object(kind: str, document: Raw | bytes) -> Lease | LeaseCandidate:
-    """Decode a Lease or LeaseCandidate; raises WrongTypesError, msgspec.DecodeError or (nesting) RecursionError."""
+def decode_object(kind: str, version: str, document: Raw | bytes) -> Lease | LeaseCandidate:
+    """Decode a Lease or LeaseCandidate; a version that is not known is read as the newest one.
+
+    Raises WrongTypesError, msgspec.DecodeError or (nesting) RecursionError.
+    """
+    form = _FORMS.get((kind, version)) or _FORMS[kind, _NEWEST[kind]]
     try:
-        return _decoders[kind].decode(document)
+        stored = _decoders[form].decode(document)
     except msgspec.ValidationError as error:
         first = located(error)
+    else:
+        return stored if isinstance(stored, Lease) else stored.converted()
     # If a key appears twice, the decoder refuses the first one, although only the last one counts.
-    raise WrongTypesError((list(_problems(FORMS[kind], bytes(document), "")) if first[1] else []) or [first])
+    raise WrongTypesError((list(_problems(form, bytes(document), "")) if first[1] else []) or [first])
 
 
 def _problems(form: type[Struct], document: bytes, path: str) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from webhook.api.field import FieldError
 from webhook.api.formats import MAX_NAME
 from webhook.api.managed_fields import truncate_review
-from webhook.api.objects import Lease, LeaseCandidate
+from webhook.api.objects import Lease, LeaseCandidate, versions_of
 from webhook.api.text import cached_if_short
 
 GROUP: Final = "coordination.k8s.io"
@@ -62,7 +62,7 @@ class Resource(StrEnum):
 
 _LEASES: Final = Resource.LEASES.value
 KIND_OF: Final = {"leases": "Lease", "leasecandidates": "LeaseCandidate"}
-VERSIONS_OF: Final = {"leases": ("v1", "v1beta1"), "leasecandidates": ("v1beta1", "v1alpha2")}
+VERSIONS_OF: Final = {resource: versions_of(kind) for resource, kind in KIND_OF.items()}
 """The versions that this webhook decodes and evaluates, for Leases more than API servers still serve."""
 
 
@@ -153,7 +153,6 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     `contradiction` is set for a request that contradicts itself (a verdict with code 400).
     `object_errors` are wrong JSON types inside object or oldObject; rules then do not run.
     `api_version` is that of the review, repeated in the response. `body` is the review, for what only some rules read.
-    `is_sound` is true if the typed specs say all that stood there: no field of them is unknown, and none was null.
     """
 
     uid: str
@@ -173,7 +172,6 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     contradiction: str = ""
     api_version: str = "admission.k8s.io/v1"
     body: bytes = b""
-    is_sound: bool = True
 
     @property
     def lease_name(self) -> str:

@@ -2,9 +2,6 @@
 
 There are two ways to refuse: a review without a readable uid is a `ReviewError` (an HTTP 4xx, so that failurePolicy
 decides); a review with a uid whose request contradicts itself is a request with `contradiction` set.
-One typed decoder reads every review that is sound: it has the JSON types of the API, no field of spec that is not known
-here, no null in spec, and objects that name what the request names. Only what it refuses is decoded part by part, with
-the same result for a sound review.
 
 No body costs more than a second or 256 MiB. An API server takes requests of 3 MiB and stores objects of 1.5 MiB. Its
 reviews grow beyond twice that only because Go writes `<`, `>`, `&` and control characters as six bytes. So a review may
@@ -13,7 +10,7 @@ be long, but it cannot have many values.
 
 import codecs
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -25,7 +22,6 @@ from webhook.api.objects import (
     NO_METADATA,
     Lease,
     LeaseCandidate,
-    SoundLease,
     WrongTypesError,
     decode_object,
 )
@@ -97,9 +93,6 @@ def decode(body: bytes) -> AdmissionRequest:
     if not body.isascii() and not is_utf8(body):
         raise ReviewError(400, "the body is not UTF-8")
     is_large = len(body) > MAX_REQUEST
-    # The decoder of sound reviews copies a wrong literal into an error however long it is, so no large body gets there.
-    if not is_large and (sound := _decode_sound(body)):
-        return sound
     if is_large and not may_be_a_review(len(body), body):
         raise ReviewError(413, "a body of this size must begin as an API server begins a review")
     if is_large and is_more_than(body, 2):
@@ -124,53 +117,6 @@ def _contradicting(body: bytes, contradiction: str) -> AdmissionRequest:
 
 def _unread(uid: str, api_version: str, contradiction: str = "") -> AdmissionRequest:
     return AdmissionRequest(uid, api_version=api_version, contradiction=contradiction)
-
-
-def _decode_sound(body: bytes) -> AdmissionRequest | None:
-    """Return the request if the review is sound, else None."""
-    try:
-        review = (_candidate if body.find(b'"LeaseCandidate"', 0, _HEAD) >= 0 else _lease).decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    wire: Any = review.request
-    operation, kind, version = wire.operation, wire.kind.kind, wire.kind.version
-    new, old = None if operation is _DELETE else wire.object, None if operation is _CREATE else wire.old_object
-    subject = old if operation is _DELETE else new
-    if (
-        subject is None
-        or (old is None and operation is not _CREATE)
-        or operation is _CONNECT
-        or wire.sub_resource
-        or wire.resource.version != version
-    ):
-        return None
-    metadata, api_version = subject.metadata, f"{GROUP}/{version}"
-    if metadata.name != wire.name or metadata.namespace != wire.namespace:
-        return None
-    for one in (new, old):
-        if one is not None and (one.kind != kind or one.api_version != api_version):
-            return None
-    errors: list[FieldError] = []
-    options = NO_OPTIONS if bytes(wire.options) in _USUAL_OPTIONS else _read_options(wire.options, errors)
-    return AdmissionRequest(
-        wire.uid,
-        operation,
-        wire.resource.resource,
-        kind,
-        version,
-        GROUP,
-        "",
-        wire.namespace or "",
-        wire.name or "",
-        user_of(wire.user_info),
-        new,
-        old,
-        options,
-        tuple(errors),
-        "",
-        review.api_version,
-        body,
-    )
 
 
 def _decode_parts(body: bytes) -> AdmissionRequest:
@@ -303,34 +249,6 @@ class _Request(Struct, frozen=True, gc=False, rename="camel"):
     options: Raw = NULL
 
 
-def _sound_decoder(resource: str, form: type[Struct]) -> msgspec.json.Decoder[Any]:
-    def made(name: str, *fields: tuple[Any, ...]) -> Any:  # noqa: ANN401 - a class
-        return msgspec.defstruct(name, fields, frozen=True, gc=False, rename="camel", kw_only=True)
-
-    # The decoder looks for fields in this order, which is that of the wire.
-    group, version = ("group", Literal[GROUP]), ("version", Literal[VERSIONS_OF[resource]])
-    request = made(
-        "SoundRequest",
-        ("uid", _Uid),
-        ("kind", made("SoundKind", group, version, ("kind", Literal[KIND_OF[resource]]))),
-        ("resource", made("SoundResource", group, version, ("resource", Literal[resource]))),
-        ("sub_resource", str | None, None),
-        ("name", str | None, None),
-        ("namespace", str | None, None),
-        ("operation", Operation),
-        ("user_info", Raw, NULL),
-        ("object", form | None, None),
-        ("old_object", form | None, None),
-        ("options", Raw, NULL),
-    )
-    kind, api_version = Literal["AdmissionReview"], Literal[tuple(REVIEW_VERSIONS)]
-    return msgspec.json.Decoder(made("SoundReview", ("kind", kind), ("api_version", api_version), ("request", request)))
-
-
-_lease: Final = _sound_decoder("leases", SoundLease)
-_candidate: Final = _sound_decoder("leasecandidates", LeaseCandidate)
-_HEAD: Final = 256
-"""Bytes in which an API server names the kind."""
 _wire: Final = msgspec.json.Decoder(_Request)
 _options: Final = msgspec.json.Decoder(Options | None)
 
@@ -362,7 +280,7 @@ def _request(wire: _Request, api_version: str, body: bytes, surrogates: str) -> 
     if operation is not _CONNECT and not wire.sub_resource:
         contradiction = _resource_against_kind(resource, kind)
         if not contradiction and resource.group == GROUP and resource.version in VERSIONS_OF.get(resource.resource, ()):
-            new, old, options, contradiction = _content(wire, kind.kind, operation, errors)
+            new, old, options, contradiction = _content(wire, kind.kind, resource.version, operation, errors)
     subject = old if new is None else new
     metadata = NO_METADATA if subject is None else subject.metadata
     return AdmissionRequest(
@@ -383,7 +301,6 @@ def _request(wire: _Request, api_version: str, body: bytes, surrogates: str) -> 
         surrogates or contradiction or _objects_against_request(wire, kind.kind, resource.version, new, old),
         api_version,
         body,
-        is_sound=False,
     )
 
 
@@ -391,17 +308,17 @@ Content = Lease | LeaseCandidate | None
 
 
 def _content(
-    wire: _Request, kind: str, operation: Operation, errors: list[FieldError]
+    wire: _Request, kind: str, version: str, operation: Operation, errors: list[FieldError]
 ) -> tuple[Content, Content, Options, str]:
     """Return both objects, the options, and which object is missing."""
     new = old = None
     missing = ""
     if operation is not _DELETE:
-        new = _object(wire.object, kind, "", errors)
+        new = _object(wire.object, kind, version, "", errors)
         if new is None and not errors:
             missing = f"{operation} needs request.object"
     if operation is not _CREATE:
-        old = _object(wire.old_object, kind, "oldObject", errors)
+        old = _object(wire.old_object, kind, version, "oldObject", errors)
         if old is None and not errors:
             missing = missing or f"{operation} needs request.oldObject"
     options = NO_OPTIONS if bytes(wire.options) in _USUAL_OPTIONS else _read_options(wire.options, errors)
@@ -438,12 +355,12 @@ def _objects_against_request(wire: _Request, kind: str, version: str | None, new
     return ""
 
 
-def _object(value: Raw, kind: str, role: str, errors: list[FieldError]) -> Content:
+def _object(value: Raw, kind: str, version: str, role: str, errors: list[FieldError]) -> Content:
     """Return the typed object, or None: without an error for null, with an error for each field of a wrong type."""
     if bytes(memoryview(value)[:1]) != b"{":
         return None
     try:
-        return decode_object(kind, value)
+        return decode_object(kind, version, value)
     except WrongTypesError as error:
         errors.extend(_type_error(problem, path, role) for problem, path in error.problems)
         return None

@@ -44,7 +44,7 @@ MAX_TIMEOUT: Final = 3
 renewDeadline / 2); etcd and the network need the rest."""
 MAX_TIMEOUT_WITH_RENEWALS: Final = 2
 """Measured with a webhook that never answers: no leader loses its lease with 2 s, and leaders do with 5 s."""
-LISTED_VERSIONS: Final = {Resource.LEASES: ("v1",), Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2")}
+LISTED_VERSIONS: Final = {Resource.LEASES: ("v1",), Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2", "v1alpha1")}
 """The versions that a configuration should list: those that are evaluated, whether a server has them or not."""
 CHOICES: Final = {KUBE_SYSTEM: "control-plane", NODE_LEASES: "node-leases"}
 """Namespaces that may be reviewed if that is intended, and the annotation that declares it."""

@@ -152,13 +152,13 @@ class _WithMetadata(Struct, frozen=True, gc=False):
 _with_metadata: Final = msgspec.json.Decoder(_WithMetadata)
 
 
-def typed(kind: str, data: bytes | Raw) -> tuple[Lease | LeaseCandidate | None, ObjectMeta, str]:
+def typed(kind: str, version: str, data: bytes | Raw) -> tuple[Lease | LeaseCandidate | None, ObjectMeta, str]:
     """Return the object of one of our kinds, its metadata, and why it cannot be decoded, if it cannot: then it is None.
 
     Raises ValueError if it is not JSON, RecursionError if nested deeply.
     """
     try:
-        one = decode_object(kind, data)
+        one = decode_object(kind, version, data)
     except WrongTypesError as error:
         problem, path = error.problems[0]
         said = f"{path or 'the object'} {reworded(problem) or problem}"
@@ -186,6 +186,8 @@ def _observed_object(document: Document) -> Item | None:
     if kind in _OURS and not slash:
         return _without_group(document)
     if kind not in _OURS or group != GROUP or version not in VERSIONS_OF[f"{kind.lower()}s"]:
+        if kind in _OURS and group == GROUP:
+            return Foreign(place, truncate(f"{kind} {version}", _MAX_NAME))
         if kind == "Event" and document.api_version in {"v1", "events.k8s.io/v1"}:
             return _election_event(place, data)
         # If an object that may hold a lease is gone, the lease is left over.
@@ -197,7 +199,7 @@ def _observed_object(document: Document) -> Item | None:
         namespace, name = _text_at(one, "metadata", "namespace"), _text_at(one, "metadata", "name")
         account = _text_at(one, "spec", "serviceAccountName") if name and is_holder and kind == "Pod" else ""
         return Foreign(place, kind or "no kind", namespace, name, account, metadata)
-    shown, named, problem = typed(kind, data)
+    shown, named, problem = typed(kind, version, data)
     return Observation(
         place=place,
         input_kind=InputKind.WATCH if document.change else InputKind.DUMP,
@@ -286,6 +288,7 @@ class ObjectReference(Struct, frozen=True, rename="camel"):
     name: str = ""
     uid: str = ""
     api_group: str = ""
+    api_version: str = ""
     subresource: str = ""
     resource_version: str = ""
 
@@ -359,7 +362,9 @@ def _logged(document: Document) -> Observation | Fenced | None:
         return _fenced(event, document) if _FENCE_MARKER in data else None
     answered, asked = event.answered, times.instant(times.normalized(event.request_received_timestamp))
     shown = _object(event, act)
-    stored, named, problem = typed(kind, shown) if shown is not None else (None, ObjectMeta(), "")
+    stored, named, problem = None, ObjectMeta(), ""
+    if shown is not None:
+        stored, named, problem = typed(kind, reference.api_version, shown)
     if stored is not None and shown is event.request_object:
         # It has the stamps of an earlier write, or any that the client invented.
         stored = replace(stored, metadata_or_none=replace(stored.metadata, managed_fields=NULL))

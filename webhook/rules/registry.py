@@ -61,6 +61,8 @@ LISTED: Final = (
     _parity(spec.candidate_lease_name_immutable, CANDIDATES, UPDATE),
     _parity(spec.candidate_lease_name_format, CANDIDATES, WRITES),
     _parity(spec.candidate_strategy, CANDIDATES, WRITES),
+    _parity(spec.candidate_preferred_strategies, CANDIDATES, WRITES),
+    _parity(spec.candidate_strategies_unique, CANDIDATES, WRITES),
     _parity(spec.candidate_binary_version, CANDIDATES, WRITES),
     _parity(spec.candidate_emulation_version, CANDIDATES, WRITES),
     _parity(spec.candidate_version_order, CANDIDATES, WRITES),

@@ -127,12 +127,12 @@ def elect_coordinated(world: World, stack: ExitStack, namespace: str) -> str:
     return f"elected, renewed, failed over {crash:.1f} s after a crash, {release:.1f} s after a release"
 
 
-def elect_each(
-    world: World, stack: ExitStack, namespace: str, *, coordinated: bool = True
-) -> Iterator[tuple[str, str]]:
+def elect_each(world: World, stack: ExitStack, namespace: str) -> Iterator[tuple[str, str]]:
     """All of these elections side by side: (which, what happened)."""
-    lives = {"client-go, 3 electors": elect_client_go, "kubernetes_asyncio, 2 electors": elect_asyncio}
-    if coordinated:
-        lives["coordinated, 2 LeaseCandidates"] = elect_coordinated
+    lives = {
+        "client-go, 3 electors": elect_client_go,
+        "kubernetes_asyncio, 2 electors": elect_asyncio,
+        "coordinated, 2 LeaseCandidates": elect_coordinated,
+    }
     with ThreadPoolExecutor(len(lives)) as pool:
         yield from zip(lives, pool.map(lambda elect: elect(world, stack, namespace), lives.values()), strict=True)

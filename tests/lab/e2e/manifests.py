@@ -29,12 +29,17 @@ def sample_lease(name: str, **spec: Any) -> dict[str, Any]:
 
 def sample_candidate(version: str, name: str, **spec: Any) -> dict[str, Any]:
     """A LeaseCandidate of `version` (`v1beta1`); `spec` changes single fields."""
+    strategy: dict[str, Any] = (
+        {"preferredStrategies": ["OldestEmulationVersion"]}
+        if version == "v1alpha1"
+        else {"strategy": "OldestEmulationVersion"}
+    )
     fields = {
         "leaseName": "sample",
         "binaryVersion": "1.36.0",
         "emulationVersion": "1.36.0",
         "renewTime": micro_time(),
-        "strategy": "OldestEmulationVersion",
+        **strategy,
     } | spec
     return {
         "apiVersion": f"coordination.k8s.io/{version}",

@@ -52,7 +52,7 @@ class RandomWrites:
         namespace = self._random.choice(self._namespaces)
         actor = self._actors[self._random.choice(sorted(self._actors))]
         name = self._random.choice(NAMES)
-        if self._candidates and self._random.random() < 0.15:
+        if self._random.random() < 0.15:
             return self._write_candidate(actor, namespace, name)
         return self._write_lease(actor, namespace, f"{name}-{self._name}")
 
@@ -138,9 +138,12 @@ class RandomWrites:
             "pingTime": draw.choice((micro_time(), None, None)),
             "binaryVersion": draw.choice(("1.37.1", "1.37.1", "1.37.2")),
             "emulationVersion": draw.choice(("1.37.0", "1.37.0", "1.36.0")),
-            # For another strategy an API server makes a lease without a holder, and 1.37.1 ends when that expires.
-            "strategy": "OldestEmulationVersion",
         }
+        # For another strategy an API server makes a lease without a holder, and 1.37.1 ends when that expires.
+        if self._candidates == "v1alpha1":
+            fields["preferredStrategies"] = ["OldestEmulationVersion"]
+        else:
+            fields["strategy"] = "OldestEmulationVersion"
         if stored.status != 200:
             return actor.send("POST", collection, {"metadata": {"name": name}, "spec": fields})
         if draw.random() < 0.2:

@@ -9,12 +9,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from webhook.api.request import VERSIONS_OF
-
 HERE = Path(__file__).parent
 MODULES = HERE / "go"
 VERSIONS = ("v1.37.1", "v1.36.3", "v1.35.8", "v1.34.10", "v1.31.4")
-"""The newest patch of each line whose modules are published in full; 1.31 is the oldest that is supported."""
+"""The newest patch of each line whose modules are published in full; 1.31 alone serves LeaseCandidate v1alpha1."""
 KUBECTL = "v1.36.3"
 
 
@@ -55,11 +53,6 @@ class Binaries(Struct, frozen=True):
         if self.minor <= 31:
             return ("v1alpha1",)
         return ("v1alpha2",) if self.minor == 32 else ("v1beta1", "v1alpha2")
-
-    @property
-    def evaluated_candidates(self) -> tuple[str, ...]:
-        """Those of them that the webhook is sent."""
-        return tuple(version for version in self.candidate_versions if version in VERSIONS_OF["leasecandidates"])
 
 
 def _locked(file: Path, before: str) -> str:

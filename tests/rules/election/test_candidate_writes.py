@@ -66,6 +66,11 @@ def test_ping_time_writer(review: Document, speaks: bool) -> None:
         ),
         pytest.param(candidate_updated(put("spec.strategy", "a/b")), {"strategy"}, id="strategy"),
         pytest.param(
+            candidate_updated(put("spec.preferredStrategies", ["a/b"]), version="v1alpha1"),
+            {"preferredStrategies"},
+            id="preferredStrategies",
+        ),
+        pytest.param(
             candidate_updated(put("spec.strategy", "a/b"), drop("spec.emulationVersion")),
             {"strategy", "emulationVersion"},
             id="two at once",

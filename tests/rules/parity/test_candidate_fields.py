@@ -14,8 +14,10 @@ from tests.rules.findings import (
 )
 from webhook.api.field import ErrorType
 
-LEASE, STRATEGY = "spec.leaseName", "spec.strategy"
-VERSIONS = ("v1alpha2", "v1beta1")
+LEASE, STRATEGY, LIST = "spec.leaseName", "spec.strategy", "spec.preferredStrategies"
+VERSIONS = ("v1alpha1", "v1alpha2", "v1beta1")
+LATER = VERSIONS[1:]
+OLDEST = "OldestEmulationVersion"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -48,7 +50,7 @@ def test_a_lease_name_is_legal_when_set_or_changed() -> None:
     assert field_errors(candidate_updated(old=(illegal,))) == []
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", LATER)
 @pytest.mark.parametrize(
     ("tweak", "error"),
     [
@@ -63,6 +65,41 @@ def test_a_strategy_is_known_or_qualified(tweak: Tweak, error: ErrorType, versio
     assert field_errors(candidate_created(tweak, version=version)) == expected
     assert field_errors(candidate_updated(tweak, version=version)) == expected
     assert field_errors(candidate_updated(old=(tweak,), version=version)) == expected
+
+
+@pytest.mark.parametrize("version", LATER)
+def test_later_versions_have_no_list_of_strategies(version: str) -> None:
+    assert field_errors(candidate_created(put(LIST, ["x", "x"]), version=version)) == []
+
+
+def test_the_first_version_has_a_list_of_strategies_only() -> None:
+    assert field_errors(candidate_created(put(STRATEGY, "x"), version="v1alpha1")) == []
+
+
+@pytest.mark.parametrize(
+    ("strategies", "expected"),
+    [
+        pytest.param(None, [("candidate-preferred-strategies", REQUIRED, LIST)], id="null"),
+        pytest.param([], [("candidate-preferred-strategies", REQUIRED, LIST)], id="empty"),
+        pytest.param([None], [("candidate-preferred-strategies", NOT_SUPPORTED, f"{LIST}[0]")], id="null inside"),
+        pytest.param([OLDEST, "x"], [("candidate-preferred-strategies", NOT_SUPPORTED, f"{LIST}[1]")], id="unknown"),
+        pytest.param(["a b/c"], [("candidate-preferred-strategies", INVALID, f"{LIST}[0]")], id="a blank"),
+        pytest.param([OLDEST, "a/b"], [], id="known and qualified"),
+        pytest.param(["a/b", OLDEST, "a/b"], [("candidate-strategies-unique", INVALID, f"{LIST}[2]")], id="twice"),
+    ],
+)
+def test_preferred_strategies_of_the_first_version(
+    strategies: object, expected: list[tuple[str, ErrorType, str]]
+) -> None:
+    assert field_errors(candidate_created(put(LIST, strategies), version="v1alpha1")) == expected
+
+
+def test_repeated_strategies_ratchet() -> None:
+    twice = put(LIST, ["a/b", "a/b"])
+    assert field_errors(candidate_updated(old=(twice,), version="v1alpha1")) == []
+    assert field_errors(candidate_updated(twice, version="v1alpha1")) == [
+        ("candidate-strategies-unique", INVALID, f"{LIST}[1]")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -80,6 +117,16 @@ def test_a_strategy_is_known_or_qualified(tweak: Tweak, error: ErrorType, versio
             id="candidate-lease-name-format",
         ),
         pytest.param(candidate_created(drop(STRATEGY)), "spec.strategy: Required value", id="candidate-strategy"),
+        pytest.param(
+            candidate_created(put(LIST, []), version="v1alpha1"),
+            "spec.preferredStrategies: Required value: must contain at least one strategy",
+            id="candidate-preferred-strategies",
+        ),
+        pytest.param(
+            candidate_created(put(LIST, ["a/b", "a/b"]), version="v1alpha1"),
+            'spec.preferredStrategies[1]: Invalid value: "a/b": must not name a strategy twice',
+            id="candidate-strategies-unique",
+        ),
     ],
 )
 def test_the_words_are_those_of_the_api_server(review: Document, text: str) -> None:

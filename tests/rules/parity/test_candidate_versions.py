@@ -7,13 +7,18 @@ from tests.rules.findings import INVALID, REQUIRED, candidate_created, candidate
 from webhook.api.field import ErrorType
 
 BINARY, EMULATION = "spec.binaryVersion", "spec.emulationVersion"
-VERSIONS = ("v1alpha2", "v1beta1")
-ANY = put("spec.strategy", "example.com/any")
-"""A strategy that needs no versions."""
+STRATEGY, LIST = "spec.strategy", "spec.preferredStrategies"
+VERSIONS = ("v1alpha1", "v1alpha2", "v1beta1")
+LATER = VERSIONS[1:]
 
 
 def versions(binary: str, emulation: str) -> tuple[Tweak, Tweak]:
     return put(BINARY, binary), put(EMULATION, emulation)
+
+
+def without_oldest(version: str) -> Tweak:
+    """A strategy that needs no versions."""
+    return put(LIST, ["example.com/any"]) if version == "v1alpha1" else put(STRATEGY, "example.com/any")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -57,9 +62,9 @@ def test_one_bad_version_is_one_finding(text: str, version: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", LATER)
 @pytest.mark.parametrize("tweak", [drop(BINARY), put(BINARY, "")], ids=["absent", "empty"])
-def test_a_binary_version_is_required(tweak: Tweak, version: str) -> None:
+def test_later_versions_require_a_binary_version(tweak: Tweak, version: str) -> None:
     assert field_errors(candidate_created(tweak, version=version)) == [("candidate-binary-version", REQUIRED, BINARY)]
 
 
@@ -72,11 +77,18 @@ def test_a_binary_version_is_required(tweak: Tweak, version: str) -> None:
 def test_oldest_emulation_version_needs_an_emulation_version(tweak: Tweak, version: str) -> None:
     expected: list[tuple[str, ErrorType, str]] = [("candidate-versions-required", REQUIRED, EMULATION)]
     assert field_errors(candidate_created(tweak, version=version)) == expected
-    assert field_errors(candidate_created(tweak, ANY, version=version)) == []
+    assert field_errors(candidate_created(tweak, without_oldest(version), version=version)) == []
 
 
 def test_a_pre_release_of_zero_is_a_version() -> None:
     assert field_errors(candidate_created(put(EMULATION, "0.0.0-a"))) == []
+
+
+def test_the_first_version_needs_both_versions_for_oldest_emulation_version() -> None:
+    assert field_errors(candidate_created(drop(BINARY), version="v1alpha1")) == [
+        ("candidate-versions-required", REQUIRED, BINARY)
+    ]
+    assert field_errors(candidate_created(drop(BINARY), without_oldest("v1alpha1"), version="v1alpha1")) == []
 
 
 def test_the_words_are_those_of_the_api_server() -> None:

@@ -116,7 +116,7 @@ def _changed(change: CandidateChange) -> Iterator[Finding]:
     pairs = (
         ("binaryVersion", new.binary_version or "", old.binary_version or ""),
         ("emulationVersion", new.emulation_version or "", old.emulation_version or ""),
-        ("strategy", new.strategy or "", old.strategy or ""),
+        (new.schema.strategies, new.strategies, old.strategies),
     )
     for name, value, before in pairs:
         if value != before:

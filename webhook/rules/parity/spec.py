@@ -1,7 +1,7 @@
 """The specs of a Lease and of a LeaseCandidate, as Kubernetes validates them. One bad version is one finding.
 
 Source: kubernetes `pkg/apis/coordination/validation/validation.go`, ValidateLeaseSpec and ValidateLeaseCandidateSpec;
-v1alpha1 as of 1.31.
+for LeaseCandidate v1alpha1 as of 1.31.
 """
 
 import re
@@ -12,9 +12,10 @@ from semver import Version
 
 from webhook.api import formats
 from webhook.api.field import FieldError, each_invalid, forbidden, immutable, invalid, not_supported, required
+from webhook.api.objects import LeaseCandidateSpec
 from webhook.api.text import cached_if_short
 from webhook.rules.change import CandidateChange, LeaseChange
-from webhook.rules.rule import NO_FINDINGS, Finding
+from webhook.rules.rule import NO_FINDINGS, Finding, first_findings
 
 OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 
@@ -86,7 +87,6 @@ def lease_preferred_holder(change: LeaseChange) -> Iterable[Finding]:
 
 
 LEASE_NAME: Final = "spec.leaseName"
-STRATEGY: Final = "spec.strategy"
 
 
 def candidate_lease_name(change: CandidateChange) -> Iterable[Finding]:
@@ -125,16 +125,59 @@ def candidate_lease_name_format(change: CandidateChange) -> Iterable[Finding]:
 
 
 def candidate_strategy(change: CandidateChange) -> Iterable[Finding]:
-    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash.
+    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash; v1alpha1 has none.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
     Who: Manifests for v1alpha1 (Kubernetes 1.31), which has `preferredStrategies`, sent as v1alpha2 or v1beta1.
     Fix: Write `strategy: OldestEmulationVersion`, or a name of your own such as `example.com/mine`.
     """
-    strategy = change.new_spec.strategy
-    if not strategy:
-        return (Finding(required(STRATEGY)),)
-    return tuple(Finding(error) for error in wrong_strategy(STRATEGY, strategy))
+    spec = change.new_spec
+    if spec.schema.is_list:
+        return NO_FINDINGS
+    return _wrong_strategies(spec) if spec.strategies else (Finding(required(spec.schema.path_of_strategy(0))),)
+
+
+def candidate_preferred_strategies(change: CandidateChange) -> Iterable[Finding]:
+    """spec.preferredStrategies of v1alpha1 must name at least one strategy, and known or qualified ones only.
+
+    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Why: The API reference of v1alpha1 requires the list; the code of 1.31 does not check it, and without a strategy the
+        election cannot choose.
+    Fix: Write `preferredStrategies: [OldestEmulationVersion]`.
+    """
+    spec = change.new_spec
+    if not spec.schema.is_list:
+        return NO_FINDINGS
+    if spec.strategies:
+        return _wrong_strategies(spec)
+    return (Finding(required(f"spec.{spec.schema.strategies}", "must contain at least one strategy")),)
+
+
+def _wrong_strategies(spec: LeaseCandidateSpec) -> tuple[Finding, ...]:
+    return first_findings(
+        error
+        for index, strategy in enumerate(spec.strategies)
+        for error in wrong_strategy(spec.schema.path_of_strategy(index), strategy)
+    )
+
+
+def candidate_strategies_unique(change: CandidateChange) -> Iterable[Finding]:
+    """spec.preferredStrategies of v1alpha1 may not name a strategy twice when it is set or changed.
+
+    Source: API reference of LeaseCandidate v1alpha1: strategies that precede each other stop the election
+    Why: Kubernetes 1.31 orders the strategies of all candidates of a lease. A strategy that precedes itself has no
+        order, and no leader is elected until the list is corrected.
+    Fix: Name each strategy once.
+    """
+    spec = change.new_spec
+    if len(spec.strategies) < 2 or spec.strategies == change.old_spec.strategies:
+        return NO_FINDINGS
+    first: dict[str, int] = {}
+    return first_findings(
+        invalid(spec.schema.path_of_strategy(index), strategy, "must not name a strategy twice")
+        for index, strategy in enumerate(spec.strategies)
+        if first.setdefault(strategy, index) != index
+    )
 
 
 BINARY_VERSION: Final = "spec.binaryVersion"
@@ -142,14 +185,16 @@ EMULATION_VERSION: Final = "spec.emulationVersion"
 
 
 def candidate_binary_version(change: CandidateChange) -> Iterable[Finding]:
-    """spec.binaryVersion must be a semantic version without a leading v.
+    """spec.binaryVersion must be a semantic version without a leading v; v1alpha1 may leave it out.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
     Who: Versions copied from an image tag: `v1.36.3` instead of `1.36.3`, or `1.36` instead of `1.36.0`.
     Fix: Write three numbers without a leading v.
     """
-    text = change.new_spec.binary_version
-    return _not_a_version(BINARY_VERSION, text) if text else (Finding(required(BINARY_VERSION)),)
+    spec = change.new_spec
+    if spec.binary_version:
+        return _not_a_version(BINARY_VERSION, spec.binary_version)
+    return (Finding(required(BINARY_VERSION)),) if spec.schema.needs_binary_version else NO_FINDINGS
 
 
 def candidate_emulation_version(change: CandidateChange) -> Iterable[Finding]:
@@ -181,17 +226,21 @@ def candidate_version_order(change: CandidateChange) -> Iterable[Finding]:
 
 
 def candidate_versions_required(change: CandidateChange) -> Iterable[Finding]:
-    """spec.emulationVersion must be set with OldestEmulationVersion, and not to 0.0.0.
+    """spec.emulationVersion must be set with OldestEmulationVersion (v1alpha1: both), and not to 0.0.0.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
     Who: Manifests with the strategy OldestEmulationVersion and no `emulationVersion`.
-    Fix: Set `emulationVersion`.
+    Fix: Set `emulationVersion`, and in v1alpha1 `binaryVersion` as well.
     """
-    text = change.new_spec.emulation_version
-    if change.new_spec.strategy != OLDEST_EMULATION_VERSION or (text and not _is_zero(text)):
+    spec = change.new_spec
+    if OLDEST_EMULATION_VERSION not in spec.strategies:
         return NO_FINDINGS
+    versions = [(EMULATION_VERSION, spec.emulation_version)]
+    if not spec.schema.needs_binary_version:
+        # In later versions another rule requires it, whatever the strategy is.
+        versions.append((BINARY_VERSION, spec.binary_version))
     detail = f"must be specified when `strategy` is '{OLDEST_EMULATION_VERSION}'"
-    return (Finding(required(EMULATION_VERSION, detail)),)
+    return tuple(Finding(required(field, detail)) for field, text in versions if not text or _is_zero(text))
 
 
 def _not_a_version(field: str, text: str) -> Iterable[Finding]:

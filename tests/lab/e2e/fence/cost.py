@@ -37,7 +37,7 @@ maintains."""
 REQUESTS: Final = {"update": "the leader updates", "create": "the leader creates", "other": "someone else updates"}
 """The bars are of the first: the others are a new name, and a writer whom no fence names."""
 UNMAINTAINED: Final = VERSIONS[-1]
-"""The oldest supported version, which upstream no longer maintains; the bar does not apply to it."""
+"""Runs for the sake of LeaseCandidate v1alpha1; the bar does not apply to it."""
 
 
 class Cost(Struct, frozen=True):

@@ -56,8 +56,7 @@ def run(world: World) -> Iterator[Row]:
         yield _behaviors(watches)
         yield _two_writes(world, "elections-strict", denied=False)
         yield _two_writes(world, "bound", denied=True)
-        if world.plane.binaries.evaluated_candidates:
-            yield _candidates_of_a_bound_lease(world)
+        yield _candidates_of_a_bound_lease(world)
 
 
 def _under(world: World, policy: str) -> Iterator[Row]:
@@ -169,10 +168,9 @@ def _candidates_of_a_bound_lease(world: World) -> Row:
     keeper, stranger = world.account("bound", "careful", pod="careful-1"), world.account("elsewhere", "candidate")
     victim = Victim(keeper, "two-writes")
     before = keeper.client.get(victim.path)["spec"]
-    path = f"{COORDINATION}/v1beta1/namespaces/bound/leasecandidates"
-    body = sample_candidate(
-        "v1beta1", "mallory", leaseName=victim.name, binaryVersion="1.0.0", emulationVersion="1.0.0"
-    )
+    version = world.plane.binaries.candidate_versions[0]
+    path = f"{COORDINATION}/{version}/namespaces/bound/leasecandidates"
+    body = sample_candidate(version, "mallory", leaseName=victim.name, binaryVersion="1.0.0", emulationVersion="1.0.0")
     denied = stranger.client.send("POST", path, body)
     misnamed = keeper.client.send("POST", path, body)
     time.sleep(_ELECTION_SECONDS)

@@ -110,7 +110,7 @@ def _kinds(world: World) -> Iterator[_Kind]:
         bad={"leaseDurationSeconds": FOREVER},
         deletion_is_evaluated=True,
     )
-    for version in world.plane.binaries.evaluated_candidates:
+    for version in world.plane.binaries.candidate_versions:
         yield _Kind(
             label=f"LeaseCandidate {version}",
             plural="leasecandidates",

@@ -70,9 +70,9 @@ def run(world: World) -> Iterator[Row]:
         policy = _policy("strict", namespace)
         yield _accepted(world, policy)
         world.settle()
-        versions = world.plane.binaries.evaluated_candidates
+        candidates = world.plane.binaries.candidate_versions[0]
         places = (namespace, namespace, elsewhere)
-        writers = [RandomWrites(actors, places, seed, versions[0] if versions else "") for seed in range(4)]
+        writers = [RandomWrites(actors, places, seed, candidates) for seed in range(4)]
         begin = time.monotonic()
         replies = write_all(writers, WRITES if world.plane.binaries.version == VERSIONS[0] else WRITES // 10)
         seconds = time.monotonic() - begin
@@ -215,9 +215,8 @@ def _honest(world: World) -> Iterator[Row]:
         server = stack.enter_context(WebhookServer(world.directory, world.certs, policy="strict"))
         world.register("policies-both", server.port, failure_policy="Fail")
         _install(world, policy)
-        coordinated = bool(world.plane.binaries.evaluated_candidates)
         for place, name in ((alone, "policies only"), (both, "with the webhook")):
-            for which, seen in elect_each(world, stack, place, coordinated=coordinated):
+            for which, seen in elect_each(world, stack, place):
                 yield Row(f"{name}: {which}", seen, passed=True)
         refused = [event for place in (alone, both) for event in _refused(world, place)]
         yield Row("nobody of them refused", "; ".join(refused) or "nobody", not refused)
