@@ -34,6 +34,7 @@ UNCOUNTED: Final = {
     "test_match_condition.py",
     "test_recordings.py",
     "test_review_rows.py",
+    "truth",
 }
 """Folders and modules that `make coverage` leaves out: what runs the same lines for many inputs, and what asks a server
 in another process. Tracing makes a test up to five times slower."""

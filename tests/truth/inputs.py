@@ -1,0 +1,307 @@
+"""What the commands read of a history: a watch, an audit log at each level, a list, a record, and parts of these."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from functools import cache
+from typing import Any, Final
+
+from msgspec import Struct
+
+from tests.factories import Document
+from tests.inputs.reading import read
+from tests.truth.plans import NAMESPACE, SUFFIX
+from tests.truth.records import History, Process, Request, State
+from tests.truth.servers import GROUP, RESOURCES
+from tests.truth.stage import MILLISECOND
+from webhook.api.times import canonical, canonical_seconds
+from webhook.inputs.items import Item, Observation
+from webhook.live.recorder import Condenser
+
+POLICY: Final = f"apiVersion: lease-webhook/v1\nstamps:\n- suffix: {SUFFIX}\n  namespaces: [{NAMESPACE}]\n"
+"""The policy file of stamped histories."""
+
+
+class Kind(StrEnum):
+    """What is read."""
+
+    WATCH = "watch"
+    LATE_WATCH = "watch that begins late"
+    LOG = "audit log"
+    METADATA = "audit log at Metadata"
+    NO_FIELDS = "audit log without managedFields"
+    THREE = "audit log in a file for each API server"
+    HOLE = "audit log with a hole"
+    LATE_LOG = "audit log that begins late"
+    LIST = "list"
+    PLAIN_LIST = "list without managedFields"
+    RECORD = "record"
+    BROKEN_RECORD = "record with a gap"
+    BOTH = "audit log and watch"
+    WATCH_WITH_POLICY = "watch, --policy"
+    LOG_WITH_POLICY = "audit log, --policy"
+    RECORD_WITH_POLICY = "record, --policy"
+    LIST_WITH_POLICY = "list, --policy"
+
+
+WITH_POLICY: Final = {
+    Kind.WATCH_WITH_POLICY: Kind.WATCH,
+    Kind.LOG_WITH_POLICY: Kind.LOG,
+    Kind.RECORD_WITH_POLICY: Kind.RECORD,
+    Kind.LIST_WITH_POLICY: Kind.LIST,
+}
+LISTS: Final = {Kind.LIST, Kind.PLAIN_LIST, Kind.LIST_WITH_POLICY}
+LOGS: Final = {
+    Kind.LOG,
+    Kind.METADATA,
+    Kind.NO_FIELDS,
+    Kind.THREE,
+    Kind.HOLE,
+    Kind.LATE_LOG,
+    Kind.BOTH,
+    Kind.LOG_WITH_POLICY,
+}
+
+
+class Input(Struct, frozen=True):
+    """Files by name; `shown` are the times of the history that they show, by true time."""
+
+    kind: Kind
+    files: dict[str, bytes]
+    has_policy: bool = False
+    now: int | None = None
+    shown: tuple[tuple[int, int], ...] = ()
+
+    def shows(self, at: int) -> bool:
+        """Return whether what happened then is in the input."""
+        return any(begin <= at <= end for begin, end in self.shown)
+
+
+def input_of(history: History, kind: Kind) -> Input | None:
+    """Return one input made of a history; None where it cannot be made."""
+    if kind in WITH_POLICY:
+        plain = input_of(history, WITH_POLICY[kind]) if history.plan.is_stamped else None
+        return plain and Input(kind, plain.files, has_policy=True, now=plain.now, shown=plain.shown)
+    files = _MAKERS[kind](history)
+    now = history.end if kind in LISTS else None
+    return Input(kind, files, now=now, shown=_shown(history, kind)) if files else None
+
+
+def _shown(history: History, kind: Kind) -> tuple[tuple[int, int], ...]:
+    begin, end = history.begin, history.end
+    if kind in LISTS:
+        return ((end, end),)
+    if kind in (Kind.HOLE, Kind.BROKEN_RECORD):
+        first, last = _hole(history)
+        return ((begin, first), (last, end))
+    return ((_late(history) if kind in (Kind.LATE_WATCH, Kind.LATE_LOG) else begin, end),)
+
+
+def _late(history: History) -> int:
+    return min(history.begin + history.plan.late * MILLISECOND, history.end)
+
+
+def _hole(history: History) -> tuple[int, int]:
+    begin, end = history.plan.hole
+    return history.begin + begin * MILLISECOND, min(history.begin + end * MILLISECOND, history.end)
+
+
+def _log_in_files(history: History) -> dict[str, bytes]:
+    """The log of each API server, where there are several."""
+    count = len(history.plan.offsets)
+    parts = {number: _log(one for one in history.requests if one.server == number) for number in range(count)}
+    return {f"audit-{number}.log": part for number, part in parts.items() if part} if count > 1 else {}
+
+
+def _log_with_hole(history: History) -> dict[str, bytes]:
+    begin, end = _hole(history)
+    return {"audit.log": _log(one for one in history.requests if not begin <= one.answered < end)}
+
+
+# ---- a watch, and what a recorder keeps of it -----------------------------------------------------------------------
+
+
+def _changes(history: History, begin: int, end: int) -> Iterator[bytes]:
+    """Yield the events of a watch of all leases."""
+    known = {key: state for key, state in _states(history, begin).items() if key[0] == "Lease"}
+    yield from (_event("ADDED", state.text) for _, state in sorted(known.items()))
+    for one in history.stores:
+        assert one.stored_at is not None
+        if one.kind != "Lease" or not begin < one.stored_at <= end:
+            continue
+        if one.after is None:
+            assert one.before is not None
+            yield _event("DELETED", one.before.text)
+        else:
+            yield _event("MODIFIED" if one.before else "ADDED", one.after.text)
+
+
+def _event(change: str, text: bytes) -> bytes:
+    return b'{"type":"%s","object":%s}\n' % (change.encode(), text)
+
+
+def _watch(history: History, begin: int) -> bytes:
+    return b"".join(_changes(history, begin, history.end))
+
+
+def _states(history: History, at: int) -> dict[tuple[str, str, str], State]:
+    found: dict[tuple[str, str, str], State] = {}
+    for one in history.stores:
+        assert one.stored_at is not None
+        if one.stored_at > at:
+            break
+        if one.after is None:
+            found.pop(one.key, None)
+        else:
+            found[one.key] = one.after
+    return found
+
+
+def _record(history: History, gap: tuple[int, int] | None) -> dict[str, bytes]:
+    condenser = Condenser()
+    lines: list[bytes] = []
+    _take(condenser, _changes(history, history.begin, gap[0] if gap else history.end), lines)
+    if gap:
+        reason = "the recorder did not run, or could not write"
+        start, end = (canonical_seconds(at) for at in gap)
+        lines.append(_event("GAP", json.dumps({"from": start, "to": end, "reason": reason}).encode()))
+        there = {key[1:] for key in _states(history, gap[1]) if key[0] == "Lease"}
+        gone = sorted(condenser.names("Lease") - there)
+        before = _states(history, gap[0])
+        _take(condenser, (_event("DELETED", before["Lease", *key].text) for key in gone), lines)
+        _take(condenser, _changes(history, gap[1], history.end), lines)
+    return {"leases-000000000000001.jsonl": b"".join(lines), "latest.jsonl": b"".join(condenser.snapshot())}
+
+
+def _take(condenser: Condenser, events: Iterable[bytes], lines: list[bytes]) -> None:
+    for item in _items("watch.json", b"".join(events)):
+        if isinstance(item, Observation):
+            lines.extend(condenser.take(item))
+
+
+def _items(name: str, data: bytes) -> Iterator[Item]:
+    return read(name, [data])
+
+
+# ---- a list ---------------------------------------------------------------------------------------------------------
+
+
+def _list(history: History, *, has_fields: bool) -> bytes:
+    items = [json.loads(state.text) for _, state in sorted(_states(history, history.end).items())]
+    if not has_fields:
+        for one in items:
+            one["metadata"].pop("managedFields", None)
+    return json.dumps({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items}, indent=4).encode()
+
+
+# ---- an audit log ---------------------------------------------------------------------------------------------------
+
+
+def _log(requests: Iterable[Request], *, is_metadata: bool = False, has_fields: bool = True) -> bytes:
+    ordered = sorted(requests, key=lambda one: (one.answered_clock, one.number))
+    return b"".join(_logged(one, is_metadata, has_fields) for one in ordered)
+
+
+@cache
+def _user(name: str, groups: tuple[str, ...], pod: str, uid: str) -> bytes:
+    token = "authentication.kubernetes.io"
+    user: Document = {"username": name, "groups": list(groups)}
+    if uid:
+        user["extra"] = {f"{token}/pod-name": [pod], f"{token}/pod-uid": [uid]}
+    return json.dumps(user, separators=(",", ":")).encode()
+
+
+def pod_of(process: Process) -> str:
+    """Return the pod that the API server knows of a process."""
+    return process.pod if process.uid else ""
+
+
+def _logged(request: Request, is_metadata: bool, has_fields: bool) -> bytes:
+    resource = RESOURCES[request.kind]
+    path = f"/apis/{GROUP}/v1/namespaces/{request.namespace}/{resource}"
+    query = "?dryRun=All" if request.is_dry_run else ""
+    uri = f"{path}{query}" if request.verb == "create" else f"{path}/{request.name}{query}"
+    version = "v1" if request.kind == "Lease" else "v1beta1"
+    reference: Document = {"resource": resource, "namespace": request.namespace, "name": request.name}
+    if request.verb == "update" and request.before is not None:
+        reference["uid"] = request.before.uid
+    reference |= {"apiGroup": GROUP, "apiVersion": version}
+    if request.replaces:
+        reference["resourceVersion"] = request.replaces
+    status: Document = {"metadata": {}, "code": request.code}
+    refused = request.refused
+    if refused:
+        status |= {"status": "Failure", "message": refused.message, "reason": refused.reason}
+    head: Document = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": "Metadata" if is_metadata else "RequestResponse",
+        "auditID": f"00000000-0000-4000-8000-{request.number:012}",
+        "stage": "ResponseComplete" if request.user else "ResponseStarted",
+        "requestURI": uri,
+        "verb": request.verb,
+    }
+    source: Document = {
+        "sourceIPs": [request.address],
+        "userAgent": request.agent,
+        "objectRef": reference,
+        "responseStatus": status,
+    }
+    tail: Document = {
+        "requestReceivedTimestamp": canonical(request.received_clock),
+        "stageTimestamp": canonical(request.answered_clock),
+    }
+    parts = [_inner(head), b'"user":%s' % _user_of(request), _inner(source)]
+    if not is_metadata and request.user is not None:
+        parts += _objects(request, status, has_fields)
+    parts.append(_inner(tail))
+    return b"{%s}\n" % b",".join(parts)
+
+
+def _user_of(request: Request) -> bytes:
+    user = request.user
+    if user is None:
+        return b"{}"
+    return _user(user.name, user.groups, request.pod, request.uid)
+
+
+def _objects(request: Request, status: Document, has_fields: bool) -> Iterator[bytes]:
+    if request.body is not None:
+        body: Any = request.body
+        if not has_fields and "metadata" in body:
+            body = {**body, "metadata": {k: v for k, v in body["metadata"].items() if k != "managedFields"}}
+        yield b'"requestObject":%s' % json.dumps(body, separators=(",", ":")).encode()
+    if request.refused or request.verb == "delete" or request.after is None:
+        failed = {"kind": "Status", "apiVersion": "v1", **status}
+        yield b'"responseObject":%s' % json.dumps(failed, separators=(",", ":")).encode()
+        return
+    text = request.after.text
+    if not has_fields:
+        one = json.loads(text)
+        one["metadata"].pop("managedFields", None)
+        text = json.dumps(one, separators=(",", ":")).encode()
+    yield b'"responseObject":%s' % text
+
+
+def _inner(document: Document) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()[1:-1]
+
+
+_Maker = Callable[[History], dict[str, bytes]]
+_MAKERS: Final[dict[Kind, _Maker]] = {
+    Kind.WATCH: lambda history: {"watch.json": _watch(history, history.begin)},
+    Kind.LATE_WATCH: lambda history: {"watch.json": _watch(history, _late(history))},
+    Kind.LOG: lambda history: {"audit.log": _log(history.requests)},
+    Kind.METADATA: lambda history: {"audit.log": _log(history.requests, is_metadata=True)},
+    Kind.NO_FIELDS: lambda history: {"audit.log": _log(history.requests, has_fields=False)},
+    Kind.THREE: _log_in_files,
+    Kind.HOLE: _log_with_hole,
+    Kind.LATE_LOG: lambda history: {
+        "audit.log": _log(one for one in history.requests if one.answered >= _late(history))
+    },
+    Kind.LIST: lambda history: {"list.json": _list(history, has_fields=True)},
+    Kind.PLAIN_LIST: lambda history: {"list.json": _list(history, has_fields=False)},
+    Kind.RECORD: lambda history: _record(history, None),
+    Kind.BROKEN_RECORD: lambda history: _record(history, _hole(history)),
+    Kind.BOTH: lambda history: {"audit.log": _log(history.requests), "watch.json": _watch(history, history.begin)},
+}

@@ -1,0 +1,251 @@
+"""Plays a plan: everybody comes, elects, fails and is interfered with; what happened is the history."""
+
+from random import Random
+from typing import Final
+
+from tests.model.api_server import User, service_account
+from tests.truth.coordination import Coordinator
+from tests.truth.electors import Election
+from tests.truth.outsiders import act
+from tests.truth.parties import Party
+from tests.truth.plans import (
+    LEASE,
+    START,
+    ElectorPlan,
+    Fault,
+    FaultKind,
+    Habit,
+    OutsiderPlan,
+    Plan,
+    Role,
+)
+from tests.truth.records import History
+from tests.truth.servers import Servers
+from tests.truth.stage import MILLISECOND, SECOND, Actor, Agenda
+
+_MASTERS: Final = ("system:masters", "system:authenticated")
+_OF_SERVERS: Final = {
+    FaultKind.RIGHTS,
+    FaultKind.GET_RIGHT,
+    FaultKind.WEBHOOK_REFUSES,
+    FaultKind.WEBHOOK_FAILS,
+    FaultKind.WEBHOOK_SLOW,
+    FaultKind.POLICY_REFUSES,
+    FaultKind.FAIRNESS,
+    FaultKind.SERVER_ERROR,
+    FaultKind.SERVERS_DOWN,
+    FaultKind.SERVER_DOWN,
+    FaultKind.SERVER_HANGS,
+    FaultKind.SERVER_SLOW,
+    FaultKind.ETCD_SLOW,
+    FaultKind.MUTATE,
+}
+
+
+def play(plan: Plan) -> History:
+    """Return what happens."""
+    return _Cast(plan).play()
+
+
+class _Cast:
+    """Everybody in a history, and the faults that befall them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._agenda = Agenda(START)
+        self._servers = Servers(self._agenda, plan)
+        self._parties: list[Party] = []
+        self._now: dict[str, tuple[Party, Election]] = {}
+        """The process that runs in each pod."""
+        self._starts: dict[str, int] = {}
+        self._uids: dict[str, str] = {}
+
+    def play(self) -> History:
+        agenda, plan = self._agenda, self._plan
+        if plan.is_coordinated:
+            self._coordinate()
+        for number, elector in enumerate(plan.electors):
+            agenda.at(START + elector.begins * MILLISECOND, self._starting(elector, number))
+        for number, outsider in enumerate(plan.outsiders):
+            self._add_outsider(outsider, number)
+        for fault in plan.faults:
+            self._add_fault(fault)
+        end = START + plan.length * MILLISECOND
+        agenda.run_until(end)
+        return History(
+            plan=plan,
+            begin=START,
+            end=end,
+            processes=tuple(one.record() for one in self._parties),
+            requests=tuple(sorted(self._servers.requests, key=lambda one: (one.answered, one.number))),
+        )
+
+    # ---- who takes part ----
+
+    def _starting(self, elector: ElectorPlan, number: int) -> "_Start":
+        return _Start(self, elector, number)
+
+    def start(self, elector: ElectorPlan, number: int, *, is_new_pod: bool) -> None:
+        """Begin a process of a pod, which is the first one, another one of the pod, or one of another pod's name."""
+        starts = self._starts[elector.pod] = self._starts.get(elector.pod, 0) + 1
+        if is_new_pod:
+            self._uids[elector.pod] = _uid(self._plan.seed, elector.pod, starts)
+        uid = self._uids[elector.pod]
+        namespace, _, account = elector.account.partition(":")
+        user = service_account(namespace, account, uid)
+        party = Party(
+            self._agenda,
+            self._servers.ask,
+            name=f"{elector.pod}/{starts}",
+            role=Role.ELECTOR,
+            user=user,
+            pod=elector.pod,
+            uid=uid,
+            lease=elector.lease,
+            manager=elector.manager,
+            address=f"10.244.{number % 3}.{10 + number * 7 + int(uid[:2], 16) % 7}",
+            agent=f"{account}/v1.4.2 (linux/amd64) kubernetes/$Format",
+            server=elector.server % len(self._plan.offsets),
+        )
+        is_renamed = starts > 1 and elector.has_new_identity and elector.identity != elector.pod
+        party.identity = f"{elector.identity}-{starts}" if is_renamed else elector.identity
+        party.skew = elector.skew * MILLISECOND
+        election = Election(party, elector, self._servers, f"{self._plan.seed}/{party.name}")
+        if elector.is_restarted:
+            election.on_loss.append(_Restart(self, elector, number, party))
+        self._parties.append(party)
+        self._now[elector.pod] = party, election
+        if elector.habit is Habit.COORDINATED:
+            child = Actor(self._agenda, lambda _, call, reply: self._servers.ask(party, call, reply))
+            party.children.append(child)
+            child.follow(election.be_candidate())
+        party.follow(election.run())
+
+    def _coordinate(self) -> None:
+        party = Party(
+            self._agenda,
+            self._servers.ask,
+            name="kube-apiserver",
+            role=Role.API_SERVER,
+            user=User("system:apiserver", _MASTERS),
+            lease="",
+            manager="kube-apiserver",
+            address="127.0.0.1",
+            agent="kube-apiserver/v1.37.1 (linux/amd64) kubernetes/$Format/leader-election",
+        )
+        self._parties.append(party)
+        namespace, _, name = LEASE.partition("/")
+        party.follow(Coordinator(party, self._servers, namespace, name).run())
+
+    def _add_outsider(self, plan: OutsiderPlan, number: int) -> None:
+        groups = _MASTERS if plan.is_master else ("system:authenticated",)
+        uid = _uid(self._plan.seed, plan.name, 0) if plan.pod else ""
+        if plan.role is Role.POD:
+            uid = self._uids.setdefault(plan.pod, _uid(self._plan.seed, plan.pod, 1))
+        party = Party(
+            self._agenda,
+            self._servers.ask,
+            name=plan.name,
+            role=plan.role,
+            user=User(plan.user, groups, uid),
+            pod=plan.pod,
+            uid=uid,
+            manager=plan.manager or plan.name,
+            address=f"10.0.7.{20 + number}",
+            agent=plan.agent or f"{plan.name}/v1.0 (linux/amd64)",
+            server=plan.server % len(self._plan.offsets),
+        )
+        party.identity = plan.pod or plan.name
+        self._parties.append(party)
+        party.follow(act(party, plan, self._servers))
+
+    # ---- what fails ----
+
+    def _add_fault(self, fault: Fault) -> None:
+        begin = START + fault.at * MILLISECOND
+        end = begin + fault.length * MILLISECOND
+        if fault.kind in _OF_SERVERS:
+            self._agenda.at(begin, lambda: self._servers.begin(fault))
+            self._agenda.at(end, lambda: self._servers.end(fault))
+        else:
+            self._agenda.at(begin, lambda: self._befall(fault, end))
+
+    def _befall(self, fault: Fault, end: int) -> None:  # noqa: C901, PLR0912 - one line for each fault
+        if fault.target not in self._now:
+            return
+        party, election = self._now[fault.target]
+        later = self._agenda.at
+        kind = fault.kind
+        if kind is FaultKind.KILL:
+            party.kill()
+            if fault.length:
+                later(end, self._again(fault.target, is_new_pod=False))
+        elif kind is FaultKind.STOP:
+            if party.is_alive:
+                for child in party.children:
+                    child.kill()
+                party.follow(election.stop())
+        elif kind is FaultKind.PAUSE:
+            party.pause()
+            later(end, party.resume)
+        elif kind is FaultKind.BLOCK:
+            party.block()
+            later(end, party.unblock)
+        elif kind is FaultKind.THROTTLE:
+            party.slowness = max(2, fault.amount)
+            later(end, lambda: setattr(party, "slowness", 1))
+        elif kind is FaultKind.CUT:
+            party.is_cut = True
+            later(end, lambda: setattr(party, "is_cut", False))
+        elif kind is FaultKind.REPLACE:
+            party.kill()
+            later(end, self._again(fault.target, is_new_pod=True))
+        elif kind is FaultKind.DUPLICATE:
+            later(end + fault.amount * SECOND, lambda: setattr(party, "has_bad_token", True))
+            later(end, self._again(fault.target, is_new_pod=True))
+        elif kind is FaultKind.CLOCK_STEP:
+            election.step_clock(fault.amount * SECOND)
+        elif kind is FaultKind.TOKEN:
+            party.has_bad_token = True
+            later(end, lambda: setattr(party, "has_bad_token", False))
+        elif kind is FaultKind.INVALID:
+            party.is_sending_invalid = True
+            later(end, lambda: setattr(party, "is_sending_invalid", False))
+
+    def _again(self, pod: str, *, is_new_pod: bool) -> "_Start":
+        number, elector = next((n, one) for n, one in enumerate(self._plan.electors) if one.pod == pod)
+        return _Start(self, elector, number, is_new_pod=is_new_pod)
+
+
+class _Start:
+    """Starts a process of a pod when it is called."""
+
+    def __init__(self, cast: _Cast, elector: ElectorPlan, number: int, *, is_new_pod: bool = True) -> None:
+        self._cast = cast
+        self._elector = elector
+        self._number = number
+        self._is_new_pod = is_new_pod
+
+    def __call__(self) -> None:
+        self._cast.start(self._elector, self._number, is_new_pod=self._is_new_pod)
+
+
+class _Restart:
+    """Ends a process that lost the lease, and starts the next one of its pod."""
+
+    def __init__(self, cast: _Cast, elector: ElectorPlan, number: int, party: Party) -> None:
+        self._cast = cast
+        self._elector = elector
+        self._number = number
+        self._party = party
+
+    def __call__(self) -> None:
+        if self._party.is_alive:
+            self._party.kill()
+            agenda = self._party.agenda
+            agenda.at(agenda.now + 2 * SECOND, lambda: self._cast.start(self._elector, self._number, is_new_pod=False))
+
+
+def _uid(seed: int, name: str, number: int) -> str:
+    drawn = Random(f"{seed}/{name}/{number}")
+    return f"{drawn.getrandbits(32):08x}-{drawn.getrandbits(16):04x}-4000-8000-{drawn.getrandbits(48):012x}"
