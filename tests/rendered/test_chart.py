@@ -23,6 +23,7 @@ NAMES = {
     "monitoring": "monitoring",
     "audit": "audit",
     "audit-alerts": "auditAlerts",
+    "lease-alerts": "leaseAlerts",
     "recorder": "recorder",
 }
 LABELS = ("app.kubernetes.io/managed-by", "helm.sh/chart", "app.kubernetes.io/name")
@@ -34,7 +35,7 @@ def combinations() -> Iterator[tuple[str, ...]]:
     others = (
         (),
         ("high-availability", "audit"),
-        ("monitoring", "audit-alerts"),
+        ("monitoring", "audit-alerts", "lease-alerts"),
         ("high-availability", "monitoring", "recorder"),
     )
     inner = ("observe", "all-renewals", "strict", "bindings", "node-leases", "control-plane")

@@ -69,7 +69,10 @@ _SUGGEST: Final = LazyGroup(
 
 _EXPORT: Final = LazyGroup(
     "export",
-    {"fence": Lazy("export", "print policies that let only the holder of a lease write", "fence")},
+    {
+        "fence": Lazy("export", "print policies that let only the holder of a lease write", "fence"),
+        "alerts": Lazy("alerts", "print Prometheus alerts on leases that no one renews", "alerts"),
+    },
     short_help="print objects for the API server",
     help="Prints objects for the API server. Nothing is applied: read them, then pipe them to kubectl.",
 )

@@ -41,6 +41,7 @@ SOURCES = {
     "audit-rights.yaml": "components/audit/rights.yaml",
     "audit-cron-job.yaml": "components/audit/cron-job.yaml",
     "audit-prometheus-rule.yaml": "components/audit-alerts/prometheus-rule.yaml",
+    "lease-prometheus-rule.yaml": "lease-alerts/prometheus-rule.yaml",
     "recorder-rights.yaml": "components/recorder/rights.yaml",
     "recorder-stateful-set.yaml": "components/recorder/stateful-set.yaml",
     "dashboard.json": "components/monitoring/dashboard.json",

@@ -1,0 +1,17 @@
+"""The alerts on leases without limits of their own, as deploy/ ships them."""
+
+from typing import Final
+
+from tools.docs.pages import ROOT
+from webhook.alerts import prometheus_rules
+from webhook.yaml_writer import stream
+
+FILE: Final = ROOT / "deploy" / "lease-alerts" / "prometheus-rule.yaml"
+_HEADER: Final = """\
+# Written by make docs from webhook/alerts.py. With a limit for each lease: lease-webhook export alerts
+"""
+
+
+def text() -> str:
+    """Return the file."""
+    return _HEADER + stream(prometheus_rules(()))
