@@ -15,6 +15,8 @@ from tests.history.fake_server import FakeServer, together
 from tests.inputs.test_files import Install, fake
 from webhook.cli.main import main
 from webhook.cli.timeline import EXAMPLE, EXAMPLE_FILES
+from webhook.timeline import lanes
+from webhook.timeline.downsampling import SpanRecord
 
 __all__ = ["fake"]
 
@@ -102,8 +104,8 @@ def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
         (
             ("--serve", "-n", "shop"),
             (
-                "lease-webhook: --serve shows everything in a browser: it takes no lease, -o, --format and --policy,"
-                " and no --namespace with --input\n"
+                "lease-webhook: --serve shows everything in a browser: it takes no lease, -o, --format, --now and"
+                " --policy, and no --namespace with --input\n"
             ),
         ),
     ],
@@ -221,3 +223,41 @@ def test_the_example_is_an_input_of_its_own(watched: str, capsys: pytest.Capture
         2,
         "lease-webhook: --example is an input of its own: it takes no file\n",
     )
+
+
+def test_leases_that_did_not_fit_are_counted_where_the_command_ends(
+    watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "MAX_LANES", 1)
+    page = tmp_path / "page.html"
+    _, _, err = run(capsys, "--input", watched, "-o", str(page))
+    assert err.endswith("page.html: 1 of 2 leases, the rest is left out: name some, or a namespace with -n\n")
+    assert [one["name"] for one in document(capsys, "shop/mail", "--input", watched)["leases"]] == ["mail"]
+
+
+def test_a_list_is_drawn_as_of_the_time_that_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "leases.json"
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [make_lease()]}))
+    renewed = document(capsys, "--input", str(path), "--now", "2026-11-24T12:00:00Z")
+    assert renewed["ends"] == "2026-11-24T12:00:00.000000Z"
+    assert renewed["leases"][0]["spans"][-1]["kind"] == "overdue"
+
+
+def test_a_lease_that_cannot_be_drawn_is_named_and_the_others_are_drawn(
+    watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = SpanRecord.spans
+
+    def broken(record: SpanRecord, *words: Any, **more: Any) -> Any:
+        if record.closed:
+            raise ValueError("a defect")
+        return whole(record, *words, **more)
+
+    monkeypatch.setattr(SpanRecord, "spans", broken)
+    page = tmp_path / "page.html"
+    code, _, err = run(capsys, "--input", watched, "-o", str(page))
+    assert code == 0
+    assert "shop/db cannot be drawn: this is a bug: ValueError: a defect\n" in err
+    leases = {one["name"]: one for one in json.loads(run(capsys, watched, "--format", "json")[1])["leases"]}
+    assert leases["db"]["problem"] == "this is a bug: ValueError: a defect"
+    assert leases["mail"]["spans"][0]["kind"] == "held"

@@ -179,7 +179,8 @@ def test_an_edit_says_what_it_changed_and_who_did_it(view: View) -> None:
     edit = mark_of(lane, MarkKind.EDIT)
     assert edit.text == "leaseTransitions 0 -> 2147483647 by admin"
     assert (edit.holder, seconds(edit.begins)) == ("a_1", 11.0)
-    assert spans(lane) == [("held", "a_1", 0.0, None)]
+    assert spans(lane) == [("held", "a_1", 0.0, 11.0), ("frozen", "a_1", 11.0, None)]
+    assert lane.spans[1].reason.startswith("no other replica can take it: leaseTransitions is 2147483647")
 
 
 @LOGGED

@@ -16,7 +16,7 @@ import click
 import msgspec
 
 from webhook.cli import reading
-from webhook.cli.options import Command, endpoint, files, namespaced
+from webhook.cli.options import Command, endpoint, files, moment, namespaced
 from webhook.cli.terminal import Failure, print_message
 from webhook.explanation.words import count
 from webhook.inputs.cluster import Cluster
@@ -63,6 +63,7 @@ _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHU
 @click.option("--example", "is_example", is_flag=True, help="draw a recorded election instead of an input")
 @click.option("--serve", "is_live", is_flag=True, help="serve the page, and follow what happens")
 @click.option("--bind", "address", metavar="HOST:PORT", default=None, help="with --serve; 127.0.0.1 unless given")
+@click.option("--now", type=moment, metavar="RFC3339", help="draw until this time, as of which leases have expired")
 @reading.stamps_option
 @reading.cluster_options
 def command(
@@ -74,6 +75,7 @@ def command(
     is_example: bool,
     is_live: bool,
     address: str | None,
+    now: int | None,
     policy: str | None,
     cluster: Cluster,
 ) -> int:
@@ -84,47 +86,61 @@ def command(
     wanted = [namespaced(lease, f"{lease} is neither a file nor NAMESPACE/NAME") for lease in leases]
     cluster = reading.everywhere(cluster)
     if is_live:
-        if place or leases or policy or output != "html" or (inputs and cluster.namespace):
-            words = "no lease, -o, --format and --policy, and no --namespace with --input"
+        if place or leases or policy or now is not None or output != "html" or (inputs and cluster.namespace):
+            words = "no lease, -o, --format, --now and --policy, and no --namespace with --input"
             raise Failure(f"--serve shows everything in a browser: it takes {words}")
         return _serve(inputs, cluster, "127.0.0.1:0" if address is None else address)
     if address is not None:
         raise Failure("--bind is for --serve")
+    only = reading.only_namespace(cluster)
+    # The API server's clock may be ahead of this computer's.
+    builder = TimelineBuilder(time.time_ns() // 1000 + BOUND, names=frozenset(wanted), namespace=only)
+    timeline = _selected(_read(builder, inputs, cluster, policy, now), wanted, only)
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
-    timeline = _selected(_read(inputs, cluster, policy), wanted, reading.only_namespace(cluster))
+    _write(timeline if output == "json" else fitted(timeline), output, place)
+    return 0
+
+
+def _write(timeline: Timeline, output: str, place: str) -> None:
     text = drawn(timeline, output)
     if place in {"", "-"}:
         if buffer := getattr(sys.stdout, "buffer", None):
             buffer.write(text)  # UTF-8, whatever the encoding of the terminal is
         else:
             print(text.decode(), end="")
-        return 0
+        return
     try:
         Path(place).write_bytes(text)
     except OSError as error:
         raise Failure(f"{place}: {error.strerror or error}") from error
     print_message(f"{place}: {_summary(timeline)}")
-    return 0
 
 
 def drawn(timeline: Timeline, output: str) -> bytes:
     if output == "json":
         return msgspec.json.format(msgspec.json.encode(as_json(timeline)), indent=2) + b"\n"
-    return render(fitted(timeline)).encode()
+    return render(timeline).encode()
 
 
-def _read(paths: Sequence[str], cluster: Cluster, policy: str | None) -> Timeline:
-    clock = time.time_ns() // 1000
-    # The API server's clock may be ahead of this computer's.
-    builder = TimelineBuilder(clock + BOUND)
+def _read(
+    builder: TimelineBuilder, paths: Sequence[str], cluster: Cluster, policy: str | None, now: int | None
+) -> Timeline:
     for item in reading.observed(paths, cluster, policy):
         builder.observe(item)
-    ends = reading.evaluation_time(None, paths, builder.follower.bounds.until).at
+    until = builder.follower.bounds.until
+    as_of = reading.evaluation_time(now, paths, until)
     listing = f"kubectl get leases --context={cluster.context}" if cluster.context else "kubectl get leases"
-    timeline = builder.timeline(ends, tuple(paths) or (listing,), clock)
+    timeline = builder.timeline(as_of.at, tuple(paths) or (listing,), builder.clock - BOUND)
     if not timeline.lanes:
         raise Failure("no lease is in the input")
+    undrawn = [lane for lane in timeline.lanes if lane.problem]
+    for lane in undrawn[: reading.MAX_NAMED]:
+        print_message(f"{lane.namespace}/{lane.name} cannot be drawn: {lane.problem}")
+    if len(undrawn) > reading.MAX_NAMED:
+        print_message(f"{len(undrawn) - reading.MAX_NAMED} more cannot be drawn")
+    if paths and until is None and now is None:
+        reading.doubt_of_list(as_of, (lane.ticks.moments[-1] for lane in timeline.lanes if lane.ticks.moments))
     if builder.follower.hides_stamps:
         print_message(reading.HIDDEN_STAMPS)
     if not paths:
@@ -144,9 +160,14 @@ def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]], only: str) 
 
 
 def _summary(timeline: Timeline) -> str:
+    """Return what was drawn of how many leases."""
     marks = sum(mark.count for lane in timeline.lanes for mark in lane.marks)
     renewals = sum(lane.ticks.count for lane in timeline.lanes)
-    return ", ".join([count(len(timeline.lanes), "lease"), count(renewals, "renewal"), count(marks, "mark")])
+    text = ", ".join([count(len(timeline.lanes), "lease"), count(renewals, "renewal"), count(marks, "mark")])
+    if not timeline.left_out:
+        return text
+    of_all = f"{len(timeline.lanes):,} of {len(timeline.lanes) + timeline.left_out:,} leases"
+    return f"{of_all}, the rest is left out: name some, or a namespace with -n"
 
 
 def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:

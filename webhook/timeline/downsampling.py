@@ -22,17 +22,26 @@ MIN_KEPT: Final = 4
 """Renewals, marks and spans of a lane that are kept at least."""
 
 
+class Frozen(Struct, frozen=True):
+    """A lease that no other replica can take, since when in microseconds, and why."""
+
+    since: int
+    reason: str
+
+
 class _Open(Struct):
     kind: SpanKind
     begins: int
     tenure: Tenure | None = None
     manager: str = ""
+    reason: str = ""
 
     def span(self, ends: int | None) -> Span:
         tenure = self.tenure
         if tenure is None or self.kind is SpanKind.UNRECORDED:
             return Span(self.kind, self.begins, ends)
-        return Span(self.kind, self.begins, ends, shown(tenure.holder), writers_of(tenure), shown(self.manager))
+        writers, manager = writers_of(tenure), shown(self.manager)
+        return Span(self.kind, self.begins, ends, shown(tenure.holder), writers, manager, reason=self.reason)
 
 
 class SpanRecord(Struct):
@@ -45,11 +54,13 @@ class SpanRecord(Struct):
         """End the present span and begin another one."""
         self.present = _Open(kind, self.end(at), tenure, manager)
 
-    def turn(self, kind: SpanKind, at: int) -> None:
+    def turn(self, kind: SpanKind, at: int, reason: str = "") -> None:
         """Begin another span of the same holder, if its kind is another: expired, not recorded, or held again."""
-        one = self.present
-        if one and (one.tenure or kind is SpanKind.UNRECORDED) and one.kind is not kind:
-            self.begin(kind, at, one.tenure, one.manager)
+        before = self.present
+        if before and (before.tenure or kind is SpanKind.UNRECORDED) and before.kind is not kind:
+            self.begin(kind, at, before.tenure, before.manager)
+            if self.present:
+                self.present.reason = reason
 
     def delay(self, at: int) -> None:
         """Let the present span begin later, if the one before it is a time without a leader."""
@@ -69,19 +80,27 @@ class SpanRecord(Struct):
         self.present = None
         return at
 
-    def spans(self, overdue_at: int | None, end: int, *, is_gone: bool) -> tuple[Span, ...]:
+    def spans(
+        self, overdue_at: int | None, end: int, frozen: Frozen | None = None, *, is_gone: bool
+    ) -> tuple[Span, ...]:
         """Return all spans up to `end`, in microseconds since 1970.
 
-        The present holder is late since `overdue_at`, if it is. That no one holds a lease ends when it `is_gone`.
+        The present holder is late since `overdue_at`, if it is, or the lease is `frozen`. That no one holds a lease
+        ends when it `is_gone`.
         """
         current = self.present
-        if current is None or (is_gone and current.kind is SpanKind.LEADERLESS):
+        if current is None or (is_gone and current.kind in {SpanKind.LEADERLESS, SpanKind.NEVER_HELD}):
             return tuple(self.closed)
-        if current.kind is not SpanKind.HELD or overdue_at is None or overdue_at >= end:
+        turned = None
+        if current.kind is SpanKind.HELD and frozen and frozen.since < end:
+            turned = _Open(SpanKind.FROZEN, frozen.since, current.tenure, current.manager, frozen.reason)
+        elif current.kind is SpanKind.HELD and overdue_at is not None and overdue_at < end:
+            turned = _Open(SpanKind.OVERDUE, overdue_at, current.tenure, current.manager)
+        if turned is None:
             return (*self.closed, current.span(None))
-        since = max(overdue_at, current.begins)
-        late = _Open(SpanKind.OVERDUE, since, current.tenure, current.manager).span(None)
-        return (*self.closed, *([current.span(since)] if since > current.begins else []), late)
+        turned.begins = max(turned.begins, current.begins)
+        before = [current.span(turned.begins)] if turned.begins > current.begins else []
+        return (*self.closed, *before, turned.span(None))
 
 
 class TickRecord(Ticks):
@@ -150,9 +169,9 @@ def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
     most = max(max(_ticks(lane), len(lane.marks), len(lane.spans)) for lane in lanes)
     dropped = 0
     while True:
-        left_out = f"{count(dropped, 'lease')} with the fewest changes are left out: narrow the input"
-        thinned = (*others, *([left_out] if dropped else []), *what_was_merged(lanes))
-        thin = replace(timeline, lanes=tuple(lanes), thinned=thinned)
+        left_out = f"{count(dropped, 'lease')} with the fewest changes are left out: name some, or a namespace"
+        thinned = (*([left_out] if dropped else []), *others, *what_was_merged(lanes))
+        thin = replace(timeline, lanes=tuple(lanes), thinned=thinned, left_out=timeline.left_out + dropped)
         size = len(page_data(thin))
         if size <= largest or not lanes:
             return thin
@@ -162,7 +181,7 @@ def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
         else:
             # Leases of which least is known go first.
             kept = max(0, min(len(lanes) - 1, len(lanes) * largest // size))
-            busiest = sorted(range(len(lanes)), key=lambda at: -len(lanes[at].marks) - len(lanes[at].spans))[:kept]
+            busiest = sorted(range(len(lanes)), key=lambda at: _weight(lanes[at]), reverse=True)[:kept]
             dropped += len(lanes) - kept
             lanes = [lanes[at] for at in sorted(busiest)]
 
@@ -189,6 +208,11 @@ def _counted(parts: Iterable[Bucket | Mark | Span]) -> int:
     return sum(one.count for one in parts)
 
 
+def _weight(lane: Lane) -> tuple[bool, int]:
+    is_grave = bool(lane.problem) or any(span.kind is SpanKind.FROZEN for span in lane.spans)
+    return is_grave, len(lane.marks) + len(lane.spans)
+
+
 def _ticks(lane: Lane) -> int:
     return len(lane.ticks.moments) + 3 * len(lane.ticks.buckets)
 
@@ -212,10 +236,17 @@ def lane_within(lane: Lane, begins: int, ends: int) -> Lane:
     return replace(
         lane,
         spans=tuple(
-            replace(span, ends=None) if span.ends is not None and span.ends > ends else span
+            _span_within(span, begins, ends)
             for span in takewhile(lambda span: span.begins <= ends, lane.spans)
             if span.ends is None or span.ends > begins
         ),
         ticks=Ticks(moments, buckets),
         marks=tuple(mark for mark in lane.marks if _end(mark) >= begins and mark.begins <= ends),
     )
+
+
+def _span_within(span: Span, begins: int, ends: int) -> Span:
+    if span.ends is not None and span.ends > ends:
+        span = replace(span, ends=None)
+    # A list of leases without any stamp does not say when one was created.
+    return replace(span, begins=begins) if span.kind is SpanKind.NEVER_HELD and span.begins <= 0 else span

@@ -2,28 +2,41 @@
 
 from bisect import insort
 from collections.abc import Iterable, Sequence
+from functools import cache
 from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.api.times import SECOND
+from webhook.api.objects import NO_LEASE_SPEC, Lease
+from webhook.api.times import DAY, SECOND, canonical, stamp_of
 from webhook.explanation.causes import late_renewals, lost_leaders, sentence_of
 from webhook.explanation.findings import late_sentence
 from webhook.explanation.text import ending, handover
-from webhook.explanation.words import by_writer, count, length, name
+from webhook.explanation.words import by_writer, clock, count, length, name
 from webhook.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
 from webhook.history.follow import Follower, Key
 from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import deadline_of
+from webhook.history.status import MAX_DURATION, MAX_TRANSITIONS, State
 from webhook.inputs.items import AboutInput, Act, Answer, Fenced, InputKind, Item, Observation, Writer
 from webhook.rules.registry import RULES
-from webhook.timeline.downsampling import MAX_MARKS, SpanRecord, TickRecord, lane_within, shorten, what_was_merged
+from webhook.timeline.downsampling import (
+    MAX_MARKS,
+    Frozen,
+    SpanRecord,
+    TickRecord,
+    lane_within,
+    shorten,
+    what_was_merged,
+)
 from webhook.timeline.model import MAX_TEXT, Lane, Mark, MarkKind, SpanKind, Timeline, shown, writers_of
 
 MAX_LANES: Final = 20_000
 """Leases; what is seen of others is counted."""
+MAX_OTHERS: Final = 500_000
+"""Leases without a lane that are counted."""
 MAX_TICKS: Final = 4_000_000
 """Renewals that are kept one by one, of all lanes together; but of each lane at least MIN_TICKS."""
 MIN_TICKS: Final = 64
@@ -40,18 +53,28 @@ KIND_OF_HANDOVER: Final = {
     Handover.UNKNOWN: MarkKind.TAKEOVER,
 }
 """Without Handover.SEEN: a lease that is held when the input begins is not an event."""
+_DATE: Final = "2026-11-22"
+_TIME: Final = "2026-11-22T12:00:00.000000Z"
 _NOT_COUNTED: Final = frozenset({404, 409, 410})
 """Conflicts and absent objects are how electors race."""
 
 
 class TimelineBuilder(Struct):
-    """`clock` is when the input was read, in microseconds since 1970: what is dated later is wrong or forged."""
+    """`clock` is when the input was read, in microseconds since 1970: what is dated later is wrong or forged.
+
+    `names` and `namespace` choose leases, which have a lane also if there are too many others.
+    """
 
     clock: int
     max_ticks: int = MAX_TICKS
     follower: Follower = field(default_factory=Follower)
+    names: frozenset[Key] = frozenset()
+    namespace: str = ""
     _leases: dict[Key, "_LeaseLane"] = field(default_factory=dict)
+    _problems: dict[Key, str] = field(default_factory=dict)
     _left_out: int = 0
+    _others: set[int] = field(default_factory=set)
+    """Hashes of the names of leases that have no lane."""
 
     def observe(self, seen: Item) -> Key | None:
         """Take in one item, and return the lease that it is about; the observations of one lease come in order."""
@@ -66,7 +89,20 @@ class TimelineBuilder(Struct):
 
     def explain(self, key: Key, until: int) -> bool:
         """Find out why leaders of a lease were lost or late; True if that is settled, or there is nothing to find."""
-        return self._leases[key].explain(self.follower, until)
+        try:
+            return self._leases[key].explain(self.follower, until)
+        except Exception as error:  # noqa: BLE001 - see _drawn
+            self._problems[key] = _problem_of(error)
+            return True
+
+    def _drawn(self, key: Key, begins: int, ends: int) -> Lane:
+        """Return the lane of one lease from `begins` to `ends`: one that cannot be drawn costs no other."""
+        if key not in self._problems:
+            try:
+                return lane_within(self._lane(key, ends), begins, ends)
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with one lane, the others are drawn
+                self._problems[key] = _problem_of(error)
+        return Lane(shown(key[0]), shown(key[1]), problem=self._problems[key])
 
     def _lane(self, key: Key, ends: int) -> Lane:
         """Return the lane of one lease as it stands at `ends`, with the causes that were found out."""
@@ -75,7 +111,7 @@ class TimelineBuilder(Struct):
             shown(key[0]),
             shown(key[1]),
             one.duration_held,
-            one.spans.spans(one.overdue_at, ends, is_gone=one.history.is_deleted),
+            one.spans.spans(one.overdue_at, ends, one.frozen_at(ends), is_gone=one.history.is_deleted),
             one.ticks,
             tuple(map(one.with_cause, one.marks)),
             one.history.is_moment,
@@ -90,12 +126,13 @@ class TimelineBuilder(Struct):
         if keys is None:
             for key in chosen:
                 self.explain(key, ends)
-        lanes = tuple(lane_within(self._lane(key, ends), begins, ends) for key in chosen)
-        thinned = (*map(str, self.follower.bounds.unrecorded), *what_was_merged(lanes))
+        lanes = tuple(self._drawn(key, begins, ends) for key in chosen)
+        undrawn = [f"{one.namespace}/{one.name} cannot be drawn: {one.problem}" for one in lanes if one.problem]
+        thinned = (*undrawn, *map(str, self.follower.bounds.unrecorded), *what_was_merged(lanes))
         if self._left_out:
             seen = count(self._left_out, "observation")
             thinned = (f"{seen} of leases beyond the first {MAX_LANES} are left out", *thinned)
-        return Timeline(begins, ends, lanes, thinned, sources, read_at)
+        return Timeline(begins, ends, lanes, thinned, sources, read_at, len(self._others))
 
     def overdue_between(self, begins: int, ends: int) -> list[Key]:
         """Return the leases whose holder's time ends after `begins`, and not after `ends`."""
@@ -105,9 +142,13 @@ class TimelineBuilder(Struct):
     def _lease(self, key: Key) -> "_LeaseLane | None":
         """Return what is drawn of a lease, None if there are too many; what was seen of it is then counted."""
         lane = self._leases.get(key)
-        if lane is None and len(self._leases) < MAX_LANES:
+        is_chosen = key in self.names or key[0] == self.namespace
+        if lane is None and len(self._leases) < (2 * MAX_LANES if is_chosen else MAX_LANES):
             lane = self._leases[key] = _LeaseLane(history=self.follower.leases.setdefault(key, LeaseHistory(*key)))
-        self._left_out += lane is None
+        if lane is None and (is_chosen or not (self.names or self.namespace)):
+            self._left_out += 1
+            if len(self._others) < MAX_OTHERS:
+                self._others.add(hash(key))
         return lane
 
     def _observe_lease(self, key: Key, seen: Observation) -> Key | None:
@@ -117,7 +158,11 @@ class TimelineBuilder(Struct):
         if lane is None:
             return None
         kept = max(MIN_TICKS, self.max_ticks // len(self._leases))
-        lane.observe(seen, self.follower.feed(seen), self.clock, kept)
+        events = self.follower.feed(seen)
+        try:
+            lane.observe(seen, events, self.clock, kept)
+        except Exception as error:  # noqa: BLE001 - see _drawn
+            self._problems[key] = _problem_of(error)
         return key
 
     def _observe_fenced(self, key: Key, seen: Fenced) -> Key | None:
@@ -140,6 +185,10 @@ class _LeaseLane(Struct):
     marks: list[Mark] = field(default_factory=list)
     duration_held: int | None = None
     causes: dict[tuple[MarkKind, int], str] = field(default_factory=dict)
+    frozen: Frozen | None = None
+    """By the latest state."""
+    claimed: int | None = None
+    """The last renewal of the first holder that was seen, as it says itself, if the stamps of it lie in the future."""
     _explained: tuple[int, int] | None = None
     """What changes with every takeover and every late renewal, when their causes were settled."""
 
@@ -153,7 +202,27 @@ class _LeaseLane(Struct):
         tenure, duration = self.history.tenure, self.history.duration
         if tenure is None or self.history.kind is InputKind.REVIEW or not duration or duration < 0:
             return None
-        return tenure.kept_until + duration * SECOND
+        return (tenure.kept_until if self.claimed is None else self.claimed) + duration * SECOND
+
+    def frozen_at(self, now: int) -> Frozen | None:
+        """Return since when and why no other replica can take the lease, None if another one can."""
+        status = self.history.status(now)
+        if status is None or status.block is None or not status.holder:
+            return None
+        until = "" if status.block.until is None else f" until {clock(status.block.until, now)}"
+        reason = f"no other replica can take it{until}: {status.block.reason}"
+        return Frozen(status.last_renewal or self.history.moment, shown(reason, MAX_TEXT))
+
+    def _seems_frozen(self, latest: int) -> bool:
+        """Return whether a look at the status is worth its cost: a holder may renew thousands of times a second."""
+        spec = self.history.lease.spec if self.history.lease else NO_LEASE_SPEC
+        renewed = spec.renew_time or ""
+        return (
+            (spec.lease_duration_seconds or 0) > MAX_DURATION
+            or (spec.lease_transitions or 0) >= MAX_TRANSITIONS
+            or len(renewed) > len(_TIME)
+            or renewed[: len(_DATE)] > _date_after(latest // DAY)
+        )
 
     def mark(
         self, kind: MarkKind, at: int, text: str, who: Writer | Tenure | None = None, holder: str = "", end: str = ""
@@ -192,13 +261,34 @@ class _LeaseLane(Struct):
             return
         if seen.answer:
             self._answered(seen, seen.answer)
+        self.frozen = self.frozen_at(self.history.moment) if self._seems_frozen(latest) else None
         for event in events:
+            if event.kind in {EventKind.ACQUIRED, EventKind.RENEWED}:
+                self.claimed = None
             self._add(event, latest, max_ticks)
         if self.history.lease is not None and seen.is_stored and not seen.problem and seen.act is not Act.DELETED:
             if self.holder or self.duration_held is None:
                 self.duration_held = self.history.duration
             if self.spans.present is None and not self.spans.closed:
-                self.spans.begin(SpanKind.LEADERLESS, self.history.moment)
+                self._begin_unheld(self.history.lease)
+            elif self.spans.present and self.spans.present.kind in {SpanKind.HELD, SpanKind.FROZEN}:
+                self._turn_held(self.history.moment)
+
+    def _begin_unheld(self, lease: Lease) -> None:
+        """Begin with a lease that no one holds: if no one ever did, that is so since it was created."""
+        moment, created = self.history.moment, stamp_of(lease.metadata.creation_timestamp)
+        status = self.history.status(moment)
+        if status is None or status.state is not State.NEVER_HELD:
+            self.spans.begin(SpanKind.LEADERLESS, moment)
+        else:
+            self.spans.begin(SpanKind.NEVER_HELD, min(moment or created, created) if created else moment)
+
+    def _turn_held(self, at: int) -> None:
+        """Say that the holder has the lease, or that the lease is frozen."""
+        if self.frozen:
+            self.spans.turn(SpanKind.FROZEN, at, self.frozen.reason)
+        else:
+            self.spans.turn(SpanKind.HELD, at)
 
     def _answered(self, seen: Observation, answer: Answer) -> None:
         """Mark what the API server made of one write."""
@@ -229,12 +319,12 @@ class _LeaseLane(Struct):
         tenure, at = event.tenure, min(event.at, latest)
         match event.kind:
             case EventKind.ACQUIRED if tenure:
-                self._acquired(tenure, at)
+                self._acquired(tenure, at, latest, max_ticks)
             case EventKind.RENEWED:
                 if tenure and tenure.is_chosen and self.spans.present and self.spans.present.begins == tenure.since:
                     # The API server chose it; that it leads is known from its own first renewal.
                     self.spans.delay(at)
-                self.spans.turn(SpanKind.HELD, at)
+                self._turn_held(at)
                 self.ticks.add(at, max_ticks)
                 duration = self.history.duration or 0
                 if event.silence and duration > 1 and event.silence >= deadline_of(duration):
@@ -244,7 +334,7 @@ class _LeaseLane(Struct):
                 self.spans.turn(SpanKind.UNRECORDED, at)
                 if self.history.holder is None:
                     self.spans.begin(SpanKind.LEADERLESS, self.history.moment)
-            case EventKind.EXPIRED:
+            case EventKind.EXPIRED if not (self.spans.present and self.spans.present.kind is SpanKind.FROZEN):
                 self.spans.turn(SpanKind.OVERDUE, at)
             case EventKind.RELEASED | EventKind.DELETED:
                 # Who was removed by another one most likely goes on as the leader.
@@ -272,9 +362,16 @@ class _LeaseLane(Struct):
                 text = f"{writers_of(event.tenure)} renew in turns under one identity, as if each led"
                 self.mark(MarkKind.IDENTITY_SHARED, at, text, event.tenure, self.holder)
 
-    def _acquired(self, tenure: Tenure, since: int) -> None:
+    def _acquired(self, tenure: Tenure, since: int, latest: int, max_ticks: int) -> None:
         if tenure.began is Handover.SEEN:
-            since = min(since, tenure.last_renewal)
+            # What is stored shows one renewal, the last: the holder took the lease before it.
+            renewed = tenure.last_renewal
+            if renewed > latest:
+                status = self.history.status(latest)
+                renewed = self.claimed = min(latest, (status and status.last_renewal) or latest)
+            since = min(since, renewed)
+            if since < renewed:
+                self.ticks.add(renewed, max_ticks)
         status = self.history.status(since)
         self.spans.begin(SpanKind.HELD, since, tenure, status.manager if status else "")
         kind = KIND_OF_HANDOVER.get(tenure.began)
@@ -282,6 +379,16 @@ class _LeaseLane(Struct):
             tenures = self.history.tenures
             text = handover(tenure, tenures[-2] if len(tenures) > 1 else None)
             self.mark(kind, since, text, tenure, shown(tenure.holder))
+
+
+@cache
+def _date_after(day: int) -> str:
+    """Return the date after that of a day, which is counted since 1970, as times begin with it."""
+    return canonical((day + 1) * DAY)[: len(_DATE)]
+
+
+def _problem_of(error: Exception) -> str:
+    return shown(f"this is a bug: {type(error).__name__}: {error}", MAX_TEXT)
 
 
 def _said(rules: Iterable[str]) -> str:

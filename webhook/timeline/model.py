@@ -38,6 +38,7 @@ _WORDS: Final = {
     "leaderless": "no leader",
     "several": "many changes",
     "unrecorded": "not recorded",
+    "never-held": "never held",
     "silent": "possibly no leader",
     "contested": "two may lead",
 }
@@ -49,8 +50,12 @@ class SpanKind(Kind):
     HELD = "held"
     OVERDUE = "overdue"
     """Held in name: the last renewal was longer ago than the duration, so anyone could have taken it."""
+    FROZEN = "frozen"
+    """Held in name, and no other replica can take it for longer than any duration explains, if ever."""
     LEADERLESS = "leaderless"
-    """No one held it: it was released, not taken yet, or deleted and created again later."""
+    """No one held it: it was released, or deleted and created again later."""
+    NEVER_HELD = "never-held"
+    """It exists, and no one has held it yet: any replica may take it."""
     UNRECORDED = "unrecorded"
     """The input does not show who held it, from the last renewal before it has nothing to the first one after that."""
     SEVERAL = "several"
@@ -67,7 +72,8 @@ class Span(Struct, frozen=True, gc=False):
 
     Spans of a lane are in order and do not overlap. Nothing lies between two of them, except that no lease existed. The
     first one may begin before the timeline does: since then its holder says that it holds the lease. Texts are "" if
-    unknown; `writer` is the user or pod that wrote as this holder, `manager` its field manager.
+    unknown; `writer` is the user or pod that wrote as this holder, `manager` its field manager. `reason` says why no
+    other replica can take a frozen one.
     """
 
     kind: SpanKind
@@ -77,6 +83,7 @@ class Span(Struct, frozen=True, gc=False):
     writer: str = ""
     manager: str = ""
     count: int = 1
+    reason: str = ""
 
     def joined(self, other: "Span") -> "Span":
         """Return one span that stands for both, without their holders."""
@@ -88,6 +95,10 @@ class Span(Struct, frozen=True, gc=False):
             return f"held by {name(self.holder) if self.holder else 'a holder that the input does not name'}"
         if self.kind is SpanKind.UNRECORDED:
             return "not recorded: the input does not show who held it"
+        if self.kind is SpanKind.FROZEN:
+            return f"frozen: held by {name(self.holder)}, and {self.reason}"
+        if self.kind is SpanKind.NEVER_HELD:
+            return "never held: any replica may take it"
         if self.kind is SpanKind.SEVERAL:
             return f"{count(self.count, 'short span')}, too many changes to draw"
         unled = found[bisect_right(found, self.begins, key=lambda gap: gap.expires) - 1].text(until)
@@ -178,6 +189,7 @@ class Ticks(Struct):
 
 
 UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
+_WITHOUT_HOLDER: Final = UNLED | {SpanKind.UNRECORDED, SpanKind.NEVER_HELD}
 
 
 class Gap(Struct, frozen=True, gc=False):
@@ -198,7 +210,7 @@ class Gap(Struct, frozen=True, gc=False):
     def text(self, until: int) -> str:
         """Return the caption of the gap, which stays the same as time goes on."""
         if self.is_open:
-            return f"no leader since {_moment(self.begins, until)}"
+            return f"no leader since {_moment(self.begins, until)}" if self.begins > 0 else "no leader"
         return f"no leader for {(at_most if self.begins < self.expires else length)(self.length)}"
 
 
@@ -213,6 +225,8 @@ class Lane(Struct, frozen=True, gc=False):
     marks: tuple[Mark, ...] = ()
     is_moment: bool = False
     """Only lists have shown it: nothing is known of what happened before."""
+    problem: str = ""
+    """The defect of this program by which it cannot be drawn."""
 
     def gaps(self, until: int) -> tuple[Gap, ...]:
         """Return each time without a leader, in order; `until` is the end of the timeline."""
@@ -267,7 +281,7 @@ class Lane(Struct, frozen=True, gc=False):
     @property
     def handovers(self) -> int:
         """How often the lease changed hands, several short spans counted as one change each."""
-        held = [span for span in self.spans if span.kind not in {*UNLED, SpanKind.UNRECORDED}]
+        held = [span for span in self.spans if span.kind not in _WITHOUT_HOLDER]
         several = sum(span.count for span in held if span.kind is SpanKind.SEVERAL)
         return several + sum(one.holder != after.holder for one, after in pairwise(held))
 
@@ -276,6 +290,7 @@ class Timeline(Struct, frozen=True):
     """Everything that an input shows, from its first moment to its last.
 
     `thinned` says what was left out or aggregated; `sources` names what was read, and `read_at` when (None: no matter).
+    `left_out` counts the leases that have no lane.
     """
 
     begins: int
@@ -284,6 +299,7 @@ class Timeline(Struct, frozen=True):
     thinned: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     read_at: int | None = None
+    left_out: int = 0
 
 
 def as_json(timeline: Timeline) -> dict[str, Any]:
@@ -309,11 +325,14 @@ def _lane(lane: Lane) -> dict[str, Any]:
             "groups": [_in_words(one) for one in lane.ticks.buckets],
         },
         "marks": [_in_words(mark) for mark in lane.marks],
+        **({"problem": lane.problem} if lane.problem else {}),
     }
 
 
 def _in_words(one: Span | Mark | Bucket) -> dict[str, Any]:
     fields: dict[str, Any] = to_builtins(one)
+    if not fields.get("reason"):
+        fields.pop("reason", None)
     return fields | {key: canonical(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None}
 
 

@@ -71,10 +71,11 @@ def page_data(timeline: Timeline, **more: str | bool) -> bytes:
 
     Short JSON, each text once, times as differences:
 
-    {"begins": µs, "ends": µs, "readAt": µs or null, "sources": [text], "thinned": [text], "strings": ["", text, ...],
-    "kinds": [["held", words], ...], "lanes": [lane]}, and what a live page needs as `more`
+    {"begins": µs, "ends": µs, "readAt": µs or null, "leftOut": leases, "sources": [text], "thinned": [text],
+    "strings": ["", text, ...], "kinds": [["held", words], ...], "lanes": [lane]}, and what a live page needs as `more`
 
-    A lane has `id` (`NAMESPACE/NAME`), `duration` in seconds or null, the number of `handovers`, `isMoment`, and
+    A lane has `id` (`NAMESPACE/NAME`), `duration` in seconds or null, the number of `handovers`, `isMoment`,
+    the `problem` by which it cannot be drawn or "", and
 
     - `spans`, `doubts` and `marks`: lists of kind, begins, ends or null, count, text, and holder, writer, manager
       as far as there are any;
@@ -87,12 +88,13 @@ def page_data(timeline: Timeline, **more: str | bool) -> bytes:
     and lone surrogates, which JSON in UTF-8 cannot carry, are escaped in every text.
     """
     strings = {"": 0}
-    lanes = [_lane(lane, timeline.begins, timeline.ends, strings) for lane in timeline.lanes]
+    lanes = [_drawn(lane, timeline.begins, timeline.ends, strings) for lane in timeline.lanes]
     data = msgspec.json.encode(
         {
             "begins": timeline.begins,
             "ends": timeline.ends,
             "readAt": timeline.read_at,
+            "leftOut": timeline.left_out,
             "sources": [escape(one) for one in timeline.sources],
             "thinned": [escape(one) for one in timeline.thinned],
             "strings": [escape(text) for text in strings],
@@ -106,13 +108,27 @@ def page_data(timeline: Timeline, **more: str | bool) -> bytes:
     return data
 
 
+def _offset(at: int, begins: int) -> int:
+    """Return a moment counted from the beginning; one that is not known is that."""
+    return at - begins if at > 0 else 0
+
+
+def _drawn(lane: Lane, begins: int, ends: int, strings: dict[str, int]) -> dict[str, Any]:
+    """Return a lane of a timeline, without anything in it if this fails: the others are drawn."""
+    try:
+        return _lane(lane, begins, ends, strings)
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with one lane, the others are drawn
+        problem = f"this is a bug: {type(error).__name__}: {error}"
+        return _lane(Lane(lane.namespace, lane.name, problem=problem), begins, ends, strings)
+
+
 def _lane(lane: Lane, begins: int, ends: int, strings: dict[str, int]) -> dict[str, Any]:
     """Return a lane of a timeline; a text that `strings` lacks gets the next number."""
 
     def item(one: Span | Mark, text: str, *more: str) -> list[int | None]:
         until = None if one.ends is None else one.ends - begins
         texts = [strings.setdefault(each, len(strings)) for each in (text, one.holder, one.writer, *more)]
-        return [_NUMBERS[one.kind], one.begins - begins, until, one.count, *texts]
+        return [_NUMBERS[one.kind], _offset(one.begins, begins), until, one.count, *texts]
 
     found = lane.gaps(ends)
     return {
@@ -122,11 +138,17 @@ def _lane(lane: Lane, begins: int, ends: int, strings: dict[str, int]) -> dict[s
         "duration": lane.duration_seconds,
         "isMoment": lane.is_moment,
         "handovers": lane.handovers,
+        "problem": escape(lane.problem),
         "spans": [item(one, one.text(found, ends), one.manager) for one in lane.spans],
         "doubts": [item(one, text) for one, text in lane.doubts(found, ends)],
         "marks": [item(one, one.text) for one in lane.marks],
         "gaps": [
-            [one.begins - begins, one.expires - begins, None if one.is_open else one.ends - begins] for one in found
+            [
+                _offset(one.begins, begins),
+                _offset(one.expires, begins),
+                None if one.is_open else one.ends - begins,
+            ]
+            for one in found
         ],
         "ticks": [at - before for before, at in pairwise((begins, *lane.ticks.moments))],
         "buckets": [[one.begins - begins, one.ends - begins, one.count] for one in lane.ticks.buckets],
