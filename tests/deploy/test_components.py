@@ -9,7 +9,8 @@ import pytest
 
 from tests.deploy.sources import DEPLOY, base_object, documents
 from webhook.certificates import service_names
-from webhook.doctor.checks import CHOICES, FILLED_IN_LATER, SOON
+from webhook.doctor.certificate import FILLED_IN_LATER, SOON
+from webhook.doctor.checks import CHOICES
 from webhook.server.metrics import Metrics
 
 MONITORING = DEPLOY / "components" / "monitoring"

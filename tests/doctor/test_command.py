@@ -15,6 +15,10 @@ from tests.doctor.test_documents import JSON
 from webhook.cli.main import main
 
 SAFE = DATA / "safe-as-shipped.yaml"
+NOT_READ = (
+    "the certificate that lease-webhook/lease-webhook serves was not examined: Secrets of a cluster are not read; "
+    "`lease-webhook status` has the API server try it"
+)
 
 
 def written(path: Path, *documents: Any) -> str:
@@ -267,18 +271,18 @@ def test_without_an_input_the_cluster_is_asked(
     assert "timeout" in out
     assert err == (
         "namespaces were not read: Error: forbidden\n"
-        "the policy in force was not found, so it was not examined; --policy names its file\n"
+        f"the policy in force was not found, so it was not examined; --policy names its file\n{NOT_READ}\n"
     )
     policy = {"policy.yaml": "apiVersion: lease-webhook/v1\nmode: 'off'\n"}
     written(installed, {"kind": "ConfigMap", "metadata": {"namespace": "lease-webhook"}, "data": policy})
     assert main(["doctor"]) == 1
     out, err = capsys.readouterr()
     assert "kill-switch-on" in out
-    assert err == "namespaces were not read: Error: forbidden\n"
+    assert err == f"namespaces were not read: Error: forbidden\n{NOT_READ}\n"
     assert main(["doctor", "--policy", "standard"]) == 1
     out, err = capsys.readouterr()
     assert "kill-switch-on" not in out
-    assert err.endswith("\nthe ConfigMap in the cluster has another policy, which was not examined\n")
+    assert "\nthe ConfigMap in the cluster has another policy, which was not examined\n" in err
     kubectl.write_text("#!/bin/sh\necho '{}'\n")
     assert main(["doctor"]) == 0
     assert capsys.readouterr().out == "safe: 0 webhook entries that leases can reach\n"
@@ -338,3 +342,26 @@ def test_a_fence_that_is_stricter_than_the_file_is_a_note(tmp_path: Path, capsys
     out, err = capsys.readouterr()
     assert "fence-" not in "".join(one["check"] for entry in json.loads(out)["entries"] for one in entry["findings"])
     assert err == f"fence-shop is stricter than '{policy}': set `mode: deny` of the fence there\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "code", "check"),
+    [
+        pytest.param([], 0, "", id="for the shipped Service"),
+        pytest.param(["--service", "other"], 1, "certificate-untrusted", id="for another Service"),
+    ],
+)
+def test_the_certificate_of_an_installation_is_examined_before_it_is_applied(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], made: list[str], code: int, check: str
+) -> None:
+    certs, printed = str(tmp_path / "certs"), tmp_path / "install.yaml"
+    main(["certs", *made, certs])
+    capsys.readouterr()
+    assert main(["install", "--certificate=self-signed", f"--certs={certs}", "--image=registry.example/x:1"]) == 0
+    out, warned = capsys.readouterr()
+    printed.write_text(out)
+    assert ("tls.crt lacks the name lease-webhook.lease-webhook.svc" in warned) is bool(check)
+    assert main(["doctor", "--input", str(printed)]) == code
+    out = capsys.readouterr().out
+    assert check in out
+    assert out.startswith("safe: ") is not bool(check)

@@ -1,7 +1,9 @@
 """`lease-webhook install` and `export fence`: print objects for the API server; nothing is applied."""
 
+import datetime as dt
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +11,7 @@ import click
 from msgspec.structs import replace
 
 from webhook.api.text import quote
+from webhook.certificate_files import Unusable, read_pair
 from webhook.cli.options import Command, directories, files
 from webhook.cli.terminal import Failure, print_message
 from webhook.fence import manifests as fence_manifests
@@ -21,6 +24,8 @@ from webhook.yaml_writer import comment, stream
 
 _FIRST_MINOR, _FIRST_MINOR_OF_STAMPS = 30, 36  # of Kubernetes 1: ValidatingAdmissionPolicy, MutatingAdmissionPolicy
 _NAMESPACES_OF: Final = {"node-leases": "kube-node-lease", "control-plane": "kube-system"}
+_SERVED: Final = "lease-webhook.lease-webhook.svc"
+"""The name that API servers check."""
 _PAIR: Final = ("ca.crt", "tls.crt", "tls.key")
 _HEADER: Final = "# Made by lease-webhook {}. To apply: kubectl apply --server-side -f FILE"
 _INSTALL: Final = """\
@@ -102,6 +107,8 @@ def install(
     if "stamp" in component and len(suffixes) != 1:
         raise Failure("--component stamp: needs a --policy whose `stamps` have one suffix; docs/stamp.md shows one")
     pair = _pair(Path(certs)) if certificate == "self-signed" else {}
+    for problem in _problems(Path(certs)) if pair else ():
+        print_message(f"{certs}: {problem}: the API server will refuse it, and then no write is reviewed")
     print(_HEADER.format("install"))
     objects = composed(pieces, component)
     fill(objects, image, text, pair, suffixes.pop() if "stamp" in component else "")
@@ -138,6 +145,17 @@ def _pair(directory: Path) -> dict[str, bytes]:
     except OSError as error:
         command = certs_command(directory)
         raise Failure(f"{error.filename}: {error.strerror}; `{command}` makes the certificate") from error
+
+
+def _problems(directory: Path) -> Sequence[str]:
+    """Return what is wrong with a certificate that is to be served by the shipped Service."""
+    # cryptography takes longer to import than the rest, and only a certificate of one's own is examined.
+    from webhook.certificates import inspect  # noqa: PLC0415
+
+    try:
+        return inspect(read_pair(directory), frozenset([_SERVED])).at(dt.datetime.now(dt.UTC)).problems
+    except Unusable as problem:
+        return (str(problem),)
 
 
 @click.command("fence", cls=Command, help=_FENCE, epilog=_FENCE_EPILOG)

@@ -5,25 +5,22 @@ deploy/base/90-webhook.yaml last. `make e2e` runs that on API servers with each 
 whole: a text that differs is reported with the difference.
 """
 
-import base64
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Final
 
-from cryptography import x509
 from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.request import Resource
 from webhook.api.review import REVIEW_PATH
 from webhook.api.text import truncate
-from webhook.certificate_files import MAX_FILE
+from webhook.doctor.certificate import check_bundle, examine_certificate
 from webhook.doctor.documents import (
     MUTATING,
     NAMESPACE_NAME,
-    ClientConfig,
     Documents,
     Entry,
     MatchCondition,
@@ -71,16 +68,6 @@ _SHIPPED: Final = [
     path.read_text(encoding="utf-8")
     for path in sorted(files("webhook.doctor").joinpath("conditions").iterdir(), key=lambda path: path.name)
 ]
-SOON: Final = dt.timedelta(days=14)
-"""As the alert in deploy/components/monitoring."""
-
-FILLED_IN_LATER: Final = ("cert-manager.io/inject-ca-from", "service.beta.openshift.io/inject-cabundle")
-"""Annotations by which a controller writes the caBundle into the cluster's object."""
-
-_UNTRUSTED: Final = (
-    "the API server refuses the TLS connection, so no write is reviewed: all are admitted under Ignore and rejected"
-    " under Fail."
-)
 _FIX_OF_OTHERS: Final = (
     "leave the group coordination.k8s.io out of its rules, so that no write of a lease waits for it; docs/install.md"
     " says how in Kyverno and Gatekeeper."
@@ -133,7 +120,13 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
             "apply one of deploy/overlays.",
         )
         yield Report("all configurations", "", (found,))
-    elif policy:
+        return
+    for entry in {
+        (entry.webhook.client_config.server_name, entry.webhook.client_config.ca_bundle): entry for entry in dedicated
+    }.values():
+        address, served, unknown = examine_certificate(entry, documents, now)
+        yield Report(f"certificate of {address}", "", tuple(served), note=unknown)
+    if policy:
         labels = {name: one.metadata.labels or {} for name, one in documents.named("Namespace").items()}
         yield Report("policy", "", tuple(check_policy(policy, dedicated, labels)))
 
@@ -346,46 +339,6 @@ def _terms(expression: str) -> dict[str, str]:
 def _tokens(expression: str) -> str:
     """Return the expression without layout and comments; no shipped text has strings that these could be in."""
     return " ".join(_TOKEN.findall(_COMMENT.sub("", expression)))
-
-
-def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Finding]:
-    """The caBundle is present, readable and not expired."""
-    config = entry.webhook.client_config
-    end, annotations = bundle_end(config), entry.configuration.metadata.annotations or {}
-    if config.ca_bundle is None:
-        if annotations.keys().isdisjoint(FILLED_IN_LATER):
-            yield entry.finding(
-                "ca-bundle-missing",
-                "clientConfig.caBundle",
-                f"then only the system's roots are trusted; with a certificate of your own {_UNTRUSTED}",
-                "put `lease-webhook certs --ca-bundle` there, or use an overlay that does.",
-            )
-    elif end is None:
-        yield entry.finding(
-            "ca-bundle-unreadable",
-            "clientConfig.caBundle",
-            "it does not contain PEM certificates in base64; the API server rejects the configuration.",
-            "put `lease-webhook certs --ca-bundle` there.",
-        )
-    elif end < now + SOON:
-        is_over = end <= now
-        yield entry.finding(
-            "ca-bundle-expired" if is_over else "certificate-ends-soon",
-            f"clientConfig.caBundle, until {end:%Y-%m-%d}",
-            f"{'all roots in it have expired:' if is_over else 'after that'} {_UNTRUSTED}",
-            "make a new CA (`lease-webhook certs --new-ca`) and change it in four steps: docs/certificates.md.",
-        )
-
-
-def bundle_end(config: ClientConfig) -> dt.datetime | None:
-    """Return when the last root in the caBundle expires; None if there is no root."""
-    try:
-        # Go's decoder ignores line breaks.
-        pem = base64.b64decode("".join((config.ca_bundle or "").splitlines()), validate=True)
-        roots = x509.load_pem_x509_certificates(pem) if len(pem) <= MAX_FILE else []
-    except ValueError:
-        return None
-    return max((root.not_valid_after_utc for root in roots), default=None)
 
 
 def check_policy(

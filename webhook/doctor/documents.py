@@ -4,7 +4,8 @@ A configuration is decoded as the API server reads it: its defaults are applied,
 Source of the defaults: kubernetes `pkg/apis/admissionregistration/v1/defaults.go`.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+import base64
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from msgspec import Meta, Struct
 
 from webhook import fence
 from webhook.api.request import GROUP, Resource
+from webhook.certificate_files import LEAF_CERTIFICATE, LEAF_KEY, MAX_FILE, Pair
 from webhook.findings import Finding, Severity
 
 VALIDATING: Final = "ValidatingWebhookConfiguration"
@@ -83,6 +85,26 @@ class ClientConfig(Struct, frozen=True, rename="camel"):
             return urlsplit(self.url or "").path or "/"
         except ValueError:
             return self.url or "/"
+
+    @property
+    def server_name(self) -> str:
+        """The name that the served certificate must have; "" if the document contains none."""
+        if self.service:
+            return f"{self.service.name}.{self.service.namespace}.svc"
+        try:
+            return urlsplit(self.url or "").hostname or ""
+        except ValueError:
+            return ""
+
+    @property
+    def roots(self) -> bytes:
+        """The PEM of the caBundle; empty if it is absent, not base64, or too long to be parsed."""
+        try:
+            # Go's decoder ignores line breaks.
+            pem = base64.b64decode("".join((self.ca_bundle or "").splitlines()), validate=True)
+        except ValueError:
+            return b""
+        return pem if len(pem) <= MAX_FILE else b""
 
 
 class MatchCondition(Struct, frozen=True):
@@ -222,13 +244,14 @@ _SHOWN: Final = 100
 """Characters of a text that are shown whole; of a longer one where it differs."""
 
 
-class ClusterObject(Struct, frozen=True):
+class ClusterObject(Struct, frozen=True, rename="camel"):
     """An object of any kind, as far as the doctor reads it; `spec` is not decoded, and empty if there is none."""
 
     kind: str
     metadata: Metadata = Metadata()
     spec: dict[str, Any] = {}
     data: Mapping[str, str] = {}
+    string_data: Mapping[str, str] = {}
     status: dict[str, Any] = {}
     type: str = ""
 
@@ -236,6 +259,23 @@ class ClusterObject(Struct, frozen=True):
     def place(self) -> str:
         """`namespace/name`."""
         return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def pair(self) -> Pair | None:
+        """The certificate of a Secret, and its key, if it is there too; None if it has no certificate."""
+        if LEAF_CERTIFICATE not in self.data and LEAF_CERTIFICATE not in self.string_data:
+            return None
+        return Pair(self._content(LEAF_CERTIFICATE), self._content(LEAF_KEY))
+
+    def _content(self, key: str) -> bytes:
+        """Return the bytes of a key of a Secret; what is not base64 stays as it is, as no API server accepts it."""
+        if key in self.string_data:
+            return self.string_data[key].encode()
+        text = self.data.get(key, "")
+        try:
+            return base64.b64decode("".join(text.split()), validate=True)
+        except ValueError:
+            return text.encode()
 
     @property
     def is_of_a_fence(self) -> bool:
@@ -265,6 +305,7 @@ class Documents:
                 with suppress(msgspec.ValidationError):
                     self._by_kind[str(kind)].append(msgspec.convert(present, ClusterObject))
         self.unread: Final = frozenset(unread or ())
+        self.is_of_a_cluster: Final = unread is not None
         has_read_some = unread is not None and not self.unread.issuperset(fence.KINDS)
         self.shows_policies: Final = has_read_some or bool(self.fence_objects)
 
@@ -292,12 +333,47 @@ class Documents:
         configs = [entry.webhook.client_config for entry in self.dedicated]
         return {config.service.namespace for config in configs if config.service}
 
+    def served_secrets(self, namespace: str) -> list[ClusterObject]:
+        """Return the Secrets of a namespace that have a certificate: those that a Deployment mounts, if one does."""
+        found = [one for one in self.of("Secret") if one.metadata.namespace == namespace and one.pair]
+        deployments = [one for one in self.of("Deployment") if one.metadata.namespace == namespace]
+        mounted = {name for one in deployments for name in _mounted_secrets(one.spec)}
+        return [one for one in found if not mounted or one.metadata.name in mounted]
+
     def policy_text(self, namespaces: Iterable[str]) -> str | None:
         """Return the policy in the one ConfigMap of the webhooks' namespaces that has a policy.yaml."""
         own = frozenset(namespaces)
         maps = [one.data for one in self.of("ConfigMap") if one.metadata.namespace in own]
         texts = [data["policy.yaml"] for data in maps if "policy.yaml" in data]
         return texts[0] if len(texts) == 1 else None
+
+
+def _mounted_secrets(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the Secrets that the pods of a Deployment mount."""
+    with suppress(msgspec.ValidationError):
+        for volume in msgspec.convert(spec, _Deployment).template.spec.volumes or ():
+            if volume.secret:
+                yield volume.secret.secret_name
+
+
+class _SecretVolume(Struct, frozen=True, rename="camel"):
+    secret_name: str = ""
+
+
+class _Volume(Struct, frozen=True):
+    secret: _SecretVolume | None = None
+
+
+class _PodSpec(Struct, frozen=True):
+    volumes: tuple[_Volume, ...] | None = None
+
+
+class _PodTemplate(Struct, frozen=True):
+    spec: _PodSpec = _PodSpec()
+
+
+class _Deployment(Struct, frozen=True):
+    template: _PodTemplate = _PodTemplate()
 
 
 def difference(wanted: object, found: object, path: str = "spec") -> str:

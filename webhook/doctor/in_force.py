@@ -9,7 +9,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.doctor.checks import SOON, bundle_end, examine
+from webhook.doctor.certificate import SOON, bundle_end
+from webhook.doctor.checks import examine
 from webhook.doctor.documents import VALIDATING, ClusterObject, Documents
 from webhook.fence import BINDING, KINDS, MUTATING_BINDING
 from webhook.policies import RULE_POLICIES
