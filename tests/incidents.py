@@ -13,8 +13,8 @@ from tests.factories import Document
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
 from webhook.api.times import SECOND
+from webhook.claims.account import Account, account_of
 from webhook.cli.options import moment
-from webhook.explanation.account import Account, account_of
 from webhook.history.follow import Follower
 from webhook.inputs.items import Item, Observation
 

@@ -76,7 +76,8 @@ def test_json_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("frozen", "transitions-jump", "error"),
         ("tight", "timing-tight", "warning"),
     }
-    assert lines(out)[0].keys() == {"kind", "namespace", "name", "check", "severity", "message", "fix", "source"}
+    about = {"kind", "namespace", "name", "check", "claim", "severity", "message", "text", "fix", "source"}
+    assert lines(out)[0].keys() == about
 
 
 def test_what_cannot_be_read_is_exit_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from webhook.explanation.account import Account
+from webhook.claims.account import Account
 from webhook.history.follow import Follower
 from webhook.history.merge import Merged
 from webhook.inputs.items import ElectionEvent, Fenced, Input, Item, LogEnd, Observation

@@ -11,7 +11,7 @@ from tests.factories import NOW, Tweak, drop, make_lease, put
 from tests.history.observing import input_of
 from tests.inputs.reading import read
 from webhook.api.times import SECOND
-from webhook.explanation.account import account_of, account_of_state, as_json
+from webhook.claims.account import account_of, account_of_state, as_json
 from webhook.history.follow import Follower, StoredLeases
 from webhook.history.merge import Merged
 from webhook.inputs.items import Item, Observation

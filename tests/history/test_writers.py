@@ -12,8 +12,8 @@ from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
 from webhook.api.times import canonical, parse
-from webhook.explanation.account import Account, account_of, as_json
-from webhook.explanation.text import events
+from webhook.claims.account import Account, account_of, as_json
+from webhook.claims.text import events
 from webhook.findings import Severity
 from webhook.history import merge
 from webhook.history.bounds import MAX_LISTED, Bounds

@@ -14,7 +14,7 @@ from tests.factories import Document
 from tests.history.observing import observe_all
 from tests.incidents import at_metadata, incident
 from tests.inputs.reading import read
-from webhook.explanation.account import account_of, as_json
+from webhook.claims.account import account_of, as_json
 from webhook.history.follow import Follower
 from webhook.inputs import envelopes
 from webhook.inputs.items import InputKind, Item, LogEnd, Observation, Unreadable

@@ -16,7 +16,7 @@ from tests.history.fake_server import FakeServer
 from tests.history.observing import observe_all
 from tests.incidents import FOLDER, WATCH
 from tests.inputs.reading import read
-from webhook.explanation.account import account_of, as_json
+from webhook.claims.account import account_of, as_json
 from webhook.history.follow import Follower
 from webhook.inputs.cluster import LEASES
 from webhook.inputs.files import inputs

@@ -8,8 +8,8 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer
 from tests.inputs.reading import read
 from webhook.api.times import canonical_seconds
-from webhook.explanation.account import Account, account_of, as_json
-from webhook.explanation.text import events, facts
+from webhook.claims.account import Account, account_of, as_json
+from webhook.claims.text import events, facts
 from webhook.history.events import Handover
 from webhook.history.follow import Follower
 from webhook.inputs.items import Item, Unreadable

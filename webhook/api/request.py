@@ -94,6 +94,11 @@ class UserInfo(Struct, frozen=True, dict=True):
         return self._named("pod-name")
 
     @property
+    def pod_uid(self) -> str:
+        """The uid of that pod, or ""."""
+        return self._named("pod-uid")
+
+    @property
     def node_name(self) -> str:
         """The node of that pod, as the API server wrote it into the token, or ""."""
         return self._named("node-name")

@@ -12,11 +12,13 @@ from msgspec.structs import replace
 
 from webhook.api.text import escape, truncate
 from webhook.audit.leases import Inventory, Subject
+from webhook.claims.account import ongoing_cause
+from webhook.claims.claim import as_json as claim_as_json
+from webhook.claims.collect import as_claim
+from webhook.claims.findings import beside, incidents
 from webhook.cli import reading
 from webhook.cli.options import Command, files, format_option, moment
 from webhook.cli.terminal import Failure, advice, indent, json_line, needing_the_server, print_message, style
-from webhook.explanation.account import ongoing_cause
-from webhook.explanation.findings import beside, incidents
 from webhook.fence.tokens import TokenCheck
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.follow import Follower
@@ -217,8 +219,9 @@ def _lines(finding: Finding) -> Iterator[str]:
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:
-    fields: dict[str, Any] = to_builtins(finding)
-    return {**fields.pop("subject"), **{"source" if key == "place" else key: text for key, text in fields.items()}}
+    claim = as_claim(finding)
+    texts = {"check": claim.check, "severity": claim.severity, "message": claim.message, "fix": claim.fix}
+    return {**to_builtins(claim.subject), **texts, "source": claim.place, **claim_as_json(claim)}
 
 
 def _summary(audit: _Audit, severity: Severity) -> Iterator[str]:

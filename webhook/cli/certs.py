@@ -11,9 +11,9 @@ import click
 from webhook import certificates
 from webhook.api.text import escape
 from webhook.certificate_files import CA_CERTIFICATE, CA_KEY, LEAF_CERTIFICATE, Unusable, read_pair
+from webhook.claims.words import count
 from webhook.cli.options import Command, directories
 from webhook.cli.terminal import Failure, style
-from webhook.explanation.words import count
 from webhook.findings import certs_command
 
 DEFAULT_NAME: Final = "lease-webhook"

@@ -17,11 +17,11 @@ from webhook.api.field import not_supported
 from webhook.api.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest
 from webhook.api.review import ReviewError, decode
 from webhook.api.text import escape, truncate
+from webhook.claims.words import count
 from webhook.cli.options import Command, files, format_option, moment, policy_option
 from webhook.cli.reading import cluster_options, everywhere, observed, skipped_text
 from webhook.cli.terminal import Failure, indent, json_line, print_message, style, table, width
 from webhook.evaluate import evaluate
-from webhook.explanation.words import count
 from webhook.history.merge import Merged
 from webhook.history.writes import Writes
 from webhook.inputs.cluster import Cluster

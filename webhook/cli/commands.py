@@ -82,6 +82,7 @@ _SECTIONS: Final[dict[str, dict[str, click.Command]]] = {
         "why": Lazy("why", "show who leads, and why the leader changed"),
         "audit": Lazy("audit", "find what is wrong with stored leases"),
         "timeline": Lazy("timeline", "draw who held which lease when"),
+        "claims": Lazy("claims", "list what these may say of a lease, and when it is true"),
         "record": Lazy("record", "keep the history of every election"),
     },
     "Decide what is denied": {

@@ -15,13 +15,13 @@ import msgspec
 from webhook.api.field import located, reworded
 from webhook.api.formats import MAX_NAME
 from webhook.api.text import escape, truncate
+from webhook.claims.words import count
 from webhook.cli.options import Command, files, format_option, policy_option
 from webhook.cli.reading import cluster_options
 from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style
 from webhook.doctor.checks import Report, examine
 from webhook.doctor.documents import LISTED, Documents, danger
 from webhook.doctor.policies import examine_fences, examine_stamps
-from webhook.explanation.words import count
 from webhook.findings import Finding
 from webhook.inputs.cluster import NO_SUCH_KIND, Cluster, objects_of
 from webhook.inputs.files import objects

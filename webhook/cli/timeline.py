@@ -15,10 +15,10 @@ from typing import Final
 import click
 import msgspec
 
+from webhook.claims.words import count
 from webhook.cli import reading
 from webhook.cli.options import Command, endpoint, files, moment, namespaced
 from webhook.cli.terminal import Failure, print_message
-from webhook.explanation.words import count
 from webhook.inputs.cluster import Cluster
 from webhook.rules.expiry import BOUND
 from webhook.timeline.downsampling import fitted

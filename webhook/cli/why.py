@@ -7,13 +7,13 @@ import click
 from msgspec.structs import replace
 
 from webhook.api.text import escape, truncate
+from webhook.claims.account import Account, account_of, account_of_state, as_json
+from webhook.claims.claim import Claim
+from webhook.claims.text import Line, events, facts, headline, quoted
+from webhook.claims.words import ago, clock, count, name
 from webhook.cli import reading
 from webhook.cli.options import Command, format_option, moment
 from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style, table, width
-from webhook.explanation.account import Account, account_of, account_of_state, as_json
-from webhook.explanation.findings import Explained
-from webhook.explanation.text import Line, events, facts, headline, quoted
-from webhook.explanation.words import ago, clock, count, name
 from webhook.findings import Severity
 from webhook.history.follow import Follower
 from webhook.history.lease import LeaseHistory
@@ -204,7 +204,7 @@ def _wrong(account: Account) -> Iterator[str]:
         yield style("What is wrong", bold=True)
     for one in worrying:
         color = "red" if one.severity is Severity.ERROR else "yellow"
-        over = _OVER[one.is_over if isinstance(one, Explained) else None]
+        over = _OVER[one.is_over if isinstance(one, Claim) else None]
         yield f"  {style(one.severity.value, fg=color)}  {one.check}{over}"
         yield indent(escape(one.message), 4)
         if one.fix != account.advice.command:  # that is shown below

@@ -16,6 +16,7 @@ from webhook.api.request import UserInfo
 from webhook.api.text import quote, truncate
 from webhook.api.times import SECOND, normalized
 from webhook.history.status import has_expired
+from webhook.history.write import Write
 from webhook.inputs.items import Observation, Writer
 from webhook.rules.change import is_lease_untouched, is_renewal
 from webhook.rules.holders import fits_pod
@@ -81,6 +82,12 @@ class Tenure(Struct):
     """False if the input does not say when it began: then it was at `since` or later."""
     is_end_dated: bool = True
     """False if it does not say when the holder was removed: then it was at `until` or later."""
+    taken: Write = Write()
+    """The write that put the holder there, or first showed it."""
+    renewed: Write | None = None
+    """The last renewal by the holder; None before the first one that was seen."""
+    ended: Write | None = None
+    """The write that removed or replaced the holder, or deleted the lease."""
     duration: int | None = None
     """Seconds that the lease lasts, without what another writer took from them."""
     is_exact: bool = False

@@ -34,16 +34,16 @@ from webhook.history.status import (
     State,
     acquired_at,
     ahead_of,
-    has_expired,
     is_release,
     manager_of,
     manager_of_write,
     renewed_at,
     stamp_between,
     status_of,
-    was_live,
     written_at,
 )
+from webhook.history.taking import taking
+from webhook.history.write import Dating, Write
 from webhook.history.writes import forged_stamps
 from webhook.inputs.items import Act, Fenced, InputKind, Observation, Stretch, Writer, number_of
 from webhook.rules.expiry import BOUND, MAX_TOLERANCE, seen_at
@@ -110,19 +110,11 @@ class LeaseHistory(Struct):
     """Writes of one other writer since the last one of the holder, in a log without objects."""
     _released_at: int | None = None
     _ended_how: Handover | None = None
-    _skew: int = 0
-    """By how much the clocks of this write and of the one before may differ."""
+    write: Write = Write()
+    """The latest one."""
     _uid_before: str | None = None
     """The uid of the lease that was deleted before the latest one was created."""
-    _is_doubtful: bool = False
-    """A write of the holder was stored although its answer says that it failed: what it changed is not known."""
     _lost: Tenure | None = None
-    _is_logged: bool = False
-    """Whether a log shows when the latest write was answered."""
-    _is_claimed: bool = False
-    """Whether only the writer's own clock says when the latest write was made: that cannot be compared with another."""
-    _is_dated: bool = True
-    """Whether the input says when the latest state was written; else that was at `moment` or later."""
     _status: tuple[int, LeaseStatus | None] | None = None
     """At the moment that was asked for last."""
     _shared: Tenure | None = None
@@ -195,11 +187,9 @@ class LeaseHistory(Struct):
 
     def feed(self, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
         """Take in one observation; those of one lease come in order."""
-        is_one_clock = self._path == seen.place.path and not bounds.is_skewed_within
-        self._kind_before, self._skew = self.kind, 0 if is_one_clock else bounds.skew
-        self._events, self.kind, self.moment = [], seen.input_kind, self._moment(seen, bounds)
-        self._is_logged = seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None
-        self._is_claimed = seen.at is None and seen.object is not None and not seen.entries
+        self._kind_before = self.kind
+        self._events, self.kind, self.write = [], seen.input_kind, self._observed_write(seen, bounds)
+        self.moment = self.write.at
         self._status = None
         self.is_partial = self.is_partial or bool(bounds.unrecorded)
         self.is_moment = self.is_moment and seen.input_kind is InputKind.DUMP
@@ -219,9 +209,9 @@ class LeaseHistory(Struct):
         if not seen.is_stored:
             return []
         if isinstance(seen.old, Lease) and not self._is_older(seen.old):
-            is_dated = self._is_dated
+            write = self.write
             self._changed(seen, seen.old, entries_of(seen.old.metadata.managed_fields), Act.STORED)
-            self._is_dated = is_dated
+            self.write = write
         self._stored(seen)
         tenure = self.tenure
         if tenure and tenure is not self._shared and tenure.has_several_writers and len(tenure.writers) > 1:
@@ -229,8 +219,26 @@ class LeaseHistory(Struct):
             self._happened(EventKind.SHARED, self.at or 0)
         return self._events
 
-    def _moment(self, seen: Observation, bounds: Bounds) -> int:
+    def _observed_write(self, seen: Observation, bounds: Bounds) -> Write:
         """Return when something happened: by its own time, else by its stamps, else when anything was last seen."""
+        is_one_clock = self._path == seen.place.path and not bounds.is_skewed_within
+        skew = 0 if is_one_clock else bounds.skew
+        moment = self._moment(seen, bounds)
+        at = min(moment or self.at or 0, bounds.latest)
+        took = seen.answer.took if seen.answer else 0
+        if moment is None or seen.is_stamp_old:
+            dating, earliest, latest = Dating.ORDER, self.at or 0, None
+        elif seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None:
+            dating, earliest, latest = Dating.LOG, at - took - skew, at + skew
+        elif seen.at is None and seen.object is not None and not seen.entries:
+            dating, earliest, latest = Dating.WRITER_CLOCK, at, at
+        else:
+            dating, second = Dating.STAMP, at // SECOND * SECOND
+            earliest, latest = second - skew, second + SECOND + skew
+        return Write(at, earliest, latest, dating, None if seen.act is Act.STORED else seen.writer, skew=skew)
+
+    def _moment(self, seen: Observation, bounds: Bounds) -> int | None:
+        """Return the time of an observation; None if nothing dates it, or only what is not believed."""
         at = seen.at
         if at is None and seen.act is Act.DELETED:
             deleted = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
@@ -238,10 +246,13 @@ class LeaseHistory(Struct):
             at = deleted if deleted is not None else self.at if bounds.unrecorded else bounds.until
         elif at is None and isinstance(seen.object, Lease) and not self._is_undated_removal(seen.object, seen.entries):
             at = seen.latest_stamp if self._shows_same(seen.object) else written_at(seen.object.spec, seen.entries)
-        self._is_dated = at is not None and at <= bounds.latest
-        if not self._is_dated:
-            at = self.at
-        return min(at or self.at or 0, bounds.latest)
+        return at if at is not None and at <= bounds.latest else None
+
+    def _write_before(self, moment: int | None) -> Write:
+        """Return the write of the state that a review shows as the one before."""
+        if moment is None:
+            return Write(self.at or 0, self.at or 0, None, Dating.ORDER, skew=self.write.skew)
+        return Write(moment, moment // SECOND * SECOND, moment // SECOND * SECOND + SECOND, Dating.STAMP)
 
     def _shows_same(self, lease: Lease) -> bool:
         """True if a state was not renewed since the one that is known."""
@@ -267,7 +278,7 @@ class LeaseHistory(Struct):
     def _happened(
         self, kind: EventKind, at: int, writer: Writer | None = None, text: str = "", *, silence: int | None = None
     ) -> None:
-        is_dated = self._is_dated or kind is EventKind.EXPIRED
+        is_dated = self.write.is_dated or kind is EventKind.EXPIRED
         self._events.append(LeaseEvent(kind, at, self.tenure, writer, text, silence, is_dated))
 
     def _stored(self, seen: Observation) -> None:
@@ -314,7 +325,7 @@ class LeaseHistory(Struct):
         moment: int | None = self.moment
         if is_old_state:
             moment = None if self._shows_same(lease) else written_at(lease.spec, entries)
-            self._is_dated = moment is not None
+            self.write = self._write_before(moment)
         at, writer = moment or self.at or 0, None if is_old_state else seen.writer
         self.lease, self.entries, self.is_deleted, self._path = lease, entries, False, seen.place.path
         self._version = seen.resource_version
@@ -352,15 +363,15 @@ class LeaseHistory(Struct):
 
         A request names the state that it replaces. A watch, and a list, begins without what was written before.
         """
-        self._is_doubtful = False
         if self.lease is None or self.is_deleted:
             return False
         old, new = self.lease.spec, lease.spec
         if seen.replaces and self._version:
             is_missed, last = seen.replaces != self._version, self.refusals[-1] if self.refusals else None
             if is_missed and last and last.code >= 500 and last.at >= (self.at or 0):
-                self._is_doubtful = self.holder is not None and self.holder.is_by(last.writer) is True
-            return is_missed and not self._is_doubtful
+                is_doubtful = self.holder is not None and self.holder.is_by(last.writer) is True
+                self.write = replace(self.write, is_doubtful=is_doubtful)
+            return is_missed and not self.write.is_doubtful
         is_dump = seen.input_kind is InputKind.DUMP
         is_watch = seen.input_kind is InputKind.WATCH and self._kind_before in {InputKind.WATCH, InputKind.DUMP}
         if seen.at is not None or not (is_dump or is_watch):
@@ -477,27 +488,28 @@ class LeaseHistory(Struct):
         if not holder:
             self._released(known, at, writer)
             return
-        is_close = False
-        if self._ended_how is Handover.RELEASED:
-            how = Handover.RELEASED
-        elif not old.holder_identity:
-            how = Handover.UNKNOWN if self._ended_how is Handover.UNKNOWN else Handover.CLAIMED
-        else:
-            last = self.tenure.last_renewal if self.tenure else None
-            last = renewed_at(old, known) if last is None else last
-            kept = self.tenure.kept_until if self.tenure else last
-            duration = self.holder.duration if self.holder else old.lease_duration_seconds
-            how = Handover.EXPIRED if has_expired(kept, duration, at) else Handover.STOLEN
-            is_known = self._is_dated and not self._is_doubtful and not self._is_claimed
-            is_near = was_live(kept, duration, at + self._skew) != was_live(kept, duration, at - self._skew)
-            if not is_known or is_near or not (how is Handover.EXPIRED or was_live(kept, duration, at)):
-                how = Handover.UNKNOWN  # it may have been taken long after `at`, or when it had expired
-            if how is Handover.EXPIRED:
-                self._expired(duration, kept, at)
-                how = Handover.PREFERRED if self.holder and self.holder.asked_at is not None else how
-            is_close = how is Handover.UNKNOWN and self._is_dated and not self._skew
-            is_unclear = how in {Handover.STOLEN, Handover.UNKNOWN} and not is_close
-            self._ended(at if is_unclear or last is None else last, how)
+        if old.holder_identity and self._ended_how is not Handover.RELEASED:
+            self._taken_from_holder(old, known, holder, at, writer)
+            return
+        claimed = Handover.UNKNOWN if self._ended_how is Handover.UNKNOWN else Handover.CLAIMED
+        how = Handover.RELEASED if self._ended_how is Handover.RELEASED else claimed
+        self._add(holder, at, how, writer)
+
+    def _taken_from_holder(
+        self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None
+    ) -> None:
+        """End the tenure of a holder that was still named when another one took the lease."""
+        last = self.tenure.last_renewal if self.tenure else renewed_at(old, known)
+        kept = self.tenure.kept_until if self.tenure else last
+        duration = self.holder.duration if self.holder else old.lease_duration_seconds
+        how = taking(kept, duration, at, self.write.skew, is_dated=self.write.is_dated_by_a_server)
+        if how is Handover.EXPIRED:
+            self._expired(duration, kept, at)
+            if self.holder and self.holder.asked_at is not None:
+                how = Handover.PREFERRED
+        is_close = how is Handover.UNKNOWN and self.write.is_dated and not self.write.skew
+        is_end_known = how in {Handover.EXPIRED, Handover.PREFERRED} or is_close
+        self._ended(last if is_end_known and last is not None else at, how)
         self._add(holder, at, how, writer).is_close = is_close
 
     def _released(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
@@ -533,7 +545,7 @@ class LeaseHistory(Struct):
             # The API server chose it; that it leads is known from its own first renewal.
             tenure.leaderless += at - tenure.since
             self.leaderless += at - tenure.since
-        tenure.last_renewal, tenure.asked_at = at, None
+        tenure.last_renewal, tenure.asked_at, tenure.renewed = at, None, self.write
         silence = self.renewals.add(at, tenure.duration) if self.kind is not InputKind.REVIEW else None
         self._happened(EventKind.RENEWED, at, writer=writer, silence=silence)
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
@@ -544,7 +556,7 @@ class LeaseHistory(Struct):
         before, self._ahead = self._ahead, ahead_of(self.lease.spec, self.entries) if self.lease else None
         is_odd = self._ahead is not None and abs(self._ahead) > MAX_TOLERANCE
         is_alone = before is not None and self._ahead is not None and abs(before - self._ahead) > SECOND
-        is_server = self._ahead is not None and abs(self._ahead) <= self._skew + MAX_TOLERANCE
+        is_server = self._ahead is not None and abs(self._ahead) <= self.write.skew + MAX_TOLERANCE
         tenure.ahead = None if is_odd and (is_alone or is_server) else self._ahead
 
     def _expired(self, duration: int | None, last: int | None, before: int) -> None:
@@ -627,29 +639,31 @@ class LeaseHistory(Struct):
         leaderless = None
         if self._released_at is not None and how is not Handover.SEEN:
             # Stamps have whole seconds, and the clocks of API servers may differ.
-            doubt = (self._skew and max(self._skew, MAX_TOLERANCE)) if self._is_logged else self._unknown_fraction
+            skew = self.write.skew
+            doubt = (skew and max(skew, MAX_TOLERANCE)) if self.write.is_logged else self._unknown_fraction
             leaderless = 0 if how is Handover.STOLEN else max(0, since - self._released_at) + doubt
             # Who was robbed of the lease may have stopped before, or led on; so may one that no one renewed.
             last = self.tenure.last_renewal if self.tenure else self._released_at
-            if not self._is_claimed:
+            if not self.write.is_claimed:
                 self.leaderless += leaderless if how is not Handover.DELETED else max(leaderless, since - last)
-            is_unclear = how is Handover.UNKNOWN and (self._skew or self._released_at == since)
-            is_known = self._is_dated and not self._is_claimed and not is_unclear
+            is_unclear = how is Handover.UNKNOWN and (skew or self._released_at == since)
+            is_known = self.write.is_dated and not self.write.is_claimed and not is_unclear
             leaderless = None if how is Handover.STOLEN or not is_known else leaderless
         self.handovers[how] = self.handovers.get(how, 0) + 1
         self._lost = self.tenure
         previous = self._lost.holder if self._lost else ""
         last = since if seen is None else seen
         tenure = Tenure(holder, since, how, last, previous, leaderless, namespace=self.namespace)
-        tenure.is_dated = self._is_dated or how is Handover.SEEN
+        tenure.is_dated = self.write.is_dated or how is Handover.SEEN
+        tenure.taken = self.write
         is_coordinated = self.lease is not None and bool(self.lease.spec.strategy)
-        tenure.is_exact = self._is_logged and not self._skew
+        tenure.is_exact = self.write.is_logged and not self.write.skew
         tenure.begun_by(writer, manager_of_write(self.entries, ()) if is_coordinated else "")
         self._ahead = None
         self._measure(tenure)
         self.tenures.append(tenure)
         self.renewals.taken(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
-        if self._is_claimed:
+        if self.write.is_claimed:
             self.renewals.last = tenure.last_renewal
         self.renewals.latest.clear()
         self._released_at = self._ended_how = None
@@ -658,9 +672,9 @@ class LeaseHistory(Struct):
 
     def _ended(self, at: int, how: Handover, writer: Writer | None = None) -> None:
         if holder := self.holder:
-            holder.until = at
+            holder.until, holder.ended = at, self.write
             if how is Handover.RELEASED:
-                holder.is_end_dated = self._is_dated
+                holder.is_end_dated = self.write.is_dated
                 self._happened(EventKind.RELEASED, at, writer=writer)
         self._released_at, self._ended_how = at, how
 

@@ -183,6 +183,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The writer with its groups, of an audit log only."""
     text: bytes = b""
     """The object in JSON, of a list or a watch only."""
+    is_stamp_old: bool = False
+    """The stamp of the API server is that of an earlier write: this one was made by a writer that is not stamped."""
     stretch: Stretch | None = None
     """The renewals since the state before, if a recorder kept only their number."""
 

@@ -277,7 +277,7 @@ def _reviewed(document: Document, received: int | None) -> Observation | Foreign
 
 
 def _writer_of(user: UserInfo, impersonator: str = "") -> Writer:
-    return Writer(user.username, user.pod_name, user.node_name, "", impersonator, user.groups)
+    return Writer(user.username, user.pod_name, user.node_name, user.pod_uid, impersonator, user.groups)
 
 
 class ObjectReference(Struct, frozen=True, rename="camel"):

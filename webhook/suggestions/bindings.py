@@ -13,8 +13,8 @@ from webhook.api.formats import MAX_NAME, dns_label, dns_subdomain
 from webhook.api.objects import Lease, LeaseSpec
 from webhook.api.request import UserInfo
 from webhook.api.times import DAY, canonical_seconds, span
+from webhook.claims.words import count
 from webhook.evaluate import evaluate
-from webhook.explanation.words import count
 from webhook.history.events import EventKind
 from webhook.history.follow import Follower
 from webhook.inputs.items import Act, ClockSkew, Foreign, Item, LogEnd, Noted, Observation, Unreadable, Writer

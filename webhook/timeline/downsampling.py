@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.explanation.words import count
+from webhook.claims.words import count
 from webhook.history.events import Tenure
 from webhook.timeline.model import UNLED, Bucket, Kind, Lane, Mark, Span, SpanKind, Ticks, Timeline, shown, writers_of
 from webhook.timeline.page import page_data

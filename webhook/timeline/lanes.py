@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from webhook.api.objects import NO_LEASE_SPEC, Lease
 from webhook.api.times import DAY, SECOND, canonical, stamp_of
-from webhook.explanation.causes import late_renewals, lost_leaders, sentence_of
-from webhook.explanation.findings import late_sentence
-from webhook.explanation.text import ending, handover
-from webhook.explanation.words import by_writer, clock, count, length, name
+from webhook.claims.causes import late_renewals, lost_leaders, sentence_of
+from webhook.claims.findings import late_sentence
+from webhook.claims.text import ending, handover
+from webhook.claims.words import by_writer, clock, count, length, name
 from webhook.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
 from webhook.history.follow import Follower, Key
 from webhook.history.lease import LeaseHistory

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from webhook.api.times import SECOND
-from webhook.explanation import causes
-from webhook.explanation.words import at_most, clock, count, length, name, remover, user, writer
+from webhook.claims import causes
+from webhook.claims.claim import By as BySomeone
+from webhook.claims.claim import Claim
+from webhook.claims.collect import interval, known
+from webhook.claims.words import at_most, clock, count, length, name, remover, user, writer
 from webhook.findings import Finding, ObjectName, Severity, kubectl, word
 from webhook.history.events import By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower
@@ -33,34 +36,17 @@ _WAS_SILENT: Final = "it had been paused, cut off, restarted, or held back by it
 _REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
 
 
-class Explained(Finding, frozen=True, gc=False, kw_only=True):
-    """`fix` is a command, `advice` the sentence before it, `cause` may be "".
-
-    `over_since` is in microseconds since 1970, 0 if it goes on, None if that is not known.
-    """
-
-    advice: str
-    cause: str = ""
-    over_since: int | None = None
-
-    @property
-    def is_over(self) -> bool | None:
-        """True if it is over; None if that is not known."""
-        return None if self.over_since is None else self.over_since > 0
-
-
-def explained(
+def claim(
     history: LeaseHistory,
     check: str,
     severity: Severity,
     message: str,
     advice: causes.Advice,
     cause: str = "",
-    *,
-    over_since: int | None = None,
-) -> Explained:
+    **more: Any,  # noqa: ANN401 - `over_since` and `arguments`, as a Claim has them
+) -> Claim:
     """Return a finding about a lease."""
-    return Explained(
+    return Claim(
         check=check,
         severity=severity,
         message=message,
@@ -68,13 +54,14 @@ def explained(
         fix=advice.command,
         advice=advice.sentence,
         cause=cause,
-        over_since=over_since,
+        over_since=more.get("over_since"),
+        arguments=known(more.get("arguments", {})),
     )
 
 
 def incidents(
     cluster: Follower, history: LeaseHistory, now: int, ongoing: causes.Cause | None = None
-) -> Iterator[Explained]:
+) -> Iterator[Claim]:
     """Yield all that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
     if history.is_moment and len(history.tenures) < 2 and not history.fenced:
         return
@@ -82,7 +69,7 @@ def incidents(
         message = "its UID changes back and forth: the input is of several clusters, so nothing can be concluded"
         command = causes.audit_log(history.namespace, history.name)
         advice = causes.Advice("Give the input of one cluster alone:", command)
-        yield explained(history, "clusters-mixed", Severity.ERROR, message, advice)
+        yield claim(history, "clusters-mixed", Severity.ERROR, message, advice)
         return
     late = list(causes.late_renewals(cluster, history))
     lost = list(causes.lost_leaders(cluster, history))
@@ -117,15 +104,19 @@ def late_sentence(one: causes.Gap, since: str = "") -> str:
     return f"{said}. {causes.sentence_of(one.cause, 'the holder')} {risk}."
 
 
-def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Explained:
+def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
     message = late_sentence(one, f", from {clock(one.start, now)} on")
     step = causes.next_step(one.cause, history, one.tenure)
     ended = "The refusals have ended" if one.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
     advice = causes.Advice(f"{ended}. {step.sentence}", step.command)
-    return explained(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame, over_since=one.end)
+    return claim(
+        *(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame),
+        over_since=one.end,
+        arguments={"identity": one.tenure.holder, "from": one.start, "to": one.end},
+    )
 
 
-def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Explained]:
+def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding if the renewals of a holder have stopped, although its lease has not expired."""
     status, tenure, usual = history.status(now), history.holder, history.renewals.usual
     until = min(now, cluster.bounds.until or 0)
@@ -146,10 +137,19 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Exp
     )
     step = causes.next_step(cause, history, tenure)
     advice = causes.Advice(f"Find out whether {name(tenure.holder)} still runs. {step.sentence}", step.command)
-    yield explained(history, "renewal-late", Severity.WARNING, message, advice, cause.blame, over_since=0)
+    yield claim(
+        history,
+        "renewal-late",
+        Severity.WARNING,
+        message,
+        advice,
+        cause.blame,
+        over_since=0,
+        arguments={"identity": tenure.holder, "from": tenure.last_renewal, "to": until},
+    )
 
 
-def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) -> Iterator[Explained]:
+def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) -> Iterator[Claim]:
     """Yield what went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
     tenures = list(history.tenures)
     for before, after in list(pairwise(tenures))[-causes.MAX_OF_A_KIND :]:
@@ -167,7 +167,7 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
         yield from _deleted(history, tenures[-1], None, now)
 
 
-def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Explained:
+def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Claim:
     before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
     expiry = "" if after.is_close else " and let the lease expire"
     doubt = "whether it had expired is not known; " if after.is_close else ""
@@ -179,7 +179,11 @@ def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Ex
     )
     step = causes.next_step(cause, history, before)
     advice = causes.Advice(f"The lease is held now. {step.sentence}", step.command)
-    return explained(history, "leader-lost", Severity.WARNING, message, advice, cause.blame, over_since=after.since)
+    return claim(
+        *(history, "leader-lost", Severity.WARNING, message, advice, cause.blame),
+        over_since=after.since,
+        arguments={"identity": after.holder, "previous": before.holder, "from": gap.start, "to": after.since},
+    )
 
 
 def _afterwards(cause: causes.Cause, before: Tenure, usual: int | None, now: int) -> str:
@@ -196,7 +200,7 @@ def _afterwards(cause: causes.Cause, before: Tenure, usual: int | None, now: int
     return f"{again}: {what}. Unless it restarted, it may have acted as leader beside the new holder until it noticed."
 
 
-def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Explained:
+def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
     who, by = before.released_by, remover(before)
     at = before.until or now
     led, severity = ", which still led", Severity.ERROR
@@ -216,10 +220,18 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
     sentence = f"Only a holder should release its lease (the `strict` preset denies this). Find out why {by} did:"
     command = causes.rights("update", history.namespace, history.name, who) if who and who.user else ""
     advice = causes.Advice(sentence, command or causes.audit_log(history.namespace, history.name))
-    return explained(history, "foreign-release", severity, message, advice, "foreign-release", over_since=at)
+    return claim(
+        *(history, "foreign-release", severity, message, advice, "foreign-release"),
+        over_since=at,
+        arguments={
+            "previous": before.holder,
+            "by": BySomeone(before.released_by, before.released_manager),
+            **interval(before.ended, now),
+        },
+    )
 
 
-def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Explained:
+def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     duration, last = before.duration, before.kept_until
     left = last + duration * SECOND - after.since if duration else None
     taker, other, cause = name(after.holder), after.foreign_taker, "stolen"
@@ -252,10 +264,19 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> E
             causes.pod_of_holder(history.namespace, after.holder),
         )
     severity = Severity.ERROR if after.is_dated else Severity.WARNING
-    return explained(history, "lease-stolen", severity, message, advice, cause, over_since=after.since)
+    return claim(
+        *(history, "lease-stolen", severity, message, advice, cause),
+        over_since=after.since,
+        arguments={
+            "identity": after.holder,
+            "previous": before.holder,
+            "by": BySomeone(after.taken_by),
+            **interval(after.taken, now),
+        },
+    )
 
 
-def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Explained]:
+def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Claim]:
     """Yield a finding if the lease was held when it was deleted; none if it was free, or may have been."""
     silence = (before.until or 0) - before.last_renewal
     if not before.is_deleted or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4):
@@ -290,10 +311,19 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
             sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
         command = causes.audit_log(history.namespace, history.name)
     advice, over = causes.Advice(sentence, command), None if after is None else after.since
-    yield explained(history, "lease-deleted", severity, message, advice, "deleted", over_since=over)
+    yield claim(
+        *(history, "lease-deleted", severity, message, advice, "deleted"),
+        over_since=over,
+        arguments={
+            "previous": before.holder,
+            "identity": after.holder if after else None,
+            "by": BySomeone(who),
+            **interval(before.ended, now),
+        },
+    )
 
 
-def _writers(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Explained]:
+def _writers(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Claim]:
     several = [one for one in history.tenures if one.has_several_writers and len(one.writers) > 1]
     if several:
         yield _shared_identity(history, several[-1])
@@ -302,7 +332,7 @@ def _writers(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Ex
     yield from _applications(history, standing)
 
 
-def _shared_identity(history: LeaseHistory, tenure: Tenure) -> Explained:
+def _shared_identity(history: LeaseHistory, tenure: Tenure) -> Claim:
     who = " and ".join(writer(one) for one in tenure.writers[-3:])
     message = (
         f"one identity, {name(tenure.holder)}, is used by several processes that renew in turns: {who}, as if each led"
@@ -315,10 +345,14 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure) -> Explained:
     advice = causes.Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
     is_over = tenure is not history.tenure or tenure.until is not None
     over = (tenure.until or tenure.since) if is_over else 0
-    return explained(history, "identity-shared", Severity.ERROR, message, advice, "shared-identity", over_since=over)
+    return claim(
+        *(history, "identity-shared", Severity.ERROR, message, advice, "shared-identity"),
+        over_since=over,
+        arguments={"identity": tenure.holder},
+    )
 
 
-def _doubled(history: LeaseHistory, holder: str) -> Explained:
+def _doubled(history: LeaseHistory, holder: str) -> Claim:
     intervals = list(history.renewals.latest)[-4:]
     shown = ", ".join(f"{one / 1_000_000:.1f}" for one in intervals)
     message = (
@@ -327,10 +361,12 @@ def _doubled(history: LeaseHistory, holder: str) -> Explained:
     )
     sentence = "A watch does not show who writes; the audit log of the API server does:"
     advice = causes.Advice(sentence, causes.audit_log(history.namespace, history.name))
-    return explained(history, "identity-shared", Severity.WARNING, message, advice, "shared-identity")
+    return claim(
+        history, "identity-shared", Severity.WARNING, message, advice, "shared-identity", arguments={"identity": holder}
+    )
 
 
-def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Explained]:
+def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Claim]:
     users = {one.name: one for tenure in history.tenures for one in tenure.writers if tenure.is_confirmed}
     # Without objects a log shows only who wrote, and beside a holder another one may write in its name.
     held = all(len({one.name for one in tenure.writers}) < 2 and not tenure.is_writer for tenure in history.tenures)
@@ -354,10 +390,12 @@ def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterat
     )
     sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
     advice = causes.Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
-    yield explained(history, "lease-shared", Severity.WARNING, message, advice, "shared-lease")
+    yield claim(
+        history, "lease-shared", Severity.WARNING, message, advice, "shared-lease", arguments={"identities": names}
+    )
 
 
-def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Explained]:
+def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:
     """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
     groups: dict[tuple[str, By, str], list[Refusal]] = {}
     for one in history.refusals:
@@ -367,7 +405,7 @@ def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int)
         yield _refused(history, groups[key], now)
 
 
-def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Explained:
+def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
     last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
     message = (
@@ -377,18 +415,25 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Expla
     if last.message:
         message += f": {last.message}"
     holder = history.tenure
+    arguments = {
+        "by": BySomeone(last.writer),
+        "code": last.code,
+        "count": len(group),
+        "from": group[0].received,
+        "to": last.at,
+    }
     # Other webhooks, and other rules of ours, refuse writes that would not have taken the lease.
     is_ours = last.by is By.WEBHOOK and "lease-webhook" in last.name
     is_takeover = is_ours and "spec.holderIdentity" in last.message
     if is_takeover and last.writer.pod and holder and last.writer.process not in holder.writers:
         sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
         advice = causes.Advice(sentence, causes.pod_of_writer(history.namespace, last.writer))
-        return explained(history, "write-refused", Severity.WARNING, message, advice, "denied")
+        return claim(history, "write-refused", Severity.WARNING, message, advice, "denied", arguments=arguments)
     advice = causes.after_refusal(history, last)
-    return explained(history, "write-refused", Severity.WARNING, message, advice, "refused")
+    return claim(history, "write-refused", Severity.WARNING, message, advice, "refused", arguments=arguments)
 
 
-def _fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:
+def _fenced(history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding for each writer whose writes a fence refused because it did not hold the lease."""
     groups: dict[Writer, list[Fenced]] = {}
     for one in history.fenced:
@@ -401,4 +446,7 @@ def _fenced(history: LeaseHistory, now: int) -> Iterator[Explained]:
         )
         sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
         advice = causes.Advice(sentence, causes.pod_of_writer(history.namespace, who))
-        yield explained(history, "write-fenced", Severity.WARNING, message, advice, "fenced")
+        yield claim(
+            *(history, "write-fenced", Severity.WARNING, message, advice, "fenced"),
+            arguments={"by": BySomeone(who), "count": len(group), "from": group[0].at, "to": last.at},
+        )

@@ -9,9 +9,9 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from webhook.api.times import SECOND
-from webhook.explanation.account import Account
-from webhook.explanation.causes import Blame, sentence_of
-from webhook.explanation.words import ago, at_most, by_writer, clock, count, length, name, remover, user, writer
+from webhook.claims.account import Account
+from webhook.claims.causes import Blame, sentence_of
+from webhook.claims.words import ago, at_most, by_writer, clock, count, length, name, remover, user, writer
 from webhook.history.events import API_SERVER, Handover, Tenure
 from webhook.history.lease import MAX_REFUSALS, LeaseHistory
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.explanation.test_accounts import account, shop, text
+from tests.claims.test_accounts import account, shop, text
 from tests.factories import Document, make_entry, to_bytes
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import merged
 from tests.history.test_elections import LEASE, cluster_of, of_log, of_watch
 from tests.inputs.reading import read
 from webhook.api.times import canonical, canonical_seconds
+from webhook.claims.account import as_json
+from webhook.claims.text import events
 from webhook.cli.main import main
-from webhook.explanation.account import as_json
-from webhook.explanation.text import events
 from webhook.history.events import Handover
 from webhook.history.follow import Follower
 from webhook.history.status import State

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from tests.explanation.test_accounts import KEY, account, text
+from tests.claims.test_accounts import KEY, account, text
 from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import merged
 from tests.history.test_elections import View, of_log, of_watch
 from tests.inputs.reading import read
 from webhook.api.times import canonical_seconds
-from webhook.explanation.account import as_json
+from webhook.claims.account import as_json
 from webhook.history.events import Handover
 from webhook.history.follow import Follower
 from webhook.history.status import State

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from webhook.api.request import UserInfo
 from webhook.api.times import SECOND
 from webhook.audit.leases import pod_of
-from webhook.explanation.words import count, length, name
+from webhook.claims.words import count, length, name
 from webhook.findings import kubectl, quoted, word
 from webhook.history.events import UNAUTHENTICATED, By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower

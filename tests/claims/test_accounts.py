@@ -7,9 +7,9 @@ import pytest
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advised
 from tests.history.test_elections import cluster_of, of_log, of_metadata, of_watch
-from webhook.explanation.account import Account, account_of, as_json
-from webhook.explanation.text import events, facts, headline
-from webhook.explanation.words import ago, clock, count, length, name
+from webhook.claims.account import Account, account_of, as_json
+from webhook.claims.text import events, facts, headline
+from webhook.claims.words import ago, clock, count, length, name
 from webhook.history.events import API_SERVER
 from webhook.history.follow import Follower
 from webhook.history.status import State

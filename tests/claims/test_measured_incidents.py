@@ -20,9 +20,9 @@ from tests.factories import Document
 from tests.history.observing import advised, input_of
 from tests.incidents import at_metadata, in_three_files, instant
 from tests.inputs.reading import read
-from webhook.explanation.account import Account, account_of, as_json
-from webhook.explanation.findings import Explained
-from webhook.explanation.text import Line, events, facts, headline
+from webhook.claims.account import Account, account_of, as_json
+from webhook.claims.claim import Claim
+from webhook.claims.text import Line, events, facts, headline
 from webhook.findings import Severity
 from webhook.history.follow import Follower
 from webhook.history.merge import Merged
@@ -108,7 +108,7 @@ def claims(name: str, found: Account) -> Callable[[str], bool]:
 
 
 def _cause(found: object) -> str:
-    return found.cause if isinstance(found, Explained) else ""
+    return found.cause if isinstance(found, Claim) else ""
 
 
 def expected(name: str, source: str) -> Document:

@@ -1,5 +1,6 @@
 """Everything known about one lease, ready to be shown: the state, the facts, what happened, what to do."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from msgspec import Struct
@@ -7,10 +8,13 @@ from msgspec import Struct
 from webhook.api.objects import Lease
 from webhook.api.times import SECOND, canonical, stamp_of
 from webhook.audit.leases import Subject, of_state
-from webhook.explanation import causes
-from webhook.explanation.causes import Advice, Blame, Cause
-from webhook.explanation.findings import Explained, beside, incidents
-from webhook.explanation.words import name
+from webhook.claims import causes
+from webhook.claims.causes import Advice, Blame, Cause
+from webhook.claims.claim import Claim
+from webhook.claims.claim import as_json as claim_as_json
+from webhook.claims.collect import with_findings
+from webhook.claims.findings import beside, incidents
+from webhook.claims.words import name
 from webhook.findings import ORDER, Finding, Severity, filled, kubectl, word
 from webhook.history.events import Tenure
 from webhook.history.follow import Follower
@@ -84,6 +88,11 @@ class Account(Struct, frozen=True):
         return next((at for at in stamps if renewed + SECOND < at <= self.now), None)
 
     @property
+    def claims(self) -> Iterator[Claim]:
+        """Everything that is said of the lease."""
+        return with_findings(self)
+
+    @property
     def advice(self) -> Advice:
         """What a person on call should do about the lease."""
         history, standing = self.history, self.standing
@@ -115,7 +124,7 @@ class Account(Struct, frozen=True):
     def _pressing(self) -> Finding | None:
         """The error to answer: one that goes on, else one after which no holder renewed and then lost the lease."""
         errors = [one for one in self.findings if one.severity is Severity.ERROR]
-        over = [one for one in errors if isinstance(one, Explained) and one.is_over]
+        over = [one for one in errors if isinstance(one, Claim) and one.is_over]
         going_on = [one for one in errors if one not in over]
         history, lost = self.history, self._last_loss
         end = self.now if self.state is State.EXPIRED else 0 if lost is None else lost.over_since or self.now
@@ -124,15 +133,13 @@ class Account(Struct, frozen=True):
         return next(iter(going_on or [one for one in over if (one.over_since or self.now) >= renewed]), None)
 
     @property
-    def _last_loss(self) -> Explained | None:
-        lost = [
-            one for one in self.findings if isinstance(one, Explained) and one.check in {"leader-lost", "renewal-late"}
-        ]
+    def _last_loss(self) -> Claim | None:
+        lost = [one for one in self.findings if isinstance(one, Claim) and one.check in {"leader-lost", "renewal-late"}]
         return max(lost, key=lambda one: one.over_since or self.now, default=None)
 
     def _while_held(self, standing: LeaseStatus) -> Advice:
         warnings = [one for one in self.findings if one.severity is Severity.WARNING]
-        if known := [one for one in warnings if isinstance(one, Explained)]:
+        if known := [one for one in warnings if isinstance(one, Claim)]:
             return _of(self._last_loss or known[-1])
         if self.state is State.UNKNOWN:
             sentence = "The lease does not say when it expires, so its own client decides:"
@@ -154,7 +161,7 @@ class Account(Struct, frozen=True):
 
 
 def _of(finding: Finding) -> Advice:
-    if isinstance(finding, Explained):
+    if isinstance(finding, Claim):
         return Advice(finding.advice, finding.fix)
     text = finding.message
     return Advice(text[:1].upper() + text[1:] + ("" if text.endswith(".") else "."), finding.fix)
@@ -232,12 +239,13 @@ def as_json(account: Account) -> dict[str, Any]:
         "waiting": {who: number for who, (number, _) in history.readers.items()},
         "refused": sum(1 for one in history.refusals if one.code >= 400),
         "events": [{"time": _time(at), "says": text} for at, text in account.election_events],
+        "claims": [claim_as_json(claim) for claim in account.claims],
         "findings": [
             {
                 "check": one.check,
                 "severity": one.severity.value,
-                "is_over": one.is_over if isinstance(one, Explained) else None,
-                "cause": (one.cause if isinstance(one, Explained) else "") or None,
+                "is_over": one.is_over if isinstance(one, Claim) else None,
+                "cause": (one.cause if isinstance(one, Claim) else "") or None,
                 "message": one.message,
                 "fix": one.fix,
             }

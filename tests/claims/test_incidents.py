@@ -9,10 +9,10 @@ import pytest
 from tests.incidents import AUDIT_LOG, SOURCES, WATCH, Incident, incident, incidents, instant
 from tests.inputs.reading import read
 from webhook.api.times import SECOND
-from webhook.explanation.account import as_json
-from webhook.explanation.causes import Blame
-from webhook.explanation.findings import Explained
-from webhook.explanation.text import events, facts, headline
+from webhook.claims.account import as_json
+from webhook.claims.causes import Blame
+from webhook.claims.claim import Claim
+from webhook.claims.text import events, facts, headline
 from webhook.findings import Severity
 from webhook.history.events import Handover
 from webhook.history.follow import Follower
@@ -118,7 +118,7 @@ def test_the_time_without_a_leader_is_at_most_what_is_said(one: Incident, source
 @EACH
 @EITHER
 def test_only_what_goes_on_now_is_said_to_go_on(one: Incident, source: str) -> None:
-    explained = [found for found in one.account(source).findings if isinstance(found, Explained)]
+    explained = [found for found in one.account(source).findings if isinstance(found, Claim)]
     over = {found.check for found in explained if found.is_over}
     assert over <= {"leader-lost", "renewal-late", "lease-stolen", "lease-deleted"}
     assert {found.check for found in explained if found.is_over is False} <= {"identity-shared"}
@@ -127,7 +127,7 @@ def test_only_what_goes_on_now_is_said_to_go_on(one: Incident, source: str) -> N
 def test_two_pods_under_one_identity_are_in_the_headline() -> None:
     one = incident("one-identity").account(AUDIT_LOG)
     assert headline(one) == "2 pods lead as exporter: exporter-54d6c9-b5tmw and exporter-54d6c9-h7r3c"
-    assert [found.is_over for found in one.findings if isinstance(found, Explained)] == [False]
+    assert [found.is_over for found in one.findings if isinstance(found, Claim)] == [False]
 
 
 @EACH

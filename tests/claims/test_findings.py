@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from tests.explanation.test_accounts import account, shop, text
+from tests.claims.test_accounts import account, shop, text
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advised, merged
 from tests.history.test_elections import cluster_of, of_log, of_metadata, of_watch
 from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
 from tests.inputs.reading import read
 from webhook.api.times import canonical, parse
-from webhook.explanation.account import account_of
-from webhook.explanation.causes import pod_of_holder, rights
-from webhook.explanation.words import at_most
+from webhook.claims.account import account_of
+from webhook.claims.causes import pod_of_holder, rights
+from webhook.claims.words import at_most
 from webhook.findings import word
 from webhook.history.follow import Follower
 from webhook.inputs.items import Writer

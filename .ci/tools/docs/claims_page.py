@@ -1,0 +1,35 @@
+"""The tables of docs/claims.md: every kind of claim, and every cause."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tools.docs.pages import DOCS
+from webhook.claims.registry import CAUSES, SUBJECTS
+
+PAGE: Final = DOCS / "claims.md"
+_BEGIN: Final = "<!-- written by make docs from webhook/claims/registry.py -->\n"
+_END: Final = "<!-- end of what make docs writes -->\n"
+
+
+def page() -> str:
+    """The page with the claims of today."""
+    before, _, rest = PAGE.read_text().partition(_BEGIN)
+    return "".join((before, _BEGIN, "\n".join([*tables(), _END]), rest.partition(_END)[2]))
+
+
+def tables() -> Iterator[str]:
+    """One table for each subject."""
+    for subject, kinds in SUBJECTS.items():
+        yield f"### {subject}\n"
+        yield "| claim | is true if | may be made from | arguments |"
+        yield "|---|---|---|---|"
+        for kind in kinds:
+            arguments = ", ".join(f"`{name}`" for name in kind.arguments)
+            yield f"| `{kind.id}` | {kind.means} | {kind.evidence} | {arguments} |"
+        yield ""
+    yield "### The causes\n"
+    yield "| cause | means |"
+    yield "|---|---|"
+    for cause, means in CAUSES.items():
+        yield f"| `{cause}` | {means} |"
+    yield ""

@@ -1,0 +1,50 @@
+"""Every claim that is made is of a kind that is listed, and says no more than that kind does."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.claims.test_measured_incidents import EACH, SOURCES, found_in
+from webhook.claims.claim import as_json
+from webhook.claims.registry import CAUSES, KINDS, SUBJECTS
+from webhook.cli.main import main
+
+COMMON = {"claim", "severity", "text", "ongoing"}
+
+
+def test_no_kind_is_listed_twice() -> None:
+    assert len(KINDS) == sum(map(len, SUBJECTS.values()))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@EACH
+def test_each_claim_says_what_its_kind_allows(name: str, source: str) -> None:
+    for claim in found_in(name, source).claims:
+        written = as_json(claim)
+        assert set(written) - COMMON <= set(KINDS[claim.check].arguments), written
+        assert {written.get("cause"), *written.get("causes", ())} - {None} <= set(CAUSES), written
+
+
+def test_an_interval_does_not_end_before_it_begins() -> None:
+    for path in sorted(Path("tests/data/measured-incidents").iterdir()):
+        for claim in found_in(path.name, "both").claims:
+            written = as_json(claim)
+            for first, last in (("earliest", "latest"), ("from", "to")):
+                if first in written and last in written:
+                    assert written[first] <= written[last], (path.name, written)
+
+
+def test_a_claim_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["claims", "leader-lost"]) == 0
+    assert KINDS["leader-lost"].means[:40] in " ".join(capsys.readouterr().out.split())
+    assert main(["claims"]) == 0
+    listed = capsys.readouterr().out
+    assert all(id_ in listed for id_ in KINDS)
+    assert main(["claims", "--format", "json"]) == 0
+    assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == list(KINDS)
+
+
+def test_a_claim_that_is_no_claim_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["claims", "leader-los"]) == 2
+    assert "did you mean leader-lost?" in capsys.readouterr().err

@@ -1,0 +1,195 @@
+"""The claims that state what is, and what happened, as far as no finding does: the holder, renewals, followers."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from webhook.api.times import SECOND
+from webhook.claims.claim import By, Claim
+from webhook.claims.words import ago, by_writer, clock, count, length, name, user, writer
+from webhook.findings import Finding, ObjectName, Severity
+from webhook.history.events import Handover, Tenure
+from webhook.history.status import LeaseStatus, State
+from webhook.history.write import Write
+
+if TYPE_CHECKING:
+    from webhook.claims.account import Account
+
+_HOW: Final = {
+    Handover.SEEN: "seen",
+    Handover.CREATED: "created",
+    Handover.CLAIMED: "first",
+    Handover.RELEASED: "after-release",
+    Handover.EXPIRED: "after-expiry",
+    Handover.PREFERRED: "after-expiry",
+    Handover.STOLEN: "while-live",
+    Handover.DELETED: "after-deletion",
+    Handover.UNKNOWN: "unknown",
+}
+
+
+def facts(account: "Account") -> Iterator[Claim]:
+    """Yield the claims about one lease that are no findings, those about the state first."""
+    yield from _state(account)
+    for before, tenure in zip([None, *account.history.tenures], account.history.tenures, strict=False):
+        yield from _tenure(account, before, tenure)
+
+
+def with_findings(account: "Account") -> Iterator[Claim]:
+    """Yield every claim about one lease, the findings last."""
+    yield from facts(account)
+    yield from map(as_claim, account.findings)
+
+
+def as_claim(finding: Finding) -> Claim:
+    """Return a finding as a claim, those about a stored object too."""
+    if isinstance(finding, Claim):
+        return finding
+    fields = {key: getattr(finding, key) for key in finding.__struct_fields__}
+    return Claim(**fields)
+
+
+def interval(write: Write | None, end: int) -> Mapping[str, int]:
+    """Return the arguments that say when a write was stored; what nothing bounds was stored before the end."""
+    if write is None or not write.earliest:
+        return {}
+    latest = end if write.latest is None else min(write.latest, max(end, write.earliest))
+    return {"earliest": min(write.earliest, latest), "latest": latest}
+
+
+def known(arguments: Mapping[str, object]) -> Mapping[str, object]:
+    """Return those arguments of a claim that are known."""
+    return {key: value for key, value in arguments.items() if value is not None and value != ""}
+
+
+def _fact(account: "Account", id_: str, text: str, **arguments: object) -> Claim:
+    ongoing = arguments.pop("over_since", None)
+    assert ongoing is None or isinstance(ongoing, int)
+    return Claim(
+        check=id_,
+        severity=Severity.INFO,
+        message=text,
+        subject=ObjectName("Lease", account.history.namespace, account.history.name),
+        over_since=ongoing,
+        arguments=known({key.rstrip("_"): value for key, value in arguments.items()}),
+    )
+
+
+def _state(account: "Account") -> Iterator[Claim]:
+    history, standing, now = account.history, account.standing, account.now
+    if history.is_mixed or standing is None:
+        if history.is_deleted and not history.is_mixed:
+            yield _fact(account, "does-not-exist", "the lease was deleted")
+        return
+    holder = standing.holder
+    if holder:
+        yield _fact(account, "holder", f"{name(holder)} holds it", identity=holder)
+        yield from _held(account, standing)
+    if standing.state is State.NEVER_HELD:
+        yield _fact(account, "never-held", "the lease was never held")
+    if standing.state is State.FROZEN and standing.block:
+        until = standing.block.until
+        when = "it is repaired" if until is None else clock(until, now)
+        text = f"{name(holder) or 'no one'} keeps it until {when}: {standing.block.reason}"
+        yield _fact(account, "frozen", text, identity=holder, to=until)
+    takeable = standing.takeable_at
+    if standing.state is State.EXPIRED and takeable is not None:
+        text = f"{name(holder)} is named and the lease has expired, since {clock(takeable, now)}"
+        yield _fact(account, "expired", text, identity=holder, from_=takeable, to=now, over_since=0)
+    if standing.state is State.LIVE and takeable is not None:
+        yield _fact(
+            account, "expires", f"it expires at {clock(takeable, now)} unless renewed", identity=holder, from_=takeable
+        )
+    if standing.state is State.RELEASED:
+        yield _free(account, standing)
+
+
+def _free(account: "Account", standing: LeaseStatus) -> Claim:
+    tenure, now = account.history.tenure, account.now
+    ended = tenure.ended if tenure else None
+    since = ended.latest if ended else standing.last_renewal
+    text = "no one holds it" + ("" if since is None else f", since {clock(since, now)} at the latest")
+    return _fact(
+        account, "free", text, from_=since if since is not None and since <= now else None, to=now, over_since=0
+    )
+
+
+def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
+    history, now, tenure = account.history, account.now, account.tenure
+    if tenure and tenure.began is not Handover.SEEN and not tenure.is_unseen:
+        within = interval(tenure.taken, now)
+        by = _by(tenure.taken)
+        text = f"held since {clock(tenure.since, now)}{by_writer(tenure.taken.writer)}"
+        if within:
+            yield _fact(account, "held-since", text, identity=tenure.holder, by=by, **within)
+    renewed = tenure.renewed if tenure else None
+    if renewed is not None and account.is_renewed_last and renewed.earliest:
+        text = f"last renewed {clock(renewed.at, now)}, {ago(renewed.at, now)}{by_writer(renewed.writer)}"
+        yield _fact(
+            account,
+            "last-renewed",
+            text,
+            identity=standing.holder,
+            by=_by(renewed),
+            how=renewed.dating.value,
+            **interval(renewed, now),
+        )
+    elif standing.last_renewal is not None and account.is_renewed_last and history.is_moment:
+        at, how = standing.last_renewal, "stamp" if standing.from_stamps else "writer-clock"
+        text = f"last renewed {clock(at, now)}, {ago(at, now)}"
+        second = at // SECOND * SECOND
+        bounds = (
+            {"earliest": second, "latest": second + SECOND} if standing.from_stamps else {"earliest": at, "latest": at}
+        )
+        yield _fact(
+            account, "last-renewed", text, identity=standing.holder, how=how, by=By(None, standing.manager), **bounds
+        )
+    usual = history.renewals.usual
+    if usual is not None:
+        longest = history.renewals.longest
+        text = f"renewed every {length(usual)}; longest gap {length(longest)}"
+        yield _fact(account, "renewal-interval", text, seconds=usual, longest_seconds=longest)
+
+
+def _by(write: Write) -> By:
+    return By(write.writer.process if write.writer else None, write.manager)
+
+
+def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
+    now = account.now
+    if tenure.is_writer or tenure.is_unseen or tenure.began is Handover.SEEN:
+        return
+    within, holder = interval(tenure.taken, now), name(tenure.holder)
+    by = _by(tenure.taken)
+    if not within:
+        return
+    if tenure.is_chosen:
+        yield _fact(
+            account,
+            "chosen",
+            f"the API server chose {holder} at {clock(tenure.since, now)}",
+            identity=tenure.holder,
+            by=by,
+            **within,
+        )
+    how = (
+        "unknown"
+        if tenure.is_unclear or (tenure.began is Handover.STOLEN and not tenure.is_dated)
+        else _HOW[tenure.began]
+    )
+    text = f"{holder} was put there at {clock(tenure.since, now)}{by_writer(tenure.taken_by)}"
+    previous = tenure.previous if before else None
+    seconds = tenure.leaderless if how in {"after-expiry", "after-release"} else None
+    yield _fact(
+        account, "taken", text, identity=tenure.holder, previous=previous, how=how, by=by, seconds=seconds, **within
+    )
+    if tenure.foreign_taker and not tenure.is_chosen:
+        text = f"{user(tenure.foreign_taker)} wrote {holder} into the lease at {clock(tenure.since, now)}"
+        yield _fact(account, "written-in", text, identity=tenure.holder, by=By(tenure.foreign_taker), **within)
+    if tenure.ended and tenure.released_by is not None and not tenure.is_deleted:
+        own = {True: "own", False: "foreign", None: "unknown"}[tenure.is_own_release]
+        text = f"{holder} was removed from the lease at {clock(tenure.until or 0, now)}{by_writer(tenure.released_by)}"
+        by = By(tenure.released_by, tenure.released_manager)
+        yield _fact(account, "released", text, identity=tenure.holder, how=own, by=by, **interval(tenure.ended, now))
+    for at, other in tenure.joined:
+        text = f"{writer(other)} renewed it too, {count(1, 'time')} or more, from {clock(at, now)} on"
+        yield _fact(account, "second-writer", text, identity=tenure.holder, by=By(other), from_=at)
