@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test draw coverage outputs check static docs model spec torture planted elector-kit fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
+.PHONY: help setup run test draw coverage outputs check static docs model truth spec torture planted elector-kit fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -60,6 +60,10 @@ model: $(READY) ## search deeper for traces that break a law (five minutes); SHO
 
 law: $(READY) ## play histories with us and without: an honest write that is stored without us must be stored (LAW="--histories 10000")
 	$(BIN)/python -m tests.law $(LAW)
+
+truth: $(READY) ## evaluate every claim on random histories with known truth: COUNT=10000 FIRST=1 INPUT=watch STORE=FOLDER
+	$(BIN)/python -m tests.truth --count $(or $(COUNT),500) --first $(or $(FIRST),1) $(if $(INPUT),--input "$(INPUT)") \
+		$(if $(STORE),--store $(STORE))
 
 spec: $(READY) ## check the specification by TLC and Z3 (Java; three minutes): SPEC=--docs writes what it found into docs/
 	$(BIN)/python -m tests.lab.spec $(SPEC)

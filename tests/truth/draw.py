@@ -129,7 +129,7 @@ class _Drawing:
             outsiders=outsiders,
             is_stamped=self._is_stamped,
             is_coordinated=self._is_coordinated,
-            hole=(hole_begin, hole_begin + self._random.randrange(3, 30) * _SECOND),
+            hole=(hole_begin, hole_begin + self._random.randrange(10, 40) * _SECOND),
             late=max(1, middle + self._random.randrange(-6, 12) * _SECOND),
         )
 

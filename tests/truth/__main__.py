@@ -1,0 +1,181 @@
+"""Plays histories, has the commands read them, and prints which claims are false: `make truth`.
+
+Two processes play; each history is read in every kind of input. What is false is shrunk and written as a plan, which
+`--plan FILE` plays again and shows.
+"""
+
+import argparse
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from tests.truth.draw import draw
+from tests.truth.evaluation import COMMANDS, Evaluated, evaluate
+from tests.truth.inputs import Kind, input_of
+from tests.truth.plans import Plan, from_json, to_json
+from tests.truth.play import play
+from tests.truth.shrink import shrink
+
+PROCESSES: Final = 2
+_BATCH: Final = 10
+
+
+class Tally(Struct):
+    """How often each claim was true, false, or of no known meaning, by input; and where it was false first."""
+
+    histories: Counter[str] = field(default_factory=Counter)
+    claims: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    false: dict[tuple[str, str], list[tuple[int, str, str, str]]] = field(default_factory=dict)
+
+    def add(self, seed: int, kind: Kind, one: Evaluated) -> None:
+        """Count one claim."""
+        outcome = {True: "true", False: "false", None: "unknown"}[one.is_true]
+        self.claims[one.id, kind.value, outcome] += 1
+        if one.is_true is not True:
+            found = self.false.setdefault((one.id, outcome), [])
+            found.append((seed, kind.value, one.command, one.problem or str(one.claim.get("text", ""))))
+
+    def merge(self, other: "Tally") -> None:
+        """Add another one."""
+        self.histories += other.histories
+        self.claims += other.claims
+        for key, found in other.false.items():
+            self.false.setdefault(key, []).extend(found)
+
+    def count(self, outcome: str) -> int:
+        """Return how many claims had an outcome."""
+        return sum(number for (_, _, what), number in self.claims.items() if what == outcome)
+
+
+def tally_of(seeds: Sequence[int], kinds: Sequence[Kind], commands: Sequence[str]) -> Tally:
+    """Return what is true and false in the histories of some seeds."""
+    tally = Tally()
+    for seed in seeds:
+        history = play(draw(seed))
+        for kind in kinds:
+            given = input_of(history, kind)
+            if given is None:
+                continue
+            tally.histories[kind.value] += 1
+            for one in evaluate(history, given, commands):
+                tally.add(seed, kind, one)
+    return tally
+
+
+def run(first: int, count: int, kinds: Sequence[Kind], commands: Sequence[str] = COMMANDS) -> Tally:
+    """Evaluate the histories of so many seeds, in two processes."""
+    seeds = range(first, first + count)
+    batches = [seeds[at : at + _BATCH] for at in range(0, count, _BATCH)]
+    tally = Tally()
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        for part in pool.map(partial(tally_of, kinds=kinds, commands=commands), batches):
+            tally.merge(part)
+    return tally
+
+
+def is_false_in(plan: Plan, kind: Kind, command: str, claim: str) -> bool:
+    """Return whether a command makes a false claim of a kind when it reads the history of a plan."""
+    return any(True for _ in false_in(plan, kind, command, claim))
+
+
+def false_in(plan: Plan, kind: Kind, command: str, claim: str) -> Iterator[Evaluated]:
+    """Yield the false claims of a kind."""
+    history = play(plan)
+    given = input_of(history, kind)
+    if given is not None:
+        yield from (one for one in evaluate(history, given, (command,)) if one.id == claim and one.is_true is not True)
+
+
+def _print_tally(tally: Tally) -> None:
+    by_claim: dict[str, Counter[str]] = defaultdict(Counter)
+    for (claim, _, outcome), number in tally.claims.items():
+        by_claim[claim][outcome] += number
+    print(f"{'claim':<28}{'true':>9}{'false':>7}{'?':>5}")
+    for claim, outcomes in sorted(by_claim.items(), key=lambda one: (-one[1]["false"], one[0])):
+        print(f"{claim:<28}{outcomes['true']:>9}{outcomes['false']:>7}{outcomes['unknown']:>5}")
+    histories = ", ".join(f"{kind} {number}" for kind, number in sorted(tally.histories.items()))
+    print(f"histories: {histories}")
+    print(f"{tally.count('true')} true, {tally.count('false')} false, {tally.count('unknown')} unknown")
+
+
+def _store_false(tally: Tally, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for (claim, outcome), found in sorted(tally.false.items(), key=lambda one: -len(one[1])):
+        if outcome != "false":
+            continue
+        seed, kind, command, _ = found[0]
+        small = shrink(draw(seed), partial(is_false_in, kind=Kind(kind), command=command, claim=claim))
+        path = folder / f"{claim}-{seed}.json"
+        path.write_bytes(to_json(small))
+        print(f"\n## {claim}: {len(found)} times; {kind}, {command}, {path}")
+        for one in false_in(small, Kind(kind), command, claim):
+            print(f"   {json.dumps(one.claim)}")
+
+
+def show(plan: Plan) -> Iterator[str]:
+    """Yield what happened in a history, in the order of time."""
+    history = play(plan)
+
+    def at(instant: int) -> str:
+        return f"{(instant - history.begin) / 1_000_000:8.3f}"
+
+    for process in history.processes:
+        works = ", ".join(f"{at(one.begin)} to {at(min(one.end, history.end))}" for one in process.works)
+        who = f"{process.role}, {process.identity or '-'}, uid {process.uid or '-'}"
+        yield f"{process.name} ({who}) leads: {works or '-'}"
+    for fault in plan.faults:
+        yield f"{fault.at / 1000:8.3f} for {fault.length / 1000} s: {fault.kind} {fault.target} {fault.amount or ''}"
+    before: Any = None
+    for one in history.requests:
+        if one.verb == "get" and one.code == 200:
+            continue
+        spec = one.after.lease.spec if one.after and one.after.lease else None
+        kept = (one.process, one.verb, one.code, spec and (spec.holder, spec.duration, spec.preferred))
+        if kept == before:
+            continue
+        before = kept
+        text = (
+            spec and f"{spec.holder!r} for {spec.duration} s{f', preferred {spec.preferred}' if spec.preferred else ''}"
+        )
+        why = one.refused.by if one.refused else ""
+        yield f"{at(one.answered)} {one.process} {one.verb} {one.namespace}/{one.name} {one.code} {why} {text or ''}"
+
+
+def main() -> int:
+    """Return 1 if a claim is false."""
+    parser = argparse.ArgumentParser(prog="make truth", description=__doc__)
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--count", type=int, default=200, help="how many histories")
+    parser.add_argument("--input", action="append", help="a kind of input; default: all")
+    parser.add_argument("--command", action="append", help="a command; default: all")
+    parser.add_argument("--store", type=Path, help="shrink what is false, and write plans into this folder")
+    parser.add_argument("--plan", type=Path, help="show one stored plan, and what is false in it")
+    given = parser.parse_args()
+    kinds = [Kind(one) for one in given.input or [*Kind]]
+    commands = given.command or COMMANDS
+    if given.plan:
+        plan = from_json(given.plan.read_bytes())
+        print("\n".join(show(plan)))
+        history = play(plan)
+        for kind in kinds:
+            read = input_of(history, kind)
+            for one in evaluate(history, read, commands) if read else ():
+                if one.is_true is not True:
+                    print(f"{kind}, {one.command}: {one.is_true} {json.dumps(one.claim)}")
+        return 0
+    tally = run(given.first, given.count, kinds, commands)
+    _print_tally(tally)
+    if given.store:
+        _store_false(tally, given.store)
+    return 1 if tally.count("false") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""Has the commands read an input of a history, and evaluates every claim that they make against the truth."""
+
+import contextlib
+import io
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from tests.truth.facts import Claim, Facts
+from tests.truth.inputs import POLICY, Input
+from tests.truth.predicates import PREDICATES, UNCHECKED
+from tests.truth.records import History
+from tests.truth.stage import MILLISECOND
+from webhook.api.times import canonical, parse
+from webhook.cli import audit, why
+from webhook.cli.terminal import Failure
+
+COMMANDS: Final = ("why", "audit")
+CRASH: Final = "crash"
+"""What counts as false when a command fails on an input that it must read."""
+
+
+class Evaluated(Struct, frozen=True):
+    """A claim of a command about a lease: `is_true` is None where no predicate says what it means."""
+
+    command: str
+    lease: str
+    claim: dict[str, Any]
+    is_true: bool | None
+    problem: str = ""
+
+    @property
+    def id(self) -> str:
+        """The kind of the claim."""
+        return str(self.claim.get("claim", "?"))
+
+
+def evaluate(history: History, given: Input, commands: Sequence[str] = COMMANDS) -> Iterator[Evaluated]:
+    """Yield every claim that the commands make of every lease, with its truth."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = _written(Path(folder), given)
+        for command in commands:
+            yield from _claims_of(command, history, given, paths)
+
+
+def _claims_of(command: str, history: History, given: Input, paths: Sequence[str]) -> Iterator[Evaluated]:
+    everything: dict[str, Facts] = {}
+    try:
+        found = run(command, given, paths)
+    except Exception as error:  # noqa: BLE001 - whatever ends a command is reported as false
+        yield Evaluated(command, "", {"claim": CRASH, "text": f"{type(error).__name__}: {error}"}, False)
+        return
+    for one in found:
+        lease = f"{one.get('namespace')}/{one.get('name')}"
+        claims = one.get("claims", [one] if "claim" in one else [])
+        now = _true_time(history, one["now"]) if one.get("now") else history.end
+        facts = everything.get(lease)
+        if facts is None or facts.now != now:
+            facts = everything[lease] = Facts(history, str(one.get("namespace")), str(one.get("name")), now)
+        for claim in claims:
+            yield _evaluated(command, lease, claim, facts)
+
+
+def _evaluated(command: str, lease: str, claim: Claim, facts: Facts) -> Evaluated:
+    predicate = PREDICATES.get(claim["claim"])
+    if predicate is None:
+        return Evaluated(command, lease, dict(claim), True if claim["claim"] in UNCHECKED else None)
+    try:
+        return Evaluated(command, lease, dict(claim), predicate(facts, claim))
+    except (KeyError, TypeError, ValueError) as error:
+        return Evaluated(command, lease, dict(claim), None, f"{type(error).__name__}: {error}")
+
+
+def _true_time(history: History, text: str) -> int:
+    """Return the true time of the moment at which an input was evaluated."""
+    offsets = [offset * MILLISECOND for offset in history.plan.offsets]
+    return parse(text) - min(offsets)
+
+
+def run(command: str, given: Input, paths: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the JSON that a command prints."""
+    arguments = ["--format", "json"]
+    for path in paths:
+        arguments += ["--policy" if path.endswith("policy.yaml") else "--input", path]
+    if given.now is not None:
+        arguments += ["--now", canonical(given.now)]
+    program = why.command if command == "why" else audit.command
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            program.main(arguments, prog_name=command, standalone_mode=False)
+        except Failure as failure:
+            if not str(failure).startswith("no lease"):
+                raise
+    return [json.loads(line) for line in out.getvalue().splitlines() if line.startswith("{")]
+
+
+def _written(folder: Path, given: Input) -> list[str]:
+    for name, data in given.files.items():
+        (folder / name).write_bytes(data)
+    paths = [str(folder / name) for name in given.files]
+    if given.has_policy:
+        (folder / "policy.yaml").write_text(POLICY)
+        paths.append(str(folder / "policy.yaml"))
+    return paths

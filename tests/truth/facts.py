@@ -1,0 +1,388 @@
+"""The truth about one lease, in the terms of claims: writes, tenures, when it was live, who wrote what.
+
+A claim has instants by the API servers' clocks; where these differ, an instant may be any of those that some server's
+clock shows it. A write happened at some time between its arrival and its answer: nothing that is said of a moment in
+between is false. A claim that something happened in an interval is true if it may have; a claim that something was so
+throughout is false if it surely was not.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+from msgspec import Struct
+
+from tests.model.api_server import Spec
+from tests.truth.plans import Fault, FaultKind, Habit, Role
+from tests.truth.records import END, History, Process, Request, Span, State
+from tests.truth.stage import MILLISECOND, SECOND
+from webhook.api.times import parse
+
+Claim = Mapping[str, Any]
+NOTHING: Final = Spec()
+SLACK: Final = 30 * MILLISECOND
+"""What a request takes on its way, and a claim may be off by it."""
+
+
+class Moment(Struct, frozen=True):
+    """An instant of a claim by true time, as early and as late as the clocks of the API servers allow."""
+
+    first: int
+    last: int
+
+
+class Write(Struct, frozen=True, dict=True):
+    """A stored write of the lease, with the one before."""
+
+    request: Request
+    process: Process
+    before: Spec
+    after: Spec
+    was_there: bool
+    is_there: bool
+
+    @property
+    def begin(self) -> int:
+        """When it may have happened first: when its time was stamped."""
+        return self.request.received
+
+    @property
+    def end(self) -> int:
+        """When it may have happened last."""
+        return self.request.answered
+
+    @property
+    def at(self) -> int:
+        """When it was stored."""
+        assert self.request.stored_at is not None
+        return self.request.stored_at
+
+    @property
+    def puts(self) -> str:
+        """The identity that it put there, where another text or none had been."""
+        return (self.after.holder or "") if (self.after.holder or "") != (self.before.holder or "") else ""
+
+    @property
+    def removes(self) -> str:
+        """The identity that it removed."""
+        return (self.before.holder or "") if (self.after.holder or "") != (self.before.holder or "") else ""
+
+    @property
+    def is_renewal(self) -> bool:
+        """Whether it moved renewTime and left it set."""
+        return self.after.renewed is not None and self.after.renewed != self.before.renewed
+
+    @property
+    def is_own(self) -> bool:
+        """Whether its writer is a process of the identity that it leaves in the lease."""
+        return bool(self.after.holder) and self.process.identity == self.after.holder
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether it leaves the holder and shortens the lease to a second, as some clients release it."""
+        return self.after.duration == 1 and self.before.duration != 1
+
+
+class Facts(Struct, frozen=True, dict=True):
+    """What is true of one lease of a history; `now` is the moment at which a command evaluated it."""
+
+    history: History
+    namespace: str
+    name: str
+    now: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Namespace and name."""
+        return self.namespace, self.name
+
+    # ---- instants ----
+
+    @cached_property
+    def _offsets(self) -> tuple[int, int]:
+        offsets = [offset * MILLISECOND for offset in self.history.plan.offsets]
+        return min(offsets), max(offsets)
+
+    def moment(self, text: str) -> Moment:
+        """Return an instant of a claim by true time."""
+        clock = parse(text)
+        least, most = self._offsets
+        return Moment(clock - most - SLACK, clock - least + SLACK)
+
+    def earliest(self, claim: Claim, key: str, default: int = 0) -> int:
+        """Return an instant of a claim as early as possible."""
+        text = claim.get(key)
+        return default if text is None else self.moment(text).first
+
+    def latest(self, claim: Claim, key: str, default: int = END) -> int:
+        """Return an instant of a claim as late as possible."""
+        text = claim.get(key)
+        return default if text is None else self.moment(text).last
+
+    def interval(self, claim: Claim, begin: str = "earliest", end: str = "latest") -> tuple[int, int]:
+        """Return the time in which something is said to have happened, as wide as possible."""
+        return self.earliest(claim, begin), self.latest(claim, end)
+
+    def inside(self, claim: Claim) -> tuple[int, int]:
+        """Return the time throughout which something is said to be so, as narrow as possible."""
+        begin = self.latest(claim, "from", 0)
+        end = self.earliest(claim, "to", self.now)
+        return begin, min(end, self.now)
+
+    # ---- writes ----
+
+    @cached_property
+    def writes(self) -> tuple[Write, ...]:
+        """Every stored write up to now."""
+        found = []
+        for one in self.history.writes(self.key):
+            assert one.stored_at is not None
+            if one.stored_at > self.now + self._spread:
+                break
+            before, after = _spec_of(one.before), _spec_of(one.after)
+            process = self.history.by_name[one.process]
+            found.append(Write(one, process, before, after, one.before is not None, one.after is not None))
+        return tuple(found)
+
+    @property
+    def _spread(self) -> int:
+        least, most = self._offsets
+        return most - least + SLACK
+
+    @cached_property
+    def requests(self) -> tuple[Request, ...]:
+        """Every request about the lease up to now."""
+        limit = self.now + self._spread
+        key = ("Lease", *self.key)
+        return tuple(one for one in self.history.requests if one.key == key and one.answered <= limit)
+
+    def within(self, begin: int, end: int, when: Callable[[Write], bool]) -> Iterator[Write]:
+        """Yield the writes of a kind that may have happened in a time."""
+        return (one for one in self.writes if one.begin <= end and begin <= one.end and when(one))
+
+    @property
+    def spec(self) -> Spec:
+        """What is stored now."""
+        return self.writes[-1].after if self.writes else NOTHING
+
+    @property
+    def holder(self) -> str:
+        """Who is in holderIdentity now."""
+        return self.spec.holder or ""
+
+    def spec_before(self, at: int) -> Spec:
+        """Return what was stored just before an instant."""
+        found = NOTHING
+        for one in self.writes:
+            if one.at >= at:
+                break
+            found = one.after
+        return found
+
+    def placing(self, identity: str, before: int = END) -> Write | None:
+        """Return the latest write that put an identity there."""
+        return next((one for one in reversed(self.writes) if one.puts == identity and one.at < before), None)
+
+    @property
+    def last_renewal(self) -> Write | None:
+        """The last write of the object that is there now which moved renewTime."""
+        found = None
+        for one in self.writes:
+            found = one if one.is_renewal else found if one.was_there and one.is_there else None
+        return found
+
+    # ---- live ----
+
+    def is_surely_live(self, at: int) -> bool:
+        """Return whether the lease is live at an instant, whenever its last renewal was stamped."""
+        found = self._standing(at)
+        return found is not None and at < found[0].begin + found[1] - self._spread
+
+    def may_be_live(self, at: int) -> bool:
+        """Return whether the lease may be live at an instant."""
+        found = self._standing(at)
+        return found is not None and at < found[0].end + found[1] + self._spread
+
+    def _standing(self, at: int) -> tuple[Write, int] | None:
+        """Return the last renewal before an instant, and the duration then; None if nobody holds the lease."""
+        renewal: Write | None = None
+        spec = NOTHING
+        for one in self.writes:
+            if one.at >= at:
+                break
+            spec = one.after
+            renewal = one if one.is_renewal else renewal if one.is_there and one.was_there else None
+        if not spec.holder or spec.duration is None or renewal is None:
+            return None
+        return renewal, spec.duration * SECOND
+
+    def stretches(self) -> Iterator[tuple[int, int, Spec, Write]]:
+        """Yield what was surely stored from when to when, and the write that stored it."""
+        for number, one in enumerate(self.writes):
+            end = self.writes[number + 1].begin if number + 1 < len(self.writes) else self.now
+            if one.end < end:
+                yield one.end, end, one.after, one
+
+    # ---- who ----
+
+    def processes_of(self, identity: str) -> tuple[Process, ...]:
+        """Return the processes that call themselves so."""
+        return tuple(one for one in self.history.processes if identity and one.identity == identity)
+
+    def is_by(self, by: Mapping[str, Any] | None, request: Request) -> bool:
+        """Return whether a request may be by whom a claim says; nothing is said without a `by`."""
+        if by is None:
+            return True
+        known = by.get("known")
+        process = self.history.by_name[request.process]
+        if known == "manager":
+            return bool(by["manager"] == process.manager)
+        if known not in ("process", "user"):
+            return True
+        return is_process(by, process)
+
+    def named_by(self, by: Mapping[str, Any] | None) -> tuple[Process, ...]:
+        """Return the processes that a claim names."""
+        return tuple(one for one in self.history.processes if by is not None and is_process(by, one))
+
+    def is_own(self, write: Write, identity: str) -> bool:
+        """Return whether the writer is a process of an identity."""
+        return write.process.identity == identity
+
+    # ---- why ----
+
+    def causes(self, identity: str, begin: int, end: int) -> set[str]:
+        """Return every reason for which an identity did not renew in a time, as claims name them."""
+        return _Reasons(self, identity, begin, end).found()
+
+
+def is_process(by: Mapping[str, Any], process: Process) -> bool:
+    """Return whether a claim names a process: by its user and its pod's uid, or its pod where no uid is known."""
+    if by.get("user", "") != process.user.name:
+        return False
+    if by.get("uid"):
+        return bool(by["uid"] == process.uid)
+    return not by.get("pod") or bool(by["pod"] == process.pod)
+
+
+_BY: Final[dict[str, str]] = {
+    "RBAC": "refused-rights",
+    "authentication": "refused-credentials",
+    "webhook": "refused-webhook",
+    "policy": "refused-policy",
+    "stamp guard": "refused-policy",
+    "validation": "refused-other",
+    "not found": "refused-other",
+    "webhook failure": "failed",
+    "API server": "failed",
+    "timeout": "failed",
+    "priority and fairness": "throttled",
+    "conflict": "conflict",
+}
+_SERVER_FAULTS: Final = {
+    FaultKind.ETCD_SLOW,
+    FaultKind.SERVER_SLOW,
+    FaultKind.SERVER_HANGS,
+    FaultKind.SERVER_DOWN,
+    FaultKind.SERVERS_DOWN,
+    FaultKind.SERVER_ERROR,
+    FaultKind.WEBHOOK_SLOW,
+}
+_PROCESS_FAULTS: Final = {
+    FaultKind.PAUSE,
+    FaultKind.BLOCK,
+    FaultKind.THROTTLE,
+    FaultKind.CUT,
+    FaultKind.KILL,
+    FaultKind.STOP,
+    FaultKind.REPLACE,
+    FaultKind.DUPLICATE,
+    FaultKind.CLOCK_STEP,
+}
+
+
+class _Reasons:
+    """Why an identity did not renew in a time."""
+
+    def __init__(self, facts: Facts, identity: str, begin: int, end: int) -> None:
+        self._facts = facts
+        self._identity = identity
+        self._begin = begin
+        self._end = end
+        self._own = facts.processes_of(identity)
+
+    def found(self) -> set[str]:
+        return {*self._of_requests(), *self._of_processes(), *self._of_servers(), *self._of_the_lease()}
+
+    def _of_requests(self) -> Iterator[str]:
+        names = {one.name for one in self._own}
+        for one in self._facts.history.requests:
+            if one.process not in names or not (one.received <= self._end and self._begin <= one.answered):
+                continue
+            if one.refused and one.key[1:] == self._facts.key:
+                yield _BY[one.refused.by]
+
+    def _of_processes(self) -> Iterator[str]:
+        history, begin, end = self._facts.history, self._begin, self._end
+        if not any(span.meets(begin, end) for one in self._own for span in one.alive):
+            yield "stopped"
+            yield "not-running"
+        if not any(one.lease == f"{self._facts.namespace}/{self._facts.name}" for one in self._own):
+            yield "not-running"
+        for one in self._own:
+            stops = (*one.paused, *one.blocked)
+            died = [Span(span.end, END) for span in one.alive if span.end != END]
+            if any(span.meets(begin, end) for span in (*stops, *died)):
+                yield "stopped"
+        pods = {one.pod for one in self._own}
+        for fault in history.faults:
+            if fault.kind in _PROCESS_FAULTS and fault.target in pods and self._is_on(fault):
+                yield "stopped"
+        if not self._has_requests():
+            yield "stopped"
+
+    def _has_requests(self) -> bool:
+        names = {one.name for one in self._own}
+        begin, end = self._begin + SLACK, self._end - SLACK
+        requests = (one for one in self._facts.history.requests if one.process in names)
+        return any(begin < one.received and one.answered < end for one in requests)
+
+    def _of_servers(self) -> Iterator[str]:
+        for fault in self._facts.history.faults:
+            if fault.kind in _SERVER_FAULTS and self._is_on(fault):
+                yield "api-server"
+                if fault.kind in (FaultKind.SERVERS_DOWN, FaultKind.SERVER_HANGS, FaultKind.SERVER_DOWN):
+                    yield "network"
+                if fault.kind is FaultKind.WEBHOOK_SLOW:
+                    yield "failed"
+                if fault.kind is FaultKind.SERVER_ERROR:
+                    yield "failed"
+
+    def _is_on(self, fault: Fault) -> bool:
+        begin = self._facts.history.begin + fault.at * MILLISECOND
+        length = fault.length * MILLISECOND
+        return begin <= self._end and self._begin <= begin + max(length, SECOND)
+
+    def _of_the_lease(self) -> Iterator[str]:
+        facts = self._facts
+        spec = facts.spec_before(self._end)
+        asked = [one for one in facts.writes if one.after.preferred and one.at <= self._end]
+        if asked and any(one.habit is Habit.COORDINATED for one in facts.history.plan.electors):
+            last = facts.spec_before(self._begin + 20 * SECOND)
+            if last.preferred or spec.preferred:
+                yield "asked-to-step-down"
+        placed = facts.placing(self._identity, self._end)
+        if placed is None:
+            return
+        later = [one for one in facts.writes if placed.at < one.at <= self._end and facts.is_own(one, self._identity)]
+        if placed.process.role is Role.API_SERVER and not later:
+            yield "not-taken-up"
+        if not facts.is_own(placed, self._identity) and not later:
+            yield "not-running"
+        gaps = [b.at - a.at for a, b in zip(facts.writes, facts.writes[1:], strict=False) if b.is_renewal]
+        if gaps and spec.duration is not None and max(gaps) >= (spec.duration - 1) * SECOND:
+            yield "interval"
+
+
+def _spec_of(state: State | None) -> Spec:
+    return state.lease.spec if state and state.lease else NOTHING

@@ -1,0 +1,653 @@
+"""What each claim means: a predicate over the truth, by the id of its kind.
+
+A predicate gets the facts of a lease and a claim, and returns whether the claim is true. What a claim leaves out it
+does not say.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+from tests.model.api_server import Spec
+from tests.truth.facts import SLACK, Claim, Facts, Write, is_process
+from tests.truth.plans import FaultKind, Role
+from tests.truth.records import Process
+from tests.truth.stage import MILLISECOND, SECOND
+from webhook.audit.leases import STORED_RULES
+
+Predicate = Callable[[Facts, Claim], bool]
+PREDICATES: Final[dict[str, Predicate]] = {}
+UNCHECKED: Final = frozenset({"input-incomplete", "stamp-says", "says", "not-recorded", *STORED_RULES})
+"""What no history can contradict: what the input does not show, texts that are quoted, rules of stored objects."""
+POINT: Final = 1050 * MILLISECOND
+"""How far one instant may be off that stands for an interval: managedFields have whole seconds."""
+
+
+def _is(name: str) -> Callable[[Predicate], Predicate]:
+    def keep(predicate: Predicate) -> Predicate:
+        PREDICATES[name] = predicate
+        return predicate
+
+    return keep
+
+
+# ---- the state at the end -------------------------------------------------------------------------------------------
+
+
+@_is("holder")
+def _holder(facts: Facts, claim: Claim) -> bool:
+    return facts.holder == (claim.get("identity") or "")
+
+
+@_is("held-since")
+def _held_since(facts: Facts, claim: Claim) -> bool:
+    write = facts.placing(claim["identity"])
+    return facts.holder == claim["identity"] and write is not None and _is_in(facts, claim, write)
+
+
+@_is("last-renewed")
+def _last_renewed(facts: Facts, claim: Claim) -> bool:
+    renewals = [one for one in facts.writes if one.is_renewal and one.after.holder == claim["identity"]]
+    if not renewals:
+        return False
+    if claim.get("how") == "writer-clock":
+        begin, end = facts.interval(claim)
+        renewed = facts.spec.renewed
+        return renewed is not None and begin <= renewed <= end
+    return _is_in(facts, claim, renewals[-1])
+
+
+@_is("expires")
+def _expires(facts: Facts, claim: Claim) -> bool:
+    renewal, duration = facts.last_renewal, facts.spec.duration
+    if renewal is None or duration is None:
+        return True
+    return facts.latest(claim, "from") >= renewal.begin + duration * SECOND
+
+
+@_is("expired")
+def _expired(facts: Facts, claim: Claim) -> bool:
+    identity = claim.get("identity", facts.holder)
+    begin, end = facts.inside(claim)
+    if begin > end or "from" not in claim:
+        return facts.holder == identity and not facts.is_surely_live(facts.now)
+    return all(
+        (spec.holder or "") == identity and not facts.is_surely_live(at)
+        for at, spec, _ in _states_in(facts, begin, end)
+    )
+
+
+@_is("free")
+def _free(facts: Facts, claim: Claim) -> bool:
+    begin, end = facts.inside(claim)
+    for at, spec, write in _states_in(facts, begin, end):
+        is_held = bool(spec.holder) and not (write.is_shortened or spec.duration == 1)
+        if is_held and facts.is_surely_live(at):
+            return False
+    return begin <= end or not facts.holder or facts.spec.duration == 1
+
+
+@_is("never-held")
+def _never_held(facts: Facts, _: Claim) -> bool:
+    return not facts.holder and not any(one.puts for one in _of_this_object(facts))
+
+
+@_is("does-not-exist")
+def _does_not_exist(facts: Facts, _: Claim) -> bool:
+    return not facts.writes or not facts.writes[-1].is_there
+
+
+@_is("never-renewed")
+def _never_renewed(facts: Facts, claim: Claim) -> bool:
+    identity = claim["identity"]
+    placed = facts.placing(identity)
+    later = [one for one in facts.writes if placed is not None and one.at > placed.at]
+    return not any(one.is_renewal and facts.is_own(one, identity) and one.after.holder == identity for one in later)
+
+
+@_is("term")
+def _term(facts: Facts, claim: Claim) -> bool:
+    state = facts.writes[-1].request.after if facts.writes else None
+    return state is not None and str(claim["count"]) == (state.term or str(state.revision - 1))
+
+
+@_is("renewal-interval")
+def _renewal_interval(facts: Facts, claim: Claim) -> bool:
+    gaps = [
+        (later.end - earlier.begin, later.begin - earlier.end)
+        for earlier, later in _renewals_in_turn(facts)
+        if earlier.after.holder == later.after.holder
+    ]
+    if not gaps:
+        return False
+    limit = claim["seconds"] * SECOND + POINT
+    return any(least <= limit for _, least in gaps)
+
+
+@_is("waiting")
+def _waiting(facts: Facts, claim: Claim) -> bool:
+    placed = facts.placing(facts.holder)
+    since = placed.begin if placed else 0
+    reads = [one for one in facts.requests if one.verb == "get" and one.answered >= since]
+    return len([one for one in reads if facts.is_by(claim.get("by"), one)]) >= 3
+
+
+@_is("nothing-to-do")
+def _nothing_to_do(facts: Facts, claim: Claim) -> bool:
+    duration = (facts.spec.duration or 0) * SECOND
+    if facts.holder != claim.get("identity", facts.holder) or not facts.may_be_live(facts.now):
+        return False
+    renewals = [one for one in facts.writes if one.is_renewal]
+    recent = [one for one in renewals if one.at > facts.now - duration]
+    if len({(one.process.user.name, one.process.uid) for one in recent}) > 1:
+        return False
+    return not renewals or facts.is_own(renewals[-1], facts.holder)
+
+
+# ---- holders one after another --------------------------------------------------------------------------------------
+
+
+@_is("created")
+def _created(facts: Facts, claim: Claim) -> bool:
+    return _happened(facts, claim, lambda one: not one.was_there)
+
+
+@_is("taken")
+def _taken(facts: Facts, claim: Claim) -> bool:
+    def is_it(write: Write) -> bool:
+        return write.puts == claim["identity"] and _is_how(facts, claim, write) and _is_after(facts, claim, write)
+
+    return _happened(facts, claim, is_it)
+
+
+def _is_after(facts: Facts, claim: Claim, write: Write) -> bool:
+    previous = claim.get("previous")
+    if not previous:
+        return True
+    return previous in (write.removes, _holder_before(facts, write))
+
+
+def _holder_before(facts: Facts, write: Write) -> str:
+    held = (one.after.holder for one in reversed(facts.writes) if one.at < write.at and one.after.holder)
+    return next(held, "")
+
+
+def _is_how(facts: Facts, claim: Claim, write: Write) -> bool:
+    how = claim.get("how", "unknown")
+    if how == "unknown":
+        return True
+    was_held = bool(write.removes)
+    last = next((one for one in reversed(facts.writes) if one.at < write.at), None)
+    if how == "created":
+        return not write.was_there
+    if how == "after-deletion":
+        return not write.was_there and last is not None
+    if how == "first":
+        return not any(one.puts for one in facts.writes if one.at < write.at)
+    if how == "after-release":
+        return not was_held or write.before.duration == 1
+    if how == "after-expiry":
+        return was_held and not facts.is_surely_live(write.begin)
+    if how == "while-live":
+        return was_held and facts.may_be_live(write.end)
+    return False
+
+
+@_is("written-in")
+def _written_in(facts: Facts, claim: Claim) -> bool:
+    def is_it(write: Write) -> bool:
+        return write.puts == claim["identity"] and not facts.is_own(write, claim["identity"])
+
+    return _happened(facts, claim, is_it)
+
+
+@_is("released")
+def _released(facts: Facts, claim: Claim) -> bool:
+    identity = claim["identity"]
+
+    def is_it(write: Write) -> bool:
+        is_removal = write.removes == identity or (write.before.holder == identity and write.is_shortened)
+        how = claim.get("how", "unknown")
+        own = facts.is_own(write, identity)
+        return is_removal and (how == "unknown" or own == (how == "own"))
+
+    return _happened(facts, claim, is_it)
+
+
+@_is("deleted")
+def _deleted(facts: Facts, claim: Claim) -> bool:
+    return _happened(facts, claim, lambda one: not one.is_there)
+
+
+@_is("edited")
+def _edited(facts: Facts, claim: Claim) -> bool:
+    return _happened(facts, claim, lambda one: one.was_there and one.is_there and not _is_plain_renewal(one))
+
+
+@_is("not-renewed")
+def _not_renewed(facts: Facts, claim: Claim) -> bool:
+    begin, end = facts.inside(claim)
+    return not any(one.is_renewal and begin < one.begin and one.end < end for one in facts.writes)
+
+
+@_is("expired-at")
+def _expired_at(facts: Facts, claim: Claim) -> bool:
+    at = facts.moment(claim["from"])
+    if facts.is_surely_live(at.last + POINT):
+        return False
+    end = facts.earliest(claim, "to", facts.now)
+    return not any(one.puts and at.last + POINT < one.begin and one.end < end for one in facts.writes)
+
+
+@_is("two-leaders-possible")
+def _two_leaders_possible(facts: Facts, claim: Claim) -> bool:
+    begin, end = facts.interval(claim, "from", "to")
+    lease = f"{facts.namespace}/{facts.name}"
+    if any(span.meets(begin, end) for span, _, _ in facts.history.overlaps(lease)):
+        return True
+    taken = [one for one in facts.writes if one.removes and one.at <= end and not facts.is_own(one, one.removes)]
+    return any(_may_still_lead(facts, one.removes, one.at, begin) for one in taken)
+
+
+def _may_still_lead(facts: Facts, identity: str, taken_at: int, at: int) -> bool:
+    """Return whether a process of an identity led when the lease was taken, and is there at an instant."""
+    own = facts.processes_of(identity)
+    led = [one for one in own if any(span.begin <= taken_at and taken_at - POINT <= span.end for span in one.works)]
+    return any(span.end > max(taken_at, at) for one in led for span in one.alive)
+
+
+# ---- processes ------------------------------------------------------------------------------------------------------
+
+
+@_is("second-writer")
+def _second_writer(facts: Facts, claim: Claim) -> bool:
+    identity, by = claim["identity"], claim["by"]
+    begin, end = facts.interval(claim, "from", "to")
+    renewals = [
+        one
+        for one in facts.within(begin, end, lambda one: one.is_renewal and one.after.holder == identity)
+        if facts.is_by(by, one.request)
+    ]
+    if len(renewals) < claim.get("count", 1):
+        return False
+    takers = {_taker(facts, one) for one in renewals}
+    if by.get("known") in ("process", "user") and all(taker is None or is_process(by, taker) for taker in takers):
+        return False
+    return _is_ongoing_as_said(facts, claim, renewals[-1].at)
+
+
+def _taker(facts: Facts, write: Write) -> Process | None:
+    placed = facts.placing(write.after.holder or "", write.at + 1)
+    return placed.process if placed else None
+
+
+def _is_ongoing_as_said(facts: Facts, claim: Claim, last: int) -> bool:
+    if "ongoing" not in claim:
+        return True
+    duration = (facts.spec.duration or 15) * SECOND
+    return bool(claim["ongoing"]) == (last > facts.now - duration) or abs(last - facts.now + duration) < 3 * SECOND
+
+
+@_is("heard-again")
+def _heard_again(facts: Facts, claim: Claim) -> bool:
+    at = facts.moment(claim["from"])
+    named = {one.name for one in facts.processes_of(claim["identity"]) if _is_named(claim, one)}
+    requests = (one for one in facts.history.requests if one.process in named)
+    return any(one.received <= at.last and at.first <= one.answered for one in requests)
+
+
+@_is("refused")
+def _refused(facts: Facts, claim: Claim) -> bool:
+    begin, end = facts.interval(claim, "from", "to")
+    found = [
+        one
+        for one in facts.requests
+        if one.refused and one.verb not in ("get", "list") and begin <= one.answered and one.received <= end
+    ]
+    by = claim.get("by") or {}
+    own = [one for one in found if not by.get("user") or is_process(by, facts.history.by_name[one.process])]
+    code = claim.get("code")
+    count: int = claim.get("count", 1)
+    return len([one for one in own if code in (None, 0, one.code)]) >= count
+
+
+PREDICATES["write-refused"] = _refused
+
+
+@_is("accepted")
+def _accepted(facts: Facts, claim: Claim) -> bool:
+    begin, end = facts.interval(claim, "from", "to")
+    found = facts.within(begin, end, lambda one: facts.is_by(claim.get("by"), one.request))
+    count: int = claim.get("count", 1)
+    return len(list(found)) >= count
+
+
+@_is("stopped")
+def _stopped(facts: Facts, claim: Claim) -> bool:
+    begin, end = facts.inside(claim)
+    named = {one.name for one in _processes(facts, claim)}
+    requests = (one for one in facts.history.requests if one.process in named)
+    return not any(begin < one.received and one.answered < end for one in requests)
+
+
+def _processes(facts: Facts, claim: Claim) -> tuple[Process, ...]:
+    by = claim.get("by")
+    if by and by.get("user"):
+        return facts.named_by(by)
+    return facts.processes_of(claim.get("identity", ""))
+
+
+def _is_named(claim: Claim, process: Process) -> bool:
+    by = claim.get("by")
+    return not by or not by.get("user") or is_process(by, process)
+
+
+# ---- coordinated elections ------------------------------------------------------------------------------------------
+
+
+@_is("asked-to-step-down")
+def _asked(facts: Facts, claim: Claim) -> bool:
+    def is_it(write: Write) -> bool:
+        preferred = claim.get("identity")
+        is_asked = bool(write.after.preferred) and write.after.preferred != write.before.preferred
+        return is_asked and preferred in (None, write.after.preferred) and _names(claim, "previous", write.after.holder)
+
+    return _happened(facts, claim, is_it)
+
+
+@_is("chosen")
+def _chosen(facts: Facts, claim: Claim) -> bool:
+    def is_it(write: Write) -> bool:
+        return write.puts == claim["identity"] and write.process.role is Role.API_SERVER
+
+    return _happened(facts, claim, is_it)
+
+
+@_is("not-taken-up")
+def _not_taken_up(facts: Facts, claim: Claim) -> bool:
+    placed = facts.placing(claim["identity"])
+    if placed is None or facts.holder != claim["identity"]:
+        return False
+    return placed.process.role is Role.API_SERVER and _never_renewed(facts, claim)
+
+
+@_is("election-stalled")
+def _election_stalled(facts: Facts, claim: Claim) -> bool:
+    spec = facts.spec
+    if not spec.preferred or facts.is_surely_live(facts.now):
+        return False
+    return _names(claim, "identity", spec.preferred) and _names(claim, "previous", spec.holder)
+
+
+@_is("preferred-holder-foreign")
+def _preferred_holder_foreign(facts: Facts, claim: Claim) -> bool:
+    def is_it(write: Write) -> bool:
+        is_set = bool(write.after.preferred) and write.after.preferred != write.before.preferred
+        return is_set and write.process.role is not Role.API_SERVER and _names(claim, "identity", write.after.preferred)
+
+    return _happened(facts, claim, is_it)
+
+
+@_is("candidate-changed")
+def _candidate_changed(facts: Facts, claim: Claim) -> bool:
+    key = ("LeaseCandidate", facts.namespace, claim["identity"])
+    writers = [facts.history.by_name[one.process] for one in facts.history.requests if one.key == key and one.stored_at]
+    return any(
+        one.role is not Role.API_SERVER and one.identity != claim["identity"] and _is_named(claim, one)
+        for one in writers
+    )
+
+
+# ---- causes ---------------------------------------------------------------------------------------------------------
+
+
+@_is("cause")
+def _cause(facts: Facts, claim: Claim) -> bool:
+    return _is_cause(facts, claim, claim["identity"])
+
+
+@_is("causes-left")
+def _causes_left(facts: Facts, claim: Claim) -> bool:
+    return _is_cause(facts, claim, claim["identity"])
+
+
+def _is_cause(facts: Facts, claim: Claim, identity: str) -> bool:
+    """Return whether the cause of a claim is one, or one of its causes is; a claim without any says nothing of it."""
+    said = set(claim.get("causes") or ([claim["cause"]] if claim.get("cause") else []))
+    if not said:
+        return True
+    begin = facts.earliest(claim, "from", facts.history.begin)
+    end = facts.latest(claim, "to", facts.now)
+    return bool(said & facts.causes(identity, begin, end))
+
+
+# ---- what went wrong ------------------------------------------------------------------------------------------------
+
+
+@_is("leader-lost")
+def _leader_lost(facts: Facts, claim: Claim) -> bool:
+    previous = claim.get("previous") or claim.get("identity") or ""
+    begin, end = facts.latest(claim, "from", 0), facts.earliest(claim, "to", facts.now)
+    own = [
+        one
+        for one in facts.writes
+        if one.is_renewal
+        and one.after.holder == previous
+        and one.before.holder == previous
+        and facts.is_own(one, previous)
+    ]
+    if any(begin + POINT < one.begin and one.end < end - POINT for one in own):
+        return False
+    if facts.is_surely_live(min(end, facts.now)) and not _has_just_changed(facts, end):
+        return False
+    if not _is_cause(facts, claim, previous):
+        return False
+    taker = claim.get("identity") if claim.get("previous") else None
+    if not taker:
+        return True
+    wide = facts.latest(claim, "to", facts.now)
+    put = facts.within(end - POINT, wide + POINT, lambda one: one.puts == taker)
+    return any(not facts.is_surely_live(one.begin) for one in put)
+
+
+def _has_just_changed(facts: Facts, at: int) -> bool:
+    return any(one.puts and abs(one.at - at) < POINT + SLACK for one in facts.writes)
+
+
+@_is("renewal-late")
+def _renewal_late(facts: Facts, claim: Claim) -> bool:
+    identity = claim["identity"]
+    begin, end = facts.inside(claim)
+    if any(spec.holder != identity for _, spec, _ in _states_in(facts, begin, end)):
+        return False
+    renewals = [one for one in facts.writes if one.is_renewal and facts.is_own(one, identity)]
+    if any(begin + POINT < one.begin and one.end < end - POINT for one in renewals):
+        return False
+    return _is_cause(facts, claim, identity)
+
+
+@_is("lease-stolen")
+def _lease_stolen(facts: Facts, claim: Claim) -> bool:
+    def is_it(write: Write) -> bool:
+        if write.removes != claim["previous"] or not _names(claim, "identity", write.after.holder):
+            return False
+        return claim.get("severity") != "error" or facts.may_be_live(write.end)
+
+    return _happened(facts, claim, is_it)
+
+
+@_is("foreign-release")
+def _foreign_release(facts: Facts, claim: Claim) -> bool:
+    previous = claim["previous"]
+    return _happened(facts, claim, lambda one: _is_removal(one, previous) and not facts.is_own(one, previous))
+
+
+@_is("holder-removed")
+def _holder_removed(facts: Facts, claim: Claim) -> bool:
+    return _happened(facts, claim, lambda one: _is_removal(one, claim["previous"]) and facts.may_be_live(one.at))
+
+
+def _is_removal(write: Write, identity: str) -> bool:
+    return write.removes == identity or (write.before.holder == identity and write.is_shortened)
+
+
+@_is("lease-deleted")
+def _lease_deleted(facts: Facts, claim: Claim) -> bool:
+    return _happened(facts, claim, lambda one: not one.is_there and _names(claim, "previous", one.before.holder))
+
+
+@_is("identity-shared")
+def _identity_shared(facts: Facts, claim: Claim) -> bool:
+    identity = claim["identity"]
+    begin, end = facts.interval(claim, "from", "to")
+    if claim.get("severity") == "warning":
+        there = [one for one in facts.processes_of(identity) if any(span.meets(begin, end) for span in one.alive)]
+        if len({one.uid for one in there}) > 1:
+            return True
+    renewals = [*facts.within(begin, end, lambda one: one.is_renewal and one.after.holder == identity)]
+    last_by = {(one.process.user.name, one.process.uid): one.at for one in renewals}
+    if len(last_by) < 2:
+        return False
+    return _is_ongoing_as_said(facts, claim, sorted(last_by.values())[-2])
+
+
+@_is("holder-replaced")
+def _holder_replaced(facts: Facts, claim: Claim) -> bool:
+    identity = claim["identity"]
+    begin, end = facts.interval(claim, "from", "to")
+    writers = [
+        one.process.uid for one in facts.within(begin - POINT, end + POINT, lambda one: one.after.holder == identity)
+    ]
+    return len(set(writers)) > 1
+
+
+@_is("lease-shared")
+def _lease_shared(facts: Facts, _: Claim) -> bool:
+    users = {one.process.user.name for one in facts.writes}
+    managers = {one.process.manager for one in facts.writes}
+    return len(users) > 1 or len(managers) > 1
+
+
+@_is("takeover-late")
+def _takeover_late(facts: Facts, claim: Claim) -> bool:
+    begin, end = facts.inside(claim)
+    if any(facts.is_surely_live(at) for at, _, _ in _states_in(facts, begin + POINT, end - POINT)):
+        return False
+    wide = facts.latest(claim, "to", facts.now)
+    return any(facts.within(end - POINT, wide + POINT, lambda one: _names(claim, "identity", one.puts)))
+
+
+@_is("lease-rewritten")
+def _lease_rewritten(facts: Facts, claim: Claim) -> bool:
+    is_rewritten = any(one.kind is FaultKind.MUTATE for one in facts.history.faults)
+    writes = [one for one in facts.writes if facts.is_by(claim.get("by"), one.request)]
+    changed = [one for one in writes if _sent(one.request.body) not in (None, one.after.duration)]
+    return is_rewritten and len(changed) >= claim.get("count", 1)
+
+
+def _sent(body: Any) -> int | None:
+    spec = body.get("spec") if isinstance(body, Mapping) else None
+    return spec.get("leaseDurationSeconds") if isinstance(spec, Mapping) else None
+
+
+@_is("lease-moved")
+def _lease_moved(facts: Facts, claim: Claim) -> bool:
+    other = Facts(facts.history, facts.namespace, claim["name"], facts.now)
+    return any(one.process.identity == claim["identity"] for one in other.writes if one.is_own)
+
+
+@_is("clusters-mixed")
+def _clusters_mixed(_: Facts, __: Claim) -> bool:
+    return False
+
+
+# ---- stored objects -------------------------------------------------------------------------------------------------
+
+
+@_is("abandoned")
+def _abandoned(facts: Facts, _: Claim) -> bool:
+    renewal = facts.last_renewal
+    spec = facts.spec
+    if spec.renewed is not None and facts.now - spec.renewed > 86_400 * SECOND:
+        return True
+    return renewal is not None and facts.now - renewal.end > 86_400 * SECOND
+
+
+@_is("holder-clock")
+def _holder_clock(facts: Facts, _: Claim) -> bool:
+    renewal = facts.last_renewal
+    if renewal is None:
+        return False
+    elector = next((one for one in facts.history.plan.electors if one.pod == renewal.process.pod), None)
+    steps = [
+        one for one in facts.history.faults if one.kind is FaultKind.CLOCK_STEP and one.target == renewal.process.pod
+    ]
+    offsets = [abs(one) for one in facts.history.plan.offsets]
+    return bool(steps) or (elector is not None and abs(elector.skew) + max(offsets) > 2000)
+
+
+@_is("timing-tight")
+def _timing_tight(facts: Facts, _: Claim) -> bool:
+    return (facts.spec.duration or 0) < 60
+
+
+@_is("lease-without-stamps")
+def _lease_without_stamps(facts: Facts, _: Claim) -> bool:
+    state = facts.writes[-1].request.after if facts.writes else None
+    entries = state.lease.entries if state and state.lease else ()
+    return not any("renewed" in one.fields for one in entries)
+
+
+# ---- what they share ------------------------------------------------------------------------------------------------
+
+
+def _happened(facts: Facts, claim: Claim, when: Callable[[Write], bool]) -> bool:
+    """Return whether a write of a kind may be in the interval of a claim, and by whom the claim says."""
+    begin, end = facts.interval(claim)
+    return any(facts.is_by(claim.get("by"), one.request) for one in facts.within(begin, end, when))
+
+
+def _is_in(facts: Facts, claim: Claim, write: Write) -> bool:
+    begin, end = facts.interval(claim)
+    return write.begin <= end and begin <= write.end and facts.is_by(claim.get("by"), write.request)
+
+
+def _names(claim: Claim, key: str, value: str | None) -> bool:
+    """Return whether a claim names a value, or leaves it out."""
+    return claim.get(key) in (None, "", value)
+
+
+def _states_in(facts: Facts, begin: int, end: int) -> Iterator[tuple[int, Spec, Write]]:
+    """Yield what was surely stored in a time: since when of it, what, and the write that stored it."""
+    for first, last, spec, write in facts.stretches():
+        if max(first, begin) < min(last, end):
+            yield max(first, begin), spec, write
+
+
+def _of_this_object(facts: Facts) -> list[Write]:
+    """Return the writes of the object that is there now."""
+    found: list[Write] = []
+    for one in facts.writes:
+        found = [*found, one] if one.was_there else [one]
+    return found
+
+
+def _renewals_in_turn(facts: Facts) -> list[tuple[Write, Write]]:
+    renewals = [one for one in facts.writes if one.is_renewal]
+    return list(pairwise(renewals))
+
+
+def _is_plain_renewal(write: Write) -> bool:
+    return write.after == _with_renewal(write.before, write.after) and write.before.holder == write.after.holder
+
+
+def _with_renewal(before: Spec, after: Spec) -> Spec:
+    return Spec(
+        holder=before.holder,
+        duration=before.duration,
+        acquired=before.acquired,
+        renewed=after.renewed,
+        transitions=before.transitions,
+        strategy=before.strategy,
+        preferred=before.preferred,
+    )
