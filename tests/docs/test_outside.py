@@ -53,6 +53,45 @@ def test_the_term_of_another_one_is_not_read(lease: dict[str, Any]) -> None:
         reader["term"](lease, "5f3a9c1e", "1-2")
 
 
+def test_the_revision_at_which_this_process_held_the_lease() -> None:
+    assert example("revision.py")["revision"](LEASE, "x") == f"{300:018}"
+
+
+@pytest.mark.parametrize(
+    ("lease", "identity"),
+    [
+        pytest.param({**LEASE, "spec": {"holderIdentity": "y"}}, "x", id="another process holds it"),
+        pytest.param({**LEASE, "spec": {"holderIdentity": ""}}, "x", id="it was released"),
+        pytest.param({**LEASE, "spec": {"holderIdentity": ""}}, "", id="released, and no identity of its own"),
+        pytest.param({**LEASE, "spec": {}}, "x", id="no one holds it"),
+        pytest.param({**LEASE, "metadata": {"resourceVersion": "9" * 19}}, "x", id="a version of too many digits"),
+        pytest.param({**LEASE, "metadata": {"resourceVersion": "v7"}}, "x", id="a version that is not a number"),
+    ],
+)
+def test_no_revision_is_read_from_another_state(lease: dict[str, Any], identity: str) -> None:
+    reader = example("revision.py")
+    with pytest.raises(reader["NotLeadingError"]):
+        reader["revision"](lease, identity)
+
+
+def elected(lease: dict[str, Any] | None, identity: str, version: int) -> dict[str, Any]:
+    """The lease as client-go writes it when it leads: it counts a transition of what it found, or creates with 0."""
+    transitions = 0 if lease is None else lease["spec"]["leaseTransitions"] + 1
+    spec = {"holderIdentity": identity, "leaseTransitions": transitions}
+    return {"metadata": {"resourceVersion": str(version)}, "spec": spec}
+
+
+def test_lease_transitions_restart_with_the_lease_and_revisions_do_not() -> None:
+    reader = example("revision.py")["revision"]
+    first = elected(None, "a", 300)
+    second = elected(first, "b", 310)
+    after_deletion = elected(None, "c", 320)
+    transitions = [lease["spec"]["leaseTransitions"] for lease in (first, second, after_deletion)]
+    revisions = [reader(lease, lease["spec"]["holderIdentity"]) for lease in (first, second, after_deletion)]
+    assert transitions != sorted(transitions)
+    assert revisions == sorted(set(revisions))
+
+
 class Store:
     """One object with an ETag; `rival` comes first once."""
 

@@ -1,4 +1,4 @@
-"""`make outside`: the term of a lease as a fencing token in PostgreSQL and Redis, with and without it.
+"""`make outside`: the term of a lease, or its resourceVersion, as a fencing token in PostgreSQL and Redis.
 
 Two pods elect with client-go. The leader is stopped in the middle of its work until the other one leads and has
 written, and then goes on. Whatever it writes after that is stale.
@@ -25,12 +25,15 @@ from tests.lab.outside.stores import EXAMPLES, MissingStoreError, Redis, Stores,
 from tests.waiting import wait_for
 
 NAMESPACE = "shop"
+OWN = "4b1c"
+"""What the elector appends to the name of its pod."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the trials. Returns 1 if a stale write was stored in spite of the term, or none without it."""
     parser = argparse.ArgumentParser(prog="python -m tests.lab.outside", description=__doc__)
     parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--without-stamps", action="store_true", help="the resourceVersion instead of the term")
     options = parser.parse_args(arguments)
     try:
         postgresql_programs()
@@ -45,31 +48,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory(prefix="lease-webhook-outside-") as name:
             directory = Path(name)
             with ControlPlane(binaries, directory / "plane") as plane, Stores(_made(directory / "stores")) as stores:
-                for store, (stale, all_writes) in _trial(plane, stores, program).items():
+                for store, (stale, all_writes) in _trial(
+                    plane, stores, program, is_stamped=not options.without_stamps
+                ).items():
                     before = totals.setdefault(store, [0, 0])
                     totals[store] = [before[0] + stale, before[1] + all_writes]
     print("| store | stale writes stored | writes stored |\n|---|---|---|")
     for store, (stale, all_writes) in totals.items():
         print(f"| {store} | {stale} | {all_writes} |")
-    good = all((stale == 0) == ("with the term" in store) for store, (stale, _) in totals.items())
+    good = all((stale == 0) == ("with the token" in store) for store, (stale, _) in totals.items())
     return 0 if good else 1
 
 
-def _trial(plane: ControlPlane, stores: Stores, program: Path) -> dict[str, tuple[int, int]]:
+def _trial(plane: ControlPlane, stores: Stores, program: Path, *, is_stamped: bool) -> dict[str, tuple[int, int]]:
     admin = plane.user("admin", "system:masters")
     kubectl = Kubectl(plane.binaries.kubectl, plane.kubeconfig("admin", "system:masters"))
     allow_service_accounts(admin)
-    install_stamps(kubectl)
+    if is_stamped:
+        install_stamps(kubectl)
     operator = Operator(plane, admin, NAMESPACE)
-    operator.stamp()
-    time.sleep(3)  # an API server needs a moment for new policies
+    if is_stamped:
+        operator.stamp()
+        time.sleep(3)  # an API server needs a moment for new policies
     pods: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for pod in (FIRST, SECOND):
-            pods[pod] = _start(plane, stores, operator, program, pod)
-            wait_for(f"{pod} writes", lambda: _writers(stores)["postgresql, with the term"], 60)
+            pods[pod] = _start(plane, stores, operator, program, pod, is_stamped=is_stamped)
+            wait_for(f"{pod} writes", lambda: _writers(stores)["postgresql, with the token"], 60)
         os.killpg(pods[FIRST].pid, signal.SIGSTOP)
-        wait_for("the successor writes", lambda: SECOND in _writers(stores)["postgresql, with the term"], 60)
+        wait_for("the successor writes", lambda: SECOND in _writers(stores)["postgresql, with the token"], 60)
         time.sleep(0.5)
         os.killpg(pods[FIRST].pid, signal.SIGCONT)
         time.sleep(4)
@@ -82,7 +89,7 @@ def _trial(plane: ControlPlane, stores: Stores, program: Path) -> dict[str, tupl
 
 
 def _start(
-    plane: ControlPlane, stores: Stores, operator: Operator, program: Path, pod: str
+    plane: ControlPlane, stores: Stores, operator: Operator, program: Path, pod: str, *, is_stamped: bool
 ) -> "subprocess.Popen[bytes]":
     config = plane.token_kubeconfig(f"outside-{pod}", operator.tokens[pod])
     where = [f"-kubeconfig={config}", f"-namespace={NAMESPACE}", f"-pod={pod}", "-library=client-go", "-pause=1s"]
@@ -95,7 +102,9 @@ def _start(
         "suffix": SUFFIX,
         "name": pod,
         "uid": operator.admin.get(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}")["metadata"]["uid"],
+        "identity": f"{pod}_{OWN}",
         "stores": str(stores.directory),
+        "is_stamped": is_stamped,
     }
     file = plane.directory / f"{pod}.json"
     file.write_text(json.dumps(settings))
@@ -108,9 +117,9 @@ def _writers(stores: Stores) -> dict[str, list[str]]:
     """By store, the pods in the order in which their writes were stored."""
     redis = Redis(stores.directory)
     return {
-        "postgresql, with the term": stores.sql("SELECT pod FROM journal ORDER BY id").split(),
+        "postgresql, with the token": stores.sql("SELECT pod FROM journal ORDER BY id").split(),
         "postgresql, without": stores.sql("SELECT pod FROM plain ORDER BY id").split(),
-        "redis, with the term": redis.items("journal"),
+        "redis, with the token": redis.items("journal"),
         "redis, without": redis.items("plain"),
     }
 
@@ -130,10 +139,13 @@ def _compile_readers(program: Path) -> None:
     """The readers in Go and Java compile; that in Python runs in the pods. Raises CalledProcessError."""
     with tempfile.TemporaryDirectory() as name:
         module = Path(__file__).parents[1] / "e2e" / "go" / "fence"
-        for file in (module / "go.mod", module / "go.sum", EXAMPLES / "term.go"):
+        for file in (module / "go.mod", module / "go.sum"):
             (Path(name) / file.name).write_bytes(file.read_bytes())
-        subprocess.run(["go", "vet", "-mod=mod", "."], cwd=name, check=True, timeout=600)
-        java = ["javac", "-Xlint:all", "-Werror", "-d", name, str(EXAMPLES / "Term.java")]
+        for reader in ("term", "revision"):
+            (Path(name) / reader).mkdir()
+            (Path(name) / reader / f"{reader}.go").write_bytes((EXAMPLES / f"{reader}.go").read_bytes())
+        subprocess.run(["go", "vet", "-mod=mod", "./..."], cwd=name, check=True, timeout=600)
+        java = ["javac", "-Xlint:all", "-Werror", "-d", name, *map(str, EXAMPLES.glob("*.java"))]
         subprocess.run(java, check=True, timeout=120)
 
 

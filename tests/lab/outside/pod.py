@@ -34,7 +34,9 @@ class Settings(Struct, frozen=True):
     suffix: str
     name: str
     uid: str
+    identity: str
     stores: str
+    is_stamped: bool
 
 
 def main(file: str) -> None:
@@ -46,9 +48,9 @@ def main(file: str) -> None:
     client = ApiClient(settings.port, Path(settings.authority), settings.name, token=settings.token)
     while True:
         leading.wait()
-        term = _term(client, settings)
-        if term:
-            _unit(settings, term)
+        number = _number(client, settings)
+        if number:
+            _unit(settings, number)
         else:
             time.sleep(0.05)
 
@@ -63,12 +65,15 @@ def _follow(elector: "subprocess.Popen[str]", leading: threading.Event) -> None:
             leading.clear()
 
 
-def _term(client: ApiClient, settings: Settings) -> str:
-    """By the reader of the docs; "" while this pod does not lead."""
+def _number(client: ApiClient, settings: Settings) -> str:
+    """The fencing token, by a reader of the docs; "" while this pod does not lead."""
     reader: dict[str, Any] = {}
-    exec((EXAMPLES / "term.py").read_text(encoding="utf-8"), reader)
+    name = "term" if settings.is_stamped else "revision"
+    exec((EXAMPLES / f"{name}.py").read_text(encoding="utf-8"), reader)
+    lease = client.get(leases(settings.namespace, "operator"))
+    own = (settings.suffix, settings.uid) if settings.is_stamped else (settings.identity,)
     try:
-        return str(reader["term"](client.get(leases(settings.namespace, "operator")), settings.suffix, settings.uid))
+        return str(reader[name](lease, *own))
     except reader["NotLeadingError"]:
         return ""
 
