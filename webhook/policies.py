@@ -128,7 +128,10 @@ def notes(policy: Policy, now: int) -> Iterator[str]:
             yield f"exempt[{number}] ends after {one.until}, which no policy knows: make these objects again then"
     for namespace, stamps in policy.stamps.items():
         writer = " lease-webhook/stamp-writer=user" if stamps.by_user else ""
-        yield f"Kubernetes 1.36: kubectl label namespace {namespace} lease-webhook/stamp=required{writer}"
+        yield (
+            f"Kubernetes 1.36: kubectl label namespace {namespace} lease-webhook/stamp=pending{writer}, and then, when "
+            "no lease has a stamp, lease-webhook/stamp=required: docs/stamp.md"
+        )
     for rule in RULES.values():
         about = said(rule)
         if not (about.broken or rule.parity or rule.id == _STAMP_RULE) and policy.default.modes[rule.id]:

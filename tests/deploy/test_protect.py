@@ -22,6 +22,7 @@ case "$*" in
 "get mutatingadmissionpolicybindings "*) cat binding ;;
 *" get leases "*"[*]"*) cat unlabeled ;;
 *" get leases "*) cat held ;;
+*" annotate "*) cat kept > unlabeled ;;
 "get namespaces "*"--output name") cat labeled ;;
 "get namespaces "*) cat namespaces ;;
 kustomize*) echo "  expression: SUFFIX" ;;
@@ -36,14 +37,19 @@ echo $(($(wc -l < minutes) * 10))
 """
 NEW = '"mutatingadmissionpolicies" "mutatingadmissionpolicybindings" '
 OLD = '"validatingadmissionpolicies" "validatingadmissionpolicybindings"'
-STAMPED = f'db {{"lease-webhook/writer-{SUFFIX}":"- jane"}}\n'
-EXEMPT = f'db {{"lease-webhook/writer-{SUFFIX}":""}}\n'
+LATER = "1970-01-02T00:00:00.000000Z"
+"""Later than the clock, which begins in 1970."""
+STAMPED = f"db {LATER} 15 uid-1 system:serviceaccount:shop:db\n"
+UNSTAMPED = f"db {LATER} 15 \n"
+EXPIRED = "old 1969-12-31T23:59:00.000000Z 15 \ndead   \n"
+PLANTED = f'db {{"lease-webhook/writer-{SUFFIX}":"- mallory"}}\n'
 FOUND = {
     "served": NEW + OLD,
     "label": "",
     "suffix": f"'{SUFFIX}'",
     "binding": "lease-webhook-stamp\n",
     "unlabeled": "",
+    "kept": "",
     "held": STAMPED,
     "labeled": "namespace/shop\n",
     "namespaces": "".join(
@@ -108,7 +114,7 @@ def test_what_cannot_be_protected_changes_nothing(
 def test_it_prints_a_policy_file_and_nothing_else(run: Run) -> None:
     done = run("shop")
     assert done.returncode == 0, done.stderr
-    assert "1 of 1 held leases have a stamp." in done.stderr
+    assert "1 of 1 live leases have a stamp." in done.stderr
     stamps = parse(done.stdout).stamps
     assert {name: (one.suffix, one.by_user) for name, one in stamps.items()} == {
         "shop": (SUFFIX, False),
@@ -117,8 +123,8 @@ def test_it_prints_a_policy_file_and_nothing_else(run: Run) -> None:
 
 
 def test_a_namespace_that_is_labeled_gets_what_is_missing(run: Run, tmp_path: Path) -> None:
-    assert run("shop", label="required", unlabeled=STAMPED).returncode == 0
-    assert changes(tmp_path) == ["apply", "label"]
+    assert run("shop", label="required", unlabeled=PLANTED).returncode == 0
+    assert changes(tmp_path) == ["apply"]
     assert (tmp_path / "applied").read_text() == f"  expression: \"'{SUFFIX}'\"\n"
 
 
@@ -130,18 +136,51 @@ def test_the_suffix_is_new_if_nothing_stamped_meanwhile(missing: dict[str, str],
     assert SUFFIX not in applied
 
 
-def test_a_planted_stamp_is_named_with_the_command_that_removes_it(run: Run, tmp_path: Path) -> None:
-    done = run("shop", unlabeled=f'good {{"a":"\\"lease-webhook/term-{SUFFIX}\\":"}}\n' + EXEMPT)
-    assert (done.returncode, changes(tmp_path)) == (1, [])
-    assert "kubectl --namespace shop annotate lease db \\\n" in done.stderr
+def test_a_namespace_is_pending_before_its_leases_are_looked_at(run: Run, tmp_path: Path) -> None:
+    assert run("shop").returncode == 0
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert [line for line in calls if line.startswith(("label", "--namespace"))][:2] == [
+        "label --overwrite namespace",
+        "--namespace shop get",
+    ]
+    assert changes(tmp_path) == ["apply", "label", "label"]
 
 
-@pytest.mark.parametrize("held", [EXEMPT, "db \n"], ids=["written by an administrator", "not renewed"])
+def test_what_was_planted_is_removed_before_it_counts(run: Run, tmp_path: Path) -> None:
+    done = run("shop", unlabeled=f'good {{"a":"\\"lease-webhook/term-{SUFFIX}\\":"}}\n' + PLANTED)
+    assert done.returncode == 0, done.stderr
+    annotated = [line for line in (tmp_path / "calls").read_text().splitlines() if line.endswith("annotate")]
+    assert annotated == ["--namespace shop annotate"]
+    assert changes(tmp_path) == ["apply", "label", "label"]
+
+
+def test_what_cannot_be_removed_leaves_the_namespace_pending(run: Run, tmp_path: Path) -> None:
+    done = run("shop", unlabeled=PLANTED, kept=PLANTED)
+    assert (done.returncode, changes(tmp_path)) == (1, ["apply", "label"])
+    assert "anyone may have written them: db \n" in done.stderr
+
+
+@pytest.mark.parametrize("held", [UNSTAMPED, "db  \n"], ids=["written by an administrator or not renewed", "a lease"])
 def test_it_waits_for_stamps_and_not_for_ever(held: str, run: Run) -> None:
-    done = run("shop", held=STAMPED.replace("db", "a") + held)
+    done = run("shop", held=STAMPED.replace("db", "a", 1) + held)
     assert done.returncode == 0
-    assert "1 of 2 held leases have a stamp." in done.stderr
-    assert "can take these: db \n" in done.stderr
+    waits = held == UNSTAMPED
+    assert ("1 of 2 live leases have a stamp." in done.stderr) == waits
+    assert ("can take these: db \n" in done.stderr) == waits
+
+
+def test_an_expired_lease_is_neither_waited_for_nor_held(run: Run, tmp_path: Path) -> None:
+    done = run("shop", held=STAMPED + EXPIRED)
+    assert done.returncode == 0
+    assert "1 of 1 live leases have a stamp." in done.stderr
+    assert "Expired, so whoever takes them is stamped then: old dead \n" in done.stderr
+    assert (tmp_path / "minutes").read_text().count(".") <= 3
+
+
+def test_who_writes_without_a_pod_is_named(run: Run) -> None:
+    done = run("shop", held=STAMPED + f"outside {LATER} 15 - jane doe\n")
+    assert "2 of 2 live leases have a stamp." in done.stderr
+    assert "whoever is that user may write them: outside \n" in done.stderr
 
 
 @pytest.mark.parametrize(

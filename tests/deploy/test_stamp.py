@@ -22,7 +22,9 @@ def test_an_error_refuses_and_the_stamp_is_made_once() -> None:
 
 def test_all_are_about_the_same_leases_and_never_about_those_of_nodes() -> None:
     places = [policy["spec"]["matchConstraints"]["namespaceSelector"] for policy in POLICIES]
-    assert places == [places[0]] * 3
+    labels = [place["matchExpressions"][0] for place in places]
+    assert [one["values"] for one in labels] == [["pending", "required"], ["required"], ["required"]]
+    assert [place["matchExpressions"][1:] for place in places] == [places[0]["matchExpressions"][1:]] * 3
     excluded = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [NODE_LEASES]}
     assert excluded in places[0]["matchExpressions"]
     rules = [policy["spec"]["matchConstraints"]["resourceRules"] for policy in POLICIES]
@@ -41,14 +43,11 @@ def test_each_has_the_suffix_once_and_as_its_first_variable() -> None:
 
 
 def test_the_guard_reads_what_the_stamp_writes() -> None:
-    stamp, guard = variables(STAMP), variables(GUARD)
-    assert stamp["requester"] == guard["requester"]
-    assert stamp["pod"] == guard["pod"]
+    stamp, guard, bounds = variables(STAMP), variables(GUARD), variables(BOUNDS)
+    for name in ("requester", "pod", "own", "oldWriter"):
+        assert stamp[name] == guard[name] == bounds[name]
     written = [f"lease-webhook/{name}-" for name in ("writer", "written", "term")]
-    assert [stamp[f"{name}Key"] for name in ("writer", "written", "term")] == [
-        f"'{name}' + variables.suffix" for name in written
-    ]
-    assert guard["keys"] == variables(BOUNDS)["keys"] == f"{written}.map(k, k + variables.suffix)"
+    assert stamp["keys"] == guard["keys"] == bounds["keys"] == f"{written}.map(k, k + variables.suffix)"
     (mutation,) = STAMP["spec"]["mutations"]
     manager, time = "lease-webhook-stamp", "2000-01-01T00:00:00Z"
     assert f"{{'manager': dyn('{manager}')" in mutation["jsonPatch"]["expression"]
@@ -78,8 +77,23 @@ def test_the_bindings_deny_everywhere_that_the_policies_match() -> None:
 
 def test_the_page_names_the_bounds_of_the_expressions() -> None:
     expressions = " ".join(one["expression"] for one in BOUNDS["spec"]["validations"])
-    assert set(re.findall(r"<= (\d+)", expressions)) == {"64", "8", "253", "1024", "103", "16384", "86400"}
-    for bound in ("100 annotations of 16,384", "64 labels", "8 finalizers", "8 owners", "1,024 characters", "a day"):
-        assert bound in PAGE
+    assert set(re.findall(r"<= (\d+)", expressions)) == {"64", "8", "253", "1024", "100", "16384", "86400"}
+    table = PAGE.partition("### Bounds")[2].partition("\n## ")[0]
+    for bound in (
+        "100, of 16,384 characters",
+        "64",
+        "8; 8 of 1,024 characters",
+        "253 characters",
+        "a day",
+        "999,999,999",
+    ):
+        assert f"| {bound}" in table
     assert "<= 49152" in variables(STAMP)["fits"]
     assert "49,152 characters" in PAGE
+
+
+def test_the_stamp_drops_what_the_bounds_would_refuse() -> None:
+    stamp, bounds = variables(STAMP), " ".join(one["expression"] for one in BOUNDS["spec"]["validations"])
+    drops = "".join(text for name, text in stamp.items() if name.startswith("drops"))
+    assert set(re.findall(r"> (\d+)", drops)) == {"64", "100", "16384", "8", "253"}
+    assert set(re.findall(r"> (\d+)", drops)) <= set(re.findall(r"<= (\d+)", bounds))

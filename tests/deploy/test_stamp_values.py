@@ -1,21 +1,13 @@
 """What the policies of deploy/stamp decide, by a CEL library; `make e2e E2E="--only stamp"` asks an API server."""
 
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from tests.cel_values import value, variable
 from tests.factories import Document
+from tests.stamp_policies import GUARD, STAMP
 
-_TEXT: Final = (Path(__file__).parents[2] / "deploy" / "stamp" / "policies.yaml").read_text(encoding="utf-8")
-POLICIES: Final = {
-    one["metadata"]["name"] + one["kind"]: one["spec"]
-    for one in yaml.safe_load_all(_TEXT.replace("expression: SUFFIX", "expression: \"'x'\""))
-}
-STAMP: Final = POLICIES["lease-webhook-stampMutatingAdmissionPolicy"]
-GUARD: Final = POLICIES["lease-webhook-stamp-guardValidatingAdmissionPolicy"]
 A, B = "uid-a system:serviceaccount:shop:a", "uid-b system:serviceaccount:shop:b"
 OWNER: Final = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "1"}]
 

@@ -237,7 +237,7 @@ def test_what_a_file_needs_beside_the_objects_is_said() -> None:
     )
     policy = parse(HEAD + more)
     assert [one.partition(": ")[2].partition(" ")[0] for one in notes(policy, 0)] == ["kubectl", "kubectl", "It", "An"]
-    assert "label namespace b lease-webhook/stamp=required lease-webhook/stamp-writer=user" in " ".join(
+    assert "label namespace b lease-webhook/stamp=pending lease-webhook/stamp-writer=user, and then" in " ".join(
         notes(policy, 0)
     )
     assert "request.namespace" not in next(

@@ -124,8 +124,8 @@ def _about_the_stamp(fence: Fence, lease: ClusterObject) -> Iterator[Finding]:
             "fence-lease-unstamped",
             f"lease {fence.lease_text}",
             "the API server has stamped no writer of this lease, so writes of the leader itself are denied.",
-            "apply deploy/stamp; the next renewal is stamped after:"
-            f" kubectl label namespace {word(fence.namespace)} lease-webhook/stamp=required",
+            "apply deploy/stamp and label the namespace: docs/stamp.md#install. The next renewal is stamped after"
+            f" {_STAMP_LABEL}=required of Namespace {word(fence.namespace)}.",
         )
     elif user not in fence.usernames:
         yield danger(
@@ -285,7 +285,9 @@ def _stamped_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> I
                 "the policy file says that writers are stamped there, and they are not: the rules read managedFields.",
                 "kube-node-lease is never stamped: remove it from `stamps`."
                 if name == NODE_LEASES
-                else f"remove it from `stamps`, or: kubectl label namespace {word(name)} {_STAMP_LABEL}=required",
+                else "remove it from `stamps`, or label it when none of its leases has a stamp: kubectl label"
+                f" --overwrite namespace {word(name)} {_STAMP_LABEL}={'required' if value == 'pending' else 'pending'}"
+                f"{'' if value == 'pending' else ', then =required'}; docs/stamp.md",
             )
         elif listed is not None and listed.by_user != (labels.get(_USER_LABEL) == "user"):
             yield danger(

@@ -5,6 +5,7 @@ import datetime as dt
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Final
 
 from tests.lab.e2e.api_client import APPLY, ApiClient, Reply
@@ -49,11 +50,13 @@ def run(world: World) -> Iterator[Row]:
     poisoned = dict(_poisoned(world))
     install(world, (*STAMP, *OTHERS))
     keeper, mallory = (world.account(NAMESPACE, "op", pod).client for pod in ("op-0", "op-1"))
-    label(world, NAMESPACE)
+    # Open, so that strangers can try what they could leave in metadata.
+    label(world, NAMESPACE, stamp_metadata="open")
     wait_until_stamped(keeper, NAMESPACE)
     yield _row("attacks on a live lease", [lambda one=one: _attacked(one, keeper, mallory) for one in ATTACKS])  # type: ignore[misc]
     yield _row("plants in a free lease", [lambda one=one: _planted(one, keeper, mallory) for one in BEFORE])  # type: ignore[misc]
-    yield _row("leases that were spoiled before", [lambda name=name: _renewed(name, keeper) for name in poisoned])  # type: ignore[misc]
+    spoiled = [partial(_renewed, name, keeper, mallory) for name in poisoned]
+    yield _row("leases that were spoiled before", spoiled)
     yield _row("deletions that the collector would complete", [lambda: _completed_later(mallory)])
     yield _random(keeper, mallory)
     yield _row("electors of each kind", [lambda kind=kind: _life(kind, keeper, mallory) for kind in WAYS])  # type: ignore[misc]
@@ -183,10 +186,15 @@ def _completed_later(mallory: ApiClient) -> list[str]:
     finalizers = [{"finalizers": [name]} for name in ("foregroundDeletion", "orphan")]
     tried = {f"created with {one}": lease.create(one) for one in finalizers}
     lease.create(renewTime=micro_time()).expect(201)
-    tried |= {f"patched with {one}": lease.patch({"metadata": one}) for one in finalizers}
+    stripped = {f"patched with {one}": lease.patch({"metadata": one}) for one in finalizers}
     for query in ({"propagationPolicy": "Foreground"}, {"propagationPolicy": "Orphan"}, {"orphanDependents": "true"}):
         tried[f"deleted with {query}"] = mallory.send("DELETE", lease.path, **query)
     problems = [f"{how}: HTTP {reply.status}" for how, reply in tried.items() if reply.status not in REFUSED]
+    problems += [
+        f"{how}: HTTP {reply.status} {reply.body['metadata']}"
+        for how, reply in stripped.items()
+        if reply.status != 200 or reply.body["metadata"].get("finalizers")
+    ]
     if lease.patch({"metadata": {"finalizers": ["a.b/c"]}}).status != 200:
         problems.append("another finalizer was refused")
     if lease.patch({"metadata": {"finalizers": None}}).status != 200 or lease.delete().status != 200:
@@ -194,8 +202,17 @@ def _completed_later(mallory: ApiClient) -> list[str]:
     return problems
 
 
-def _renewed(name: str, keeper: ApiClient) -> list[str]:
-    """By PUT and by patch, whether or not the lease can be stamped; one that can be is dated at the third time."""
+_WITHOUT_ROOM: Final = {
+    *("an-annotation-of-262000", "four-byte-characters", "40000-annotations"),
+    *("20000-labels", "2000-owners", "a-holder-of-700-kb"),
+}
+
+
+def _renewed(name: str, keeper: ApiClient, other: ApiClient) -> list[str]:
+    """By PUT and by patch, whether or not the lease can be stamped; one that can be is dated at the third time.
+
+    Whoever takes one that cannot be stamped has it with stamps.
+    """
     lease = OneLease(keeper, NAMESPACE, name)
     problems = [
         f"{name}: HTTP {reply.status} {reply.message[-300:]}"
@@ -207,10 +224,13 @@ def _renewed(name: str, keeper: ApiClient) -> list[str]:
         problems.append(f"{name}: the owner of a held lease was removed")
     if len(stored["metadata"]["managedFields"]) != 1:
         problems.append(f"{name}: {len(stored['metadata']['managedFields'])} entries")
-    if name not in {"an-annotation-of-262000", "four-byte-characters", "40000-annotations"}:
-        problems += _dated(name, lease)
-    elif any(stamps(stored)):
+    if name not in _WITHOUT_ROOM:
+        return [*problems, *_dated(name, lease)]
+    if any(stamps(stored)):
         problems.append(f"{name}: stamped")
+    taken = take(OneLease(other, NAMESPACE, name))
+    if taken.status != 200 or not all(stamps(taken.body)):
+        problems.append(f"{name}: not taken, or without stamps: HTTP {taken.status} {taken.message[-200:]}")
     return problems
 
 

@@ -1,0 +1,322 @@
+"""Whatever others wrote into a lease, its writer renews it and whoever may take it can, by deploy/stamp."""
+
+from typing import Any, Final
+
+import pytest
+
+from tests.factories import Document
+from tests.stamp_policies import SUFFIX, Written, refusals, stamped, stored
+
+KEYS: Final = [f"lease-webhook/{name}-{SUFFIX}" for name in ("writer", "written", "term")]
+CONSTANT: Final = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
+SPEC: Final = {"holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 3}
+OWNER: Final = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "checkout", "uid": "1"}
+NAMESPACE: Final = {"lease-webhook/stamp": "required"}
+OPEN: Final = NAMESPACE | {"lease-webhook/stamp-metadata": "open"}
+PENDING: Final = {"lease-webhook/stamp": "pending"}
+
+
+def user(name: str, *groups: str) -> Document:
+    """A service account with a pod of the same name."""
+    extra = {"authentication.kubernetes.io/pod-uid": [f"uid-{name}"]}
+    return {"username": f"system:serviceaccount:shop:{name}", "groups": list(groups), "extra": extra}
+
+
+A, B, ADMIN = user("a"), user("b"), {"username": "jane", "groups": ["system:masters"], "extra": {}}
+
+
+def second(number: int) -> str:
+    return f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z"
+
+
+def lease(*, at: int = 0, writer: str = "a", **metadata: Any) -> Document:
+    """A lease that was renewed at this second by this writer; it has no stamps if that is ""."""
+    annotations = dict(zip(KEYS, (f"uid-{writer} system:serviceaccount:shop:{writer}", second(at), "40"), strict=True))
+    found: Document = {"resourceVersion": "70", "creationTimestamp": second(0), "managedFields": [CONSTANT]} | metadata
+    found["annotations"] = (annotations if writer else {}) | metadata.get("annotations", {})
+    return {"metadata": found, "spec": SPEC | {"renewTime": second(at).replace("Z", ".000000Z")}}
+
+
+def changed(old: Document | None, at: int = 1, **spec: Any) -> Document:
+    """The lease with another renewTime, and with the entry that the API server makes for this write."""
+    base = old or lease(writer="")
+    renewed = {"renewTime": second(at).replace("Z", ".100000Z")} | spec
+    fields: Document = {f"f:{name}": {} for name in renewed}
+    entry = {"manager": "elector", "operation": "Update", "time": second(at), "fieldsV1": {"f:spec": fields}}
+    metadata = base["metadata"] | {"managedFields": [CONSTANT, entry]}
+    return {"metadata": metadata, "spec": base["spec"] | renewed}
+
+
+def with_metadata(document: Document, **metadata: Any) -> Document:
+    """The document with more of maps and lists, as an elector puts its own back with each write."""
+    merged = dict(document["metadata"])
+    for name, more in metadata.items():
+        before = merged.get(name)
+        if isinstance(before, dict):
+            merged[name] = before | more
+        else:
+            merged[name] = [*(before or ()), *more] if isinstance(more, list) else more
+    return document | {"metadata": merged}
+
+
+def many(number: int, name: str = "x") -> dict[str, str]:
+    return {f"{name}{at}": "" for at in range(number)}
+
+
+FILLED: Final[dict[str, Document]] = {
+    "64 labels": {"labels": many(64)},
+    "65 labels": {"labels": many(65)},
+    "1,500 labels": {"labels": many(1_500)},
+    "97 annotations": {"annotations": many(97)},
+    **{f"{number} annotations": {"annotations": many(number)} for number in range(98, 108)},
+    "199 annotations": {"annotations": many(199)},
+    "1,500 annotations": {"annotations": many(1_500)},
+    "16,384 characters of annotations": {"annotations": {"x": "v" * 16_383}},
+    "250,000 characters of annotations": {"annotations": {"x": "v" * 250_000}},
+    "8 finalizers": {"finalizers": [f"a.b/c{at}" for at in range(8)]},
+    "9 finalizers": {"finalizers": [f"a.b/c{at}" for at in range(9)]},
+    "500 finalizers": {"finalizers": [f"a.b/c{at}" for at in range(500)]},
+    "8 owners": {"ownerReferences": [OWNER | {"uid": f"u{at}"} for at in range(8)]},
+    "500 owners": {"ownerReferences": [OWNER | {"uid": f"u{at}"} for at in range(500)]},
+    "a long generateName": {"generateName": "x" * 1_000_000},
+    "65 labels and an owner": {"labels": many(65), "ownerReferences": [OWNER | {"uid": "u"}]},
+    "9 finalizers and an owner": {
+        "finalizers": [f"a.b/c{at}" for at in range(9)],
+        "ownerReferences": [OWNER | {"uid": "u"}],
+    },
+    "an emptied list": {"managedFields": []},
+    "nothing": {},
+}
+OWN: Final[dict[str, Document]] = {
+    "puts nothing back": {},
+    "puts its label back": {"labels": {"own": "1"}},
+    "puts its annotation back": {"annotations": {"elector/epoch": "9"}},
+    "puts its finalizer back": {"finalizers": ["own/one"]},
+    "puts its owner back": {"ownerReferences": [OWNER]},
+}
+
+
+def refused(write: Written) -> list[str]:
+    return stored(write)[1]
+
+
+@pytest.mark.parametrize("own", OWN.values(), ids=list(OWN))
+@pytest.mark.parametrize("filled", FILLED.values(), ids=list(FILLED))
+@pytest.mark.parametrize("writer", ["a", ""], ids=["stamped", "filled before the label"])
+def test_the_holder_renews_and_releases(writer: str, filled: Document, own: Document) -> None:
+    old = lease(writer=writer, **filled)
+    renewal = Written(A, with_metadata(changed(old), **own), old)
+    assert refused(renewal) == []
+    release = Written(A, with_metadata(changed(old, holderIdentity="", leaseDurationSeconds=1), **own), old)
+    assert refused(release) == []
+
+
+@pytest.mark.parametrize("own", OWN.values(), ids=list(OWN))
+@pytest.mark.parametrize("filled", FILLED.values(), ids=list(FILLED))
+@pytest.mark.parametrize(
+    ("writer", "holder"),
+    [("a", "a"), ("a", ""), ("", "a"), ("", "")],
+    ids=["expired", "released", "expired before the label", "free before the label"],
+)
+def test_the_next_holder_takes_it_and_has_it_with_stamps(
+    writer: str, holder: str, filled: Document, own: Document
+) -> None:
+    old = lease(writer=writer, **filled)
+    old["spec"]["holderIdentity"] = holder
+    claim = Written(B, with_metadata(changed(old, at=30, holderIdentity="b"), **own), old)
+    new, refusal = stored(claim)
+    assert refusal == []
+    assert new is not None
+    assert [new["metadata"]["annotations"].get(key) for key in KEYS[:2]] == [
+        "uid-b system:serviceaccount:shop:b",
+        second(30),
+    ]
+    assert {*own.get("labels", {})} <= {*new["metadata"].get("labels", {})} or len(filled.get("labels", {})) > 1000
+    assert [one for one in own.get("finalizers", ()) if one not in new["metadata"]["finalizers"]] == [] or (
+        len(filled.get("finalizers", ())) > 100
+    )
+    # Its own renewal follows, with everything put back.
+    again = with_metadata(changed(new, at=32), **own)
+    assert refused(Written(B, again, new)) == []
+
+
+def test_what_is_within_the_bounds_stays_with_the_next_holder() -> None:
+    old = lease(labels=many(64), annotations=many(100), finalizers=["a.b/c"])
+    new = stamped(Written(B, changed(old, at=30, holderIdentity="b"), old))
+    assert new is not None
+    assert len(new["metadata"]["labels"]) == 64
+    assert len(new["metadata"]["annotations"]) == 103
+    assert new["metadata"]["finalizers"] == ["a.b/c"]
+
+
+def test_a_next_holder_has_its_own_owner_and_not_those_of_before() -> None:
+    old = lease(ownerReferences=[OWNER | {"uid": f"u{at}"} for at in range(8)])
+    claim = with_metadata(changed(old, at=30, holderIdentity="b"), ownerReferences=[OWNER])
+    new = stamped(Written(B, claim, old))
+    assert new is not None
+    assert new["metadata"]["ownerReferences"] == [OWNER]
+
+
+def test_a_lease_that_is_being_deleted_keeps_its_finalizers() -> None:
+    old = lease(finalizers=[f"a.b/c{at}" for at in range(9)], deletionTimestamp=second(0))
+    new, refusal = stored(Written(B, changed(old, at=30, holderIdentity="b"), old))
+    assert refusal == []
+    assert new is not None
+    assert len(new["metadata"]["finalizers"]) == 9
+
+
+@pytest.mark.parametrize("size", [1_000_000])
+def test_a_list_that_the_api_server_emptied_stays_empty_without_room_for_stamps(size: int) -> None:
+    old = lease(writer="", managedFields=[], generateName="x" * size)
+    renewal = changed(old)
+    renewal["metadata"]["managedFields"] = []
+    new = stamped(Written(A, renewal, old))
+    assert new == renewal
+
+
+METADATA: Final[dict[str, Document]] = {
+    "a label": {"labels": {"x": "1"}},
+    "an annotation": {"annotations": {"x": "1"}},
+    "a finalizer": {"finalizers": ["a.b/c"]},
+    "an owner": {"ownerReferences": [OWNER]},
+}
+
+
+@pytest.mark.parametrize("metadata", METADATA.values(), ids=list(METADATA))
+def test_nobody_else_changes_metadata_of_a_held_lease(metadata: Document) -> None:
+    for old, new in ((lease(), with_metadata(lease(), **metadata)), (with_metadata(lease(), **metadata), lease())):
+        text = "only the writer of a held lease may change its metadata (lease-webhook)"
+        assert refused(Written(B, new, old))[0] == text
+        assert refused(Written(A, new, old)) == []
+        assert refused(Written(ADMIN, new, old)) == []
+    free = lease()
+    free["spec"]["holderIdentity"] = ""
+    assert refused(Written(B, with_metadata(free, **metadata), free)) == []
+
+
+def test_a_write_that_changes_nothing_is_everyones() -> None:
+    assert refused(Written(B, lease(), lease())) == []
+
+
+@pytest.mark.parametrize(("name", "count"), [("a label", 0), ("an annotation", 0), ("a finalizer", 0), ("an owner", 1)])
+def test_a_namespace_may_leave_metadata_open(name: str, count: int) -> None:
+    write = Written(B, with_metadata(lease(), **METADATA[name]), lease(), OPEN)
+    assert len(refused(write)) == count
+
+
+@pytest.mark.parametrize("own", OWN.values(), ids=list(OWN))
+def test_open_metadata_costs_the_writer_no_renewal(own: Document) -> None:
+    """Strangers fill what they may; the elector puts its own back."""
+    full: Document = {"labels": many(64), "annotations": many(100), "finalizers": [f"a.b/c{at}" for at in range(8)]}
+    assert refused(Written(B, with_metadata(lease(), **full), lease(), OPEN)) == []
+    old = lease(**full)
+    assert refused(Written(A, with_metadata(changed(old), **own), old, OPEN)) == []
+
+
+BEYOND: Final[dict[str, Document]] = {
+    "65 labels": {"labels": many(65)},
+    "101 annotations": {"annotations": many(101)},
+    "16,385 characters": {"annotations": {"x": "v" * 16_384}},
+    "9 finalizers": {"finalizers": [f"a.b/c{at}" for at in range(9)]},
+    "9 owners": {"ownerReferences": [OWNER | {"uid": f"u{at}"} for at in range(9)]},
+    "a long generateName": {"generateName": "x" * 254},
+    "50,000 finalizers": {"finalizers": [f"{at:x}" for at in range(50_000)]},
+    "a finalizer of the collector": {"finalizers": ["orphan"]},
+}
+
+
+@pytest.mark.parametrize("beyond", BEYOND.values(), ids=list(BEYOND))
+def test_what_a_stranger_leaves_in_a_free_lease_is_small(beyond: Document) -> None:
+    free = lease()
+    free["spec"]["holderIdentity"] = ""
+    assert refused(Written(B, with_metadata(free, **beyond), free)) != []
+    created = with_metadata(changed(None), **beyond)
+    assert refused(Written(B, created, None)) != []
+
+
+@pytest.mark.parametrize("name", ["labels", "finalizers"])
+def test_a_person_cuts_what_is_too_much(name: str) -> None:
+    some: list[Any] = [many(70), many(69)] if name == "labels" else [[f"{at}" for at in range(20)], ["1", "2"]]
+    old, new = (lease(writer="", **{name: one}) for one in some)
+    assert refused(Written(B, new, old)) == []
+
+
+@pytest.mark.parametrize("finalizer", ["orphan", "foregroundDeletion"])
+def test_the_writer_cannot_have_the_collector_delete_the_lease_later_and_is_not_refused(finalizer: str) -> None:
+    old = lease(finalizers=["a.b/c"])
+    new, refusal = stored(Written(A, with_metadata(changed(old), finalizers=[finalizer]), old))
+    assert refusal == []
+    assert new is not None
+    assert new["metadata"]["finalizers"] == ["a.b/c"]
+
+
+@pytest.mark.parametrize("by", [A, B], ids=["its writer", "another, who takes it"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"leaseTransitions": 2_147_483_647}, id="a count that overflows"),
+        pytest.param({"leaseTransitions": 1_000_000_000}, id="a count near it"),
+        pytest.param({"leaseDurationSeconds": 86_401}, id="a duration of more than a day"),
+        pytest.param({"renewTime": "2999-01-01T00:00:00.000000Z"}, id="the year 2999"),
+        pytest.param({"renewTime": "2026-01-02T00:00:31.000000Z"}, id="a day and a second ahead"),
+        pytest.param({"renewTime": "10000-01-01T00:00:00.000000Z"}, id="a year that no client reads"),
+    ],
+)
+def test_no_value_keeps_everyone_else_from_the_lease(by: Document, spec: Document) -> None:
+    old = lease()
+    holder = "a" if by is A else "b"
+    assert len(refused(Written(by, changed(old, at=30, holderIdentity=holder, **spec), old))) == 1
+
+
+def test_a_count_goes_on_from_what_others_set() -> None:
+    old = lease()
+    old["spec"] = old["spec"] | {"leaseTransitions": 999_999_999}
+    claim = changed(old, at=30, holderIdentity="b", leaseTransitions=1_000_000_000)
+    assert refused(Written(B, claim, old)) == []
+
+
+@pytest.mark.parametrize(
+    "renew", ["2026-01-02T00:00:29.000000Z", "2025-01-01T00:00:00.000000Z", "0001-01-01T00:00:00.000000Z"]
+)
+def test_a_clock_may_be_wrong_by_a_day_and_slow_by_any(renew: str) -> None:
+    old = lease()
+    assert refused(Written(A, changed(old, at=30, renewTime=renew), old)) == []
+
+
+def test_a_write_is_not_dated_by_its_client() -> None:
+    """A list that the client emptied leaves the write without a time: it does not choose one either."""
+    old = lease()
+    old["spec"] = old["spec"] | {"holderIdentity": ""}
+    for far, number in (("2999-01-01T00:00:00.000000Z", 1), ("2026-01-01T00:00:30.000000Z", 0)):
+        claim = changed(old, at=30, holderIdentity="b", renewTime=far)
+        claim["metadata"] = claim["metadata"] | {"managedFields": []}
+        assert len(refused(Written(B, claim, old))) == number
+
+
+def test_an_administrator_repairs_a_renew_time() -> None:
+    old = lease()
+    correction = changed(old, at=30, renewTime="2026-02-01T00:00:00.000000Z")
+    assert refused(Written(ADMIN, correction, old)) == []
+
+
+@pytest.mark.parametrize("write", ["a label", "a renewal", "a creation"])
+def test_a_pending_namespace_only_loses_what_looks_like_a_stamp(write: str) -> None:
+    planted = lease(writer="b", labels={"a": "b"}, annotations={"note": "1"})
+    new = changed(planted) if write != "a label" else with_metadata(planted, labels={"x": "1"})
+    after = stamped(Written(A, new, None if write == "a creation" else planted, PENDING))
+    assert after is not None
+    assert after["metadata"] == new["metadata"] | {"annotations": {"note": "1"}}
+    assert after["spec"] == new["spec"]
+
+
+def test_a_pending_namespace_leaves_other_writes_as_they_are() -> None:
+    old = lease(writer="")
+    assert stamped(Written(A, changed(old), old, PENDING)) == changed(old)
+
+
+def test_without_the_mutating_policy_only_the_stamped_writer_writes_a_held_lease() -> None:
+    """The bounds do not take the annotations of a client for those of the API server then."""
+    old = lease()
+    forged = with_metadata(changed(old, at=30, holderIdentity="b"), labels=many(65))
+    assert refusals(Written(B, forged, old)) != []
+    assert refusals(Written(A, changed(old), old)) == []
