@@ -83,6 +83,7 @@ _SECTIONS: Final[dict[str, dict[str, click.Command]]] = {
         "audit": Lazy("audit", "find what is wrong with stored leases"),
         "timeline": Lazy("timeline", "draw who held which lease when"),
         "claims": Lazy("claims", "list what these may say of a lease, and when it is true"),
+        "writers": Lazy("writers", "show who may write a lease, and by which binding"),
         "record": Lazy("record", "keep the history of every election"),
     },
     "Decide what is denied": {
