@@ -39,6 +39,10 @@ SEEDS: dict[str, list[Document]] = {
     "candidate-renew-time-in-future": [make_candidate(put("spec.renewTime", "2035-11-20T12:00:00.000000Z"))],
     "candidate-strategies-unique": [make_candidate(*preferring("a.b/c", "a.b/c"))],
     "candidate-strategy": [make_candidate(put("spec.strategy", "x"))],
+    "candidate-strategy-conflict": [
+        make_candidate(*preferring("a.b/c", "a.b/d")),
+        make_candidate(OTHER, *preferring("a.b/d", "a.b/c")),
+    ],
     "candidate-version-order": [make_candidate(put("spec.emulationVersion", "1.37.0"))],
     "candidate-versions-required": [make_candidate(drop("spec.emulationVersion"))],
     "duration-too-long": [make_lease(put("spec.leaseDurationSeconds", 2**31 - 1))],

@@ -14,6 +14,7 @@ from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.api.request import GROUP, AdmissionRequest, Operation, cached
 from webhook.api.text import quote, truncate
 from webhook.api.times import DAY, HOUR, SECOND, canonical_seconds, span
+from webhook.audit.candidates import Candidate, conflicts
 from webhook.findings import Finding, ObjectName, Severity, filled, kubectl, word
 from webhook.history.renewals import timing_of
 from webhook.history.status import LeaseStatus, State, status_of
@@ -303,6 +304,8 @@ class Inventory(Struct):
     stamped: frozenset[str] = frozenset()
     """Namespaces in which the API server stamps writers, as the policy file says."""
     leases: dict[tuple[str, str], LeaseStatus] = field(default_factory=dict)
+    candidates: dict[tuple[str, str], list[Candidate]] = field(default_factory=dict)
+    """By the namespace and name of their lease."""
     without_stamps: list[Finding] = field(default_factory=list)
     has_managed_fields: bool = False
     pods: dict[str, set[str]] = field(default_factory=dict)  # by namespace
@@ -311,6 +314,9 @@ class Inventory(Struct):
     def add(self, subject: Subject) -> Iterator[Finding]:
         """Take in one object; yield what is certain about it without the others."""
         if isinstance(subject.object, LeaseCandidate):
+            spec = subject.object.spec
+            lease = (subject.namespace, spec.lease_name or "")
+            self.candidates.setdefault(lease, []).append(Candidate(subject.name, spec))
             yield from broken_rules(subject)
             return
         self.leases[subject.namespace, subject.name] = subject.status
@@ -325,6 +331,8 @@ class Inventory(Struct):
         """Yield findings that need all objects."""
         if self.has_managed_fields:
             yield from self.without_stamps
+        for (namespace, lease), candidates in self.candidates.items():
+            yield from conflicts(namespace, lease, candidates, self.now)
         # The host name of a pod is shorter if its name is long.
         known = {name for pods in self.pods.values() for pod in pods for name in (pod, host_name(pod))}
         for (namespace, name), status in self.leases.items():
