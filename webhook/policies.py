@@ -77,6 +77,11 @@ def said(rule: Rule) -> Said:
     return msgspec.convert(_data(package, module).get(rule.id, validated), Said)
 
 
+def is_refused_upstream(rule: Rule) -> bool:
+    """True if an API server refuses the same itself, before it evaluates a policy or calls a webhook."""
+    return rule.parity and not said(rule).broken
+
+
 def manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str]) -> list[Manifest]:
     """Return the policies and their bindings, for all namespaces but those that are excluded.
 

@@ -178,6 +178,7 @@ SEEDED = {
     ("queue", "holder-clock", "warning"),
     ("search", "lease-shared", "warning"),
     ("wiped", "lease-without-stamps", "warning"),
+    ("payments", "candidate-strategy-conflict", "error"),
 }
 """What is wrong in tests/data/leases/seeded.json, which was made for it; the others are healthy."""
 

@@ -11,15 +11,19 @@ from msgspec.structs import asdict
 from webhook.api.request import KIND_OF, Operation, Resource
 from webhook.cli.options import Command, format_option
 from webhook.cli.terminal import Failure, indent, json_line, style, table, width
+from webhook.policies import is_refused_upstream
 from webhook.policy.model import LeasePolicy
 from webhook.policy.schema import RULE_IDS
 from webhook.policy_file import load
 from webhook.rules.change import Event
+from webhook.rules.fields import fields_of
 from webhook.rules.registry import RULES, TYPES
 from webhook.rules.rule import Rule
 
 PRESETS: Final = ("standard", "strict")
 """Those with modes of their own: observe warns where strict denies, and is standard elsewhere."""
+
+REFUSED_UPSTREAM: Final = "a current API server refuses the same before it calls a webhook: the rule serves `check`"
 
 _NOT_SENT: Final = "; the shipped match condition keeps plain ones from the webhook, so {} has no effect on those"
 _WITHOUT_EFFECT: Final = {
@@ -83,6 +87,7 @@ def _as_json(one: Rule) -> dict[str, Any]:
         "operations": operations_of(one).split(", "),
         "modes": dict(zip(PRESETS, _modes(one.id), strict=True)),
         "numbers": _limits(one.id),
+        "fields": [field.path for field in fields_of(one)],
         "summary": one.texts.summary,
         "text": " ".join((one.texts.summary, *one.texts.details)),
         "source": one.texts.source,
@@ -104,6 +109,8 @@ def _explained(one: Rule) -> list[str]:
     if limits := _limits(one.id):
         facts.append(("numbers", ", ".join(f"{name}: {value}" for name, value in limits.items())))
     facts += [("renewals", note)] if (note := renewals_of(one)) else []
+    facts += [("fields", ", ".join(field.path for field in fields_of(one)))] if one in RULES.values() else []
+    facts += [("upstream", REFUSED_UPSTREAM)] if is_refused_upstream(one) else []
     if one.id in RULE_IDS:
         facts.append(("change it", f"in a policy file: rules: {{{one.id}: {{mode: warn}}}}"))
     lines = [

@@ -108,10 +108,7 @@ class Texts(Struct, frozen=True):
     summary: str
     details: tuple[str, ...] = ()
     source: str = ""
-    why: str = (
-        "The API server refuses the same value itself, before it calls a webhook, so in a cluster that is where the "
-        "denial comes from. The rule is for `check`, which involves no API server."
-    )
+    why: str = ""
     who: str = "Manifests written by hand, and templates with an empty value. No known elector."
     fix: str = ""
     attack: str = ""

@@ -6,7 +6,7 @@ It also writes deploy/share/ (the manual page and the completions) and the JSON 
 import os
 import shutil
 
-from tools.docs import chart_values, claims_page, lease_alerts, policies_table, policy_schema
+from tools.docs import chart_values, claims_page, fields_page, lease_alerts, policies_table, policy_schema
 from tools.docs.commands import WIDTH, printed, runs_here
 from tools.docs.incident_page import PAGE, page
 from tools.docs.pages import ROOT, examples, pages
@@ -29,6 +29,7 @@ def main() -> None:
         (SHARE / name).parent.mkdir(parents=True)
         (SHARE / name).write_text(text)
     PAGE.write_text(page())
+    fields_page.PAGE.write_text(fields_page.page())
     policies_table.PAGE.write_text(policies_table.page())
     claims_page.PAGE.write_text(claims_page.page())
     chart_values.PAGE.write_text(chart_values.page())

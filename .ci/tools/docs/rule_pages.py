@@ -8,10 +8,13 @@ from typing import Final
 from msgspec.structs import asdict
 
 from tests.recordings import recordings
+from tools.docs.fields_page import anchor
 from tools.docs.pages import DOCS
-from webhook.cli.rules import PRESETS, described, file_of, kinds_of, operations_of, renewals_of
+from webhook.cli.rules import PRESETS, REFUSED_UPSTREAM, described, file_of, kinds_of, operations_of, renewals_of
+from webhook.policies import is_refused_upstream
 from webhook.policy.schema import EXEMPTIBLE, RULE_IDS
 from webhook.policy_file import load
+from webhook.rules.fields import fields_of
 from webhook.rules.registry import RULES
 from webhook.rules.rule import Rule
 from webhook.server.reviewer import respond
@@ -78,6 +81,10 @@ def page(rule: Rule) -> Iterator[str]:
     if renewals_of(rule):
         plain = ", [plain ones](../renewals.md)" if "plain ones" in renewals_of(rule) else ""
         yield f"| renewals | {renewals_of(rule)} ([`Event.RENEWAL`](../glossary.md#the-three-renewals){plain}) |"
+    if linked := field_links(rule):
+        yield f"| fields | {linked} |"
+    if is_refused_upstream(rule):
+        yield f"| upstream | {REFUSED_UPSTREAM} |"
     yield f"| source | {rule.texts.source} |"
     yield f"| code | `{file_of(rule)}` |"
     yield from ("", "## Why", "", rule.texts.why)
@@ -86,6 +93,11 @@ def page(rule: Rule) -> Iterator[str]:
         yield from ("", "What the writer sees (from a recorded review):", "", "```", texts()[rule.id], "```")
     yield from ("", "## How to fix", "", rule.texts.fix)
     yield from ("", "## How to relax", "", *relaxing(rule.id))
+
+
+def field_links(rule: Rule) -> str:
+    """Return the fields that a rule reads, each with a link to its row."""
+    return ", ".join(f"[`{field.path}`](../fields.md#{anchor(field)})" for field in fields_of(rule))
 
 
 def relaxing(rule: str) -> Iterator[str]:

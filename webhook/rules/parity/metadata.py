@@ -59,6 +59,8 @@ def object_name(change: Change) -> Iterable[Finding]:
     """metadata.name must be a valid name of its kind and metadata.namespace must be set.
 
     Source: kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMeta
+    Why: Electors agree on a lease by its name, and a candidate's name becomes the holder of its lease. An object
+        with another name is never stored, so its election never begins.
     Who: Manifests with capitals or underscores in the name of a Lease, or without a namespace.
     Fix: Use lowercase letters, digits, `-` and `.`; a LeaseCandidate may also have capitals and `_`. Set a namespace.
     """
@@ -114,6 +116,8 @@ def metadata_immutable(change: Change) -> Iterable[Finding]:
     """metadata.name, namespace, uid, creationTimestamp and deletionTimestamp may not change.
 
     Source: kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate
+    Why: Namespace, name and uid say which object it is. A client that writes them otherwise has mistaken one object
+        for another, and would renew or take a lease that it does not know.
     Who: `check --old` with two manifests of different objects, and restored copies with an old uid.
     Fix: Start from the stored object (`kubectl get -o yaml`), or delete the object and create it.
     """
@@ -156,6 +160,9 @@ def object_metadata(change: Change) -> Iterable[Finding]:
     """Metadata must satisfy the API server's rules for versions, labels, annotations, owners and finalizers.
 
     Source: kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate
+    Why: An update with the resourceVersion that its client has read is how one of two electors loses: without it, a
+        write would replace what another one wrote in between. Owners and finalizers decide when the object is
+        deleted.
     Who: Manifests with a label or annotation that is too long, or an owner without a uid.
     Fix: Correct the field that the message names. An update must carry the stored `resourceVersion`.
     """
@@ -287,7 +294,12 @@ _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 def request_options(change: Change) -> Iterable[Finding]:
     """Options must be those that the API server takes: dryRun, fieldManager, fieldValidation, deletion.
 
+    A patch and an apply reach a webhook with the options of an update or a create. So no webhook sees `force`, which
+    only an apply may have, or that an apply has no `fieldManager`, which it must have: the API server answers 422.
+
     Source: kubernetes/apimachinery pkg/apis/meta/v1/validation/validation.go
+    Why: A dry run with a misspelled value would be stored, and the manager's name is part of managedFields, the
+        record by which the rules know when a lease was renewed.
     Who: Recorded or hand-written reviews only.
     Fix: Send the options that the message names.
     """

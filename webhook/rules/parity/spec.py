@@ -38,6 +38,8 @@ def lease_duration(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseDurationSeconds must be greater than 0 when set.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
+    Why: Others wait for so long after the last renewal before they take over. With 0 or less the holder has the
+        lease for no time at all, so any replica may take it at any moment, and two lead.
     Who: Electors configured with less than one second, which client-go writes as 0.
     Fix: Configure a lease duration of whole seconds; 15 is the default of client-go.
     """
@@ -51,9 +53,8 @@ def lease_transitions(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseTransitions must be greater than or equal to 0 when set.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
-    Why: The API server refuses the same value itself, before it calls a webhook, so in a cluster that is where the
-        denial comes from. The rule is for `check`, which involves no API server. A counter at 2147483647
-        makes client-go write -2147483648, which is always refused.
+    Why: The count grows by 1 with each holder. At 2147483647 client-go writes -2147483648 as the next one, which is
+        refused, so no takeover succeeds again.
     Who: Electors of a lease whose counter was raised to the maximum.
     Fix: Set `leaseTransitions` back to a small number, once, by hand: `kubectl edit lease`.
     """
@@ -67,6 +68,8 @@ def lease_strategy(change: LeaseChange) -> Iterable[Finding]:
     """spec.strategy must be OldestEmulationVersion or a qualified name with a slash when set.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
+    Why: The strategy says which controller chooses the holder. With one that no controller knows, no one does, and
+        the lease stays without a leader.
     Fix: Leave `strategy` out, or write `OldestEmulationVersion` or a name of your own such as `example.com/mine`.
     """
     strategy = change.new_spec.strategy
@@ -79,6 +82,8 @@ def lease_preferred_holder(change: LeaseChange) -> Iterable[Finding]:
     """spec.preferredHolder may be set only together with spec.strategy.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
+    Why: `preferredHolder` asks the holder to make way for a better candidate, which only a coordinated election
+        knows. No other election reads it.
     Fix: Leave `preferredHolder` out; only the coordinated election sets it, together with `strategy`.
     """
     if not change.new_spec.preferred_holder or change.new_spec.strategy:
@@ -93,6 +98,7 @@ def candidate_lease_name(change: CandidateChange) -> Iterable[Finding]:
     """spec.leaseName must be set.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Why: A candidate without a lease takes part in no election, so its replica never leads, and nothing says why.
     Fix: Set `spec.leaseName`.
     """
     return NO_FINDINGS if change.new_spec.lease_name else (Finding(required(LEASE_NAME)),)
@@ -102,6 +108,8 @@ def candidate_lease_name_immutable(change: CandidateChange) -> Iterable[Finding]
     """spec.leaseName may not change.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Why: The API server elects by lease. A candidate that changed its lease during an election could be made the
+        leader of one that it no longer contends for.
     Who: Components that were configured with another lease name under the same candidate name.
     Fix: Delete the LeaseCandidate and let the component create it again.
     """
@@ -128,6 +136,8 @@ def candidate_strategy(change: CandidateChange) -> Iterable[Finding]:
     """spec.strategy must be OldestEmulationVersion or a qualified name with a slash; v1alpha1 has none.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Why: The strategy of the candidates with the highest binaryVersion counts for all of the lease. Without one, or
+        with one that no controller handles, no one is elected.
     Who: Manifests for v1alpha1 (Kubernetes 1.31), which has `preferredStrategies`, sent as v1alpha2 or v1beta1.
     Fix: Write `strategy: OldestEmulationVersion`, or a name of your own such as `example.com/mine`.
     """
@@ -188,6 +198,8 @@ def candidate_binary_version(change: CandidateChange) -> Iterable[Finding]:
     """spec.binaryVersion must be a semantic version without a leading v; v1alpha1 may leave it out.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Why: The candidates with the highest binaryVersion decide on the strategy, and among equal emulation versions
+        the lowest binaryVersion leads. What is not a version counts as 0.0.0.
     Who: Versions copied from an image tag: `v1.36.3` instead of `1.36.3`, or `1.36` instead of `1.36.0`.
     Fix: Write three numbers without a leading v.
     """
@@ -201,6 +213,9 @@ def candidate_emulation_version(change: CandidateChange) -> Iterable[Finding]:
     """spec.emulationVersion must be a semantic version without a leading v when set.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Why: OldestEmulationVersion elects the candidate with the lowest emulationVersion, so that during an upgrade the
+        leader does nothing that an old replica could not continue. A candidate whose version cannot be read is
+        never elected.
     Who: Versions copied from an image tag: `v1.36.0` instead of `1.36.0`, or `1.36` instead of `1.36.0`.
     Fix: Write three numbers without a leading v.
     """
@@ -212,6 +227,8 @@ def candidate_version_order(change: CandidateChange) -> Iterable[Finding]:
     """spec.binaryVersion must be greater than or equal to spec.emulationVersion, by semver precedence.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Why: A program cannot behave as a version that is newer than itself. With the two swapped, the wrong replica is
+        elected.
     Who: Manifests with the two versions swapped.
     Fix: `emulationVersion` may be at most `binaryVersion`.
     """
@@ -229,6 +246,8 @@ def candidate_versions_required(change: CandidateChange) -> Iterable[Finding]:
     """spec.emulationVersion must be set with OldestEmulationVersion (v1alpha1: both), and not to 0.0.0.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
+    Why: OldestEmulationVersion compares these versions. A candidate that lacks one is never elected, however
+        healthy it is.
     Who: Manifests with the strategy OldestEmulationVersion and no `emulationVersion`.
     Fix: Set `emulationVersion`, and in v1alpha1 `binaryVersion` as well.
     """

@@ -1,0 +1,66 @@
+"""docs/fields.md names every field of every version, and the rules that read it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.attacks.attack import PRESETS, attacks
+from tests.attacks.recorded import reviews_of
+from tests.recordings import recordings
+from tools.docs.fields_page import PAGE, page
+from webhook.api.objects import spec_fields, versions_of
+from webhook.api.review import decode
+from webhook.rules.change import change_made_by
+from webhook.rules.fields import CANDIDATE_FIELDS, FIELDS, LEASE_FIELDS, Field, fields_of
+from webhook.rules.registry import CHECKS_BY_OCCASION, LISTED
+
+VERSIONS = [(kind, version) for kind in ("Lease", "LeaseCandidate") for version in versions_of(kind)]
+
+
+def test_the_page_is_as_the_code_says() -> None:
+    assert PAGE.read_text() == page(), "write it again: make docs"
+
+
+@pytest.mark.parametrize(("kind", "version"), VERSIONS)
+def test_every_field_of_spec_is_described(kind: str, version: str) -> None:
+    described = (field for field in (*LEASE_FIELDS, *CANDIDATE_FIELDS) if field.kind == kind)
+    paths = {field.path for field in described if version in field.served}
+    assert paths == {f"spec.{name}" for name in spec_fields(kind, version)}
+
+
+def test_every_rule_reads_a_field() -> None:
+    assert [rule.id for rule in LISTED if not fields_of(rule)] == []
+    assert {check for field in FIELDS for check in field.checks} <= {rule.check for rule in LISTED}
+
+
+def reviews() -> Iterator[tuple[bytes, int]]:
+    """Recorded reviews of clients and of attacks, and when they were received."""
+    yield from ((one.body, one.received) for one in recordings())
+    for attack in attacks():
+        for review in reviews_of(attack, PRESETS[0]):
+            yield review.body, review.received
+
+
+def paths_of(field: Field) -> Iterator[str]:
+    """Each path of a field that stands for several."""
+    first, *others = field.path.split(", ")
+    yield first
+    yield from (f"{first.rpartition('.')[0]}.{other}" for other in others)
+
+
+def test_a_finding_is_about_a_field_that_its_rule_reads() -> None:
+    missing: set[tuple[str, str]] = set()
+    seen: set[str] = set()
+    for body, received in reviews():
+        request = decode(body)
+        change = change_made_by(request, received)
+        for check, rule in CHECKS_BY_OCCASION[request.resource, request.operation, change.event]:
+            known = {path for field in fields_of(rule) for path in paths_of(field)}
+            for finding in check(change):
+                seen.add(rule.id)
+                place = finding.error.field
+                # A finding may be about all of spec, or of metadata.
+                if place not in {"spec", "metadata"} and not any(place.startswith(path) for path in known):
+                    missing.add((rule.id, place))
+    assert missing == set()
+    assert len(seen) > 20
