@@ -355,6 +355,12 @@ _STORED: Final = (
     ),
     Kind("node-gone", "no node of this name exists", "all nodes", ()),
     Kind("holder-gone", "no pod of this name exists", "all pods of the namespace", ()),
+    Kind(
+        "candidate-strategy-conflict",
+        "no strategy is the one that the LeaseCandidates of the lease, which renewed in the last 30 minutes, agree on",
+        "all candidates of the lease",
+        (),
+    ),
     Kind("object-types", "the object has a field of a wrong type", "the object", ()),
     Kind("token-ahead", "the object has the token of a term that never was", "the object and the stamped lease", ()),
     Kind("token-old", "the object has the token of an earlier term", "the object and the stamped lease", ()),
