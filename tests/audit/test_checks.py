@@ -174,12 +174,19 @@ def test_managed_fields_that_nest_too_deeply_are_forged() -> None:
     assert checks(audited(lease)) == {"renewal-stamp-tampered": "error"}
 
 
+HEARTBEAT = (drop("spec.acquireTime"), drop("spec.leaseTransitions"))
+"""What makes a heartbeat of the lease of an election."""
+
+
 @pytest.mark.parametrize(
     ("document", "after", "expected"),
     [
         pytest.param(make_lease(), 60, {"expired": "warning"}, id="no one leads"),
         pytest.param(make_lease(), 90_000, {"abandoned": "warning"}, id="for a day"),
         pytest.param(node_lease(), 60, {"expired": "warning"}, id="a node that does not report"),
+        pytest.param(make_lease(*HEARTBEAT), 60, {"heartbeat-silent": "info"}, id="a heartbeat that is silent"),
+        pytest.param(make_lease(*HEARTBEAT), 90_000, {"heartbeat-silent": "info"}, id="a heartbeat, silent for a day"),
+        pytest.param(make_lease(*HEARTBEAT), 4, {}, id="a heartbeat that is heard"),
         pytest.param(
             make_lease(
                 put("metadata.namespace", "kube-system"),

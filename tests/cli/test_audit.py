@@ -226,3 +226,15 @@ def test_nothing_is_found_only_where_something_was_examined(
     code, out, err = run(capsys, dump(tmp_path, other), "--now", NOW)
     assert (code, out) == (2, f"0 examined{skipped}\n")
     assert "no lease and no candidate is in the input\n" in err
+
+
+def test_heartbeats_of_other_projects_are_no_elections(capsys: pytest.CaptureFixture[str]) -> None:
+    """Leases in the shapes of Open Cluster Management, Gardener and etcd-druid, silent for twenty minutes."""
+    path = Path(__file__).parents[1] / "data" / "leases" / "heartbeats.json"
+    main(["audit", "--input", str(path), "--now", "2026-11-24T12:00:00Z", "--format", "json"])
+    found = {line["name"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert {name: (line["check"], line["severity"]) for name, line in found.items()} == dict.fromkeys(
+        ("managed-cluster-lease", "aws-eu1", "etcd-main-0"), ("heartbeat-silent", "info")
+    )
+    assert 'its owner is "Seed aws-eu1"' in found["aws-eu1"]["message"]
+    assert "leads" not in json.dumps([line["message"] + line["fix"] for line in found.values()])

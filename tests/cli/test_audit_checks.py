@@ -47,6 +47,13 @@ SEEDS: dict[str, list[Document]] = {
     "candidate-versions-required": [make_candidate(drop("spec.emulationVersion"))],
     "duration-too-long": [make_lease(put("spec.leaseDurationSeconds", 2**31 - 1))],
     "expired": [make_lease(put("metadata.managedFields[0].time", "2025-11-20T11:50:00Z"))],
+    "heartbeat-silent": [
+        make_lease(
+            put("metadata.managedFields[0].time", "2025-11-20T11:50:00Z"),
+            drop("spec.acquireTime"),
+            drop("spec.leaseTransitions"),
+        )
+    ],
     "holder-clock": [make_lease(put("spec.renewTime", "2025-11-20T21:00:00.000000Z"))],
     "holder-gone": [POD, make_lease()],
     "holder-identity-shape": [make_lease(put("spec.holderIdentity", "a\u202eb"))],

@@ -16,6 +16,7 @@ from webhook.api.text import quote, truncate
 from webhook.api.times import DAY, HOUR, SECOND, canonical_seconds, span
 from webhook.audit.candidates import Candidate, conflicts
 from webhook.findings import Finding, ObjectName, Severity, filled, kubectl, word
+from webhook.heartbeats import is_heartbeat, owner_of
 from webhook.history.renewals import timing_of
 from webhook.history.status import LeaseStatus, State, status_of
 from webhook.inputs.items import is_dated
@@ -110,8 +111,8 @@ class Subject(Struct, frozen=True, dict=True):
 
     @property
     def is_heartbeat(self) -> bool:
-        """True if it shows that a node or an API server runs: no one else would ever take such a lease."""
-        return self.namespace == NODE_LEASES or self.is_apiserver_identity
+        """True if it shows that something runs: no one else would ever take such a lease."""
+        return isinstance(self.object, Lease) and is_heartbeat(self.object, self.namespace)
 
     @property
     def is_apiserver_identity(self) -> bool:
@@ -162,9 +163,16 @@ def _expired(subject: Subject) -> Iterator[Finding]:
     if subject.is_apiserver_identity:
         message = f"API server {holder} no longer runs: {seen}; another API server removes the lease within an hour"
         yield subject.finding("expired", Severity.INFO, message, "{kubectl} get lease {name} # in an hour")
-    elif subject.is_heartbeat:
+    elif subject.namespace == NODE_LEASES:
         message = f"node {holder} no longer reports: {seen}"
         yield subject.finding("expired", Severity.WARNING, message, "kubectl describe node {name}")
+    elif subject.is_heartbeat:
+        assert isinstance(subject.object, Lease)
+        owner = owner_of(subject.object)
+        message = f"the heartbeat of {holder} has been silent for {span(ago)}: {seen}"
+        message += f"; its owner is {quote(truncate(owner, 120))}" if owner else ""
+        fix = "find out whether what the lease is named after still runs: no one else would ever take this lease"
+        yield subject.finding("heartbeat-silent", Severity.INFO, message, fix)
     elif ago >= DAY:
         message = f"no one has led for a day or more: {holder} holds it, {seen}"
         fix = "if its program is gone for good: {kubectl} delete lease {name}"

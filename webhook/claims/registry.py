@@ -328,6 +328,11 @@ _INCIDENTS: Final = (
 )
 
 _STORED: Final = (
+    Kind(
+        "heartbeat-silent",
+        "the lease is a heartbeat by its shape, and was not renewed for its duration or longer at the end",
+        _STATE,
+    ),
     Kind("abandoned", "the lease was not live for a day or more at the end", _STATE, ("identity",)),
     Kind(
         "holder-clock",
