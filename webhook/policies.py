@@ -109,12 +109,15 @@ def manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str])
 def stamp_policies(policy: Policy, now: int) -> list[Manifest]:
     """Return the policies of `deploy/stamp` with the suffix of the file, and its mode and exemptions for the guard.
 
-    There are none without `stamps`. Raises PolicyError if they have several suffixes.
+    The guard denies in every preset, unless the file itself sets the mode of `foreign-writer`, or a cap: a lease whose
+    writer is known is taken by no one else by mistake. There are none without `stamps`. Raises PolicyError if they have
+    several suffixes.
     """
     suffixes = {one.suffix for one in policy.stamps.values()}
     if len(suffixes) > 1:
         raise PolicyError("have several suffixes, and each would stamp every lease", "stamps")
-    mode = min(policy.mode, policy.default.modes[_STAMP_RULE])
+    in_file = (_STAMP_RULE, MODE) in schema.settings_of(policy.document.rules)
+    mode = min(policy.mode, policy.default.modes[_STAMP_RULE] if in_file else Mode.DENY)
     found = [one for suffix in suffixes for one in stamp_objects(suffix) if mode or one["metadata"]["name"] != _GUARD]
     for one in found:
         spec = one["spec"]
@@ -182,6 +185,9 @@ class _PolicyFile:
         self._exemptions = {n: one for n, one in enumerate(policy.document.exempt) if now < schema.until_of(one)}
         self._rules: dict[str, str] = {}
         self._bindings = ", ".join(map(_entry, policy.bindings.items()))
+        suffixes = (f"{literal(name)}: {literal(one.suffix)}" for name, one in policy.stamps.items())
+        by_user = (literal(name) for name, one in policy.stamps.items() if one.by_user)
+        self._stamps = {"suffixes": f"{{{', '.join(suffixes)}}}", "byUser": f"[{', '.join(by_user)}]"}
         if len(self._bindings) > _MAX_EXPRESSION:
             raise PolicyError("are too many for a policy of the API server; the webhook has no such limit", "bindings")
 
@@ -201,6 +207,8 @@ class _PolicyFile:
         found |= {f"exempt{number}": text for rule in RULES for number, text in self.exempt(rule).items()}
         found |= {f"override{number}": _and(*_where(one)) for number, one in enumerate(overrides)}
         found |= {"bindings": f"{{{self._bindings}}}"} | data[_CANDIDATES if kind == _CANDIDATES else _LEASES]
+        has_stamps = self._policy.stamps and kind != _CANDIDATES
+        found |= self._stamps if has_stamps else {"isStampedWriter": "false", "stampedAt": '""'}
         found["bound"] = f"[{lookup}].filter(b, b.hasValue()).map(b, b.value())" if self._bindings else "[]"
         found |= data["binding"] | {name: _message(text) for name, text in data["texts"].items()} | self._rules
         wanted = set(_USED.findall(str(validations)))

@@ -101,11 +101,15 @@ def _label_as_the_holder(lease: Lease, now: int) -> Write | None:
     return Write("checkout", lease.spec, labelled(lease))
 
 
+_NOBODY: Final = (Owner("v1", "ConfigMap", "no-such", "11111111-1111-1111-1111-111111111111"),)
+
+
 def _owned(lease: Lease, now: int) -> Write | None:
-    if lease.owners:
-        return None
-    nobody = Owner("v1", "ConfigMap", "no-such", "11111111-1111-1111-1111-111111111111")
-    return Write(MANAGER, lease.spec, lease.labels, owners=(nobody,))
+    return None if lease.owners else Write(MANAGER, lease.spec, lease.labels, owners=_NOBODY)
+
+
+def _renew_owned(lease: Lease, now: int) -> Write | None:
+    return None if lease.owners else Write(MANAGER, replace(lease.spec, renewed=now), lease.labels, owners=_NOBODY)
 
 
 def _one_more(lease: Lease, now: int) -> Write | None:
@@ -211,4 +215,5 @@ ATTACKS: Final = (
     ),
     Attack("add an owner of renewTime of an unknown version", forge(same, add=planted("renewed", version="v9"))),
     Attack("add an owner that does not exist", _owned),
+    Attack("renew for the holder, with an owner that does not exist", _renew_owned),
 )

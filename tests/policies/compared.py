@@ -83,7 +83,7 @@ def _unsaid(rule: str, field: str, request: Document) -> Iterator[bool]:
     if rule.endswith("renew-time-in-future"):
         owners = _owners(new, "renewTime")
         yield len(owners) != 1 or not _is_clock(owners[0])
-    if rule == "owner-reference-added":
+    if rule.startswith("owner-reference-"):
         yield sum(len(one.get("metadata", {}).get("ownerReferences") or ()) for one in (new, old)) > MAX_OWNERS
     if rule == _BINDING:
         yield len(str((new.get("spec") or {}).get("holderIdentity") or "")) > MAX_HOLDER

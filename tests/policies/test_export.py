@@ -141,8 +141,8 @@ def test_a_stranger_may_not_renew_a_bound_lease_or_write_its_candidates() -> Non
 def test_an_owner_of_a_bound_lease_is_denied_in_every_preset() -> None:
     owner = put("metadata.ownerReferences", [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}])
     standard = parse("apiVersion: lease-webhook/v1\n" + BOUND.format("['*']", ""))
-    (found,) = ExportedPolicies(standard).broken(update(owner, user="bob"))
-    assert (found.rule, found.mode) == ("owner-reference-added", "deny")
+    found = {one.rule: one.mode for one in ExportedPolicies(standard).broken(update(owner, user="bob"))}
+    assert found == {"owner-reference-added": "deny", "identity-binding": "deny"}
     assert broken(BOUND.format("['*']", ""), update(owner)) == {}
 
 
@@ -254,16 +254,75 @@ STAMPS: Final = "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n"
     ("more", "actions"),
     [
         pytest.param("", ["Deny", "Audit"], id="strict"),
+        pytest.param("preset: standard\n", ["Deny", "Audit"], id="standard"),
+        pytest.param("preset: standard\nmode: warn\n", ["Warn", "Audit"], id="a cap"),
         pytest.param("rules: {foreign-writer: {mode: warn}}", ["Warn", "Audit"], id="warned"),
         pytest.param('rules: {foreign-writer: {mode: "off"}}', None, id="off: no guard"),
     ],
 )
 def test_the_guard_of_stamps_has_the_mode_of_its_rule(more: str, actions: list[str] | None) -> None:
-    found = stamp_policies(parse(HEAD + STAMPS + more), 0)
+    head = HEAD.partition("preset")[0] if "preset" in more else HEAD
+    found = stamp_policies(parse(head + STAMPS + more), 0)
     bindings = {one["metadata"]["name"]: one["spec"] for one in found if one["kind"] == BINDING}
     assert bindings.get("lease-webhook-stamp-guard", {}).get("validationActions") == actions
     assert "SUFFIX" not in str(found)
     assert str(found).count("\"'1a2b3c4d'\"") == (3 if actions else 2)
+
+
+CONSTANT: Final = [{"manager": "lease-webhook-stamp", "time": "2000-01-01T00:00:00Z"}]
+KEEPER: Final = {"authentication.kubernetes.io/pod-uid": ["uid-1"]}
+PUT_BACK: Final = put("metadata.ownerReferences", [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}])
+
+
+def stamped(written: str = "2025-11-20T12:00:02Z") -> Tweak:
+    """The last writer was ann, from the pod with uid-1."""
+
+    def tweak(lease: Document) -> None:
+        lease["metadata"]["managedFields"] = CONSTANT
+        names = {"writer": "uid-1 ann", "written": written, "term": "7"}
+        lease["metadata"]["annotations"] = {f"lease-webhook/{name}-1a2b3c4d": text for name, text in names.items()}
+
+    return tweak
+
+
+@pytest.mark.parametrize(
+    ("written", "renew_time", "mode"),
+    [
+        pytest.param("2025-11-20T12:00:02Z", "2999-01-01T00:00:00.000000Z", "deny", id="the year 2999"),
+        pytest.param("2025-11-20T12:00:02Z", "2025-11-21T11:00:00.000000Z", None, id="a renewal of tomorrow"),
+        pytest.param("2199-12-31T12:00:02Z", "2200-01-01T00:00:00.000000Z", None, id="the clock is there"),
+        pytest.param("", "2999-01-01T00:00:00.000000Z", None, id="no time"),
+    ],
+)
+def test_the_clock_of_a_stamped_renewal_is_its_stamp(written: str, renew_time: str, mode: str | None) -> None:
+    request = update(stamped(written), put("spec.renewTime", renew_time), old=(stamped(),), extra=KEEPER)
+    assert broken(STAMPS, request).get("renew-time-in-future") == mode
+
+
+@pytest.mark.parametrize(
+    ("user", "extra", "stamps", "mode"),
+    [
+        pytest.param("ann", KEEPER, STAMPS, None, id="its writer"),
+        pytest.param("ann", {}, STAMPS, "deny", id="the user of its writer"),
+        pytest.param("bob", KEEPER, STAMPS, "deny", id="another user"),
+        pytest.param("ann", {}, STAMPS.replace("]}", "], writer: user}"), None, id="the user, as the file says"),
+        pytest.param("ann", KEEPER, STAMPS.replace("shop", "other"), "deny", id="in a namespace without stamps"),
+        pytest.param("ann", KEEPER, STAMPS.replace("1a2b", "9a2b"), "deny", id="under another suffix"),
+        pytest.param("ann", KEEPER, "", "deny", id="without stamps"),
+    ],
+)
+def test_the_stamped_writer_of_a_held_lease_sets_and_removes_owners(
+    user: str, extra: dict[str, Any], stamps: str, mode: str | None
+) -> None:
+    added = update(stamped(), PUT_BACK, old=(stamped(),), user=user, extra=extra)
+    removed = update(stamped(), drop("metadata.ownerReferences"), old=(stamped(), PUT_BACK), user=user, extra=extra)
+    assert broken(stamps, added).get("owner-reference-added") == mode
+    assert broken(stamps, removed).get("owner-reference-removed") == mode
+
+
+def test_an_owner_in_a_renewal_is_a_warning() -> None:
+    renewal = update(PUT_BACK, put("spec.renewTime", "2025-11-20T12:00:02.000000Z"))
+    assert broken("", renewal) == {"owner-reference-added": "warn"}
 
 
 def test_who_is_exempt_from_the_guard() -> None:

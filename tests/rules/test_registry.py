@@ -18,15 +18,18 @@ ON_RENEWAL = {
     "renew-time-backwards",
     "identity-binding",
     "owner-reference-added",
+    "owner-reference-removed",
     "apiserver-lease-writer",
 }
-"""Rules of what a renewal may change, one about the writer, and three about metadata that may ride on one."""
+"""Rules of what a renewal may change, one about the writer, and four about metadata that may ride on one."""
 ON_UNTOUCHED = {
     "foreign-writer",
+    "identity-binding",
     "time-unreadable",
     "renewal-stamp-tampered",
     "lease-too-large",
     "owner-reference-added",
+    "owner-reference-removed",
     "apiserver-lease-writer",
 }
 

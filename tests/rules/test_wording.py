@@ -583,6 +583,16 @@ TEXTS = [
         id="an owner added",
     ),
     pytest.param(
+        "owner-reference-removed",
+        update(drop("metadata.ownerReferences"), old=[put("metadata.ownerReferences", [OWNER])], review=[INTRUDER]),
+        (
+            'metadata.ownerReferences: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e", and only its '
+            'holder may remove its owner "Deployment" "checkout", in a renewal; remove it after the release'
+        ),
+        'the lease of "checkout-6d5f9c-x2x8p_1f0e" lost its owner "Deployment" "checkout"',
+        id="an owner removed",
+    ),
+    pytest.param(
         "candidate-across-namespaces",
         make_review(by_service_account("guest", "intruder"), new=make_candidate()),
         (

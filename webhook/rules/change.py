@@ -230,8 +230,22 @@ class Change(Struct, frozen=True, dict=True):
 
     @cached
     def renewed_at(self) -> int:
-        """The stamp of spec.renewTime in object, else `now`: what a written renewTime is measured against."""
+        """The stamp of this write or of spec.renewTime, else `now`: what a written renewTime is measured against."""
+        if self.stamps is not None and (stamp := self.new_stamp) is not None and stamp.written is not None:
+            return stamp.written
         return stamp_of_write(self.new_entries, self.old_entries, RENEW_TIME, self.now)
+
+    @cached
+    def old_stamp(self) -> Stamp | None:
+        """Return what the API server recorded of the last writer, where the policy file names stamps."""
+        assert self.stamps is not None
+        return stamp_in(self.stamps, self.old_metadata.annotations, self.old_entries)
+
+    @cached
+    def new_stamp(self) -> Stamp | None:
+        """Return what it recorded of this write."""
+        assert self.stamps is not None
+        return stamp_in(self.stamps, self.new_metadata.annotations, self.new_entries)
 
     @cached
     def was_set(self) -> SetFields:
@@ -292,18 +306,6 @@ class LeaseChange(Change, frozen=True, dict=True):
         `pkg/registry/generic/registry/store.go` of apiserver); its holder may have changed since the DELETE.
         """
         return bool(self.old_metadata.finalizers) and not self.new_metadata.finalizers
-
-    @cached
-    def old_stamp(self) -> Stamp | None:
-        """Return what the API server recorded of the last writer, where the policy file names stamps."""
-        assert self.stamps is not None
-        return stamp_in(self.stamps, self.old_metadata.annotations, self.old_entries)
-
-    @cached
-    def new_stamp(self) -> Stamp | None:
-        """Return what it recorded of this write."""
-        assert self.stamps is not None
-        return stamp_in(self.stamps, self.new_metadata.annotations, self.new_entries)
 
     @cached
     def expiry(self) -> Expiry:

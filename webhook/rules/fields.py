@@ -68,6 +68,7 @@ LEASE_FIELDS: Final = (
             takeover.lease_without_stamps,
             takeover.duration_shortened,
             takeover.owner_reference_added,
+            takeover.owner_reference_removed,
             numbers.transitions_mismatch,
             times.renew_time_backwards,
             times.acquire_time_changed,
@@ -110,6 +111,7 @@ LEASE_FIELDS: Final = (
             times.renew_time_backwards,
             takeover.duration_shortened,
             takeover.owner_reference_added,
+            takeover.owner_reference_removed,
         ),
     ),
     Field(
@@ -314,6 +316,7 @@ METADATA_FIELDS: Final = (
             takeover.foreign_writer,
             takeover.lease_created_empty,
             renewal_stamp.lease_too_large,
+            writers.identity_binding,
             writers.apiserver_lease_writer,
         ),
     ),
@@ -324,7 +327,12 @@ METADATA_FIELDS: Final = (
         meaning="If none of the owners exists, the garbage collector deletes the object, held or not.",
         written_by="Whoever creates the object; the kubelet, for its node's lease.",
         example="[{apiVersion: v1, kind: Node, name: worker-1, uid: 3b9f0a1c-7a52}]",
-        checks=(metadata.object_metadata, takeover.owner_reference_added),
+        checks=(
+            metadata.object_metadata,
+            writers.identity_binding,
+            takeover.owner_reference_added,
+            takeover.owner_reference_removed,
+        ),
     ),
     Field(
         kind=ANY_KIND,

@@ -183,6 +183,23 @@ def test_only_one_pod_uid_without_a_blank_is_one(uids: list[str]) -> None:
     assert "foreign-writer" in found(document)
 
 
+@pytest.mark.parametrize("rule", ["owner-reference-added", "owner-reference-removed"])
+def test_the_stamped_writer_adds_and_removes_its_owner(rule: str) -> None:
+    none = put("metadata.ownerReferences", [])
+    before, after = (none, OWNED) if rule.endswith("added") else (OWNED, none)
+    for writer, is_found in ((HOLDER, False), (OTHER, True)):
+        old = changed(make_lease(), stamped(), before)
+        document = make_review(by(writer), old=old, new=changed(old, after))
+        assert (rule in found_by(document, stamps=STAMPS)) == is_found
+
+
+@pytest.mark.parametrize(("stamp", "is_found"), [(0, True), (-5, True), (86_400 * 365 * 10, False)])
+def test_the_clock_of_a_renew_time_is_the_stamp_of_the_write(stamp: int, is_found: bool) -> None:
+    """The clock of the webhook may be wrong by years."""
+    document = review(put("spec.renewTime", "2035-06-01T00:00:00.000000Z"), stamp=stamped(HOLDER, stamp), writer=HOLDER)
+    assert ("renew-time-in-future" in found_by(document, stamps=STAMPS)) == is_found
+
+
 # ---- when the stamps are believed ------------------------------------------------------------------------------------
 
 

@@ -23,6 +23,8 @@ BOUND = Binding(
 )
 RENEWAL = written(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), at="2025-11-20T12:00:02Z")
 DELETED = (put("metadata.finalizers", ["a/b"]), put("metadata.deletionTimestamp", "2025-11-20T12:00:01Z"))
+LABEL = put("metadata.labels.a", "1")
+UNHELD = put("spec.holderIdentity", "")
 OWN = by_service_account("shop", "checkout", POD)
 PODLESS = by_service_account("shop", "checkout")
 
@@ -43,8 +45,21 @@ PODLESS = by_service_account("shop", "checkout")
         pytest.param(update(take(RIVAL), review=[PODLESS]), WARN, id="no pod name to compare with"),
         pytest.param(update(take(""), review=[PODLESS]), None, id="a release by a bound writer"),
         pytest.param(update(take(""), review=[by_user("intruder")]), DENY, id="a release by another writer"),
+        pytest.param(update(LABEL, review=[by_user("intruder")]), DENY, id="a label of a held lease by another writer"),
         pytest.param(
-            update(put("metadata.labels.a", "1"), review=[by_user("intruder")]), None, id="a label by everyone"
+            update(put("metadata.annotations", {"a": "1"}), review=[by_user("intruder")]), DENY, id="an annotation"
+        ),
+        pytest.param(
+            update(put("metadata.finalizers", ["a/b"]), review=[by_user("intruder")]), DENY, id="a finalizer of it"
+        ),
+        pytest.param(update(LABEL, review=[PODLESS]), None, id="a label by a bound writer without a pod"),
+        pytest.param(
+            update(LABEL, review=[by_user("system:kube-controller-manager")]), None, id="a label by a cleaner"
+        ),
+        pytest.param(update(LABEL, old=[UNHELD], review=[by_user("intruder")]), None, id="a label of a free lease"),
+        pytest.param(update(review=[by_user("intruder")]), None, id="a write that changes nothing"),
+        pytest.param(
+            update(put("metadata.managedFields", []), review=[by_user("intruder")]), None, id="of managedFields alone"
         ),
         pytest.param(make_review(OWN, new=make_lease()), None, id="CREATE by the bound writer"),
         pytest.param(make_review(by_user("intruder"), new=make_lease()), DENY, id="CREATE by another writer"),

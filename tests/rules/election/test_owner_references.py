@@ -6,11 +6,14 @@ from tests.factories import NOW, Document, Tweak, drop, put
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
+    RIVAL,
+    WARN,
     by_node,
     by_service_account,
     by_user,
     in_namespace,
     said,
+    take,
     update,
 )
 from webhook.rules.holders import Binding
@@ -34,7 +37,7 @@ def owned(*owners: Document | None) -> Tweak:
         pytest.param(update(owned(OWNER), review=[INTRUDER]), id="by an intruder"),
         pytest.param(update(owned(OWNER), review=[put("request.userInfo", None)]), id="by an unknown writer"),
         pytest.param(update(owned(OWNER), put("spec.leaseTransitions", 6)), id="beside another change"),
-        pytest.param(update(owned(OWNER), put("spec.renewTime", "2025-11-20T12:00:02.000000Z")), id="in a renewal"),
+        pytest.param(update(owned(OWNER), drop("spec.renewTime")), id="with renewTime removed"),
         pytest.param(update(owned(OWNER), old=[UNHELD]), id="to a released lease, which is held again later"),
         pytest.param(update(owned(OWNER, OWNER | {"uid": "2"}), old=[owned(OWNER)]), id="of another uid"),
         pytest.param(update(owned(OWNER | {"name": "b"}), old=[owned(OWNER)]), id="of another name"),
@@ -56,6 +59,25 @@ def owned(*owners: Document | None) -> Tweak:
 )
 def test_added(review: Document) -> None:
     assert said(RULE, review) == DENIED
+
+
+RENEWAL = put("spec.renewTime", "2025-11-20T12:00:02.000000Z")
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        pytest.param(update(owned(OWNER), RENEWAL), id="in a renewal"),
+        pytest.param(update(owned(OWNER), RENEWAL, put("spec.leaseTransitions", 6)), id="in a renewal that counts"),
+        pytest.param(update(owned(OWNER), take(RIVAL)), id="in a takeover"),
+        pytest.param(update(owned(OWNER), take("")), id="in a release"),
+        pytest.param(update(owned(OWNER), take(RIVAL), old=[UNHELD]), id="in a claim"),
+    ],
+)
+def test_what_an_elector_may_put_back_is_a_warning(review: Document) -> None:
+    assert said(RULE, review) == {(FORBIDDEN, "metadata.ownerReferences", WARN)}
+    bound = Binding(users=frozenset({"someone else"}))
+    assert said(RULE, review, binding=bound) == DENIED
 
 
 @pytest.mark.parametrize(
@@ -87,3 +109,55 @@ def test_the_writers_of_a_binding_are_free() -> None:
     assert said(RULE, update(owned(OWNER), review=[INTRUDER]), binding=binding) == DENIED
     never_held = update(owned(OWNER), old=[UNHELD, drop("spec.renewTime")], review=[INTRUDER])
     assert said(RULE, never_held, binding=binding) == DENIED
+
+
+REMOVED = "owner-reference-removed"
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        pytest.param(update(drop("metadata.ownerReferences"), old=[owned(OWNER)], review=[INTRUDER]), id="all"),
+        pytest.param(update(owned(), old=[owned(OWNER)], review=[INTRUDER]), id="to an empty list"),
+        pytest.param(update(owned(NODE), old=[owned(OWNER, NODE)], review=[INTRUDER]), id="one of two"),
+        pytest.param(update(owned(), put("spec.leaseDurationSeconds", 9), old=[owned(OWNER)]), id="beside an edit"),
+        pytest.param(update(owned(), drop("spec.renewTime"), old=[owned(OWNER)]), id="with renewTime removed"),
+    ],
+)
+def test_the_owner_of_a_held_lease_is_not_removed_alone(review: Document) -> None:
+    assert said(REMOVED, review) == DENIED
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        pytest.param(update(owned(OWNER), old=[owned(OWNER)]), id="as before"),
+        pytest.param(update(owned(OWNER | {"apiVersion": "apps/v2"}), old=[owned(OWNER)]), id="of a newer version"),
+        pytest.param(update(owned(OWNER | {"uid": "2"}), old=[owned(OWNER)]), id="replaced, which is an addition"),
+        pytest.param(update(owned(), RENEWAL, old=[owned(OWNER)]), id="in a renewal"),
+        pytest.param(update(owned(), take(RIVAL), old=[owned(OWNER)]), id="in a takeover"),
+        pytest.param(update(owned(), old=[owned(OWNER), UNHELD]), id="of a free lease"),
+        pytest.param(update(old=[owned(None)]), id="null"),
+        pytest.param(
+            update(
+                owned(),
+                old=[owned(OWNER)],
+                review=[by_user("system:serviceaccount:kube-system:generic-garbage-collector")],
+            ),
+            id="by the garbage collector",
+        ),
+        pytest.param(
+            update(owned(), old=[owned(NODE)], review=[by_node("n1"), in_namespace("kube-node-lease", "n1")]),
+            id="by a node from its own lease",
+        ),
+    ],
+)
+def test_other_removals_are_free(review: Document) -> None:
+    assert said(REMOVED, review) == set()
+
+
+def test_a_listed_writer_removes_an_owner() -> None:
+    binding = Binding(service_accounts=frozenset({("shop", "checkout")}))
+    removal = update(owned(), old=[owned(OWNER)])
+    assert said(REMOVED, removal, binding=binding) == set()
+    assert said(REMOVED, update(owned(), old=[owned(OWNER)], review=[INTRUDER]), binding=binding) == DENIED

@@ -11,7 +11,7 @@ from webhook.api.times import SECOND, canonical_seconds
 from webhook.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES, NODES, Event, LeaseChange
 from webhook.rules.expiry import Expiry
 from webhook.rules.holders import names_pod
-from webhook.rules.rule import NO_FINDINGS, Finding, Statement
+from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement
 from webhook.rules.stamps import is_writer
 
 _FIELD: Final = "metadata.managedFields"
@@ -300,7 +300,9 @@ _Owner = tuple[str, str, str, str]
 def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     """An ownerReference may not be added to a lease that has a holder or a renewTime, or that the policy binds.
 
-    Exempt are the garbage collector and the namespace controller, the writers that a binding lists, and a node that
+    It only warns of a write that sets `renewTime` or another holder, unless the policy binds the lease: an elector that
+    sets its owner with each write puts it back, whoever removed it. Exempt are the garbage collector and the namespace
+    controller, the writers that a binding lists, the [stamped writer](../stamp.md) of a held lease, and a node that
     adds itself to its own lease in kube-node-lease.
 
     Source: ours: seen with the real garbage collector; the plugin OwnerReferencesPermissionEnforcement helps too
@@ -328,7 +330,47 @@ def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
         "the garbage collector deletes this lease if {0} {1} does not exist, held or not",
         (first.kind or "", first.name or ""),
     )
+    tier = Mode.WARN if change.binding is None and _is_of_an_elector(change) else Mode.DENY
+    return (Finding(forbidden("metadata.ownerReferences", detail), tier=tier, happened=happened),)
+
+
+def owner_reference_removed(change: LeaseChange) -> Iterable[Finding]:
+    """An ownerReference may not be removed from a lease that is held, except in a write that renews or takes it.
+
+    Exempt are those whom `owner-reference-added` exempts.
+
+    Source: ours: one removal by a stranger made a strict webhook refuse each renewal of an elector that restores it
+    Why: Whoever removes the owner of a live lease keeps it from being cleaned up with its program, and waits for its
+        holder to set it again.
+    Who: People and operators that disown a lease while it is held. No known elector removes an owner without renewing.
+    Fix: Remove the owner after the release, or let the holder do so with its next renewal.
+    Attack: removed the owner of a held lease
+    """
+    references = change.old_metadata.owner_references
+    if not references or references == change.new_metadata.owner_references:
+        return NO_FINDINGS
+    if not change.old_holder or _is_of_an_elector(change):
+        return NO_FINDINGS
+    kept = {_owner(reference) for reference in change.new_metadata.owner_references or () if reference is not None}
+    known = {_owner(reference) for reference in references if reference is not None}
+    removed = [reference for reference in references if reference is not None and _owner(reference) not in kept]
+    # `owner-reference-added` is about a write that does both.
+    if not removed or kept - known or _is_free(change, removed):
+        return NO_FINDINGS
+    first = removed[0]
+    detail = (
+        f"the lease is held by {quote(change.old_holder)}, and only its holder may remove its owner "
+        f"{quote(first.kind or '')} {quote(first.name or '')}, in a renewal; remove it after the release"
+    )
+    happened = Statement(
+        "the lease of {2} lost its owner {0} {1}", (first.kind or "", first.name or "", change.old_holder)
+    )
     return (Finding(forbidden("metadata.ownerReferences", detail), happened=happened),)
+
+
+def _is_of_an_elector(change: LeaseChange) -> bool:
+    """True of a write that sets renewTime to another value, or another holder: who elects writes nothing else."""
+    return change.renews or change.new_holder != change.old_holder
 
 
 def _owner(reference: OwnerReference) -> _Owner:
@@ -336,13 +378,15 @@ def _owner(reference: OwnerReference) -> _Owner:
     return (group if slash else "", reference.kind or "", reference.name or "", reference.uid or "")
 
 
-def _is_free(change: LeaseChange, added: Iterable[OwnerReference]) -> bool:
-    user = change.user
+def _is_free(change: LeaseChange, owners: Iterable[OwnerReference]) -> bool:
+    user, stamps = change.user, change.stamps
     if user.username in CLEANUP_CONTROLLERS or (change.binding is not None and change.binding.lists(user)):
+        return True
+    if stamps is not None and change.old_holder and (stamp := change.old_stamp) and is_writer(user, stamp, stamps):
         return True
     name = change.request.name
     return (
         change.request.namespace == NODE_LEASES
         and user.username == f"system:node:{name}"
-        and all(reference.kind == "Node" and reference.name == name for reference in added)
+        and all(reference.kind == "Node" and reference.name == name for reference in owners)
     )

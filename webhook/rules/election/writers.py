@@ -100,8 +100,10 @@ def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]
 
     An empty new holder matches, so that a bound writer may release. On DELETE, and on an UPDATE that removes the last
     finalizer of a deleted lease, only the writer counts, and the garbage collector and the namespace controller are
-    exempt. Writes that do not change spec are not evaluated. The same holds for LeaseCandidates that name the lease:
-    the API server makes one of them the holder, under the candidate's name.
+    exempt. Of writes that do not change spec, only those count that change labels, annotations, finalizers or owners of
+    a lease while it is held, by another than the collectors: each makes a write fail that its holder has prepared, so
+    enough of them end a healthy leader. The same holds for LeaseCandidates that name the lease: the API server makes
+    one of them the holder, under the candidate's name.
 
     Source: ours: a holder identity is free text, so only a person can say who may write it
     Why: The holder string is not an identity. The binding says who may write the lease.
@@ -117,6 +119,9 @@ def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]
     if deleted and user.username in CLEANUP_CONTROLLERS:
         return NO_FINDINGS
     is_lease = isinstance(change, LeaseChange)
+    is_untouched = change.event is Event.UNTOUCHED
+    if is_untouched and (user.username in CLEANUP_CONTROLLERS or not _disturbs_the_holder(change)):
+        return NO_FINDINGS
     field, what = (_FIELD, "lease") if is_lease else ("spec.leaseName", "candidate of lease")
     if not binding.lists(user):
         detail = (
@@ -130,9 +135,22 @@ def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]
         )
         return (Finding(forbidden(field, detail), happened=happened),)
     holder = change.new_holder if isinstance(change, LeaseChange) else change.request.name
-    if deleted or not holder:
+    if deleted or is_untouched or not holder:
         return NO_FINDINGS
     return _holder_findings(field, holder, user, binding)
+
+
+def _disturbs_the_holder(change: LeaseChange | CandidateChange) -> bool:
+    """True if a write that leaves spec as it is changes metadata of a lease that is held."""
+    if not isinstance(change, LeaseChange) or not change.old_holder:
+        return False
+    new, old = change.new_metadata, change.old_metadata
+    return (
+        (new.labels or {}) != (old.labels or {})
+        or (new.annotations or {}) != (old.annotations or {})
+        or (new.finalizers or ()) != (old.finalizers or ())
+        or (new.owner_references or ()) != (old.owner_references or ())
+    )
 
 
 def _holder_findings(field: str, holder: str, user: UserInfo, binding: Binding) -> Iterable[Finding]:
