@@ -1,10 +1,16 @@
 """What is drawn equals the data, whatever the size and the zoom."""
 
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
 import pytest
 
 from tests.page.conftest import Open
 from tests.page.opened import Drawn, Opened, spans_of
-from tests.timeline.election_samples import SECOND, sample_timeline
+from tests.timeline.election_samples import NOON, SECOND, hostile_timeline, sample_timeline
+from webhook.api.text import escape
 from webhook.timeline.model import Lane, Span, SpanKind, Ticks, Timeline
 
 
@@ -66,7 +72,7 @@ def test_bars_lie_where_their_times_are(opened: Open) -> None:
         "#axis .tick", "all => all.map(e => [e.textContent, e.transform.baseVal[0].matrix.e])"
     )
     (first, left), (last, right) = axis[0], axis[-1]
-    seconds = {name: int(name[3:5]) * 60 + int(name[6:]) for name in (first, last)}
+    seconds = {name: int(name[3:5]) * 60 for name in (first, last)}
     pixels = (right - left) / (seconds[last] - seconds[first])
     for begins, ends, x, width, kind in boxes:
         assert x == pytest.approx(left + (begins / SECOND - seconds[first]) * pixels, abs=1)
@@ -149,3 +155,80 @@ def test_missing_renewals_are_dark(opened: Open) -> None:
     page = opened(Timeline(noon, noon + 100_000_000, (lane,)))
     assert page.page.evaluate("[...book.lanes.values()][0].late") == [[40e6, 60e6]]
     assert page.page.get_attribute(".late", "d").count("M") == 1
+
+
+WINDOWS = (
+    0.2, 0.5, 1, 2, 3, 5, 8, 10, 13, 15, 20, 30, 45, 60, 120, 300, 600, 1200, 3600, 4 * 3600, 86_400, 3 * 86_400,
+    30 * 86_400, 400 * 86_400,
+)  # fmt: skip
+"""Seconds."""
+
+
+@pytest.mark.parametrize("width", [420, 800, 1400, 1900])
+@pytest.mark.parametrize("zone", ["UTC", "local"])
+def test_no_label_of_the_axis_lies_over_another(opened: Open, width: int, zone: str) -> None:
+    lane = Lane("shop", "checkout", 15, (Span(SpanKind.HELD, NOON, None, "a"),))
+    page = opened(Timeline(NOON, NOON + 400 * 86_400 * SECOND, (lane,)), width=width)
+    if zone == "local":
+        page.page.check("#local")
+    for seconds in WINDOWS:
+        page.page.evaluate(f"show({37 * SECOND}, {37 * SECOND + seconds * SECOND})")
+        page.settle()
+        boxes = page.page.eval_on_selector_all(
+            "#axis text",
+            "all => all.map(e => e.getBoundingClientRect()).map(r => [r.left, r.right, r.top, r.bottom])",
+        )
+        assert len(boxes) >= 2, seconds
+        edge = page.page.evaluate("document.getElementById('axis').getBoundingClientRect().toJSON()")
+        for number, (left, right, top, bottom) in enumerate(boxes):
+            assert edge["left"] <= left <= right <= edge["right"] + 1, seconds
+            for other in boxes[number + 1 :]:
+                is_apart = right < other[0] or other[1] < left or bottom <= other[2] or other[3] <= top
+                assert is_apart, (seconds, page.text("#axis"))
+
+
+def test_times_can_be_those_of_the_place_where_one_is(browser: Any, opened: Open, tmp_path: Path) -> None:
+    context = browser.new_context(timezone_id="Asia/Kolkata")
+    page = Opened(context.new_page(), tmp_path, sample_timeline(3))
+    page.page.check("#local")
+    page.settle()
+    assert page.page.input_value("#at") == "17:40:00.000"
+    assert page.text("#zone") == "UTC+05:30, API server's clock"
+    assert "17:30:00 to 17:40:00 UTC+05:30" in page.text("#overall")
+    page.page.fill("#at", "17:35")
+    page.page.press("#at", "Enter")
+    page.settle()
+    assert page.page.evaluate("view.cursor") == 300 * SECOND
+    page.page.fill("#at", "12:06Z")
+    page.page.press("#at", "Enter")
+    page.settle()
+    assert page.page.evaluate("view.cursor") == 360 * SECOND
+    assert page.said == []
+    context.close()
+
+
+@pytest.mark.parametrize("name", ["samples", "hostile"])
+@pytest.mark.parametrize("mode", ["", "c"])
+def test_the_chart_can_be_saved_as_a_picture_that_needs_nothing_else(opened: Open, name: str, mode: str) -> None:
+    timeline = sample_timeline(3) if name == "samples" else hostile_timeline()
+    page = opened(timeline)
+    page.press(*mode)
+    with page.page.expect_download() as download:
+        page.page.click("#save")
+    text = Path(download.value.path()).read_text()
+    root = ET.fromstring(text)
+    names = {one.tag.split("}")[1] for one in root.iter()}
+    assert names <= {"svg", "title", "rect", "defs", "pattern", "circle", "path", "text", "g", "line"}
+    assert not re.search(r"class=|style=|href|url\((?!#)|\son", re.sub(r">[^<]*<", "><", text))
+    shown = "".join(root.itertext())
+    assert all(escape(lane.name)[:5] in shown for lane in timeline.lanes)
+    assert all(one.get("fill") for one in root.iter() if one.tag.endswith("}text"))
+    page.asked[1:] = []
+
+
+def test_a_lane_that_cannot_be_drawn_says_so(opened: Open) -> None:
+    broken = Lane("shop", "broken", problem="this is a bug: ValueError: <b>x</b>")
+    page = opened(Timeline(NOON, NOON + SECOND, (broken, *sample_timeline(1).lanes)))
+    assert page.text("h1") == "shop/broken: cannot be drawn, a defect of this program"
+    assert "cannot be drawn: this is a bug: ValueError: <b>x</b>" in page.text("#lanes")
+    assert "shop/broken: cannot be drawn." in page.text("#reading")

@@ -1,9 +1,11 @@
 """Everything can be reached and read by keyboard."""
 
+import pytest
+
 from tests.page.conftest import Open
 from tests.page.opened import Opened
-from tests.timeline.election_samples import sample_timeline
-from webhook.timeline.model import Lane, MarkKind, SpanKind, Timeline
+from tests.timeline.election_samples import NOON, SECOND, sample_timeline
+from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Timeline
 
 
 def active_item(page: Opened) -> tuple[str, str]:
@@ -150,3 +152,45 @@ def test_the_window_follows_what_the_keyboard_is_on(opened: Open) -> None:
     assert first <= begins <= last
     page.press("Shift+ArrowLeft")
     assert page.page.evaluate("chart.scale.domain()")[0] < first
+
+
+@pytest.mark.parametrize(("key", "focused"), [("t", "at"), ("/", "search"), ("n", "lanes")])
+def test_letters_work_on_a_page_that_was_just_opened(opened: Open, key: str, focused: str) -> None:
+    page = opened(sample_timeline(3))
+    page.press(key)
+    assert page.page.evaluate("document.activeElement.id") == focused
+
+
+def test_letters_that_are_typed_into_a_field_do_nothing_else(opened: Open) -> None:
+    page = opened(sample_timeline(3))
+    page.press("/", "c", "o", "n", "t", "0")
+    assert page.page.input_value("#search") == "cont0"
+    assert not page.page.is_checked("#compact")
+
+
+def test_a_note_says_once_what_happened_often(opened: Open) -> None:
+    marks = tuple(Mark(MarkKind.FENCED, NOON + at * 100_000, "a write was refused") for at in range(5))
+    held = Span(SpanKind.HELD, NOON, None, "a")
+    page = opened(Timeline(NOON, NOON + 600 * SECOND, (Lane("shop", "checkout", 15, (held,), marks=marks),)))
+    page.page.locator(".target").first.hover(force=True)
+    page.settle()
+    lines = page.page.eval_on_selector_all("#tip li", "all => all.map(e => e.textContent)")
+    assert lines == ["12:00:00.000 to 12:00:00.400 fenced, 5 times: a write was refused"]
+
+
+def test_a_long_note_can_be_reached_and_scrolled(opened: Open) -> None:
+    marks = tuple(Mark(MarkKind.DENIED, NOON + at * 100_000, f"refused {at}: {'because ' * 150}") for at in range(5))
+    held = Span(SpanKind.HELD, NOON, None, "a")
+    page = opened(Timeline(NOON, NOON + 600 * SECOND, (Lane("shop", "checkout", 15, (held,), marks=marks),)))
+    page.page.locator(".target").first.hover(force=True)
+    page.settle()
+    box = page.page.locator("#tip").bounding_box()
+    assert box["height"] <= 0.46 * 900
+    page.page.mouse.move(box["x"] + 50, box["y"] + 50)
+    page.page.mouse.wheel(0, 300)
+    page.page.wait_for_timeout(500)
+    assert page.page.is_visible("#tip")
+    assert page.page.evaluate("document.getElementById('tip').scrollTop") > 0
+    page.page.mouse.move(5, 5)
+    page.page.wait_for_timeout(500)
+    assert not page.page.is_visible("#tip")

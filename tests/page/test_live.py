@@ -125,7 +125,7 @@ def test_a_zoom_and_a_clock_of_the_same_frame(live: tuple[Any, Server, list[str]
     before, after = page.evaluate("""() => {
       const wide = () => chart.scale.domain()[1] - chart.scale.domain()[0];
       const before = wide();
-      for (const key of ["+", "+"]) list.dispatchEvent(new KeyboardEvent("keydown", { key }));
+      for (const key of ["+", "+"]) list.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
       take({ ...data, ends: data.ends + 1e6, lanes: [] });
       return [before, wide()];
     }""")

@@ -84,6 +84,7 @@ def test_the_page_asks_for_no_other_file(quiet: Reader) -> None:
         "#many",
         "#dots",
         "#cross-hatch",
+        "#red-bars",
     }
 
 
@@ -198,6 +199,8 @@ def test_names_can_be_read_on_every_color_of_a_bar(quiet: Reader, scheme: int) -
     colors = {pair[0]: pair[scheme] for pair in pairs}
     for number in range(8):
         assert contrast(colors[f"c{number}"], colors["in-bar"]) >= 4.5
+    for ground in ("ground", "soft"):
+        assert contrast(colors["tick"], colors[ground]) >= 3
     for word in ("text", "muted", "accent", "red", "amber"):
         assert contrast(colors[word], colors["ground"]) >= 4.5
         assert contrast(colors[word], colors["soft"]) >= 4.5

@@ -19,7 +19,7 @@ import msgspec
 from webhook.api.text import escape
 from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Timeline
 
-SCRIPTS: Final = ("data.js", "drawing.js", "chart.js", "panels.js", "main.js")
+SCRIPTS: Final = ("data.js", "drawing.js", "chart.js", "panels.js", "picture.js", "main.js")
 """Parts of one script, in the order in which they run."""
 
 _FOR_HTML: Final = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))

@@ -1,9 +1,10 @@
 // The lanes in view as rows, the axis, the cursor, and how time is moved and scaled.
 
-const NARROW = 800; // pixels of a page on which less is shown
+const NARROW = 640; // pixels of a page on which names stand above the bars
+const MEDIUM = 800;
 const MIN_WINDOW = 1e5; // microseconds
 
-const chart = { left: 270, width: 1000, scale: d3.scaleLinear(), whole: null };
+const chart = { left: 270, width: 1000, line: MIN_LINE, isNarrow: false, scale: d3.scaleLinear(), whole: null };
 const viewport = element("view");
 const list = element("lanes");
 const input = element("at");
@@ -26,14 +27,30 @@ zoom.on("zoom", (event) => {
 /** Take the measures of the page again; the window of time stays. */
 function measure() {
   const shown = chart.whole && chart.scale.domain();
-  chart.width = Math.max(list.clientWidth, 320);
-  chart.left = chart.width < NARROW ? 150 : 270;
+  chart.width = Math.max(list.clientWidth, 280);
+  chart.isNarrow = chart.width < NARROW;
+  chart.left = chart.isNarrow ? 12 : chart.width < MEDIUM ? 190 : 270;
+  placeLanes();
   const total = Math.max(book.ends - book.from, MIN_WINDOW);
-  const [left, right] = [chart.left, chart.width - 26];
+  const [left, right] = [chart.left, chart.width - (chart.isNarrow ? 12 : 26)];
   chart.whole = d3.scaleLinear([book.from - total * 0.005, book.ends + total * 0.015], [left, right]);
   zoom.extent([[left, 0], [right, 1]]).translateExtent([[left, -Infinity], [right, Infinity]]);
   zoom.scaleExtent([1, Math.max(1, (total * 1.02) / MIN_WINDOW)]);
   show(...(shown ?? chart.whole.domain()));
+}
+
+/** Give each lane its place, from top to bottom; in compact mode as many as can be are in view at once. */
+function placeLanes() {
+  document.body.classList.toggle("dense", view.isCompact);
+  // What the window leaves below the head of the page; if that is too little, below the fields.
+  const top = viewport.getBoundingClientRect().top;
+  const below = innerHeight - top - scrollY - 4;
+  const scrolled = innerHeight - (top - element("instant").getBoundingClientRect().top) - 44;
+  const free = below >= view.lanes.length * MIN_LINE ? below : Math.max(200, scrolled);
+  viewport.style.maxHeight = view.isCompact ? `${free}px` : "";
+  chart.line = Math.max(MIN_LINE, Math.min(MAX_LINE, Math.floor(free / Math.max(1, view.lanes.length))));
+  view.tops = [0, ...d3.cumsum(view.lanes, (lane) => layoutOf(lane).height)];
+  list.style.height = `${view.tops.at(-1)}px`;
 }
 
 /** Make the window go from one instant to another. */
@@ -98,10 +115,15 @@ function paintLanes() {
   element("none").hidden = view.lanes.length > 0;
 }
 
+const TAIL = 12; // letters of a name that are always in view
+
 function newRow(lane) {
   const id = encodeURIComponent(lane.id);
   const namespace = made("span", { class: "namespace" }, !lane.namespace ? "" : `${lane.namespace}/`);
-  const title = made("div", { class: "title" }, namespace, made("span", { class: "name" }, lane.name));
+  // Where a name does not fit, its middle is left out: names of replicas and of tenants differ at their ends.
+  const end = Math.max(0, lane.name.length - TAIL);
+  const parts = [lane.name.slice(0, end), lane.name.slice(end)].map((text) => made("span", {}, text));
+  const title = made("div", { class: "title", title: lane.title }, namespace, made("span", { class: "name" }, ...parts));
   const state = ["", "who", "remark"].map((name) => made("span", { class: name }));
   const texts = [title, made("div", { class: "state" }, ...state), made("div", { class: "spoken" })];
   const label = made("div", { class: "label item", role: "option", id: `${id}-lane` }, ...texts);
@@ -110,8 +132,9 @@ function newRow(lane) {
   return made("div", { role: "group", id: `row-${id}`, "aria-label": lane.title }, drawing, label, sentence);
 }
 
-function gapWords(gap) {
-  return gap.span.title.split(", ").at(-1) + (gap.ends === null ? "" : `, from ${instant(gap.begins)}`);
+/** Pixels of the label of a lane: beside the bar, or above it. */
+function labelWidth() {
+  return chart.isNarrow ? chart.width - 4 : chart.left - 12;
 }
 
 /** The facts of a lane, shortly: what was grave, how often it changed hands, the longest time without a leader. */
@@ -119,9 +142,14 @@ function chipsOf(lane) {
   const numbers = d3.rollups(lane.marks, (some) => d3.sum(some, (one) => one.count), (one) => one.kind);
   const grave = numbers.filter(([kind]) => MARKS[kind][0].startsWith("grave"));
   const gap = d3.greatest(lane.gaps, lengthOf);
+  const last = lane.spans.at(-1);
   return [
+    ...(lane.problem ? [`cannot be drawn: ${lane.problem}`] : []),
+    ...(last && isFrozen(last) ? [last.title.split(", and ").at(-1)] : []),
     ...grave.map(([kind, number]) => WORDS.get(kind) + (number > 1 ? ` ${number} times` : "")),
     ...(gap ? [gapWords(gap)] : []),
+    ...(lane.gaps.length > 1 ? [`${length(unledTime(lane))} in ${lane.gaps.length} times without a leader`] : []),
+    ...(last?.kind === "never-held" ? ["never held: any replica may take it"] : []),
     ...(lane.handovers ? [count(lane.handovers, "handover")] : []),
     ...(lane.isMoment ? ["one moment only, not what happened before"] : []),
   ];
@@ -131,37 +159,89 @@ function paintRow(row, lane) {
   const index = view.lanes.indexOf(lane);
   const [left, right] = chart.whole.range();
   const [drawing, label, sentence] = row.children;
-  const kinds = [lane.isQuiet && "quiet", index % 2 && "odd"].filter(Boolean);
+  const layout = layoutOf(lane);
+  const kinds = [view.isCompact && "compact", chart.isNarrow && "narrow", index % 2 && "odd"].filter(Boolean);
   put(row, { class: ["lane", ...kinds].join(" ") });
-  Object.assign(row.style, { transform: `translateY(${view.tops[index]}px)`, height: `${lane.height}px` });
+  Object.assign(row.style, { transform: `translateY(${view.tops[index]}px)`, height: `${layout.height}px` });
   label.items = [lane];
-  label.style.width = `${chart.left - 12}px`;
+  Object.assign(label.style, { width: `${labelWidth()}px`, height: chart.isNarrow ? `${layout.bar.y - 2}px` : "" });
   put(label, { class: `label item${view.active === lane ? " active" : ""}`, "aria-selected": view.active === lane });
   put(label.lastChild, {}, chipsOf(lane).join(", "));
-  if (sentence.lane !== lane) {
-    sentence.lane = lane;
+  if (sentence.lane !== lane || sentence.isLocal !== book.isLocal) {
+    Object.assign(sentence, { lane, isLocal: book.isLocal });
     sentence.replaceChildren(...chipsOf(lane).map((text) => made("span", { class: "chip" }, text)));
   }
-  Object.assign(sentence.style, { left: `${left}px`, width: `${right - left}px` });
-  put(drawing, { width: chart.width, height: lane.height });
+  sentence.hidden = layout.sentence === null;
+  Object.assign(sentence.style, { left: `${left}px`, width: `${right - left}px`, top: `${layout.sentence}px` });
+  put(drawing, { width: chart.width, height: layout.height });
   drawLane(drawing, lane, left, right);
 }
 
+const RANK = ["frozen", "contested", "leaderless", "overdue", "silent", "unrecorded", "several", "none", "never-held"];
 const MAX_READ = 3; // lanes whose state the reading says in words
+
+const LABEL_GAP = 12; // pixels between two labels of the axis, at least
+
+/** The instants at which the axis is labeled, with their texts: as many as fit beside each other, from `first` on. */
+function axisLabels(dates, left, right, first) {
+  const most = Math.max(2, Math.floor((right - left) / 70));
+  for (let number = most; number > 0; number -= 1) {
+    const ticks = dates.ticks(number);
+    const step = d3.min(d3.pairs(ticks, (one, next) => next - one)) ?? Infinity;
+    const format = formatOf(step, dates);
+    const labels = ticks.map((date) => ({ date, text: format(date), x: dates(date) }));
+    const inside = labels.filter(({ x, text }) => x - widthOf(text) / 2 >= first && x + widthOf(text) / 2 <= chart.width);
+    const isClear = d3.pairs(inside).every(([one, next]) => next.x - one.x >= (widthOf(one.text) + widthOf(next.text)) / 2 + LABEL_GAP);
+    if (inside.length && (isClear || inside.length === 1)) return inside;
+  }
+  return [];
+}
+
+/** How instants are written that lie so many milliseconds apart: no finer than they differ. */
+function formatOf(step, dates) {
+  const write = book.isLocal ? d3.timeFormat : d3.utcFormat;
+  const [first, last] = dates.domain();
+  const day = d3.utcFormat("%Y-%m-%d");
+  const date = last - first > 3 * 86400000 || (step < 86400000 && day(first) !== day(last)) ? "%e %b " : "";
+  if (step >= 28 * 86400000) return write(step >= 360 * 86400000 ? "%Y" : "%b %Y");
+  if (step >= 86400000) return write("%e %b");
+  const midnight = write(date ? "%e %b" : "%H:%M");
+  const time = write(step < 1000 ? "%H:%M:%S.%L" : step < 60000 ? "%H:%M:%S" : "%H:%M");
+  const isMidnight = write("%H:%M:%S.%L");
+  const digits = step < 1000 ? 3 - Math.min(2, Math.floor(Math.log10(Math.max(1, step)))) : 0;
+  return (at) => (step >= 60000 && isMidnight(at) === "00:00:00.000" ? midnight(at) : digits ? time(at).slice(0, 9 + digits) : time(at));
+}
 
 function paintAxis() {
   const [from, until] = chart.scale.domain();
   const [left, right] = chart.scale.range();
-  const wide = until - from;
-  const time = wide > DAY / 4 ? "%H:%M" : wide > 20 * SECOND ? "%H:%M:%S" : "%H:%M:%S.%L";
-  const words = d3.utcFormat(wide > 3 * DAY ? `%e %b ${time}` : time);
-  const dates = d3.scaleUtc([from, until].map((at) => new Date((book.base + at) / 1000)), [left, right]);
-  const ticks = d3.axisTop(dates).ticks(Math.max(2, (right - left) / 110)).tickFormat(words).tickSizeOuter(0);
-  const day = made("text", { x: 12, y: 15 }, `${dateOf(Math.max(from, book.from))}, UTC`);
+  const domain = [from, until].map((at) => new Date((book.base + at) / 1000));
+  const dates = (book.isLocal ? d3.scaleTime : d3.scaleUtc)(domain, [left, right]);
+  // On a narrow page the date has a line of its own.
+  const bottom = chart.isNarrow ? 39 : 23;
+  const today = `${dateOf(Math.max(from, book.from))}, ${zoneName()}`;
+  const labels = axisLabels(dates, left, right, chart.isNarrow ? 0 : 12 + widthOf(today) + LABEL_GAP);
+  const texts = new Map(labels.map(({ date, text }) => [Number(date), text]));
+  const ticks = d3.axisTop(dates).tickValues(labels.map(({ date }) => date)).tickFormat((date) => texts.get(Number(date)));
+  const day = made("text", { class: "day", x: 12, y: 15 }, today);
   const svg = element("axis");
-  put(svg, { width: chart.width, height: 24 });
-  svg.replaceChildren(made("g", { transform: "translate(0,23)" }), day);
-  d3.select(svg.firstChild).call(ticks);
+  put(svg, { width: chart.width, height: bottom + 1 });
+  svg.replaceChildren(made("g", { transform: `translate(0,${bottom})` }), day);
+  d3.select(svg.firstChild).call(ticks.tickSizeOuter(0));
+}
+
+/** Say which lanes are in view, and what is below. */
+function paintBelow() {
+  const { scrollTop, clientHeight } = viewport;
+  const first = Math.max(0, d3.bisectRight(view.tops, scrollTop + 2) - 1);
+  const last = Math.min(view.lanes.length, Math.max(first + 1, d3.bisectRight(view.tops, scrollTop + clientHeight + 2) - 1));
+  const below = view.lanes.slice(last);
+  element("below").hidden = view.lanes.length === 0 || (first === 0 && !below.length);
+  const bad = below.filter((lane) => lane.trouble > TROUBLE.warning).length;
+  const more = below.length ? `, ${count(below.length, "more")} below`.replace("mores", "more") : "";
+  const words = `Leases ${first + 1} to ${last} of ${view.lanes.length}${more}${bad ? `, ${bad} of them with trouble` : ""}`;
+  put(element("range"), {}, words);
+  element("fit").hidden = view.isCompact;
 }
 
 function paintCursor() {
@@ -169,7 +249,7 @@ function paintCursor() {
   const at = fixed ?? book.ends;
   const line = element("cursor");
   const x = fixed === null ? NaN : chart.scale(fixed);
-  line.hidden = !(x >= chart.left && x <= chart.width - 26);
+  line.hidden = !(x >= chart.left && x <= chart.scale.range()[1]);
   line.classList.toggle("fixed", view.pointer === null);
   Object.assign(line.style, { left: `${x}px`, height: `${Math.max(view.tops.at(-1), viewport.clientHeight)}px` });
   for (const row of list.children) paintState(row.querySelector(".state"), row.children[1].items[0], at);
@@ -186,19 +266,29 @@ function paintState(node, lane, at) {
   const [swatch, words, remark] = node.children;
   put(node, { class: `state ${kind}` });
   put(swatch, { class: span ? `swatch ${span.kind} c${lane.colors.get(span.holder)}` : "" });
-  put(words, { title: who }, fitting(who, chart.left - 42));
+  const font = view.isCompact ? "11px" : `${note && note !== WORDS.get("silent") ? "600 " : ""}13px`;
+  const room = view.isCompact ? (labelWidth() - 16) * 0.4 - 18 : labelWidth() - 46;
+  put(words, { title: who }, fitting(who, room, true, font));
   put(remark, {}, note);
 }
 
 /** What is so at an instant, over all lanes in words: of the lane that was chosen, and of those without a sure leader. */
 function reading(at) {
+  if (!view.lanes.length) return "no lease matches.";
   if (at < book.from || at > book.ends)
     return `outside of what was read, ${instant(book.from)} to ${instant(book.ends)}.`;
   const states = view.lanes.map((lane) => ({ ...stateAt(lane, at), isChosen: lane === view.active?.lane }));
   const others = states.filter((state) => state.kind !== "held");
-  const told = new Set([...states.filter((state) => state.isChosen), ...(states.length > MAX_READ ? others : states)]);
-  const sentences = [...told].slice(0, MAX_READ).map((state) => `${state.words}.`);
-  return `${states.length - others.length} of ${states.length} leases have a leader. ${sentences.join(" ")}`;
+  const number = (kind, words) => {
+    const some = others.filter((state) => state.kind === kind).length;
+    return some ? `, ${some} ${some === 1 ? words[0] : words[1]}` : "";
+  };
+  const worst = d3.sort(others, (state) => RANK.indexOf(state.kind));
+  const named = [...new Set([...states.filter((state) => state.isChosen), ...(states.length > MAX_READ ? worst : states)])];
+  const sentences = named.slice(0, MAX_READ).map((state) => `${state.words}.`);
+  if (named.length > MAX_READ) sentences.push(`And ${named.length - MAX_READ} more.`);
+  const rest = number("frozen", ["is frozen", "are frozen"]) + number("never-held", ["was never held", "were never held"]);
+  return `${states.length - others.length} of ${states.length} leases have a leader${rest}. ${sentences.join(" ")}`;
 }
 
 /** Fix the cursor at an instant, null frees it. */

@@ -8,6 +8,9 @@ const view = {
   pointer: null, // the instant beneath the pointer
   follows: true, // of the live page: the window moves with the time
   version: 0, // of what is shown
+  isCompact: false, // a line for each lane
+  onlyTrouble: false, // lanes in which something went wrong
+  order: "", // of the lanes, as it was chosen
 };
 
 let frame = 0;
@@ -23,7 +26,7 @@ function repaint() {
 function repaintCursor() {
   frame ||= requestAnimationFrame(() => {
     frame = 0;
-    if (isWhole) for (const paint of [paintLanes, paintAxis]) paint();
+    if (isWhole) for (const paint of [paintLanes, paintAxis, paintBelow]) paint();
     isWhole = false;
     paintCursor();
     paintTip();
@@ -44,7 +47,7 @@ function put(node, attributes, text = null) {
   if (text !== null && node.textContent !== text) node.textContent = text;
 }
 
-const SHAPES = new Set(["svg", "g", "rect", "path", "line", "text"]);
+const SHAPES = new Set(["svg", "g", "rect", "path", "line", "text", "title"]);
 
 /** A new element with attributes, and texts and elements in it. */
 function made(name, attributes = {}, ...content) {
@@ -61,34 +64,45 @@ function button(text, act) {
   return one;
 }
 
-const CHARACTER = 7.4; // pixels of a letter in a bar, about
 const MIN_GAP = 4; // pixels of a time without a leader, at any scale
 const MARK_WIDTH = 14;
 const MARK_SPACE = 19; // with the number of several
 const MARK_SPREAD = 30; // between the first and the last of those that are drawn as one
 
-/** A shape of its own for each kind of mark, so that no color is needed to distinguish them. */
-const MARKS = {
-  steal: ["grave", d3.symbolStar],
-  "forged-stamps": ["grave line", d3.symbolAsterisk],
-  "identity-shared": ["grave", "M-7,0a3.5,3.5 0 1 0 7,0a3.5,3.5 0 1 0 -7,0M0,0a3.5,3.5 0 1 0 7,0a3.5,3.5 0 1 0 -7,0"],
-  denied: ["grave line", d3.symbolTimes],
-  fenced: ["grave", d3.symbolWye],
-  "would-deny": ["warning line", d3.symbolTriangle2],
-  warned: ["warning", d3.symbolTriangle],
-  failed: ["warning", "M-6,-5h12l-6,11z"],
-  late: ["warning", "M-6,-2h6v-4l6,6l-6,6v-4h-6z"],
-  slow: ["warning", "M-5,-5h10l-10,10h10z"],
-  deleted: ["plain", d3.symbolSquare],
-  "takeover-by-expiry": ["change", d3.symbolDiamond],
-  takeover: ["change", d3.symbolCross],
-  "takeover-by-release": ["change line", d3.symbolDiamond2],
-  release: ["plain line", d3.symbolSquare2],
-  created: ["change", d3.symbolCircle],
-  claim: ["change line", d3.symbolCircle],
-  edit: ["warning line", d3.symbolPlus],
-};
-const PATTERNS = { overdue: "amber", silent: "pattern silent", contested: "pattern contested" };
+const PATTERNS = { overdue: "amber", frozen: "pattern frozen", silent: "pattern silent", contested: "pattern contested" };
+
+const MIN_LINE = 13; // pixels of a lane in compact mode, at least
+const MAX_LINE = 24;
+const LABEL_SPACE = 42; // of the name and the state above a bar, on a narrow page
+const SHORT_LABEL = 15;
+
+/** Where the parts of a lane lie, in pixels from its top. */
+function layoutOf(lane) {
+  const above = chart.isNarrow ? (view.isCompact ? SHORT_LABEL : LABEL_SPACE) : 0;
+  if (view.isCompact) {
+    const height = chart.isNarrow ? SHORT_LABEL + MIN_LINE : chart.line;
+    const bar = { y: above + 1.5, height: height - above - 4.5 };
+    return { height, bar, tick: { y: bar.y + bar.height, height: 2 }, sentence: null };
+  }
+  const bar = { y: above + (lane.isQuiet ? 8 : 22), height: 22 };
+  const below = bar.y + bar.height;
+  return { height: below + (lane.isQuiet && !lane.isMoment ? 20 : 36), bar, tick: { y: below + 2, height: 5 }, sentence: below + 11 };
+}
+
+const ruler = document.createElement("canvas").getContext("2d");
+const family = getComputedStyle(document.body).fontFamily;
+const widths = new Map();
+
+/** How many pixels a text is wide; `font` is a size and a weight, as in `600 14px`. */
+function widthOf(text, font = "12px") {
+  const key = font + text;
+  if (!widths.has(key)) {
+    if (widths.size > 5000) widths.clear();
+    ruler.font = `${font} ${family}`;
+    widths.set(key, ruler.measureText(text).width);
+  }
+  return widths.get(key);
+}
 
 /** The path of a kind of mark around 0,0. */
 function markPath(kind) {
@@ -108,10 +122,11 @@ function glyph(kind) {
 /** Draw a lane into its svg, from `left` to `right`, if it is not drawn so already. */
 function drawLane(svg, lane, left, right) {
   const x = chart.scale;
-  const key = [view.version, x.domain(), left, right, book.ends, view.active?.lane === lane && view.active.key].join();
+  const place = [left, right, view.isCompact, chart.isNarrow, chart.line, book.isLocal];
+  const key = [view.version, x.domain(), place, book.ends, view.active?.lane === lane && view.active.key].join();
   if (svg.key === key) return;
   svg.key = key;
-  const bar = { y: lane.isQuiet ? 8 : 22, height: 22 };
+  const { bar, tick } = layoutOf(lane);
   const isDrawn = (one) => x(endOf(one)) > left && x(one.begins) < right;
   const spans = placedSpans(lane.spans.filter(isDrawn), x, left, right);
   const doubts = lane.doubts.filter(isDrawn);
@@ -121,13 +136,13 @@ function drawLane(svg, lane, left, right) {
     made("g", { class: "spans" }, ...spans.map((one) => spanNode(one, bar))),
     made("g", { class: "doubts", ...silent }, ...doubts.map((one) => doubtNode(one, x, bar, left, right))),
     made("g", { class: "words", ...silent }, ...spans.map((one) => wordsNode(one, x, bar))),
-    made("path", { class: "ticks", d: tickPath(lane, x, left, right, bar) }),
+    made("path", { class: "ticks", d: tickPath(lane, x, left, right, tick) }),
     made("path", { class: "late", d: lane.late.filter(([one, next]) => x(next) > left && x(one) < right).map(([one, next]) => {
       const begins = Math.max(left, x(one));
-      return `M${begins},${bar.y + bar.height + 2}h${Math.max(2, Math.min(right, x(next)) - begins)}v5H${begins}z`;
+      return `M${begins},${tick.y}h${Math.max(2, Math.min(right, x(next)) - begins)}v${tick.height}H${begins}z`;
     }).join("") }),
     made("g", { class: "marks" }, ...marks.map((one) => markNode(one, bar))),
-    made("g", { class: "numbers", ...silent }, ...marks.filter((one) => one.number > 1).map((one) => {
+    made("g", { class: "numbers", ...silent }, ...marks.filter((one) => one.number > 1 && !view.isCompact).map((one) => {
       return made("text", { x: one.at + 6, y: bar.y - 12 }, one.number > 99 ? "99+" : String(one.number));
     })),
   );
@@ -168,7 +183,7 @@ function spanNode({ items, kind, begins, ends }, bar) {
   const box = { x: begins, width, ...bar, rx: width > 6 ? 3 : 0 };
   const color = span.lane.colors.get(span.holder);
   const rects = [made("rect", { ...box, class: `bar ${kind} c${color}` })];
-  if (kind === "overdue") rects.push(made("rect", { ...box, class: "amber" }));
+  if (kind === "overdue" || kind === "frozen") rects.push(made("rect", { ...box, class: PATTERNS[kind] }));
   const until = span.ends === null ? "until the end" : `to ${instant(span.ends)}`;
   const what = items.length > 1 ? `${items.length} short spans from ${instant(span.begins)} on` : "";
   const label = what || `${span.title}, from ${instant(span.begins)} ${until}`;
@@ -179,9 +194,20 @@ function spanNode({ items, kind, begins, ends }, bar) {
 function wordsNode({ items, kind, begins, ends }, x, bar) {
   const [span] = items;
   const width = Math.min(ends, span.quietFrom === undefined ? ends : x(span.quietFrom)) - begins - 10;
-  const words = { held: span.holder, overdue: "overdue", leaderless: "no leader", unrecorded: "not recorded" }[kind] ?? "";
+  const words = kind === "held" ? span.holder : kind === "several" ? "" : WORDS.get(kind);
   const name = `in ${kind}${isShown(span) ? "" : " dimmed"}`;
-  return clipped(begins, width + 10, bar, made("text", { class: name, x: 6, y: 14 }, fitting(words, width, kind === "held")));
+  return clipped(begins, width + 10, bar, inBar(name, fitting(words, width, kind === "held", barFont(bar)), bar));
+}
+
+/** The size of the words in a bar, none if it is too low for them. */
+function barFont({ height }) {
+  return height < 9 ? "" : `${Math.min(12, height)}px`;
+}
+
+function inBar(name, words, bar) {
+  const size = barFont(bar);
+  const place = { x: view.isCompact ? 8 : 6, y: view.isCompact ? bar.height - 1.5 : 15.5 };
+  return made("text", { class: name, ...place, ...(size ? { "font-size": size } : {}) }, size ? words : "");
 }
 
 /** A text that ends where its bar does, whatever its letters are. */
@@ -194,22 +220,28 @@ function doubtNode(one, x, bar, left, right) {
   const width = Math.max(1, Math.min(right, x(Math.min(one.ends, book.ends))) - begins);
   const height = one.kind === "silent" ? bar.height : 5;
   const box = { x: begins, width, y: bar.y + bar.height - height, height };
-  const words = one.kind === "silent" ? fitting(one.title, width - 8, false) : "";
-  const text = clipped(begins, width, bar, made("text", { class: "in quiet", x: 6, y: 14 }, words));
+  const words = one.kind === "silent" ? fitting(one.title, width - 8, false, barFont(bar)) : "";
+  const text = clipped(begins, width, bar, inBar("in quiet", words, bar));
   const rects = ["ground", "pattern"].map((name) => made("rect", { ...box, class: name }));
   return made("g", { class: one.kind }, ...rects, text);
 }
 
 /** As much of a name as fits, without its middle: names of replicas differ at their ends. Other words fit or not. */
-function fitting(text, width, isName = true) {
-  const most = Math.floor(width / CHARACTER);
-  if (text.length <= most) return text;
-  const tail = Math.ceil((most - 1) * 0.7);
-  return most < 3 || !isName ? "" : `${text.slice(0, most - 1 - tail)}…${text.slice(-tail)}`;
+function fitting(text, width, isName = true, font = "12px") {
+  // Of a very long one only the ends can be seen.
+  if (text.length < 2000 && widthOf(text, font) <= width) return text;
+  if (!isName) return "";
+  const cut = (most) => {
+    const tail = Math.ceil(most * 0.7);
+    return `${text.slice(0, most - tail)}…${text.slice(text.length - tail)}`;
+  };
+  const isTooWide = d3.bisector((number) => Number(widthOf(cut(number), font) > width));
+  const most = isTooWide.left(d3.range(Math.min(text.length, 400)), 1);
+  return most < 3 ? "" : cut(most - 1);
 }
 
 /** Renewals as one path; those closer than two pixels are a line. */
-function tickPath(lane, x, left, right, bar) {
+function tickPath(lane, x, left, right, { y, height }) {
   const segments = [];
   const add = (begins, ends) => {
     const last = segments.at(-1);
@@ -220,7 +252,7 @@ function tickPath(lane, x, left, right, bar) {
     if (x(ends) >= left && x(begins) <= right) add(Math.max(left, x(begins)), Math.min(right, x(ends) + 1));
   const [first, last] = [d3.bisectLeft(lane.ticks, x.invert(left)), d3.bisectRight(lane.ticks, x.invert(right))];
   for (const tick of lane.ticks.subarray(first, last)) add(x(tick) - 0.5, x(tick) + 0.5);
-  const box = ([begins, ends]) => `M${begins.toFixed(1)},${bar.y + bar.height + 2}h${(ends - begins).toFixed(1)}v5H${begins.toFixed(1)}z`;
+  const box = ([begins, ends]) => `M${begins.toFixed(1)},${y}h${(ends - begins).toFixed(1)}v${height}H${begins.toFixed(1)}z`;
   return segments.map(box).join("");
 }
 
@@ -247,7 +279,9 @@ function markNode({ items, number, at }, bar) {
   const label = items.length === 1 ? single : `${number} events from ${instant(mark.begins)} on: ${titles}`;
   const size = { x: -MARK_WIDTH / 2 - 1, y: -MARK_WIDTH / 2 - 2, width: MARK_WIDTH + 2, height: MARK_WIDTH + 4 };
   const stem = made("line", { class: "stem", y1: 6, y2: 11 + (number === 1 ? bar.height : 0) });
-  const node = itemNode(items, label, stem, made("rect", { class: "target", ...size }), markPath(kind));
-  put(node, { transform: `translate(${at.toFixed(1)},${bar.y - 11})` });
+  const parts = [...(view.isCompact ? [] : [stem]), made("rect", { class: "target", ...size }), markPath(kind)];
+  const node = itemNode(items, label, ...parts);
+  const place = view.isCompact ? `${bar.y + bar.height / 2}) scale(0.7` : String(bar.y - 11);
+  put(node, { transform: `translate(${at.toFixed(1)},${place})` });
   return node;
 }

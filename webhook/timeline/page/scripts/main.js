@@ -4,7 +4,7 @@
 function goTo(item) {
   const { lane } = item;
   if (!view.lanes.includes(lane)) return;
-  Object.assign(view, { active: item, hovered: null, isTipClosed: false });
+  Object.assign(view, { active: item, hovered: null, isTipClosed: false, isChosen: true });
   // The focus first: if it leaves the field of the instant, what was typed there counts once more.
   list.focus({ preventScroll: document.activeElement === list });
   scrollTo(lane);
@@ -71,8 +71,11 @@ const KEYS = {
   p: () => stepGap(-1),
   t: () => element("at").select(),
   "/": () => element("search").focus(),
+  c: () => element("compact").click(),
+  o: () => element("only").click(),
   Escape: closeTip,
 };
+const IN_LANES = new Set(["ArrowRight", "ArrowLeft", "ArrowDown", "ArrowUp", "PageDown", "PageUp", "Home", "End", "Enter", " "]);
 
 function openDetails() {
   if (!view.active) return;
@@ -86,9 +89,13 @@ function closeTip() {
   else Object.assign(view, { isTipClosed: true, hovered: null });
 }
 
-list.addEventListener("keydown", (event) => {
-  const act = KEYS[event.key];
-  if (!act || event.ctrlKey || event.metaKey || event.altKey || !view.lanes.length) return;
+/** Keys work wherever the focus is, unless that is a field; those that scroll or press belong to the lanes alone. */
+document.addEventListener("keydown", (event) => {
+  const act = Object.hasOwn(KEYS, event.key) && KEYS[event.key];
+  const isInLanes = event.target === list;
+  const isTyped = event.target.closest?.("input:not([type=checkbox]), select, textarea");
+  if (!act || event.ctrlKey || event.metaKey || event.altKey || isTyped || (!isInLanes && IN_LANES.has(event.key))) return;
+  if (!view.lanes.length && !["/", "c", "o"].includes(event.key)) return;
   event.preventDefault();
   view.follows &&= !["+", "=", "-"].includes(event.key);
   act(event);
@@ -96,6 +103,34 @@ list.addEventListener("keydown", (event) => {
 });
 for (const name of ["focus", "blur"]) list.addEventListener(name, repaint);
 element("details").addEventListener("keydown", (event) => event.key === "Escape" && list.focus());
+element("compact").addEventListener("change", () => {
+  view.isCompact = element("compact").checked;
+  measure();
+  viewport.scrollTop = 0;
+});
+element("fit").addEventListener("click", () => {
+  element("compact").click();
+  element("chart").scrollIntoView({ block: "start" });
+});
+element("only").addEventListener("change", () => {
+  view.onlyTrouble = element("only").checked;
+  viewport.scrollTop = 0;
+  refilter();
+});
+element("order").addEventListener("change", () => {
+  view.order = element("order").value;
+  viewport.scrollTop = 0;
+  refilter();
+});
+element("local").addEventListener("change", () => {
+  book.isLocal = element("local").checked;
+  noteDates();
+  element("zone").textContent = `${zoneName()}, API server's clock`;
+  refilter();
+  fillNotes();
+  if (view.active) select([view.active]);
+});
+element("save").addEventListener("click", savePicture);
 for (const one of document.querySelectorAll("button[data-key]"))
   one.addEventListener("click", () => {
     view.follows = one.id === "whole";
@@ -145,7 +180,7 @@ function take(message) {
       fillLegend();
     }, 2000);
   }
-  if (isFirst && view.lanes.length) select([view.lanes[0]]);
+  if (isFirst && view.lanes.length && !takeState()) select([view.lanes[0]]);
   const [from, until] = chart.scale.domain();
   const [first, last] = chart.whole.domain();
   measure();
@@ -164,7 +199,15 @@ function keepState() {
     const isPlain = times.length === 2 && times.every((at, index) => at === chart.whole.domain()[index]);
     const shown = isPlain || events ? [] : [["times", times.map((at) => Math.round(book.base + at))]];
     const search = element("search").value;
-    history.replaceState(null, "", `#${new URLSearchParams([...shown, ...(search ? [["search", search]] : [])])}`);
+    const chosen = [
+      ...(search ? [["search", search]] : []),
+      ...(view.isCompact ? [["compact", "1"]] : []),
+      ...(view.onlyTrouble ? [["trouble", "1"]] : []),
+      ...(view.order ? [["order", view.order]] : []),
+      ...(book.isLocal ? [["zone", "local"]] : []),
+      ...(view.isChosen && view.active ? [["lease", view.active.lane.id]] : []),
+    ];
+    history.replaceState(null, "", `#${new URLSearchParams([...shown, ...chosen])}`);
   }, 300);
 }
 
@@ -172,10 +215,22 @@ function keepState() {
 function takeState() {
   const told = new URLSearchParams(location.hash.slice(1));
   element("search").value = told.get("search");
+  element("order").value = Object.hasOwn(ORDERS, told.get("order")) ? told.get("order") : events ? "name" : "trouble";
+  view.order = Object.hasOwn(ORDERS, told.get("order")) ? told.get("order") : "";
+  for (const [id, name, value] of [["compact", "compact", "1"], ["only", "trouble", "1"], ["local", "zone", "local"]]) {
+    const isSet = told.get(name) === value;
+    if (element(id).checked !== isSet) element(id).click();
+  }
   refilter();
   const [from, until, at] = (told.get("times") ?? "").split(",").map((one) => Number(one || NaN) - book.base);
   if (from < until) show(from, until);
   if (at >= book.from) fixCursor(within(at));
+  const lane = book.lanes.get(told.get("lease"));
+  if (!lane || !view.lanes.includes(lane)) return false;
+  Object.assign(view, { active: lane, isChosen: true, isTipClosed: true });
+  scrollTo(lane);
+  select([lane]);
+  return true;
 }
 
 function fillNotes() {
@@ -184,9 +239,6 @@ function fillNotes() {
     return texts.length ? [made("h3", {}, title), made("ul", {}, ...items)] : [];
   };
   const read = book.readAt === null ? "" : new Date(book.readAt / 1000).toISOString().slice(0, 19);
-  const named = book.sources.slice(0, 2).map((source) => source.split("/").at(-1)).join(", ");
-  document.title = `Leases: ${named}, ${dateOf(book.from)} ${instant(book.from).slice(-8)} to ${instant(book.ends)} UTC`;
-  put(document.querySelector("h1"), {}, document.title);
   const sources = [...book.sources, ...(read ? [`at ${read}Z, by the clock of the computer that read it`] : [])];
   const left = part("What was left out or drawn together", book.thinned);
   element("notes").replaceChildren(...left, ...part("Read from", sources));
@@ -196,9 +248,10 @@ fillLegend();
 fillNotes();
 d3.select(list).call(zoom).on("dblclick.zoom", null);
 measure();
-takeState();
+const isLinked = takeState();
+addEventListener("hashchange", takeState);
 viewport.addEventListener("scroll", repaint, { passive: true });
 list.addEventListener("wheel", moveByWheel, { passive: false });
 new ResizeObserver(measure).observe(viewport);
-if (view.lanes.length) select([view.lanes[0]]);
+if (view.lanes.length && !isLinked) select([view.lanes[0]]);
 if (events) listenForLanes(events);

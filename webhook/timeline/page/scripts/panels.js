@@ -6,8 +6,9 @@ const MAX_RUN = 3; // events of one kind in a row that are told one by one
 const events = document.querySelector("meta[name=events]").content;
 const byNumber = new Intl.Collator("en", { numeric: true });
 const byName = (a, b) => byNumber.compare(a.title, b.title);
-const isStolen = (lane) => gravest(lane) === KINDS.indexOf("steal");
-const byWorst = (a, b) => isStolen(b) - isStolen(a) || gapLength(b) - gapLength(a) || gravest(a) - gravest(b);
+const byWorst = (a, b) => b.trouble - a.trouble || unledTime(b) - unledTime(a) || gravest(a) - gravest(b);
+const byChanges = (a, b) => b.handovers - a.handovers || byWorst(a, b);
+const ORDERS = { trouble: byWorst, name: () => 0, changes: byChanges };
 let sought = []; // the words that were typed
 
 /** The rank of the gravest thing that happened to a lane. */
@@ -23,30 +24,60 @@ function isShown(item) {
 /** Choose the lanes again, after a change of what is wanted or of the data. */
 function refilter() {
   sought = element("search").value.toLowerCase().split(/\s+/).filter(Boolean);
-  view.lanes = [...book.lanes.values()].filter((lane) => !sought.length || lane.items.some(isShown));
-  // On the live page no lane moves away from where a person looks.
-  view.lanes.sort((a, b) => (events ? 0 : byWorst(a, b)) || byName(a, b));
-  view.tops = [0, ...d3.cumsum(view.lanes, (lane) => lane.height)];
+  const isSought = (lane) => !sought.length || lane.items.some(isShown) || sought.every((word) => lane.title.toLowerCase().includes(word));
+  const all = [...book.lanes.values()];
+  view.lanes = all.filter((lane) => isSought(lane) && (!view.onlyTrouble || lane.trouble > TROUBLE.warning));
+  // On the live page no lane moves away from where a person looks, unless that was chosen.
+  const order = ORDERS[view.order] ?? ORDERS[events ? "name" : "trouble"];
+  view.lanes.sort((a, b) => order(a, b) || byName(a, b));
   view.version += 1;
-  list.style.height = `${view.tops.at(-1)}px`;
-  element("overall").replaceChildren(...overall(view.lanes));
+  placeLanes();
+  fillTitle();
+  element("overall").replaceChildren(overall(view.lanes));
+  const bad = all.filter((lane) => lane.trouble > TROUBLE.warning).length;
+  put(element("bad"), {}, `Only with trouble (${bad})`);
   element("gap").disabled = !view.lanes.some((lane) => lane.gaps.length);
+  if (!view.lanes.length) element("details").replaceChildren();
   repaint();
 }
 
-/** The whole page in a few sentences: the worst lease, as a button that goes to it, and numbers. */
+/** What was worst about a lease, in a few words, and where that is; null if nothing was wrong. */
+function worstOf(lane) {
+  const last = lane.spans.at(-1);
+  const steal = lane.marks.find((mark) => mark.kind === "steal");
+  const gap = d3.greatest(lane.gaps, lengthOf);
+  const open = lane.gaps.find((one) => one.ends === null);
+  if (lane.problem) return { words: "cannot be drawn, a defect of this program", text: lane.problem, item: lane };
+  if (last && isFrozen(last)) return { words: "frozen, no other replica can take it", text: last.title, item: last };
+  if (steal) return { words: `taken from its holder at ${instant(steal.begins)}`, text: steal.text, item: steal };
+  if (open ?? gap) return { words: gapWords(open ?? gap), text: "", item: (open ?? gap).span ?? lane };
+  const mark = d3.least(lane.marks.filter((one) => MARKS[one.kind][0].startsWith("grave")), (one) => KINDS.indexOf(one.kind));
+  return mark ? { words: `${mark.title} at ${instant(mark.begins)}`, text: mark.text, item: mark } : null;
+}
+
+/** The title says the worst thing, and leads to it. */
+function fillTitle() {
+  const head = document.querySelector("h1");
+  const lane = d3.least(view.lanes, (a, b) => byWorst(a, b) || byName(a, b));
+  const worst = lane && worstOf(lane);
+  if (worst) head.replaceChildren(button(lane.title, () => goTo(worst.item)), `: ${worst.words}`);
+  else if (book.lanes.size && !view.lanes.length) head.replaceChildren("No lease matches");
+  else head.replaceChildren(view.lanes.length ? `${count(view.lanes.length, "lease")}, none was without a leader` : "No lease yet");
+  document.title = head.textContent;
+}
+
+/** Everything in a few sentences and numbers. */
 function overall(leases) {
   const all = count(book.lanes.size, "lease");
-  const shown = leases.length === book.lanes.size ? all : `${leases.length} of ${all}`;
-  const times = `${book.hasDates ? "" : `${dateOf(book.from)}, `}${instant(book.from)} to ${instant(book.ends)} UTC`;
+  if (!leases.length) return book.lanes.size ? `No lease of ${book.lanes.size} has what is sought.` : "No lease has been seen.";
+  const beyond = book.leftOut ? ` (${(book.lanes.size + book.leftOut).toLocaleString("en")} are in the input; name some, or a namespace, to see others)` : "";
+  const shown = (leases.length === book.lanes.size ? all : `${leases.length} of ${all}`) + beyond;
+  const times = `${book.hasDates ? "" : `${dateOf(book.from)}, `}${instant(book.from)} to ${instant(book.ends)} ${zoneName()}`;
   const handovers = count(d3.sum(leases, (lane) => lane.handovers), "handover");
-  const whole = `${shown}, ${times} (${length(book.ends - book.from)}), ${handovers}.`;
-  const worst = d3.least(leases.filter((lane) => isStolen(lane) || lane.gaps.length), byWorst);
-  if (!worst) return [`${whole} None was ever without a leader.`];
-  const steal = worst.marks.find((mark) => mark.kind === "steal");
-  const gap = d3.greatest(worst.gaps, lengthOf);
-  const what = steal ? `at ${instant(steal.begins)} ${steal.text}` : gapWords(gap);
-  return [button(worst.title, () => goTo(steal ?? gap.span)), `: ${what}. ${whole}`];
+  const lane = d3.least(leases, (a, b) => byWorst(a, b) || byName(a, b));
+  const text = worstOf(lane)?.text;
+  const more = text ? `${text.slice(0, 400)}${text.length > 400 ? "…" : "."} ` : "";
+  return `${more}${shown}, ${times} (${length(book.ends - book.from)}), ${handovers}.`;
 }
 
 /** List the kinds that there are. */
@@ -110,19 +141,46 @@ function storyOf(lane) {
   return made("ol", { class: "story" }, ...entries, ...more);
 }
 
+const MAX_NOTED = 6; // lines of a note
+
+/** Items that follow one another and say the same, together. */
+function alike(items) {
+  const groups = d3.groups(items, (one) => `${one.kind}\n${one.title}\n${one.type === "mark" ? one.text : ""}`);
+  return groups.map(([, some]) => some);
+}
+
+/** Items that say the same as one line. */
+function lineOf(some) {
+  const [first, last] = [some[0], some.at(-1)];
+  const number = d3.sum(some, (one) => one.count);
+  const text = first.type === "mark" ? `: ${first.text}` : "";
+  if (some.length === 1) return `${instant(first.begins, 3)} ${first.title}${text}`;
+  return `${instant(first.begins, 3)} to ${instant(last.ends ?? last.begins, 3)} ${WORDS.get(first.kind)}, ${number} times${text}`;
+}
+
 /** Show the note for what is pointed at or active, or hide it. */
 function paintTip() {
   const isFocused = document.activeElement === list && !view.isTipClosed;
   const node = view.hovered ?? (isFocused ? list.querySelector(".active") : null);
   const tip = element("tip");
   tip.hidden = !node?.isConnected;
-  if (tip.hidden) return;
+  const key = tip.hidden ? "" : `${view.version} ${node.id} ${node.items.length} ${book.isLocal}`;
+  if (tip.hidden || tip.key === key) {
+    tip.key = key;
+    return;
+  }
+  tip.key = key;
   const { items } = node;
-  const line = (one) => `${instant(one.begins, 3)} ${one.title}${one.type === "mark" ? `: ${one.text}` : ""}`;
-  const lines = [...items.slice(0, 6).map(line), ...(items.length > 6 ? [`and ${items.length - 6} more: zoom in`] : [])];
+  const told = alike(items);
+  const lines = told.slice(0, MAX_NOTED).map(lineOf);
+  if (told.length > MAX_NOTED) lines.push(`and ${told.length - MAX_NOTED} more: zoom in`);
   const several = () => [made("ul", {}, ...lines.map((text) => made("li", {}, text)))];
-  const title = items.length > 1 ? `${items.length} here, from ${instant(items[0].begins)} on` : items[0].title;
+  const number = d3.sum(items, (one) => one.count);
+  const title = items.length > 1 ? `${number} here, from ${instant(items[0].begins)} on` : items[0].title;
   tip.replaceChildren(made("strong", {}, title), ...(items.length > 1 ? several() : described(items[0])));
+  tip.scrollTop = 0;
+  // Only one that does not fit has to be reached by the pointer.
+  tip.classList.toggle("long", tip.scrollHeight > tip.clientHeight);
   const box = node.getBoundingClientRect();
   const { width, height } = tip.getBoundingClientRect();
   const wanted = view.hovered ? view.pageX + 14 : Math.max(box.left, chart.left) + 8;
@@ -137,25 +195,39 @@ function select(items) {
     const swatch = item.type === "span" ? [made("span", { class: `swatch ${item.kind} c${color}` })] : [];
     const sign = item.type === "mark" ? [glyph(item.kind)] : swatch;
     const story = item.type === "lane" && item.marks.length ? [storyOf(item)] : [];
-    return [made("h2", {}, ...sign, made("span", {}, item.title)), ...described(item), ...story];
+    const link = made("a", { class: "link", href: `#${new URLSearchParams([["lease", item.lane.id]])}` }, "link to this lease");
+    return [made("h2", {}, ...sign, made("span", {}, item.title), ...(item.type === "lane" ? [link] : [])), ...described(item), ...story];
   });
   if (items.length > 50) content.push(made("p", {}, `and ${items.length - 50} more: zoom in`));
   element("details").replaceChildren(...content);
   repaint();
 }
 
+let leaving = 0;
+
+/** Point at an element, or at none: then its note stays for a moment, so that a long one can be reached. */
+function hover(node) {
+  clearTimeout(leaving);
+  if (node || !element("tip").classList.contains("long")) view.hovered = node;
+  else
+    leaving = setTimeout(() => {
+      view.hovered = null;
+      repaintCursor();
+    }, 250);
+}
+
 list.addEventListener("pointermove", (event) => {
   view.pageX = event.clientX;
-  view.hovered = event.target.closest(".item");
+  hover(event.target.closest(".item"));
 });
-list.addEventListener("pointerleave", () => {
-  view.hovered = null;
-});
+list.addEventListener("pointerleave", () => hover(null));
+element("tip").addEventListener("pointerenter", () => clearTimeout(leaving));
+element("tip").addEventListener("pointerleave", () => hover(null));
 list.addEventListener("click", (event) => {
   const node = event.target.closest(".item");
   const [x] = d3.pointer(event, list);
   if (node) {
-    view.active = node.items[0];
+    Object.assign(view, { active: node.items[0], isChosen: true });
     select(node.items);
   }
   if (x > chart.left) fixCursor(within(chart.scale.invert(x)));
