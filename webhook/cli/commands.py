@@ -78,6 +78,14 @@ _EXPORT: Final = LazyGroup(
 )
 
 _SECTIONS: Final[dict[str, dict[str, click.Command]]] = {
+    "Run the webhook": {
+        "serve": Lazy("serve", "answer the API server over TLS"),
+        "certs": Lazy("certs", "make, renew or check certificates"),
+        "install": Lazy("export", "print the objects of an installation", "install"),
+        "doctor": Lazy("doctor", "check whether webhook configurations are safe for leases"),
+        "status": Lazy("status", "say whether the webhook is in force in a cluster"),
+        "completion": Lazy("commands", "print the shell completion of this program", "completion"),
+    },
     "Look at leases": {
         "why": Lazy("why", "show who leads, and why the leader changed"),
         "audit": Lazy("audit", "find what is wrong with stored leases"),
@@ -94,14 +102,6 @@ _SECTIONS: Final[dict[str, dict[str, click.Command]]] = {
     "Check before it is applied": {
         "check": Lazy("check", "evaluate manifests, logs and recordings by one policy or two"),
         "policy": _POLICY,
-    },
-    "Run the webhook": {
-        "doctor": Lazy("doctor", "check whether webhook configurations are safe for leases"),
-        "status": Lazy("status", "say whether the webhook is in force in a cluster"),
-        "install": Lazy("export", "print the objects of an installation", "install"),
-        "certs": Lazy("certs", "make, renew or check certificates"),
-        "serve": Lazy("serve", "answer the API server over TLS"),
-        "completion": Lazy("commands", "print the shell completion of this program", "completion"),
     },
 }
 
