@@ -48,7 +48,12 @@ class Pipe(io.BytesIO):
 def found(data: bytes, *, is_file: bool) -> list[Document | Unreadable | LastLine]:
     read = files.read(io.BytesIO(data) if is_file else Pipe(data), "list.json")
     # msgspec leaves the white space after the last item at it.
-    return [replace(one, text=one.text.strip()) if isinstance(one, Document) else one for one in read]
+    return [
+        replace(one, text=one.text.strip(), source=replace(one.source, text=one.text.strip()))
+        if isinstance(one, Document)
+        else one
+        for one in read
+    ]
 
 
 @pytest.mark.parametrize(

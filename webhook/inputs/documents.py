@@ -20,6 +20,7 @@ from webhook.api.review import OPENING, without_lone_surrogates
 from webhook.api.text import truncate
 from webhook.inputs import envelopes, yaml_reader
 from webhook.inputs.items import Place, Unreadable
+from webhook.inputs.lines import NOWHERE, Source
 from webhook.inputs.yaml_reader import YamlError
 
 MAX_DOCUMENT: Final = 20 * 1024 * 1024
@@ -54,6 +55,8 @@ _OURS: Final = re.compile(r"""\bkind["']?\s{0,9}:\s{0,9}["']?(?:Lease|LeaseCandi
 """How a broken document is recognized as one of a kind that is evaluated."""
 AUDIT_EVENT: Final = re.compile(rb'\s*+\{"kind":"Event","apiVersion":"audit\.k8s\.io/')
 """How an API server begins every line of its log: Go writes the fields of a struct in their order."""
+_LOCATED: Final = re.compile(r"line (\d+)\b")
+"""How an error begins that has a place."""
 _NULL: Final = Raw(b"null")
 _NESTED: Final = "nested too deeply"
 _REVIEW_VERSION: Final = "admission.k8s.io/v1"
@@ -63,7 +66,8 @@ class Document(Struct, frozen=True, gc=False, kw_only=True):
     """One object of an input. `kind` and `api_version` are "" if it has none; an item may take them from its List.
 
     `change` is the type of the event of a watch that showed the object, "" for an object that stands alone; `renewals`
-    is what a recorder added to it. `text` is the object in JSON, byte for byte as it was if it was JSON.
+    is what a recorder added to it. `text` is the object in JSON, byte for byte as it was if it was JSON; `source` is where
+    it is.
     """
 
     place: Place
@@ -72,6 +76,7 @@ class Document(Struct, frozen=True, gc=False, kw_only=True):
     change: str = ""
     renewals: bytes = b""
     text: bytes = b""
+    source: Source = NOWHERE
 
     @property
     def value(self) -> Value:
@@ -121,8 +126,11 @@ def items_of_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[
     except (ValueError, RecursionError):
         return None
     kind, version = first.kind.removesuffix("List"), first.version
-    items = enumerate(_ListItems(opened()), 1)
-    return (document(Place(path, number), item, kind, version) for number, item in items)
+    items = _ListItems(opened())
+    return (
+        document(Place(path, number), item, kind, version, source=Source(item, items.line))
+        for number, item in enumerate(items, 1)
+    )
 
 
 def audit_log(path: str, lines: Iterable[bytes], markers: Sequence[bytes]) -> Iterator[_Found | LastLine]:
@@ -161,11 +169,13 @@ def encoded(value: object) -> bytes:
 class _ListItems:
     """The texts of the items of a List, one after another; ValueError if the input is anything else, or broken.
 
-    `kind` and `version` are those of the List, known after its last item.
+    `kind` and `version` are those of the List, known after its last item; `line` is that of the item given last.
     """
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self.kind = self.version = ""
+        self.line = 1
+        self._counted = 0
         self._pieces = pieces
         self._text = b""
 
@@ -178,7 +188,10 @@ class _ListItems:
         place = self._next(found.end())
         is_more = self._text[place : place + 1] != b"]"
         while is_more:
-            item, place = self._value(self._next(place))
+            start = self._next(place)
+            item, place = self._value(start)
+            start = place - len(item)
+            self._count(start)
             yield item
             place = self._next(place)
             is_more = self._text[place : place + 1] == b","
@@ -206,11 +219,18 @@ class _ListItems:
         end = place + int(after[1]) - 1
         return self._text[place:end], end
 
+    def _count(self, place: int) -> None:
+        """Count the lines up to a place."""
+        self.line += self._text.count(b"\n", self._counted, place)
+        self._counted = place
+
     def _more(self, place: int = 0) -> int:
         """Read more, and forget what lies before a place; return where that is then."""
         piece = next(self._pieces, b"")
         if not piece:
             raise ValueError(_CUT_OFF)
+        self._count(place)
+        self._counted = 0
         self._text = self._text[place:] + piece
         return 0
 
@@ -247,16 +267,19 @@ class _Cutter:
             if end < 0:
                 is_broken = self._wasted > _MAX_WASTED
                 problem = "too much is broken" if is_broken else f"a document of more than {MAX_LIST // 1024**2} MiB"
-                yield Unreadable(self._place(), f"{problem}; the rest is not read")
+                yield Unreadable(self._place(), f"{problem}; the rest is not read", line=self._line)
                 return
             text = self._text[self._start : end]
             line = self._line
             self._advance(end)
             if problem.endswith(_NESTED) and text.startswith(OPENING):
                 # A review as an API server sent it: the decoder of reviews reads it at any depth.
-                yield Document(place=self._place(), kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text)
+                place, source = self._place(), Source(text, line)
+                yield Document(
+                    place=place, kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text, source=source
+                )
             elif problem and (replaced := without_lone_surrogates(text)) and not _error_in(memoryview(replaced)):
-                yield document(self._place(), replaced)
+                yield document(self._place(), replaced, source=Source(replaced, line))
             else:
                 yield from self._from_text(text, line, problem)
         if self._last_event:
@@ -323,24 +346,35 @@ class _Cutter:
     def _from_json(self, text: memoryview) -> Iterator[_Found]:
         """Yield the items of a List or of an array, else the value itself."""
         kind = version = ""
-        items: Sequence[memoryview | Raw] = [text]
+        whole = bytes(text)
+        items: Sequence[Raw] | None = None
+        place = 0
         try:
-            if bytes(text[:1]) == b"[":
-                items = _items.decode(text)
+            if whole.startswith(b"["):
+                items = _items.decode(whole)
             else:
-                envelope = _envelope.decode(text)
+                envelope = _envelope.decode(whole)
                 if _is_list(envelope.kind) and bytes(memoryview(envelope.items)[:1]) == b"[":
-                    items = _items.decode(envelope.items)
+                    items, place = _items.decode(envelope.items), whole.find(bytes(envelope.items))
                     kind, version = (envelope.kind or "").removesuffix("List"), envelope.api_version or ""
         except (ValueError, RecursionError):
             pass  # the value itself is reported
-        for item in items:
-            yield from self._from_value(bytes(item), kind, version)
+        if items is None:
+            yield from self._from_value(whole, self._line)
+            return
+        line = self._line + whole.count(b"\n", 0, place)
+        for item in map(bytes, items):
+            # Only white space and commas are between items, so the first place is the right one.
+            start = whole.find(item, place)
+            line += whole.count(b"\n", place, start)
+            yield from self._from_value(item, line, kind, version)
+            line += item.count(b"\n")
+            place = start + len(item)
 
-    def _from_value(self, text: bytes, kind: str, version: str) -> Iterator[_Found]:
+    def _from_value(self, text: bytes, line: int, kind: str = "", version: str = "") -> Iterator[_Found]:
         """Yield the document that a value is, or the audit events in it."""
         place = self._place()
-        found = document(place, text, kind, version)
+        found = document(place, text, kind, version, source=Source(text, line))
         if isinstance(found, Document) and (found.kind or found.change):
             if found.api_version.startswith(envelopes.AUDIT):
                 self._last_event = text
@@ -361,7 +395,7 @@ class _Cutter:
         try:
             text = data.decode()
         except UnicodeDecodeError:
-            yield Unreadable(self._place(), "not UTF-8", is_foreign=True)
+            yield Unreadable(self._place(), "not UTF-8", is_foreign=True, line=line)
             return
         if text.startswith("---") and not text[3:4].strip():
             text = text[3:]
@@ -376,18 +410,22 @@ class _Cutter:
         except YamlError as refused:
             error = problem or str(refused)
         if error:
-            yield Unreadable(self._place(), error, is_foreign=is_foreign)
+            located = _LOCATED.match(error)
+            begins = int(located[1]) if located else line
+            yield Unreadable(self._place(), error, is_foreign=is_foreign, line=begins)
             return
         kind = version = ""
-        items = [value]
+        items, is_listed = [value], False
         if isinstance(value, dict) and isinstance(value.get("items"), list) and _is_list(value.get("kind")):
             items, kind, version = value["items"], value["kind"].removesuffix("List"), value.get("apiVersion", "")
-        for item in items:
+            is_listed = True
+        for number, item in enumerate(items):
             place = self._place()
+            source = Source(text, line, ("items", str(number)) if is_listed else ())
             try:
-                found = document(place, encoded(item), kind, str(version))
+                found = document(place, encoded(item), kind, str(version), source=source)
             except ValueError as large:
-                found = Unreadable(place, str(large))
+                found = Unreadable(place, str(large), line=source.line_of())
             yield replace(found, is_foreign=is_foreign) if isinstance(found, Unreadable) else found
 
     def _place(self) -> Place:
@@ -416,16 +454,18 @@ def _is_list(kind: object) -> bool:
     return isinstance(kind, str) and kind.endswith("List")
 
 
-def document(place: Place, text: bytes, kind: str = "", version: str = "", change: str = "") -> _Found:
+def document(
+    place: Place, text: bytes, kind: str = "", version: str = "", change: str = "", *, source: Source = NOWHERE
+) -> _Found:
     """Return the document that one JSON value is."""
     if len(text) > MAX_DOCUMENT:
-        return Unreadable(place, "more than 20 MiB")
+        return Unreadable(place, "more than 20 MiB", line=source.line)
     try:
         envelope = _envelope.decode(text)
     except msgspec.ValidationError:
-        return Unreadable(place, _NO_OBJECT, is_foreign=not change)
+        return Unreadable(place, _NO_OBJECT, is_foreign=not change, line=source.line_of())
     except (ValueError, RecursionError) as error:
-        return Unreadable(place, problem_of(error))
+        return Unreadable(place, problem_of(error), line=source.line)
     event = envelope.type
     if envelope.kind is None and not change and event and isinstance(event, str) and envelope.shown is not _NULL:
         shown = document(place, bytes(envelope.shown), change=event)
@@ -433,7 +473,9 @@ def document(place: Place, text: bytes, kind: str = "", version: str = "", chang
             return replace(shown, renewals=bytes(envelope.renewals))
         return shown
     version = envelope.api_version or ("" if envelope.kind else version)
-    return Document(place=place, kind=envelope.kind or kind, api_version=version, text=text, change=change)
+    return Document(
+        place=place, kind=envelope.kind or kind, api_version=version, text=text, change=change, source=source
+    )
 
 
 def problem_of(error: ValueError | RecursionError) -> str:

@@ -216,6 +216,8 @@ class Unreadable(Struct, frozen=True):
     error: str
     is_foreign: bool = False
     """Nothing in it looks like a Lease, a LeaseCandidate or a review."""
+    line: int = 0
+    """Where it begins in its file; 0 if that is not known."""
 
 
 class Foreign(Struct, frozen=True):

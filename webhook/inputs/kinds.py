@@ -40,6 +40,7 @@ from webhook.inputs.items import (
     Unrecorded,
     Writer,
 )
+from webhook.inputs.lines import NOWHERE, Source
 from webhook.rules.change import change_made_by
 from webhook.rules.election.renewal_stamp import stamp_of_writer
 
@@ -90,10 +91,11 @@ _LEASE: Final = re.compile(r"\blease ([a-z0-9.-]{1,253})/([a-z0-9.-]{1,253}) (?:
 
 
 class Manifest(Struct, frozen=True):
-    """A bare Lease or LeaseCandidate."""
+    """A bare Lease or LeaseCandidate; `source` is where it stands in its file."""
 
     place: Place
     document: Value
+    source: Source = NOWHERE
 
 
 Submitted = Document | Manifest | Foreign | Unreadable
@@ -118,9 +120,11 @@ def submitted(document: Document | Unreadable) -> Submitted:
             return _without_group(document)
         if group == GROUP and kind not in _OURS:
             return Unreadable(place, f"the kinds of {GROUP} are {' and '.join(KIND_OF.values())}")
-        return Manifest(place, document.value) if group == GROUP else Foreign(place, kind or "no kind")
+        if group == GROUP:
+            return Manifest(place, document.value, document.source)
+        return Foreign(place, kind or "no kind")
     except (ValueError, RecursionError) as error:
-        return Unreadable(place, problem_of(error))
+        return Unreadable(place, problem_of(error), line=document.source.line_of())
 
 
 def observed(document: Document | Unreadable | LastLine, received: int | None = None) -> Item | None:
