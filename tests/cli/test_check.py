@@ -83,10 +83,11 @@ def test_text_of_a_denied_lease_says_what_to_do(run: Run) -> None:
         1,
         """\
 denied     lease.yaml  Lease shop/checkout, create
-           lease-duration: spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0
-           renew-time-in-future: spec.renewTime: Invalid value: "2026-11-20T12:00:00.000000Z": must
-           not be more than 86400 s ahead of the API server (12:00:00Z), is 365 d 0 h ahead; write
-           the current time, or set the client's clock
+           line 22: lease-duration: spec.leaseDurationSeconds: Invalid value: 0: must be greater
+           than 0
+           line 24: renew-time-in-future: spec.renewTime: Invalid value:
+           "2026-11-20T12:00:00.000000Z": must not be more than 86400 s ahead of the API server
+           (12:00:00Z), is 365 d 0 h ahead; write the current time, or set the client's clock
 1 evaluated: 1 denied
 Why a rule exists: lease-webhook rules lease-duration
 """,
@@ -155,7 +156,7 @@ unreadable absent.json
 def test_a_mistyped_type_is_not_skipped(manifest: Document, error: str, run: Run) -> None:
     write("lease.yaml", manifest)
     code, out, _ = run("lease.yaml", "--format", "json")
-    assert (code, lines(out)) == (2, [{"source": "lease.yaml#1", "error": error}])
+    assert (code, lines(out)) == (2, [{"source": "lease.yaml#1", "line": 1, "error": error}])
 
 
 def test_a_lease_of_another_group_is_skipped(run: Run) -> None:
@@ -172,7 +173,7 @@ def test_a_lease_of_another_group_is_skipped(run: Run) -> None:
 def test_nothing_is_evaluated_as_created_where_old_cannot_be_read(run: Run) -> None:
     write("lease.yaml", make_lease(*BARE))
     code, out, _ = run("lease.yaml", "--old", "absent.yaml", "--format", "json")
-    assert (code, lines(out)) == (2, [{"source": "absent.yaml#1", "error": "No such file or directory"}])
+    assert (code, lines(out)) == (2, [{"source": "absent.yaml#1", "line": None, "error": "No such file or directory"}])
 
 
 def test_a_namespace_of_a_file(run: Run) -> None:
@@ -264,7 +265,7 @@ def test_what_a_directory_holds_besides_is_skipped(run: Run) -> None:
         0,
         """\
 allowed    all/lease.yaml  Lease shop/checkout, create
-1 evaluated: 1 allowed; 10 skipped (not a Kubernetes object 4, hidden 3, ignored 2, no kind 1)
+1 evaluated: 1 allowed; 10 skipped (hidden 3, not a Kubernetes object 3, ignored 2, no kind 1, template 1)
 """,
         "",
     )
@@ -278,6 +279,33 @@ def test_a_broken_document_of_ours_is_not_skipped(text: str, run: Run) -> None:
     Path("all").mkdir()
     Path("all/broken.yaml").write_text(text)
     assert run("all")[0] == 2
+
+
+TEMPLATES = {
+    "a condition around it": "{{- if .Values.lease }}\nkind: Lease\nspec: {}\n{{- end }}\n",
+    "a name": "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata:\n  name: {{ .Release.Name }}\n",
+    "a name in quotes": 'apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: "{{ .Release.Name }}"}\n',
+    "an include": 'apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata:\n{{ include "x" . | indent 2 }}\n',
+}
+
+
+@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in TEMPLATES.items()])
+def test_a_template_of_a_lease_is_skipped_and_counted_below_a_directory(text: str, run: Run) -> None:
+    Path("chart").mkdir()
+    Path("chart/lease.yaml").write_text(text)
+    write("chart/rendered.yaml", make_lease(*BARE))
+    code, out, _ = run("chart")
+    assert code == 0
+    assert "1 evaluated: 1 allowed; 1 skipped (template 1)" in out
+    code, out, _ = run("--skip-foreign", "--require=0", "chart/lease.yaml")
+    assert (code, "1 skipped (template 1)" in out) == (0, True)
+
+
+def test_a_template_that_is_named_is_unreadable_and_why(run: Run) -> None:
+    Path("lease.yaml").write_text(TEMPLATES["a condition around it"])
+    code, out, _ = run("lease.yaml")
+    assert code == 2
+    assert "a template: render it first, as by `helm template` (" in out
 
 
 @pytest.mark.parametrize("name", ["template.yaml", "empty.yaml", "patch.yaml"])
@@ -312,7 +340,7 @@ def test_a_device_without_an_end_is_given_up(run: Run, monkeypatch: pytest.Monke
     code, out, _ = run("/dev/zero", "--format", "json")
     assert (code, lines(out)) == (
         2,
-        [{"source": "/dev/zero#1", "error": "a document of more than 1 MiB; the rest is not read"}],
+        [{"source": "/dev/zero#1", "line": 1, "error": "a document of more than 1 MiB; the rest is not read"}],
     )
 
 
@@ -380,7 +408,7 @@ def test_why_something_cannot_be_read(content: bytes, error: str, run: Run) -> N
     code, out, _ = run("--format", "json", "file.yaml")
     assert code == 2
     assert error in lines(out)[0]["error"]
-    assert set(lines(out)[0]) == {"source", "error"}
+    assert set(lines(out)[0]) == {"source", "line", "error"}
 
 
 @pytest.mark.parametrize("value", ["[{}]", "{{<<: [{}]}}"], ids=["in a list", "merged"])
@@ -485,6 +513,76 @@ def test_an_unknown_version_is_denied(document: Document, run: Run) -> None:
     assert run("--policy", "observe", "new.yaml")[0] == 0
 
 
+# ---- unknown fields, lines, what fails -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("document", "warning"),
+    [
+        pytest.param(
+            make_lease(*BARE, put("spec.leaseDurationSecond", 15)),
+            '"spec.leaseDurationSecond": the API server drops it, and kubectl refuses it; did you mean '
+            '"leaseDurationSeconds"?',
+            id="a misspelled field",
+        ),
+        pytest.param(make_lease(*BARE, put("metadata.label", {})), 'did you mean "labels"?', id="of metadata"),
+        pytest.param(make_lease(*BARE, put("status", {})), '"status"', id="a part of an object that it lacks"),
+        pytest.param(
+            make_candidate(*BARE, put("spec.preferredStrategies", ["x"])),
+            '"spec.preferredStrategies": the API server drops it, and kubectl refuses it; v1alpha1 has it',
+            id="of another version",
+        ),
+        pytest.param(
+            make_lease(*BARE, put("metadata.ownerReferences", [{"name": "a", "kid": "b"}])),
+            '"metadata.ownerReferences[0].kid"',
+            id="of an owner",
+        ),
+    ],
+)
+def test_an_unknown_field_is_a_warning_with_its_line(document: Document, warning: str, run: Run) -> None:
+    (line,) = lines(run("--format", "json", write("lease.yaml", document))[1])
+    (field,) = line["unknownFields"]
+    assert warning in field["message"]
+    name = field["field"].rpartition(".")[2]
+    assert f"{name}:" in Path("lease.yaml").read_text().splitlines()[field["line"] - 1]
+    assert f"unknown field {warning[:20]}" in run("lease.yaml")[1] or "did you mean" in warning
+
+
+def test_a_known_field_is_no_warning_in_any_version(run: Run) -> None:
+    known = make_lease(*BARE, put("spec.strategy", ""), put("metadata.selfLink", "x"), put("metadata.generation", 1))
+    assert [line["unknownFields"] for line in lines(run("--format=json", write("a.yaml", known))[1])] == [[]]
+
+
+@pytest.mark.parametrize(
+    ("document", "fail_on", "code"),
+    [
+        pytest.param(make_lease(*BARE, TOO_SHORT), "never", 0, id="denied, never"),
+        pytest.param(make_lease(*BARE, TOO_SHORT), "warn", 1, id="denied, warn"),
+        pytest.param(make_lease(*BARE, put("spec.x", 1)), "warn", 1, id="warned, warn"),
+        pytest.param(make_lease(*BARE, put("spec.x", 1)), "deny", 0, id="warned, deny"),
+        pytest.param(make_lease(*BARE), "warn", 0, id="allowed, warn"),
+        pytest.param({"kind": "Lease"}, "never", 2, id="unreadable, never"),
+    ],
+)
+def test_what_fails_is_chosen(document: Document, fail_on: str, code: int, run: Run) -> None:
+    assert run("--fail-on", fail_on, write("lease.yaml", document))[0] == code
+
+
+def test_of_many_that_are_allowed_some_are_listed(run: Run) -> None:
+    many = [make_lease(*BARE, put("metadata.name", f"lease-{number}")) for number in range(25)]
+    write("many.yaml", *many, make_lease(*BARE, TOO_SHORT))
+    out = run("many.yaml")[1]
+    assert (out.count("\nallowed ") + out.startswith("allowed "), out.count("denied ")) == (20, 1)
+    assert "5 more allowed: --show-allowed lists them\n" in out
+    assert run("--show-allowed", "many.yaml")[1].count("allowed  ") == 25
+
+
+def test_a_place_opens_in_an_editor(run: Run) -> None:
+    write("two.yaml", make_lease(*BARE), make_lease(*BARE, put("metadata.name", "second")))
+    second = Path("two.yaml").read_text().splitlines().index("---") + 2
+    assert f"allowed    two.yaml:{second}  Lease shop/second, create\n" in run("two.yaml")[1]
+
+
 # ---- what a program reads -------------------------------------------------------------------------------------------
 
 
@@ -493,6 +591,7 @@ def test_the_keys_of_a_json_line_are_those_of_the_contract(run: Run) -> None:
     (line,) = lines(run("--format", "json", "lease.yaml")[1])
     assert line == {
         "source": "lease.yaml#1",
+        "line": 1,
         "uid": "manifest",
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -525,10 +624,12 @@ def test_the_keys_of_a_json_line_are_those_of_the_contract(run: Run) -> None:
                 "mode": "deny",
                 "type": "FieldValueInvalid",
                 "field": "spec.leaseDurationSeconds",
+                "line": Path("lease.yaml").read_text().splitlines().index("  leaseDurationSeconds: 0") + 1,
                 "value": 0,
                 "detail": "must be greater than 0",
             }
         ],
+        "unknownFields": [],
     }
 
 

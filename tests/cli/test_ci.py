@@ -103,10 +103,13 @@ def action_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def steps(action: dict[str, Any], args: str) -> list[tuple[str, dict[str, str]]]:
-    """(script, environment) of each step, with the input in its place."""
+def steps(action: dict[str, Any], **inputs: str) -> list[tuple[str, dict[str, str]]]:
+    """(script, environment) of each step, with the inputs in their places, `_` in a name for a dash."""
+    given = {name: entry["default"] for name, entry in action["inputs"].items()}
+    given |= {name.replace("_", "-"): value for name, value in inputs.items()}
+    values = {f"${{{{ inputs.{name} }}}}": value for name, value in given.items()}
     return [
-        (step["run"], {name: value.replace("${{ inputs.args }}", args) for name, value in step.get("env", {}).items()})
+        (step["run"], {name: values[value] for name, value in step.get("env", {}).items()})
         for step in action["runs"]["steps"]
     ]
 
@@ -127,7 +130,7 @@ def packages_of_this_environment(runner: Path) -> None:
 
 HOSTILE: Final = f"{LIVE}  strategy: {'y' * 90} ::add-mask::e ##[error]\n"
 """A lease that is denied with a text that is wrapped so that what a runner takes for a command begins a line."""
-_COMMAND: Final = re.compile(r"\s*(?:::|##\[)([^\s:\]]+)(?:::|\])(.*)")
+_COMMAND: Final = re.compile(r"\s*(?:::|##\[)([^\s:\]]+)(?: .*?)?(?:::|\])(.*)")
 
 
 def commands_read(output: str) -> list[str]:
@@ -162,7 +165,7 @@ def test_the_steps_of_the_action(action_folder: Path, tmp_path: Path) -> None:
     (workspace / "good.yaml").write_text(LIVE)
     for module in ("venv", "secrets"):
         (workspace / f"{module}.py").write_text("open('pwned', 'w')")
-    (install, no_environment), (check, environment) = steps(action, action["inputs"]["args"]["default"])
+    (install, no_environment), (check, environment) = steps(action)
     # --noprofile --norc -e -o pipefail is what a runner adds: docs.github.com, workflow syntax, `shell`.
     bash = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c"]
     installed = run([*bash, install], workspace, **runner)
@@ -175,12 +178,23 @@ def test_the_steps_of_the_action(action_folder: Path, tmp_path: Path) -> None:
         hostile = run([*bash, check], workspace, **runner, **environment)
         assert (hostile.returncode, hostile.stderr) == (1, "")
         tokens.add(hostile.stdout.partition("\n")[0])
-        assert commands_read("\n".join(hostile.stdout.splitlines()[1:-1])) == ["add-mask"]
-        assert commands_read(hostile.stdout) == []
+        text, token, annotated = hostile.stdout.rpartition(f"::{hostile.stdout[17:81]}::\n")
+        assert token
+        assert commands_read("\n".join(text.splitlines()[1:])) == ["add-mask"]
+        assert commands_read(hostile.stdout) == ["error"]
+        assert annotated.startswith("::error file=lease.yaml,line=")
     assert len(tokens) == 2
-    _, (check, environment) = steps(action, "check good.yaml --format json")
+    _, (check, environment) = steps(action, args="check good.yaml --format json")
     assert run([*bash, check], workspace, **runner, **environment).returncode == 0
-    _, (check, environment) = steps(action, "check $(touch pwned); touch pwned")
+    _, (check, environment) = steps(action, args="check $(touch pwned); touch pwned")
+    assert run([*bash, check], workspace, **runner, **environment).returncode == 2
+    (workspace / "two words").mkdir()
+    (workspace / "two words" / "typo.yaml").write_text(f"{LIVE}  renewTim: x\n")
+    for fail_on, code in (("deny", 0), ("warn", 1)):
+        _, (check, environment) = steps(action, paths="good.yaml\ntwo words\n", fail_on=fail_on, policy="strict")
+        done = run([*bash, check], workspace, **runner, **environment)
+        assert (done.returncode, done.stdout.count("::warning file=two words/typo.yaml,line=9,")) == (code, 1)
+    _, (check, environment) = steps(action, paths="--policy=strict\n$(touch pwned)")
     assert run([*bash, check], workspace, **runner, **environment).returncode == 2
     assert not (workspace / "pwned").exists()
 
@@ -197,4 +211,4 @@ def test_the_commands_of_the_page_stop_workflow_commands_as_the_action_does(tmp_
 
 def test_no_step_puts_an_input_into_its_script() -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text())
-    assert not [script for script, _ in steps(action, "") if "${{" in script]
+    assert not [script for script, _ in steps(action) if "${{" in script]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.cli.check import user_info
+from webhook.cli.checking.manifests import user_info
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Arguments and options that several commands share, the values they take, and the form of every command's help."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import click
@@ -44,9 +44,9 @@ def policy_option(text: str, name: str = "--policy", metavar: str = "NAME|FILE")
     return click.option(name, metavar=metavar, help=text, shell_complete=policies)
 
 
-def format_option(text: str = "json prints one line") -> Callable[[F], F]:
+def format_option(text: str = "json prints one line", formats: Sequence[str] = ("text", "json")) -> Callable[[F], F]:
     """Return the option for output that a program reads; its value is `output`."""
-    return click.option("--format", "output", type=click.Choice(("text", "json")), default="text", help=text)
+    return click.option("--format", "output", type=click.Choice(formats), default="text", help=text)
 
 
 def namespaced(text: str, problem: str) -> tuple[str, str]:

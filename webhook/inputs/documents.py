@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
 import msgspec
@@ -20,7 +21,7 @@ from webhook.api.review import OPENING, without_lone_surrogates
 from webhook.api.text import truncate
 from webhook.inputs import envelopes, yaml_reader
 from webhook.inputs.items import Place, Unreadable
-from webhook.inputs.lines import NOWHERE, Source
+from webhook.inputs.lines import NOWHERE, Source, sources_of_items
 from webhook.inputs.yaml_reader import YamlError
 
 MAX_DOCUMENT: Final = 20 * 1024 * 1024
@@ -53,6 +54,11 @@ _MAX_NEXT: Final = 24
 _CONTENT: Final = re.compile(r"^[^\S\n]*+(?!\.\.\.[^\S\n]*$)[^\s#%]", re.MULTILINE)
 _OURS: Final = re.compile(r"""\bkind["']?\s{0,9}:\s{0,9}["']?(?:Lease|LeaseCandidate|AdmissionReview)(?:List)?\b""")
 """How a broken document is recognized as one of a kind that is evaluated."""
+TEMPLATE: Final = re.compile(
+    r"\{\{-?\s*(?:[.$(\"`]|/\*|(?:if|else|end|range|with|include|define|template|block|toYaml|tpl|required|fail|"
+    r"default|quote|printf|lookup|and|or|not|eq|ne|nindent|indent)\b)"
+)
+"""An action of a Go template, as charts of Helm have."""
 AUDIT_EVENT: Final = re.compile(rb'\s*+\{"kind":"Event","apiVersion":"audit\.k8s\.io/')
 """How an API server begins every line of its log: Go writes the fields of a struct in their order."""
 _LOCATED: Final = re.compile(r"line (\d+)\b")
@@ -66,8 +72,8 @@ class Document(Struct, frozen=True, gc=False, kw_only=True):
     """One object of an input. `kind` and `api_version` are "" if it has none; an item may take them from its List.
 
     `change` is the type of the event of a watch that showed the object, "" for an object that stands alone; `renewals`
-    is what a recorder added to it. `text` is the object in JSON, byte for byte as it was if it was JSON; `source` is where
-    it is.
+    is what a recorder added to it. `text` is the object in JSON, byte for byte as it was if it was JSON. `source` says
+    where its file has it.
     """
 
     place: Place
@@ -412,16 +418,19 @@ class _Cutter:
         if error:
             located = _LOCATED.match(error)
             begins = int(located[1]) if located else line
-            yield Unreadable(self._place(), error, is_foreign=is_foreign, line=begins)
+            is_template = TEMPLATE.search(text) is not None
+            problem = f"a template: render it first, as by `helm template` ({error})" if is_template else error
+            yield Unreadable(
+                self._place(), problem, is_foreign=is_foreign or is_template, line=begins, is_template=is_template
+            )
             return
         kind = version = ""
-        items, is_listed = [value], False
+        items, sources = [value], [Source(text, line)]
         if isinstance(value, dict) and isinstance(value.get("items"), list) and _is_list(value.get("kind")):
             items, kind, version = value["items"], value["kind"].removesuffix("List"), value.get("apiVersion", "")
-            is_listed = True
-        for number, item in enumerate(items):
+            sources = [*sources_of_items(text, line)]
+        for item, source in zip_longest(items, sources, fillvalue=Source(text, line)):
             place = self._place()
-            source = Source(text, line, ("items", str(number)) if is_listed else ())
             try:
                 found = document(place, encoded(item), kind, str(version), source=source)
             except ValueError as large:

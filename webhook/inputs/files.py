@@ -136,8 +136,19 @@ def _submitted(path: str, *, skip: bool) -> Iterator[Submitted | Input]:
             yield Input(path, whole if path == STANDARD_INPUT else again)
             return
         item = kinds.submitted(document)
-        is_skipped = skip and isinstance(item, Unreadable) and item.is_foreign
-        yield Foreign(item.place, "not a Kubernetes object") if is_skipped else item
+        if skip and isinstance(item, Unreadable) and item.is_foreign:
+            yield Foreign(item.place, "template" if item.is_template else "not a Kubernetes object")
+        elif skip and isinstance(item, kinds.Manifest) and _is_named_by_a_template(item.document):
+            yield Foreign(item.place, "template")
+        else:
+            yield item
+
+
+def _is_named_by_a_template(document: Value) -> bool:
+    """Return whether a name is an action of a template, in quotes: no API server stores an object under it."""
+    metadata = document.get("metadata")
+    names = [metadata.get("name"), metadata.get("namespace")] if isinstance(metadata, dict) else []
+    return any(isinstance(name, str) and documents.TEMPLATE.search(name) for name in names)
 
 
 def inputs(paths: Sequence[str]) -> Iterator[Input]:

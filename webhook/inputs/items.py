@@ -215,9 +215,11 @@ class Unreadable(Struct, frozen=True):
     place: Place
     error: str
     is_foreign: bool = False
-    """Nothing in it looks like a Lease, a LeaseCandidate or a review."""
+    """Nothing in it looks like a Lease, a LeaseCandidate or a review, or it is a template of one."""
     line: int = 0
     """Where it begins in its file; 0 if that is not known."""
+    is_template: bool = False
+    """It has actions of a Go template, so that it is no object before it is rendered."""
 
 
 class Foreign(Struct, frozen=True):

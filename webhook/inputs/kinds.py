@@ -119,7 +119,9 @@ def submitted(document: Document | Unreadable) -> Submitted:
         if kind in _OURS and not slash:
             return _without_group(document)
         if group == GROUP and kind not in _OURS:
-            return Unreadable(place, f"the kinds of {GROUP} are {' and '.join(KIND_OF.values())}")
+            return Unreadable(
+                place, f"the kinds of {GROUP} are {' and '.join(KIND_OF.values())}", line=document.source.line_of()
+            )
         if group == GROUP:
             return Manifest(place, document.value, document.source)
         return Foreign(place, kind or "no kind")
@@ -242,7 +244,7 @@ def _election_event(place: Place, data: bytes) -> Foreign:
 
 def _without_group(document: Document) -> Unreadable:
     problem = f"a {document.kind} needs apiVersion: {GROUP}/v1 or another version of that group"
-    return Unreadable(document.place, problem)
+    return Unreadable(document.place, problem, line=document.source.line_of())
 
 
 def _reviewed(document: Document, received: int | None) -> Observation | Foreign | Unreadable:

@@ -5,6 +5,7 @@ JSON is read as YAML for that. Of what YAML does not read, such as a tab that be
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import yaml
@@ -46,6 +47,21 @@ class Source(Struct, frozen=True, gc=False):
 NOWHERE: Final = Source()
 
 
+def sources_of_items(text: str, line: int) -> Iterator[Source]:
+    """Yield the source of each of the `items` of a List in YAML: the lines from its first one to the next item's."""
+    events: Iterator[Any] = yaml.parse(text, Loader=LOADER)
+    root = next((event for event in events if _is_node(event)), None)
+    found = _field(events, "items") if isinstance(root, MappingStartEvent) else None
+    starts: list[int] = []
+    if found and isinstance(found[0], SequenceStartEvent):
+        while _is_node(event := next(events)):
+            starts.append(_line(event))
+            _skip(events, event)
+    lines = text.split("\n")
+    for start, end in pairwise([*starts, len(lines)]):
+        yield Source("\n".join(lines[start:end]), line + start, ("0",))
+
+
 def _parts(path: str) -> list[str]:
     return [bracket or name for bracket, name in _PART.findall(path)]
 
@@ -57,7 +73,7 @@ def _line_in(text: str, path: Sequence[str]) -> int:
     event = next((event for event in events if _is_node(event)), None)
     if event is None:
         return 0
-    line: int = event.start_mark.line
+    line = _line(event)
     while rest:
         key, found = rest.pop(0), None
         if isinstance(event, MappingStartEvent):
@@ -76,8 +92,7 @@ def _field(events: Iterator[Any], key: str) -> tuple[Any, int] | None:
         _skip(events, event)
         value = next(events)
         if event.__class__ is ScalarEvent and event.value == key:
-            line: int = event.start_mark.line
-            return value, line
+            return value, _line(event)
         _skip(events, value)
     return None
 
@@ -86,11 +101,14 @@ def _element(events: Iterator[Any], key: str) -> tuple[Any, int] | None:
     number, event = 0, next(events)
     while _is_node(event):
         if str(number) == key:
-            line: int = event.start_mark.line
-            return event, line
+            return event, _line(event)
         _skip(events, event)
         number, event = number + 1, next(events)
     return None
+
+
+def _line(event: Any) -> int:  # noqa: ANN401 - an event
+    return int(event.start_mark.line)
 
 
 def _is_node(event: Any) -> bool:  # noqa: ANN401 - PyYAML's events have no types

@@ -1,0 +1,33 @@
+"""Workflow commands of GitHub, which a runner shows beside the line of a file.
+
+https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands; values are escaped as
+`actions/toolkit` does (packages/core/src/command.ts), so none ends a line or a property.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from webhook.api.text import escape, truncate
+from webhook.cli.checking.evaluation import Evaluation
+from webhook.cli.checking.problems import problems_of
+from webhook.inputs.items import Unreadable
+from webhook.rules.rule import Mode
+
+_COMMANDS: Final = {Mode.DENY: "error", Mode.WARN: "warning"}
+_DATA: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
+
+
+def annotations(outcome: Evaluation | Unreadable) -> Iterator[str]:
+    """Yield a line for each problem that denies or warns; a path is relative to the root of the repository."""
+    about = f"{truncate(outcome.subject)}: " if isinstance(outcome, Evaluation) else ""
+    for problem in problems_of(outcome):
+        if command := _COMMANDS.get(problem.level):
+            properties = {"file": outcome.place.path.removeprefix("./")}
+            properties |= {"line": str(problem.line)} if problem.line else {}
+            properties["title"] = f"lease-webhook: {problem.rule}"
+            yield f"::{command} {_properties(properties.items())}::{escape(about + problem.text).translate(_DATA)}"
+
+
+def _properties(properties: Iterable[tuple[str, str]]) -> str:
+    return ",".join(f"{name}={escape(value).translate(_PROPERTY)}" for name, value in properties)

@@ -1,0 +1,161 @@
+"""What each policy says of each document, and of each write of a history, by the rules that `serve` uses."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.api.field import not_supported
+from webhook.api.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest, Operation
+from webhook.api.review import ReviewError, decode
+from webhook.cli.checking.manifests import Key, UnknownField, key_of, review_of, unknown_fields
+from webhook.cli.terminal import Failure
+from webhook.evaluate import evaluate
+from webhook.history.merge import Merged
+from webhook.history.writes import Writes
+from webhook.inputs.documents import Document, Value
+from webhook.inputs.files import Received, submitted
+from webhook.inputs.items import Foreign, Input, Item, Observation, Place, Unreadable
+from webhook.inputs.kinds import Manifest, Submitted
+from webhook.inputs.lines import NOWHERE, Source
+from webhook.policy.model import Policy
+from webhook.rules.change import change_made_by
+from webhook.rules.election.renewal_stamp import stamp_of_writer
+from webhook.rules.expiry import BOUND
+from webhook.rules.rule import Mode
+from webhook.verdict import Cause, Verdict
+
+
+class Evaluation(Struct, frozen=True):
+    """A document with its verdict; `is_past`: it was sent to an API server once. `unknown` are fields of a manifest."""
+
+    place: Place
+    request: AdmissionRequest
+    verdict: Verdict
+    is_past: bool = True
+    source: Source = NOWHERE
+    unknown: tuple[UnknownField, ...] = ()
+
+    @property
+    def level(self) -> Mode:
+        """DENY, WARN or OFF: whether it is denied, admitted with warnings, or just admitted."""
+        if not self.verdict.allowed:
+            return Mode.DENY
+        return Mode.WARN if self.verdict.warnings or self.unknown else Mode.OFF
+
+    @property
+    def subject(self) -> str:
+        """`Lease shop/checkout`."""
+        name = "/".join(filter(None, (self.request.namespace, self.request.name)))
+        return f"{self.request.kind} {name}".strip()
+
+    @property
+    def line(self) -> int:
+        """The line on which the document begins, of a review its object; 0 if it is not known."""
+        return self.source.line_of()
+
+    def line_of(self, path: str) -> int:
+        """Return the line of a field of the object, or of the nearest one around it."""
+        if not self.is_past:
+            return self.source.line_of(path)
+        part = "oldObject" if self.request.operation is Operation.DELETE else "object"
+        return self.source.line_of(f"request.{part}.{path}")
+
+
+Outcome = Evaluation | Unreadable | Foreign
+
+
+class Evaluator(Struct):
+    """Evaluates documents by each policy; `now` is for manifests, and for reviews without a time."""
+
+    policies: Sequence[Policy]
+    received: Received
+    now: int | None
+    writer: Value | None
+    writes: Writes
+
+    def outcomes(
+        self, items: Iterator[Submitted | Input], old: str | None, history: Iterable[Item] | None
+    ) -> Iterator[list[Outcome]]:
+        """Yield what each policy says of each document, and then of each write of a history, in order."""
+        replaced = [*submitted([old])] if old else []
+        if any(isinstance(one, Input) for one in replaced):
+            raise Failure("--old is what is stored at one moment: it takes no log and no watch")
+        stored = {key_of(one.document): one.document for one in replaced if isinstance(one, Manifest)}
+        broken = [one for one in replaced if isinstance(one, Unreadable)]
+        for unreadable in (*self.received.unreadable, *broken):
+            yield [unreadable] * len(self.policies)
+        if broken:
+            # An update evaluated as if it were a creation could look harmless.
+            return
+        logs: list[Input] = []
+        for one in items:
+            if isinstance(one, Input):
+                logs.append(one)
+            elif isinstance(one, Document | Manifest):
+                yield [self._evaluated(one, stored, policy) for policy in self.policies]
+            else:
+                yield [one] * len(self.policies)
+        for item in Merged(logs, time.time_ns() // 1000 + BOUND) if history is None else history:
+            if isinstance(item, Unreadable | Foreign):
+                yield [item] * len(self.policies)
+            elif isinstance(item, Observation) and (request := self.writes.request(item)):
+                yield [
+                    _evaluated(item.place, request, policy, item.at, writer_known=item.user is not None)
+                    for policy in self.policies
+                ]
+
+    def _evaluated(self, item: Document | Manifest, stored: Mapping[Key, Value], policy: Policy) -> Outcome:
+        try:
+            if isinstance(item, Document):
+                at = self.now if self.now is not None else self.received.of(item.place.path)
+                found = _evaluated(item.place, decode(item.text), policy, at, writer_known=True)
+                return replace(found, source=item.source)
+            body = review_of(item.document, stored.get(key_of(item.document)), self.writer)
+            found = _evaluated(item.place, decode(body), policy, self.now, writer_known=self.writer is not None)
+            return replace(found, is_past=False, source=item.source, unknown=unknown_fields(item.document))
+        except (ReviewError, ValueError) as error:
+            return Unreadable(item.place, str(error), line=item.source.line_of())
+        except RecursionError:
+            return Unreadable(item.place, "nested too deeply", line=item.source.line_of())
+
+
+def _evaluated(
+    place: Place, request: AdmissionRequest, policy: Policy, now: int | None, *, writer_known: bool
+) -> Evaluation:
+    """Evaluate one write as `serve` would: by the same rules, to the same verdict.
+
+    `now` is in microseconds since 1970; None takes the latest time that an API server stamped into the request, else
+    the clock. Without `writer_known` the rules about the writer are left out.
+    """
+    at = _received_at(request) if now is None else now
+    verdict = evaluate(request, policy, at, writer_known=writer_known)
+    is_unknown_version = request.group == GROUP and request.resource in KIND_OF and not request.is_ours
+    if policy.mode is Mode.DENY and is_unknown_version:
+        verdict = _deny_version(request, verdict)
+    return Evaluation(place, request, verdict)
+
+
+def _received_at(request: AdmissionRequest) -> int:
+    """Return when an API server received the write, as far as it shows; a stamp of the future is a forged one."""
+    clock = time.time_ns() // 1000
+    change = change_made_by(request, clock)
+    written_at = stamp_of_writer(change.was_set.owners_among(change.new_entries))
+    if written_at is not None:
+        return written_at
+    for entries in (change.new_entries, change.old_entries):
+        stamp = max((at for entry in entries if (at := entry.stamp) is not None and at <= clock), default=None)
+        if stamp is not None:
+            return stamp
+    return clock
+
+
+def _deny_version(request: AdmissionRequest, verdict: Verdict) -> Verdict:
+    """Deny an unknown version, which `serve` admits: a typo in its configuration must not stop a cluster."""
+    known = tuple(f"{GROUP}/{version}" for version in VERSIONS_OF[request.resource])
+    error = not_supported("apiVersion", f"{GROUP}/{request.version}", known)
+    text = f"{error.body} (lease webhook)"
+    cause = Cause(error.type.value, text, error.field)
+    message = f"{error.field}: {text}"
+    return replace(verdict, allowed=False, code=422, reason="Invalid", message=message, causes=(cause,), warnings=())

@@ -1,0 +1,62 @@
+"""JUnit's XML, which GitLab, Jenkins and Azure Pipelines show: a suite for each file, a case for each document.
+
+There is no specification; the elements and attributes are those that Jenkins and GitLab document, and no others.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+from xml.etree import ElementTree as ET
+
+from webhook.api.text import escape, truncate
+from webhook.cli.checking.evaluation import Evaluation, Outcome
+from webhook.cli.checking.problems import problems_of
+from webhook.cli.checking.text import place_of
+from webhook.inputs.items import Foreign, Unreadable
+from webhook.rules.rule import Mode
+
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot hold, whatever the escape."""
+
+
+def junit(outcomes: Iterable[Outcome], fails_on: Mode | None) -> str:
+    """Return the document; what is at least as severe as `fails_on` is a failure, and anything else a note."""
+    root = ET.Element("testsuites", name="lease-webhook check")
+    suites: dict[str, ET.Element] = {}
+    for outcome in outcomes:
+        if isinstance(outcome, Foreign):
+            continue
+        path = outcome.place.path
+        if path not in suites:
+            suites[path] = ET.SubElement(root, "testsuite", name=_text(path))
+        _add(suites[path], outcome, fails_on)
+    for suite in (*suites.values(), root):
+        cases = list(suite.iter("testcase"))
+        suite.set("tests", str(len(cases)))
+        for attribute, tag in (("failures", "failure"), ("errors", "error")):
+            suite.set(attribute, str(sum(case.find(tag) is not None for case in cases)))
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=False)
+
+
+def _add(suite: ET.Element, outcome: Evaluation | Unreadable, fails_on: Mode | None) -> None:
+    place = place_of(outcome.place, outcome.line)
+    name = f"{truncate(outcome.subject)} ({place})" if isinstance(outcome, Evaluation) else place
+    case = ET.SubElement(suite, "testcase", name=_text(name), classname=_text(outcome.place.path))
+    lines: dict[bool, list[str]] = {True: [], False: []}
+    problems = [*problems_of(outcome)]
+    for problem in problems:
+        at = f"line {problem.line}: " if problem.line else ""
+        is_failure = fails_on is not None and problem.level >= fails_on
+        lines[is_failure or isinstance(outcome, Unreadable)].append(f"{at}{problem.rule}: {problem.text}")
+    if lines[True]:
+        tag = "error" if isinstance(outcome, Unreadable) else "failure"
+        failure = ET.SubElement(case, tag, message=_text(lines[True][0]), type=problems[0].rule)
+        failure.text = _text("\n".join(lines[True]), is_one_line=False)
+    if lines[False]:
+        ET.SubElement(case, "system-out").text = _text("\n".join(lines[False]), is_one_line=False)
+
+
+def _text(text: str, *, is_one_line: bool = True) -> str:
+    shown = escape(text) if is_one_line else "\n".join(map(escape, text.split("\n")))
+    return _NOT_XML.sub("\ufffd", shown)

@@ -1,0 +1,150 @@
+"""A bare manifest as the AdmissionReview that an API server would send for it, and the fields that no API has."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.objects import ObjectMeta, OwnerReference, spec_fields, versions_of
+from webhook.api.request import GROUP
+from webhook.api.text import quote, truncate
+from webhook.inputs.documents import Value, encoded
+from webhook.policy.schema import nearest
+
+Key = tuple[str, str, str]
+
+_DEFAULT_NAMESPACE: Final = "default"
+"""The namespace of a manifest that names no namespace."""
+_SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+_STORED: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields")
+"""Fields that a manifest leaves out and the API server fills in from the stored object."""
+_OBJECT: Final = ("apiVersion", "kind", "metadata", "spec")
+_MAX_UNKNOWN: Final = 20
+"""Unknown fields of one manifest that are named."""
+_MAX_PATH: Final = 100
+
+
+class UnknownField(Struct, frozen=True):
+    """A field that the version of a kind does not have; `hint` says what may be meant, or is ""."""
+
+    path: str
+    hint: str
+
+    @property
+    def text(self) -> str:
+        """The warning in one line."""
+        field = quote(truncate(self.path, _MAX_PATH))
+        return f"unknown field {field}: the API server drops it, and kubectl refuses it{self.hint}"
+
+
+def user_info(name: str, groups: Sequence[str] = ()) -> Value:
+    """Return `request.userInfo` of the writer of a manifest, with the groups that every authenticator adds."""
+    found = [*groups]
+    if name.startswith(_SERVICE_ACCOUNT):
+        namespace = name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
+        found += ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+    if name.startswith("system:node:"):
+        found.append("system:nodes")
+    return {"username": name, "groups": list(dict.fromkeys([*found, "system:authenticated"]))}
+
+
+def key_of(document: Value) -> Key:
+    """Return (kind, namespace, name) of the stored object that a manifest is about."""
+    metadata = _mapping(document, "metadata")
+    return (str(document["kind"]), str(metadata.get("namespace") or _DEFAULT_NAMESPACE), str(metadata.get("name", "")))
+
+
+def review_of(new: Value, old: Value | None, writer: Value | None) -> bytes:
+    """Return the review of creating `new`, or of updating `old` to it; `writer` is its userInfo.
+
+    Raises ValueError if the manifest is larger than any API server would take.
+    """
+    version, kind = str(new["apiVersion"]).partition("/")[2], str(new["kind"])
+    _, namespace, name = key_of(new)
+    new = _with(new, "namespace", _DEFAULT_NAMESPACE)
+    if old is not None:
+        # What is stored has a resourceVersion; a manifest that was written by hand may have none, and is as good.
+        revision = _mapping(new, "metadata").get("resourceVersion") or "1"
+        old = _with(_with(old, "namespace", _DEFAULT_NAMESPACE), "resourceVersion", revision)
+        old = old | {"apiVersion": new["apiVersion"]}
+    request: Value = {
+        "uid": "manifest",
+        "kind": {"group": GROUP, "version": version, "kind": kind},
+        "resource": {"group": GROUP, "version": version, "resource": f"{kind.lower()}s"},
+        "operation": "CREATE" if old is None else "UPDATE",
+        "namespace": namespace,
+        "name": name,
+        "object": new if old is None else _stored(new, old),
+        "oldObject": old,
+    }
+    if writer:
+        request["userInfo"] = writer
+    return encoded({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+
+
+def _mapping(value: object, field: str) -> Value:
+    """Return a field of a mapping that is a mapping itself; an empty one for anything else."""
+    found = value.get(field) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _with(document: Value, field: str, value: object) -> Value:
+    """Return the document with a field of metadata that it lacks, if its metadata can hold one."""
+    metadata = document.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get(field):
+        return document
+    return {**document, "metadata": {**metadata, field: value}}
+
+
+def _stored(new: Value, old: Value) -> Value:
+    """Return `new` as the API server would store it over `old`: fields of the server's own that it leaves out stay."""
+    if not isinstance(new.get("metadata"), dict):
+        return new
+    kept = {field: value for field, value in _mapping(old, "metadata").items() if field in _STORED}
+    entries = kept.get("managedFields")
+    if _holder(new) != _holder(old) and isinstance(entries, list):
+        # The write moves holderIdentity to its writer's entry; the old owners' stamps say nothing about this write.
+        kept["managedFields"] = [_entry_without_holder(entry) for entry in entries]
+    return {**new, "metadata": kept | new["metadata"]}
+
+
+def _holder(document: Value) -> object:
+    return _mapping(document, "spec").get("holderIdentity") or ""
+
+
+def _entry_without_holder(entry: object) -> object:
+    fields = _mapping(entry, "fieldsV1")
+    spec = _mapping(fields, "f:spec")
+    if not isinstance(entry, dict) or not spec:
+        return entry
+    rest = {field: value for field, value in spec.items() if field != "f:holderIdentity"}
+    return {**entry, "fieldsV1": {**fields, "f:spec": rest}}
+
+
+def unknown_fields(document: Value) -> tuple[UnknownField, ...]:
+    """Return the first fields of a manifest that its version does not have, which an API server drops."""
+    return tuple(field for field, _ in zip(_unknown(document), range(_MAX_UNKNOWN), strict=False))
+
+
+def _unknown(document: Value) -> Iterator[UnknownField]:
+    kind, version = str(document["kind"]), str(document["apiVersion"]).partition("/")[2]
+    if version not in versions_of(kind):
+        return
+    yield from _beyond(document, "", _OBJECT)
+    metadata = _mapping(document, "metadata")
+    yield from _beyond(metadata, "metadata.", ObjectMeta.__struct_encode_fields__)
+    owners = metadata.get("ownerReferences")
+    for number, owner in enumerate(owners if isinstance(owners, list) else ()):
+        if isinstance(owner, dict):
+            yield from _beyond(owner, f"metadata.ownerReferences[{number}].", OwnerReference.__struct_encode_fields__)
+    known = spec_fields(kind, version)
+    for field in _beyond(_mapping(document, "spec"), "spec.", known):
+        name = field.path.removeprefix("spec.")
+        others = [one for one in versions_of(kind) if name in spec_fields(kind, one)]
+        yield UnknownField(field.path, f"; {', '.join(others)} has it") if others else field
+
+
+def _beyond(found: Value, prefix: str, known: Sequence[str]) -> Iterator[UnknownField]:
+    for name in found:
+        if name not in known:
+            yield UnknownField(f"{prefix}{name}", nearest(name, known))

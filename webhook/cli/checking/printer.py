@@ -1,0 +1,76 @@
+"""Prints outcomes in one of FORMATS, each as soon as it is known if the format allows that."""
+
+from collections.abc import Iterable
+from typing import Final, TextIO
+
+from msgspec import Struct, field
+
+from webhook.cli.checking.annotations import annotations
+from webhook.cli.checking.evaluation import Evaluation, Outcome
+from webhook.cli.checking.junit import junit
+from webhook.cli.checking.sarif import sarif
+from webhook.cli.checking.text import Tally, as_json, lines_of
+from webhook.cli.reading import skipped_text
+from webhook.cli.terminal import json_line, print_message
+from webhook.inputs.items import Foreign
+from webhook.rules.rule import Mode
+
+FORMATS: Final = ("text", "json", "junit", "sarif", "github")
+MAX_ALLOWED: Final = 20
+"""Allowed manifests that are listed without being asked for."""
+
+
+class Printer(Struct):
+    """Takes one outcome after another; `fails_on` is the least severe level that is a failure, None for none.
+
+    `annotations` is a file that gets those of GitHub, too.
+    """
+
+    output: str
+    fails_on: Mode | None
+    show_allowed: bool = False
+    annotations: TextIO | None = None
+    tally: Tally = field(default_factory=Tally)
+    _kept: list[Outcome] = field(default_factory=list)
+    _hidden: int = 0
+
+    def take(self, outcome: Outcome) -> None:
+        """Count an outcome, and print it, or keep it for a document of all."""
+        self.tally.count(outcome)
+        if isinstance(outcome, Foreign):
+            return
+        if self.annotations:
+            self.annotations.writelines(f"{line}\n" for line in annotations(outcome))
+        if self.output == "json":
+            print(json_line(as_json(outcome)))
+        elif self.output == "github":
+            for line in annotations(outcome):
+                print(line)
+        elif self.output != "text":
+            self._kept.append(outcome)
+        elif self._is_listed(outcome):
+            print("\n".join(lines_of(outcome)))
+
+    def finish(self, counts: Iterable[str], unknown: int) -> None:
+        """Print what comes at the end; `counts` are lines for people, `unknown` the writes that were not evaluated."""
+        if self.output == "junit":
+            print(junit(self._kept, self.fails_on))
+        elif self.output == "sarif":
+            print(sarif(self._kept))
+        if self.output == "text":
+            if self._hidden:
+                print(f"{self._hidden} more allowed: --show-allowed lists them")
+            for line in (*counts, *self.tally.lines(unknown)):
+                print(line)
+        elif self.tally.skipped:
+            print_message(skipped_text(self.tally.skipped))
+
+    def _is_listed(self, outcome: Outcome) -> bool:
+        """Return whether text has an outcome: of what is allowed, some manifests, and writes only on request."""
+        if not isinstance(outcome, Evaluation) or outcome.level > Mode.AUDIT or self.show_allowed:
+            return True
+        if outcome.is_past:
+            return False
+        is_one_of_many = self.tally.levels[Mode.OFF] > MAX_ALLOWED
+        self._hidden += is_one_of_many
+        return not is_one_of_many

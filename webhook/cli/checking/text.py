@@ -1,0 +1,189 @@
+"""Outcomes as lines for people, and as JSON for programs."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from webhook.api.text import escape, truncate
+from webhook.cli.checking.evaluation import Evaluation, Outcome
+from webhook.cli.reading import skipped_text
+from webhook.cli.terminal import indent, style, table, width
+from webhook.inputs.items import Foreign, Place, Unreadable
+from webhook.rules.rule import Mode
+from webhook.verdict import Result
+
+Counts = Counter[tuple[str, Mode]]
+"""The number of documents with a finding of each rule, by mode."""
+
+WORDS: Final = {Mode.DENY: ("denied", "red"), Mode.WARN: ("warned", "yellow"), Mode.OFF: ("allowed", "green")}
+"""For a verdict and its color."""
+CHANGES: Final = ("newly denied", "newly warned", "no longer denied", "no longer warned", "other rules")
+"""The changes that another policy makes to the outcome of a write, the worst first."""
+_MARGIN: Final = 11
+_KUBECTL: Final = "kubectl"
+"""The path of what kubectl listed, of which only the objects' names say something."""
+
+
+def change(before: Evaluation, after: Evaluation) -> str:
+    """Return the change in words, "" for none."""
+    old, new = before.level, after.level
+    if new != old:
+        return f"newly {WORDS[new][0]}" if new > old else f"no longer {WORDS[old][0]}"
+    return "" if _seen_by_writer(before) == _seen_by_writer(after) else "other rules"
+
+
+def rules_and_modes(evaluation: Evaluation) -> set[tuple[str, Mode]]:
+    """Return what each rule did."""
+    return {(finding.rule, finding.mode) for finding in evaluation.verdict.findings}
+
+
+def _seen_by_writer(evaluation: Evaluation) -> set[tuple[str, Mode]]:
+    """Return what the writer is shown; audit findings are for the log only."""
+    return {(rule, mode) for rule, mode in rules_and_modes(evaluation) if mode > Mode.AUDIT}
+
+
+def counts_of(columns: list[tuple[str, Counts]]) -> list[str]:
+    """Return how many writes each rule denies, warns about or notes; of several columns, where they differ."""
+    rules = sorted({rule for _, counter in columns for rule, _ in counter})
+    rows = [(rule, *(_count(counter, rule) for _, counter in columns)) for rule in rules]
+    shown = [row for row in rows if len(columns) == 1 or len(set(row[1:])) > 1]
+    return ["", *table([("rule", *(name for name, _ in columns)), *shown]), ""] if shown else []
+
+
+def _count(counter: Counts, rule: str) -> str:
+    found = (f"{counter[rule, mode]} {mode.word}" for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT) if counter[rule, mode])
+    return ", ".join(found) or "-"
+
+
+class Tally(Struct):
+    """The counts of a run; `skipped` counts objects of other kinds."""
+
+    levels: Counter[Mode] = field(default_factory=Counter)
+    unreadable: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    denying_rule: str = ""
+
+    def count(self, outcome: Outcome) -> None:
+        """Add one document."""
+        if isinstance(outcome, Unreadable):
+            self.unreadable += 1
+        elif isinstance(outcome, Foreign):
+            self.skipped[outcome.kind] += 1
+        else:
+            self.levels[outcome.level] += 1
+            self.denying_rule = self.denying_rule or next((one.rule for one in _denying(outcome)), "")
+
+    def lines(self, unknown: int) -> Iterator[str]:
+        """Yield the summary, with the number of writes that were not evaluated, and where to read on."""
+        counts = ((Mode.DENY, "denied"), (Mode.WARN, "allowed with warnings"), (Mode.OFF, "allowed"))
+        found = ", ".join(f"{self.levels[level]} {word}" for level, word in counts if self.levels[level])
+        evaluated = self.levels.total()
+        text = f"{evaluated} evaluated{f': {found}' if found else ''}"
+        text += f"; {self.unreadable} unreadable" if self.unreadable else ""
+        text += f"; {unknown} not evaluated" if unknown else ""
+        text += f"; {skipped_text(self.skipped)}" if self.skipped else ""
+        if not evaluated and not self.unreadable:
+            text += ": no Lease, LeaseCandidate or AdmissionReview here can be"
+        yield text
+        if self.denying_rule:
+            yield f"Why a rule exists: lease-webhook rules {self.denying_rule}"
+
+
+def _denying(evaluation: Evaluation) -> list[Result]:
+    return [finding for finding in evaluation.verdict.findings if finding.mode is Mode.DENY]
+
+
+def lines_of(outcome: Evaluation | Unreadable, label: str = "") -> list[str]:
+    """Return an outcome as lines for people; `label` replaces the word for the verdict."""
+    where = escape(place_of(outcome.place, outcome.line))
+    if isinstance(outcome, Unreadable):
+        return [f"{style('unreadable', fg='red')} {where}", *_wrapped([escape(outcome.error)], _MARGIN)]
+    word, color = WORDS[outcome.level]
+    margin = max(_MARGIN, len(label) + 2)
+    head = style((label or word).ljust(margin), fg=color) + style(where, bold=True)
+    subject = subject_of(outcome)
+    if not where:
+        lines = [style((label or word).ljust(margin), fg=color) + style(subject, bold=True)]
+    elif margin + len(where) + len("  ") + len(subject) <= width():
+        lines = [f"{head}  {style(subject, dim=True)}"]
+    else:
+        lines = [head, *(style(line, dim=True) for line in _wrapped([subject], margin))]
+    return lines + _wrapped(_reasons(outcome), margin)
+
+
+def place_of(place: Place, line: int = 0) -> str:
+    """Return a place as editors and terminals open it, `deploy/lease.yaml:12`; "" for an object of a cluster."""
+    if place.path == _KUBECTL:
+        return ""
+    return f"{place.path}:{line}" if line and not place.is_only else place.short
+
+
+def subject_of(evaluation: Evaluation) -> str:
+    """Return what was evaluated: `Lease shop/checkout, takeover`."""
+    event = evaluation.verdict.event or evaluation.request.operation.lower()
+    return ", ".join(filter(None, (escape(truncate(evaluation.subject)), event)))
+
+
+def _reasons(evaluation: Evaluation) -> Iterable[str]:
+    verdict = evaluation.verdict
+    found = _denying(evaluation)
+    yield from (f"{_at(evaluation, one.error.field)}{one.rule}: {one.error}" for one in found)
+    if not verdict.allowed and not found:
+        yield verdict.message
+    yield from (f"warning: {warning}" for warning in verdict.warnings)
+    yield from (f"warning: {_at(evaluation, one.path)}{escape(one.text)}" for one in evaluation.unknown)
+
+
+def _at(evaluation: Evaluation, path: str) -> str:
+    """Return `line 12: ` for a field on another line than its document."""
+    line = evaluation.line_of(path)
+    return f"line {line}: " if line != evaluation.line else ""
+
+
+def _wrapped(texts: Iterable[str], margin: int) -> list[str]:
+    columns = width()
+    return [line for text in texts for line in indent(text, margin, columns).splitlines()]
+
+
+def as_json(evaluation: Evaluation | Unreadable) -> dict[str, Any]:
+    """Return the document and its verdict, or why it could not be read, as a JSON object."""
+    if isinstance(evaluation, Unreadable):
+        return {"source": str(evaluation.place), "line": evaluation.line or None, "error": evaluation.error}
+    request, verdict = evaluation.request, evaluation.verdict
+    return {
+        "source": str(evaluation.place),
+        "line": evaluation.line or None,
+        "uid": request.uid,
+        "apiVersion": "/".join(filter(None, (request.group, request.version))),
+        "kind": request.kind,
+        "operation": request.operation.value,
+        "event": verdict.event,
+        "namespace": request.namespace,
+        "name": request.name,
+        "user": request.user.username if request.user else "",
+        "allowed": verdict.allowed,
+        "code": verdict.code,
+        "reason": verdict.reason,
+        "message": verdict.message,
+        "causes": verdict.causes,
+        "warnings": verdict.warnings,
+        "auditAnnotations": dict(verdict.audit_annotations),
+        "findings": [
+            {
+                "rule": one.rule,
+                "mode": one.mode.word,
+                "type": one.error.type.value,
+                "field": one.error.field,
+                "line": evaluation.line_of(one.error.field) or None,
+                "value": truncate(one.error.value) if isinstance(one.error.value, str) else one.error.value,
+                "detail": one.error.detail,
+            }
+            for one in verdict.findings
+        ],
+        "unknownFields": [
+            {"field": one.path, "line": evaluation.line_of(one.path) or None, "message": one.text}
+            for one in evaluation.unknown
+        ],
+    }
