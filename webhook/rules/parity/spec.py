@@ -151,8 +151,9 @@ def candidate_preferred_strategies(change: CandidateChange) -> Iterable[Finding]
     """spec.preferredStrategies of v1alpha1 must name at least one strategy, and known or qualified ones only.
 
     Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
-    Why: The API reference of v1alpha1 requires the list; the code of 1.31 does not check it, and without a strategy the
-        election cannot choose.
+    Why: The API reference of v1alpha1 requires the list, and the code of 1.31 does not check it. With the feature gate
+        CoordinatedLeaderElection, the election reads the last element of the empty list, and kube-apiserver 1.31 ends
+        with a panic, again after each start, until the candidate is deleted from etcd.
     Fix: Write `preferredStrategies: [OldestEmulationVersion]`.
     """
     spec = change.new_spec

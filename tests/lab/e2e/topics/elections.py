@@ -57,6 +57,8 @@ def run(world: World) -> Iterator[Row]:
         yield _two_writes(world, "elections-strict", denied=False)
         yield _two_writes(world, "bound", denied=True)
         yield _candidates_of_a_bound_lease(world)
+        if "v1alpha1" in world.plane.binaries.candidate_versions:
+            yield _candidate_without_strategies(world)
 
 
 def _under(world: World, policy: str) -> Iterator[Row]:
@@ -181,6 +183,16 @@ def _candidates_of_a_bound_lease(world: World) -> Row:
     passed &= all("rule identity-binding)" in reply.message for reply in (denied, misnamed, removed))
     seen = f"a stranger's {denied.status}, another name {misnamed.status}, its writer's {honest.status}"
     return Row("with a binding: candidates of the lease", f"{seen}, deleted by a stranger {removed.status}", passed)
+
+
+def _candidate_without_strategies(world: World) -> Row:
+    """Without a review kube-apiserver 1.31 would store it, and end: its election reads the last strategy of none."""
+    keeper = world.account("bound", "without-strategies")
+    path = f"{COORDINATION}/v1alpha1/namespaces/bound/leasecandidates"
+    body = sample_candidate("v1alpha1", "bare", leaseName="bare", preferredStrategies=[])
+    denied = keeper.client.send("POST", path, body)
+    passed = denied.status == 422 and "rule candidate-preferred-strategies" in denied.message
+    return Row("a candidate without strategies, which would end the API server", f"denied {denied.status}", passed)
 
 
 def _nobody_honest_denied(world: World, policy: str, attackers: set[str]) -> Row:
