@@ -80,3 +80,60 @@ def test_a_token_that_another_changes_is_put_back(new: str | None) -> None:
 def test_only_the_stamped_writer_is_admitted(uid: str, holder: str, admitted: bool) -> None:
     data = written(None, lease(5, holder=holder), uid)
     assert value(FENCE, FENCE["validations"][0]["expression"], data) == admitted
+
+
+@pytest.mark.parametrize(
+    ("stored", "token"),
+    [
+        pytest.param(f"{3:018}", f"{3:018}", id="of an older term"),
+        pytest.param(f"{5:018}", f"{5:018}", id="of the current term"),
+        pytest.param(None, "", id="none"),
+        pytest.param("soon", "soon", id="words"),
+    ],
+)
+def test_who_does_not_lead_is_given_no_token(stored: str | None, token: str) -> None:
+    stale = written(stored, lease(5), uid="uid-b")
+    assert variable(STAMP, "token", stale) == token
+    assert variable(STAMP, "token", written(stored, lease(5))) == f"{5:018}"
+
+
+def test_while_nobody_leads_all_are_given_the_term() -> None:
+    assert variable(STAMP, "token", written(None, lease(5, holder=""), uid="uid-b")) == f"{5:018}"
+
+
+METADATA: Final[dict[str, Any]] = {
+    "labels": {"a": "b"},
+    "annotations": {KEY: f"{5:018}", "a": "b"},
+    "finalizers": ["a/b"],
+    "ownerReferences": [{"kind": "ConfigMap", "name": "gone"}],
+}
+
+
+def through(subresource: str, uid: str, **metadata: Any) -> dict[str, Any]:
+    """A write of a ConfigMap by this pod, whose object has the token of the current term."""
+    data = written(f"{5:018}", lease(5), uid=uid)
+    data["object"]["metadata"] |= metadata
+    resource = {"group": "", "version": "v1", "resource": "configmaps"}
+    data["request"] |= {"resource": resource, "subResource": subresource}
+    return data
+
+
+def is_evaluated(data: dict[str, Any]) -> bool:
+    return all(value(FENCE, one["expression"], data) for one in FENCE["matchConditions"])
+
+
+@pytest.mark.parametrize("name", METADATA)
+def test_metadata_is_fenced_through_whatever_stores_it(name: str) -> None:
+    stale = through("status", "uid-b", **{name: METADATA[name]})
+    assert is_evaluated(stale)
+    assert not value(FENCE, FENCE["validations"][0]["expression"], stale)
+    leads = through("status", "uid-a", **{name: METADATA[name]})
+    assert not is_evaluated(leads) or value(FENCE, FENCE["validations"][0]["expression"], leads)
+
+
+def test_the_content_of_what_is_not_listed_is_everyones() -> None:
+    assert not is_evaluated(through("status", "uid-b"))
+    assert is_evaluated(through("", "uid-b"))
+    *listed, more = FENCE["matchConstraints"]["resourceRules"]
+    assert (more["operations"], more["resources"]) == (["UPDATE"], ["configmaps/*"])
+    assert [one["resources"] for one in listed] == [["configmaps"], ["deployments/scale"]]

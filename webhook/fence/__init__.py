@@ -19,6 +19,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 import yaml
+from msgspec.structs import replace
 
 from webhook import __version__
 from webhook.policy.fences import Fence, HolderTemplate
@@ -54,6 +55,9 @@ _WORD: Final = re.compile("[A-Z]{3,}")
 _UID: Final = "authentication.kubernetes.io/pod-uid"
 _TOKEN: Final[Mapping[str, Any]] = yaml.safe_load(files(__name__).joinpath("token.yaml").read_text("utf-8"))
 
+_IDENTITIES: Final = frozenset({"pod", "node", "host", "holder", "leads"})
+"""Variables of a fence that say who writes, and whether that is the holder."""
+
 Manifest = dict[str, Any]
 
 
@@ -87,12 +91,15 @@ def _metadata(fence: Fence, part: str = "") -> Manifest:
 
 
 def _policy(fence: Fence) -> Manifest:
-    leads = "" if fence.by_stamp else "\n|| variables.leads"
     usual = f"({_allowed(fence)})" + (f"\n&& {_filled(fence, 'settled')}" if fence.token else "")
     variables = [{"name": name, "expression": text} for name, text in _variables(fence)]
+    rules, condition = _rules(fence), f"!({usual})"
+    whole = replace(fence, resources=tuple(one for one in fence.resources if not one.subresource))
+    if fence.token and "UPDATE" in fence.operations:
+        rules, condition = [*rules, *_rules(whole, ["/*"], ["UPDATE"])], f"{condition}\n&& ({_is_covered(fence)})"
     validations = [
         {
-            "expression": f"{_allowed(fence)}{leads}",
+            "expression": _admitted(fence),
             "message": f"only the holder of lease {fence.lease_text} may write this (fence {fence.name})",
             "messageExpression": _message_expression(fence),
             "reason": "Forbidden",
@@ -101,7 +108,22 @@ def _policy(fence: Fence) -> Manifest:
     if fence.token:
         variables += [*_filled(fence, "common"), *_filled(fence, "judging")]
         validations += _filled(fence, "validations")
-    return _matched(fence, _rules(fence), f"!({usual})") | {"variables": variables, "validations": validations}
+    return _matched(fence, rules, condition) | {"variables": variables, "validations": validations}
+
+
+def _admitted(fence: Fence) -> str:
+    """Return an expression over the variables of the fence: whether the writer leads, or no one does and all may."""
+    return _allowed(fence) if fence.by_stamp else f"{_allowed(fence)}\n|| variables.leads"
+
+
+def _is_covered(fence: Fence) -> str:
+    """Return an expression: the resource or subresource is listed, or its object gets other metadata by this write.
+
+    The `status` of most kinds stores labels, annotations, finalizers and owners of the whole object.
+    """
+    listed = _list(f"{one.group}/{one.resource}/{one.subresource}" for one in fence.resources)
+    place = 'request.resource.group + "/" + request.resource.resource + "/" + request.?subResource.orValue("")'
+    return f"{place} in {listed}\n|| {_filled(fence, 'relabeled')}"
 
 
 def _stamping(fence: Fence) -> Iterator[Manifest]:
@@ -111,7 +133,8 @@ def _stamping(fence: Fence) -> Iterator[Manifest]:
     """
     stamped = _rules(fence, [f"/{one}" if one else "" for one in _subresources(fence)], ["CREATE", "UPDATE"])
     token = _matched(fence, stamped, f"!({_filled(fence, 'settled')})")
-    token |= {"reinvocationPolicy": "IfNeeded", "variables": _filled(fence, "common")}
+    who = [{"name": name, "expression": text} for name, text in _variables(fence) if name in _IDENTITIES]
+    token |= {"reinvocationPolicy": "IfNeeded", "variables": [*who, *_filled(fence, "common")]}
     token["mutations"] = _filled(fence, "stamping")
     # Without the lease there is no term. Whether such a write is refused is the matter of the fence itself.
     yield from pair(_metadata(fence, STAMPING), token, {"paramRef": _reference(fence, "Allow")})
@@ -170,6 +193,7 @@ def _filled(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and mapping
         "LEASE": literal(fence.lease_text),
         "FENCE": literal(fence.name),
         "TOKEN": literal(object_name(fence) + STAMPING),
+        "ADMITTED": _admitted(fence),
     }
 
     def filled(value: Any) -> Any:  # noqa: ANN401

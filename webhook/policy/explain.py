@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from webhook.api.request import Operation
 from webhook.policy import schema
+from webhook.policy.fences import Fence
 from webhook.policy.model import Policy
 from webhook.policy.parse import BOUND
 from webhook.rules import holders
@@ -109,6 +110,29 @@ def _about_bindings(policy: Policy) -> Iterator[str]:
             yield f"{path}.holder: `*` matches every holder, so only the writer is checked"
 
 
+_WITH_STATUS: Final = frozenset(
+    {
+        *("/namespaces", "/nodes", "/persistentvolumeclaims", "/persistentvolumes", "/pods", "/replicationcontrollers"),
+        *("/resourcequotas", "/services", "apps/daemonsets", "apps/deployments", "apps/replicasets"),
+        *("apps/statefulsets", "batch/cronjobs", "batch/jobs", "autoscaling/horizontalpodautoscalers"),
+        "policy/poddisruptionbudgets",
+    }
+)
+"""Resources of Kubernetes that have a subresource `status`."""
+
+
+def _unlisted_status(fence: Fence) -> str:
+    """Return the names of the subresources `status` that a fence leaves out, as a policy file has them."""
+    listed = {(one.group, one.resource, one.subresource) for one in fence.resources}
+    return ", ".join(
+        f"{one}/status"
+        for one in fence.resources
+        if not one.subresource
+        and f"{one.group}/{one.resource}" in _WITH_STATUS
+        and (one.group, one.resource, "status") not in listed
+    )
+
+
 def _about_fences(policy: Policy) -> Iterator[str]:
     for position, fence in enumerate(policy.fences):
         path = f"fences[{position}] ({fence.name})"
@@ -124,5 +148,10 @@ def _about_fences(policy: Policy) -> Iterator[str]:
             )
         if fence.token and any(one.subresource == "scale" for one in fence.resources):
             yield f"{path}.token: a Scale has no annotations: there the writer is compared, but no term"
+        if fence.token and (open_ := _unlisted_status(fence)):
+            yield (
+                f"{path}.resources: the content of {open_} is not fenced, only the metadata that it may change; list "
+                "it unless followers write it"
+            )
         if any(template.claim == "node" for template in fence.holders):
             yield f"{path}.holder: ${{node}} cannot distinguish two pods on the same node"

@@ -151,8 +151,8 @@ DEFECTS: Final = (
         "token",
         "a token falls to the term",
         _TOKEN,
-        "'variables.stored > variables.term ? variables.stored : variables.term'",
-        "'variables.term'",
+        "variables.before : variables.stored > variables.term ? variables.stored : variables.term",
+        "variables.before : variables.term",
         "Fence: the token is not compared",
     ),
     Defect(

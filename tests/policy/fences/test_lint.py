@@ -16,6 +16,18 @@ def test_notes_on_stamps() -> None:
     ]
 
 
+def test_a_status_that_is_not_listed_is_named() -> None:
+    resources = ["services", "jobs.batch", "jobs.batch/status", "configmaps", "widgets.example.com"]
+    here = {**FENCE, "namespaces": ["shop"], "resources": resources}
+    assert notes(policy(fences=[{**here, "token": True}], stamps=STAMPS), 0) == [
+        (
+            "fences[0] (shop-operator).resources: the content of services/status is not fenced, only the metadata that "
+            "it may change; list it unless followers write it"
+        ),
+    ]
+    assert notes(policy(fences=[here], stamps=STAMPS), 0) == []
+
+
 def test_notes() -> None:
     made = policy(fences=[{**FENCE, "missing_lease": "deny"}, {**FENCE, **NODE}], bindings=[BOUND])
     assert notes(made, 0) == [
