@@ -161,9 +161,10 @@ hour: $(READY) ## the live timeline over an hour of 1,000 renewals a second, int
 faults: $(READY) ## break things under load, 15 minutes; SHORT=1: 4 minutes
 	$(BIN)/python -m tests.lab.faults $(if $(SHORT),--short) $(foreach fault,$(ONLY),--only $(fault))
 
-pictures: $(READY) ## draw the pictures of elections again (Debian's chromium)
+pictures: $(READY) ## draw the pictures of elections and of the dashboard again (Debian's chromium)
 	$(INSTALL) -r tests/page/requirements.txt
 	$(TOOL).docs.pictures
+	$(BIN)/python -m tests.lab.cluster.dashboard
 
 docs: $(READY) ## write what the pages take from the code: rule pages, tables, output of commands
 	$(TOOL).docs

@@ -16,7 +16,7 @@ FOLDER: Final = DOCS / "images" / "elections"
 _INCIDENTS: Final = ROOT / "tests" / "data" / "incidents"
 
 COMMANDS: Final = {
-    "election": ("leader-released", "cart/cart", "--to", "2026-11-22T04:12:23Z"),
+    "election": ("leader-released", "cart/cart", "--now", "2026-11-22T04:12:23Z"),
     "crash": ("leader-killed", "payments/payments"),
     "release": ("leader-released", "cart/cart"),
     "coordinated": ("coordinated", "scheduler/scheduler"),
@@ -27,14 +27,16 @@ COMMANDS: Final = {
 }
 """By picture: the incident, and how the command is called on its watch and its audit log."""
 _STYLE: Final = """
-h1, .buttons, .sentence, #instant, #legend, #about, #details > :not(.story) {
+header, #instant, #below, #about, #details > :not(.story) {
   display: none !important;
 }
 body { padding: 8px; }
+#legend { padding: 4px 8px 0; }
 #chart { border-radius: 8px; }
-#details { border: 0; padding: 0; max-height: none; }
+#details { border: 0; padding: 0; margin: 4px 0 0; max-height: none; }
+.story .whole { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
 """
-"""Selectors of controls, which a picture leaves out."""
+"""A picture leaves out controls, and what a long text says after its second line."""
 
 
 def main() -> None:

@@ -1,5 +1,9 @@
-"""The queries of the dashboard, run by Prometheus on what it has scraped, and kept for the picture in docs/."""
+"""The queries of the dashboard, run by Prometheus on what it has scraped, and kept for the picture in docs/.
 
+`python -m tests.lab.cluster.dashboard` draws the picture again from what is kept.
+"""
+
+import gzip
 import json
 import re
 import subprocess
@@ -14,7 +18,10 @@ from tests.lab.e2e.world import Row
 ROOT = Path(__file__).parents[3]
 DASHBOARD = ROOT / "deploy" / "components" / "monitoring" / "dashboard.json"
 PICTURE = ROOT / "docs" / "images" / "dashboard.svg"
-KEPT = ROOT / "build" / "dashboard-data.json"
+KEPT = ROOT / "build" / "dashboard-data.json.gz"
+"""Of a run, until it has ended."""
+DATA = Path(__file__).with_name("dashboard-data.json.gz")
+"""What is drawn."""
 RATE_INTERVAL = "12s"
 """What Grafana would put in place of $__rate_interval: four times the interval of the slowest scrape."""
 STEP = 2.0
@@ -40,18 +47,24 @@ def queried(prometheus: Monitoring, begin: float, end: float) -> Iterator[Row]:
             unit = panel["fieldConfig"]["defaults"]["unit"]
             panels.append({"title": panel["title"], "unit": unit, "lines": lines})
     KEPT.parent.mkdir(exist_ok=True)
-    KEPT.write_text(json.dumps({"begin": begin, "end": end, "panels": panels}))
+    data = json.dumps({"begin": begin, "end": end, "panels": panels}, separators=(",", ":"))
+    KEPT.write_bytes(gzip.compress(data.encode(), mtime=0))
     lines_seen = sum(len(panel["lines"]) for panel in panels)
     seen = f"no data: {', '.join(empty)}" if empty else f"{queries} queries of {len(panels)} panels: {lines_seen} lines"
     yield Row("the queries of the dashboard", seen, passed=queries > 0 and not empty)
 
 
 def drawn() -> None:
-    """Draw what was kept into docs/images, and keep it no longer. Needs a network the first time."""
-    subprocess.run([drawing_python(), Path(__file__).parent / "picture.py", KEPT, PICTURE], check=True)
-    KEPT.unlink()
+    """Draw what the latest run gave into docs/images. Needs a network the first time."""
+    if KEPT.exists():
+        KEPT.replace(DATA)
+    subprocess.run([drawing_python(), Path(__file__).parent / "picture.py", DATA, PICTURE], check=True)
 
 
 def _legend(text: str, labels: dict[str, str]) -> str:
     """As Grafana writes it: a label that a line does not have is empty."""
     return re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), text).strip()
+
+
+if __name__ == "__main__":
+    drawn()

@@ -1,9 +1,10 @@
-"""Draws what the queries of the dashboard gave, panel by panel: `python picture.py DATA.json TARGET.svg`.
+"""Draws what the queries of the dashboard gave, panel by panel: `python picture.py DATA.json.gz TARGET.svg`.
 
-It is drawn without Grafana. It runs in the environment of tests/lab/bench/requirements.txt and imports nothing of the
-project.
+It is drawn without Grafana, in the colors of the color scheme in which it is looked at. It runs in the environment of
+tests/lab/bench/requirements.txt and imports nothing of the project.
 """
 
+import gzip
 import itertools
 import json
 import math
@@ -16,7 +17,19 @@ import matplotlib as mpl  # type: ignore[import-not-found]  # lives in the envir
 mpl.use("svg")
 from matplotlib import pyplot as plt  # after the choice of the backend
 
-UNITS = {"s": "seconds", "reqps": "reviews/s", "ops": "1/s", "short": ""}
+UNITS = {"s": "seconds", "reqps": "reviews per second", "ops": "per second", "short": "number"}
+DAY = 86400
+CAPTION = "Answers of Prometheus to the queries of the dashboard, drawn by matplotlib: not Grafana's own rendering"
+THEME = """<style>
+svg { --ink: #1f2328; --paper: #ffffff; --rule: #d0d7de; }
+@media (prefers-color-scheme: dark) { svg { --ink: #e6edf3; --paper: #0d1117; --rule: #30363d; } }
+text { fill: var(--ink); }
+</style>
+"""
+INK, PAPER, RULE = "#010203", "#040506", "#070809"
+"""Colors that nothing else has: in the file they are those of the theme."""
+LINES = ["#2f81d7", "#d1700c", "#2da44e", "#cf4a52", "#8a63d2", "#9a6b4f", "#d254a4", "#6e7781"]
+"""They can be told apart on either ground."""
 MAX_LINES = 8
 """In a legend; the others are drawn too."""
 MUCH_MORE = 30
@@ -28,28 +41,45 @@ mpl.rcParams.update(
         "font.size": 8,
         "axes.spines.top": False,
         "axes.spines.right": False,
-        "figure.facecolor": "white",
+        "figure.facecolor": PAPER,
+        "axes.facecolor": PAPER,
+        "axes.edgecolor": INK,
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "grid.color": RULE,
+        "grid.linewidth": 0.6,
+        "xtick.color": INK,
+        "ytick.color": INK,
+        "axes.prop_cycle": mpl.cycler(color=LINES),
     }
 )
 
 
 def panel(axes: Any, shown: dict[str, Any], begin: float, end: float) -> None:
     """One panel: each line over the minutes since the beginning."""
-    lines = sorted(shown["lines"], key=_highest, reverse=True)
+    # Those that are zero all the time would lie upon each other.
+    lines = sorted(filter(_highest, shown["lines"]), key=_highest, reverse=True) or shown["lines"][:1]
+    unit, scale = UNITS[shown["unit"]], 1.0
+    if shown["unit"] == "s" and min(map(_highest, lines)) > DAY:
+        unit, scale = "days", float(DAY)
     for index, line in enumerate(lines):
         minutes, values = _with_gaps(line["values"], begin)
         label = line["name"] if index < MAX_LINES and _highest(line) else None
-        axes.plot(minutes, values, linewidth=1, label=label)
+        axes.plot(minutes, [value / scale for value in values], linewidth=1.2, label=label, zorder=3 - index / 1000)
     highest = [_highest(line) for line in lines]
-    if min(highest) > 0 and max(highest) > MUCH_MORE * min(highest):
+    if all(map(_lowest, lines)) and max(highest) > MUCH_MORE * min(highest):
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
-    axes.set_title(shown["title"], loc="left", fontweight="bold")
+    axes.set_title(shown["title"], loc="left", fontweight="bold", fontsize=10, pad=20)
     axes.set_xlim(0, (end - begin) / 60)
-    axes.set_ylabel(UNITS[shown["unit"]])
+    axes.set_xlabel("minutes since the beginning of the run")
+    axes.set_ylabel(unit)
     if any(map(_highest, lines)):
-        axes.legend(frameon=False, fontsize=6, loc="upper right")
+        # Above the lines, which none of it hides.
+        place = {"loc": "lower left", "bbox_to_anchor": (-0.01, 0.98), "borderaxespad": 0.2}
+        legend = axes.legend(frameon=False, fontsize=6.5, ncols=4, columnspacing=0.9, handlelength=1.2, **place)
+        legend.set_in_layout(False)
 
 
 def _with_gaps(samples: list[list[Any]], begin: float) -> tuple[list[float], list[float]]:
@@ -72,19 +102,32 @@ def _highest(line: dict[str, Any]) -> float:
     return max((value for _, text in line["values"] if math.isfinite(value := float(text))), default=0.0)
 
 
+def _lowest(line: dict[str, Any]) -> float:
+    return min((value for _, text in line["values"] if math.isfinite(value := float(text))), default=0.0)
+
+
 def main(source: Path, target: Path) -> None:
     """All panels, two in a row as on the dashboard."""
-    data = json.loads(source.read_text())
+    data = json.loads(gzip.decompress(source.read_bytes()))
     panels = data["panels"]
-    figure, grid = plt.subplots(math.ceil(len(panels) / 2), 2, figsize=(12, 2.3 * math.ceil(len(panels) / 2)))
+    rows = math.ceil(len(panels) / 2)
+    figure, grid = plt.subplots(rows, 2, figsize=(12, 2.7 * rows + 0.4))
     for axes, shown in zip(grid.flat, panels, strict=False):
         panel(axes, shown, data["begin"], data["end"])
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
-    for axes in grid[-1]:
-        axes.set_xlabel("minutes")
-    figure.tight_layout()
+    figure.text(0.012, 0.995, CAPTION, va="top", fontsize=9)
+    figure.tight_layout(rect=(0, 0, 1, 0.985), h_pad=1.6)
     figure.savefig(target, metadata={"Date": None})
+    target.write_text(themed(target.read_text()))
+
+
+def themed(text: str) -> str:
+    """Return an SVG whose ground and texts follow the color scheme."""
+    for color, name in ((INK, "ink"), (PAPER, "paper"), (RULE, "rule")):
+        text = text.replace(color, f"var(--{name})")
+    head, defs, rest = text.partition(" <defs>\n")
+    return f"{head}{THEME}{defs}{rest}"
 
 
 if __name__ == "__main__":

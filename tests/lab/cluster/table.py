@@ -30,8 +30,8 @@ the component `audit-alerts` need kube-state-metrics, which this suite does not 
 (`make manifests`).
 
 What the queries of the dashboard gave in that time, over all faults of the table. Drawn by matplotlib from Prometheus'
-answers, not by Grafana: one plot for each panel that has data. `make test` compares the dashboard's JSON with Grafana's
-published schema.
+answers, not by Grafana, which is not part of this suite: one plot for each panel that has data, without the lines that
+are zero all the time. `make test` compares the dashboard's JSON with Grafana's published schema.
 
 ![Ten plots, one for each panel of the dashboard with data, over the minutes of the run.](images/dashboard.svg)
 

@@ -188,13 +188,20 @@ function axisLabels(dates, left, right, first) {
   for (let number = most; number > 0; number -= 1) {
     const ticks = dates.ticks(number);
     const step = d3.min(d3.pairs(ticks, (one, next) => next - one)) ?? Infinity;
-    const format = formatOf(step, dates);
-    const labels = ticks.map((date) => ({ date, text: format(date), x: dates(date) }));
-    const inside = labels.filter(({ x, text }) => x - widthOf(text) / 2 >= first && x + widthOf(text) / 2 <= chart.width);
-    const isClear = d3.pairs(inside).every(([one, next]) => next.x - one.x >= (widthOf(one.text) + widthOf(next.text)) / 2 + LABEL_GAP);
-    if (inside.length && (isClear || inside.length === 1)) return inside;
+    const half = ticks.filter((date) => Math.round(date / step) % 2 === 0);
+    for (const [dated, apart] of [[ticks, step], [half, 2 * step]]) {
+      const format = formatOf(apart, dates);
+      const labels = dated.map((date) => ({ date, text: format(date), x: dates(date) }));
+      const inside = labels.filter(({ x, text }) => x - widthOf(text) / 2 >= first && x + widthOf(text) / 2 <= chart.width);
+      if (inside.length && isClear(inside)) return inside;
+    }
   }
   return [];
+}
+
+/** Whether labels leave room between them. */
+function isClear(labels) {
+  return d3.pairs(labels).every(([one, next]) => next.x - one.x >= (widthOf(one.text) + widthOf(next.text)) / 2 + LABEL_GAP);
 }
 
 /** How instants are written that lie so many milliseconds apart: no finer than they differ. */

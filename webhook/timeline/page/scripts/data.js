@@ -82,6 +82,9 @@ function newLane(raw, strings, shift) {
   lane.late = lateRenewals(lane);
   lane.isQuiet = !lane.marks.length && !lane.gaps.length && !lane.handovers && !lane.problem && !lane.spans.some(isFrozen);
   lane.trouble = troubleOf(lane);
+  const isGrave = (mark) => MARKS[mark.kind][0].startsWith("grave");
+  lane.hasFacts = Boolean(!lane.isQuiet && (lane.gaps.length || lane.handovers || lane.problem || lane.marks.some(isGrave)))
+    || lane.isMoment || lane.spans.some((span) => isFrozen(span) || span.kind === "never-held");
   return lane;
 }
 

@@ -86,7 +86,7 @@ function layoutOf(lane) {
   }
   const bar = { y: above + (lane.isQuiet ? 8 : 22), height: 22 };
   const below = bar.y + bar.height;
-  return { height: below + (lane.isQuiet && !lane.isMoment ? 20 : 36), bar, tick: { y: below + 2, height: 5 }, sentence: below + 11 };
+  return { height: below + (lane.hasFacts ? 36 : 20), bar, tick: { y: below + 2, height: 5 }, sentence: below + 11 };
 }
 
 const ruler = document.createElement("canvas").getContext("2d");
