@@ -11,12 +11,12 @@ from tests.factories import Document, to_bytes
 from webhook.cli.options import moment
 
 FOLDER: Final = Path(__file__).parent / "data" / "recordings"
-EXPECTED: Final = Path(__file__).parent / "data" / "expected-of-recordings.json"
-"""For the reviews that people made with kubectl: what the rules say of each, the admin's exemption removed.
-
-`standard` and `strict` list rule=mode; `needs_now` marks those where a stamp is missing or a rule measures against the
-clock, so that another day may change the outcome.
-"""
+EXPECTED: Final = {
+    name: Path(__file__).parent / "data" / f"expected-of-recordings-{name}.jsonl" for name in ("standard", "strict")
+}
+"""For the reviews that people made with kubectl: what `check --expect` would expect, the admin's exemption removed."""
+NEEDING_NOW: Final = Path(__file__).parent / "data" / "recordings-needing-now.txt"
+"""Those where a stamp is missing or a rule measures against the clock, so that another day may change the outcome."""
 
 
 class Recording(Struct, frozen=True):

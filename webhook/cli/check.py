@@ -11,14 +11,16 @@ from typing import Final
 
 import click
 
+from webhook.api.text import escape
 from webhook.claims.words import count
 from webhook.cli.checking.evaluation import Evaluation, Evaluator, Outcome
+from webhook.cli.checking.expectations import Comparison, read, write
 from webhook.cli.checking.manifests import user_info
 from webhook.cli.checking.printer import FORMATS, MAX_ALLOWED, Printer
 from webhook.cli.checking.text import CHANGES, Counts, Tally, as_json, change, counts_of, lines_of, rules_and_modes
 from webhook.cli.options import Command, files, format_option, moment, policy_option
 from webhook.cli.reading import cluster_options, everywhere, observed, skipped_text
-from webhook.cli.terminal import Failure, json_line, print_message
+from webhook.cli.terminal import Failure, json_line, print_message, style
 from webhook.history.writes import Writes
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.files import Received, submitted
@@ -58,6 +60,7 @@ Examples:
   lease-webhook check --old live.yaml --user system:node:worker-1 lease.yaml
   lease-webhook check --policy strict --all-logs /var/log/kubernetes/audit/*.log
   lease-webhook check --policy standard --against strict captured
+  lease-webhook check --policy policy.yaml captured --expect captured/expected.jsonl
   kubectl lease check --policy strict
 """
 
@@ -70,6 +73,8 @@ _REQUIRE = "fail if fewer than N are evaluated; 1 unless given, 0 with --skip-fo
 _UNKNOWN = "not evaluated, as the input does not show what they changed: {}; docs/check.md says what does"
 _NOT_WHOLE = "; if these are the whole audit logs of all API servers, --all-logs evaluates more"
 _FAIL_ON = "what ends with exit code 1; with --against, what is newly so"
+_EXPECT = "compare outcomes with this file, and fail if one differs; docs/test-a-policy.md"
+_WRITE_EXPECTED = "write such a file for the first time"
 _ANNOTATIONS = "also write what --format github prints to this file"
 _FORMAT = "json: a line per document; junit, sarif: a document; github: annotations"
 _ALLOWED = f"list what is allowed, too, of which else only the first {MAX_ALLOWED} are"
@@ -90,6 +95,8 @@ _OF_A_CLUSTER = (
 @click.option("--user", metavar="NAME", help="who writes the bare manifests")
 @click.option("--group", "groups", metavar="G", multiple=True, help="a group of --user; may be repeated")
 @click.option("--now", type=moment, metavar="RFC3339", help=_NOW)
+@click.option("--expect", metavar="FILE", help=_EXPECT, shell_complete=files)
+@click.option("--write-expected", metavar="FILE", help=_WRITE_EXPECTED, shell_complete=files)
 @click.option("--fail-on", type=click.Choice(tuple(_LEVELS)), default="deny", show_default=True, help=_FAIL_ON)
 @click.option("--show-allowed", is_flag=True, help=_ALLOWED)
 @cluster_options
@@ -108,6 +115,8 @@ def command(
     user: str | None,
     groups: tuple[str, ...],
     now: int | None,
+    expect: str | None,
+    write_expected: str | None,
     fail_on: str,
     show_allowed: bool,
     cluster: Cluster,
@@ -118,8 +127,9 @@ def command(
         raise Failure("--group needs --user: a group alone writes nothing")
     if paths and cluster.namespace:
         raise Failure("--namespace is for the cluster: what a PATH has is evaluated whole")
-    if against is not None and (output not in {"text", "json"} or annotations):
-        raise Failure("--against prints text or json only")
+    _refuse_together(expect, write_expected, against, is_report=bool(annotations) or output not in {"text", "json"})
+    # The file may be in the directory that it is about.
+    ignore = (*ignore, *(Path(one).name for one in (expect, write_expected) if one))
     first = load(policy)
     policies = [first] if against is None else [first, load(against)]
     names = [policy or first.preset] if against is None else [policy or first.preset, against]
@@ -129,7 +139,11 @@ def command(
     history = None if paths else observed((), everywhere(cluster))
     evaluator = Evaluator(policies, received, now, user_info(user, groups) if user else None, Writes(all_logs))
     outcomes = evaluator.outcomes(items, old, history)
-    if against is None:
+    if write_expected:
+        code, evaluated = _write(outcomes, write_expected)
+    elif expect:
+        code, evaluated = _expect(outcomes, expect, output)
+    elif against is None:
         with Path(annotations).open("w") if annotations else nullcontext() as file:
             printer = Printer(output, _LEVELS[fail_on], show_allowed=show_allowed, annotations=file)
             code, evaluated = _show(outcomes, names[0], printer, evaluator.writes)
@@ -139,10 +153,23 @@ def command(
         print_message(_OF_A_CLUSTER)
     if unknown := evaluator.writes.unknown:
         print_message(_UNKNOWN.format(count(unknown, "write")) + ("" if all_logs else _NOT_WHOLE))
-    least = require if require is not None else int(not skip_foreign)
-    if evaluated < least and code != _UNREADABLE:
-        raise Failure(f"{evaluated} evaluated, and at least {least} must be: --require {evaluated} lets that pass")
+    _require(evaluated if code != _UNREADABLE else None, require if require is not None else int(not skip_foreign))
     return code
+
+
+def _require(evaluated: int | None, least: int) -> None:
+    """Refuse a run that evaluated too little, which a wrong path causes; None for one that failed anyway."""
+    if evaluated is not None and evaluated < least:
+        raise Failure(f"{evaluated} evaluated, and at least {least} must be: --require {evaluated} lets that pass")
+
+
+def _refuse_together(expect: str | None, write_expected: str | None, against: str | None, *, is_report: bool) -> None:
+    given = {"--expect": expect, "--write-expected": write_expected, "--against": against}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise Failure(f"{' and '.join(named)} exclude each other")
+    if named and is_report:
+        raise Failure(f"{named[0]} prints text or json only")
 
 
 def _show(outcomes: Iterator[list[Outcome]], name: str, printer: Printer, writes: Writes) -> tuple[int, int]:
@@ -156,6 +183,51 @@ def _show(outcomes: Iterator[list[Outcome]], name: str, printer: Printer, writes
     tally, least = printer.tally, printer.fails_on
     has_failed = least is not None and any(tally.levels[level] for level in Mode if level >= least)
     return _UNREADABLE if tally.unreadable else _FAILED if has_failed else 0, tally.levels.total()
+
+
+def _write(outcomes: Iterator[list[Outcome]], path: str) -> tuple[int, int]:
+    """Write what is to be expected from now on, unless something is unreadable, and return the same."""
+    if Path(path).exists():
+        raise Failure(f"{path} exists: edit the lines that differ, or remove it first")
+    comparison, tally = Comparison(path, {}), Tally()
+    for (outcome,) in outcomes:
+        tally.count(outcome)
+        if isinstance(outcome, Evaluation):
+            comparison.differences(outcome)
+        else:
+            _print(outcome, "text")
+    if tally.unreadable:
+        raise Failure(f"{path} is not written: {tally.unreadable} unreadable")
+    if comparison.seen:
+        written = write(path, comparison.seen.values())
+        print(f"{path}: {count(written, 'line')} written: read them before you keep them")
+    return 0, tally.levels.total()
+
+
+def _expect(outcomes: Iterator[list[Outcome]], path: str, output: str) -> tuple[int, int]:
+    """Print what differs from a file of expectations, and return the same."""
+    comparison, tally = Comparison(path, read(path)), Tally()
+    for (outcome,) in outcomes:
+        tally.count(outcome)
+        if not isinstance(outcome, Evaluation):
+            _print(outcome, output)
+            continue
+        different = comparison.differences(outcome)
+        if output == "json":
+            print(json_line({**as_json(outcome), "differences": different}))
+        elif different:
+            print("\n".join(lines_of(outcome, "differs", different)))
+    for review in comparison.missing:
+        if output == "json":
+            print(json_line({"review": review, "differences": ["it was not evaluated"]}))
+        else:
+            print(f"{style('missing'.ljust(11), fg='red')}{escape(review)}\n           it was not evaluated")
+    unexpected = comparison.unexpected + len(comparison.missing)
+    if output == "text":
+        summary = f"{tally.levels.total() - comparison.unexpected} as expected"
+        summary += f", {unexpected} not" if unexpected else ""
+        print(f"{summary}; {skipped_text(tally.skipped)}" if tally.skipped else summary)
+    return _UNREADABLE if tally.unreadable else _FAILED if unexpected else 0, tally.levels.total()
 
 
 def _compare(

@@ -1,7 +1,7 @@
 """Outcomes as lines for people, and as JSON for programs."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -95,8 +95,8 @@ def _denying(evaluation: Evaluation) -> list[Result]:
     return [finding for finding in evaluation.verdict.findings if finding.mode is Mode.DENY]
 
 
-def lines_of(outcome: Evaluation | Unreadable, label: str = "") -> list[str]:
-    """Return an outcome as lines for people; `label` replaces the word for the verdict."""
+def lines_of(outcome: Evaluation | Unreadable, label: str = "", reasons: Sequence[str] | None = None) -> list[str]:
+    """Return an outcome as lines for people; `label` replaces the word for the verdict, `reasons` its own ones."""
     where = escape(place_of(outcome.place, outcome.line))
     if isinstance(outcome, Unreadable):
         return [f"{style('unreadable', fg='red')} {where}", *_wrapped([escape(outcome.error)], _MARGIN)]
@@ -110,7 +110,7 @@ def lines_of(outcome: Evaluation | Unreadable, label: str = "") -> list[str]:
         lines = [f"{head}  {style(subject, dim=True)}"]
     else:
         lines = [head, *(style(line, dim=True) for line in _wrapped([subject], margin))]
-    return lines + _wrapped(_reasons(outcome), margin)
+    return lines + _wrapped(_reasons(outcome) if reasons is None else map(escape, reasons), margin)
 
 
 def place_of(place: Place, line: int = 0) -> str:

@@ -1,0 +1,133 @@
+"""Expected outcomes of documents: a file of JSON lines says them, and what differs is named.
+
+A line is `{"review": "steal.json", "verdict": "denied", "code": 403, "rules": ["takeover-before-expiry=deny"]}`. The
+path is relative to the file of expectations, with `#2` for the second document of a file that has several. `why` is for
+people.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from webhook.api.text import quote, truncate
+from webhook.cli.checking.evaluation import Evaluation
+from webhook.cli.terminal import Failure
+from webhook.inputs.items import Place
+from webhook.rules.rule import Mode
+from webhook.verdict import Verdict
+
+MAX_FILE: Final = 64 * 1024 * 1024
+"""Bytes of a file of expectations."""
+
+
+class Expectation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What is expected of one document; `rules` are `RULE=MODE`, those in mode audit too, in any order."""
+
+    review: Annotated[str, Meta(min_length=1)]
+    verdict: Literal["allowed", "warned", "denied"]
+    code: int
+    rules: tuple[str, ...]
+    why: str = ""
+
+
+def expectation_of(review: str, verdict: Verdict, *, has_unknown_fields: bool = False) -> Expectation:
+    """Return what an evaluation shows, as it would be expected the next time."""
+    is_warned = bool(verdict.warnings) or has_unknown_fields
+    word: Literal["allowed", "warned", "denied"] = "warned" if is_warned else "allowed"
+    word = word if verdict.allowed else "denied"
+    rules = {f"{one.rule}={one.mode.word}" for one in verdict.findings if one.mode is not Mode.OFF}
+    return Expectation(review, word, verdict.code, tuple(sorted(rules)))
+
+
+def differences(expected: Expectation, found: Expectation) -> Iterator[str]:
+    """Yield what of an outcome is not as expected, in one line each."""
+    if expected.verdict != found.verdict:
+        yield f"verdict: expected {expected.verdict}, is {found.verdict}"
+    if expected.code != found.code:
+        yield f"code: expected {expected.code}, is {found.code}"
+    for rule in sorted({*expected.rules} - {*found.rules}):
+        yield f"rules: expected {rule}, which is missing"
+    for rule in sorted({*found.rules} - {*expected.rules}):
+        yield f"rules: {rule} is not expected"
+
+
+def read(path: str) -> dict[str, Expectation]:
+    """Return the expectations of a file by review. Raises Failure with the line that is wrong."""
+    found: dict[str, Expectation] = {}
+    for number, line in enumerate(_content(path).split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            one = _decoder.decode(line)
+        except RecursionError:
+            raise Failure(f"{path}: line {number}: nested too deeply") from None
+        except ValueError as error:
+            raise Failure(f"{path}: line {number}: {error}") from None
+        if one.review in found:
+            raise Failure(f"{path}: line {number}: {quote(truncate(one.review))} has a line already")
+        found[one.review] = one
+    return found
+
+
+def _content(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(MAX_FILE + 1)
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from None
+    if len(content) > MAX_FILE:
+        raise Failure(f"{path}: more than {MAX_FILE // 1024**2} MiB")
+    return content
+
+
+def write(path: str, found: Iterable[Expectation]) -> int:
+    """Write a file that does not exist yet, a line for each, and return their number. Raises Failure."""
+    lines = [msgspec.json.encode(one) + b"\n" for one in found]
+    try:
+        with Path(path).open("xb") as file:
+            file.writelines(lines)
+    except FileExistsError:
+        raise Failure(f"{path} exists: edit the lines that differ, or remove it first") from None
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from None
+    return len(lines)
+
+
+def review_at(place: Place, expectations: str) -> str:
+    """Return how a file of expectations names a document."""
+    path = Path(os.path.relpath(place.path, Path(expectations).parent)).as_posix()
+    return path if place.is_only else f"{path}#{place.document}"
+
+
+class Comparison(Struct):
+    """Compares one evaluation after another with what the file at a path expects of it.
+
+    `seen` are the outcomes by review, `unexpected` the number of those that differ.
+    """
+
+    path: str
+    expected: Mapping[str, Expectation]
+    seen: dict[str, Expectation] = field(default_factory=dict)
+    unexpected: int = 0
+
+    def differences(self, evaluation: Evaluation) -> list[str]:
+        """Return what differs; a document without a line differs, too."""
+        review = review_at(evaluation.place, self.path)
+        found = expectation_of(review, evaluation.verdict, has_unknown_fields=bool(evaluation.unknown))
+        self.seen[review] = found
+        expected = self.expected.get(review)
+        different = [f"no line expects it: {found.verdict}"] if expected is None else [*differences(expected, found)]
+        self.unexpected += bool(different)
+        return different
+
+    @property
+    def missing(self) -> list[str]:
+        """The reviews that have a line and were not evaluated."""
+        return [review for review in self.expected if review not in self.seen]
+
+
+_decoder: Final = msgspec.json.Decoder(Expectation)
