@@ -13,6 +13,7 @@ from tests.rules.findings import (
     printed,
 )
 from webhook.api.field import ErrorType
+from webhook.rules.parity.spec import MAX_STRATEGIES
 
 LEASE, STRATEGY, LIST = "spec.leaseName", "spec.strategy", "spec.preferredStrategies"
 VERSIONS = ("v1alpha1", "v1alpha2", "v1beta1")
@@ -131,3 +132,10 @@ def test_repeated_strategies_ratchet() -> None:
 )
 def test_the_words_are_those_of_the_api_server(review: Document, text: str) -> None:
     assert printed(review) == [text]
+
+
+@pytest.mark.parametrize(("before", "is_found"), [(MAX_STRATEGIES - 1, True), (MAX_STRATEGIES, False)])
+def test_a_list_of_any_length_costs_little(before: int, is_found: bool) -> None:
+    strategies = [*(f"a/b{number}" for number in range(before)), "x"]
+    errors = field_errors(candidate_created(put(LIST, strategies), version="v1alpha1"))
+    assert errors == ([("candidate-preferred-strategies", NOT_SUPPORTED, f"{LIST}[{before}]")] if is_found else [])

@@ -164,10 +164,14 @@ def candidate_preferred_strategies(change: CandidateChange) -> Iterable[Finding]
     return (Finding(required(f"spec.{spec.schema.strategies}", "must contain at least one strategy")),)
 
 
+MAX_STRATEGIES: Final = 10_000
+"""Strategies of one candidate that are looked at; an API server has looked at all of them before it calls us."""
+
+
 def _wrong_strategies(spec: LeaseCandidateSpec) -> tuple[Finding, ...]:
     return first_findings(
         error
-        for index, strategy in enumerate(spec.strategies)
+        for index, strategy in enumerate(spec.strategies[:MAX_STRATEGIES])
         for error in wrong_strategy(spec.schema.path_of_strategy(index), strategy)
     )
 
