@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.factories import Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put
+from tests.factories import Document, Tweak, changed, drop, make_candidate, make_lease, make_review, of_version, put
 from tests.policies.in_process import ExportedPolicies, evaluated
 from webhook import policies
 from webhook.fence import BINDING, POLICY, literal
@@ -101,6 +101,7 @@ def test_an_administrator_is_exempt_but_not_from_unreadable_times() -> None:
     assert broken("", request) == {"time-unreadable": "deny"}
 
 
+OLDEST: Final = "OldestEmulationVersion"
 BOUND: Final = "bindings: [{{namespace: shop, lease: checkout, writers: [shop/op, 'user:ann'], holder: {}{}}}]"
 POD: Final = {"authentication.kubernetes.io/pod-name": ["op-0"]}
 
@@ -136,6 +137,26 @@ def test_a_stranger_may_not_renew_a_bound_lease_or_write_its_candidates() -> Non
     assert broken(bound, update(*renewal, user="system:serviceaccount:shop:op")) == {}
     candidate = make_review(new=make_candidate(put("spec.renewTime", "2025-11-20T12:00:02.000000Z")))["request"]
     assert broken(bound, candidate)["identity-binding"] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("version", "strategies", "rules"),
+    [
+        pytest.param("v1alpha1", [OLDEST, "a/b"], set(), id="two"),
+        pytest.param("v1alpha1", [], {"candidate-preferred-strategies"}, id="none"),
+        pytest.param("v1alpha1", ["a/b", OLDEST, "a/b"], {"candidate-strategies-unique"}, id="one twice"),
+        pytest.param("v1beta1", [], set(), id="none in a version that has no list"),
+    ],
+)
+def test_strategies_of_the_first_version(version: str, strategies: list[str], rules: set[str]) -> None:
+    candidate = make_candidate(of_version(version), put("spec.preferredStrategies", strategies))
+    assert broken("", make_review(new=candidate)["request"]).keys() == rules
+
+
+def test_a_changed_list_of_strategies_is_a_change_of_the_candidate() -> None:
+    before = make_candidate(of_version("v1alpha1"))
+    request = make_review(old=before, new=changed(before, put("spec.preferredStrategies", ["a/b", OLDEST])))["request"]
+    assert broken("", request) == {"candidate-changed": "deny"}
 
 
 def test_an_owner_of_a_bound_lease_is_denied_in_every_preset() -> None:
