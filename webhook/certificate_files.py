@@ -73,13 +73,13 @@ class Inspection(Struct, frozen=True):
     unusable: str = ""
 
 
-def read_pair(directory: Path) -> Pair:
+def read_pair(directory: Path, chain_name: str = LEAF_CERTIFICATE, key_name: str = LEAF_KEY) -> Pair:
     """Read the files of a TLS directory, of one version: `..data` of a mounted Secret moves. Raises Unusable."""
     swapped = directory / "..data"
     # A missing link is an ordinary directory; a dangling one fails below with its own name.
     source = swapped.resolve() if swapped.is_symlink() else directory
-    chain, _ = _read(source / LEAF_CERTIFICATE)
-    key, key_mode = _read(source / LEAF_KEY)
+    chain, _ = _read(source / chain_name)
+    key, key_mode = _read(source / key_name)
     authorities, _ = _read(source / CA_CERTIFICATE) if (source / CA_CERTIFICATE).exists() else (b"", 0)
     return Pair(chain, key, authorities, key_mode)
 

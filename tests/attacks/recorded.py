@@ -82,6 +82,14 @@ def reviews_of(attack: Attack, preset: str) -> list[Review]:
     return [Review(moment(line["received"]), line["body"].encode()) for line in map(json.loads, lines)]
 
 
+def every_review() -> list[Review]:
+    """The recorded reviews of all attacks under all presets."""
+    lines = (
+        line for file in sorted(FOLDER.glob("*.jsonl.gz")) for line in gzip.decompress(file.read_bytes()).splitlines()
+    )
+    return [Review(moment(line["received"]), line["body"].encode()) for line in map(json.loads, lines)]
+
+
 def store(attack: Attack, preset: str, reviews: Iterable[tuple[str, bytes]]) -> None:
     """Write the reviews of an attack; the file is the same for the same reviews."""
     lines = [{"received": received, "body": body.decode()} for received, body in reviews]

@@ -13,8 +13,8 @@ from tests.lab.e2e.condition_cases import DROPPED, REVIEWED
 from tests.live import hour
 from tools.docs.pages import DOCS, ROOT
 from webhook.api.review import MAX_TOKENS
+from webhook.server.service import MAX_ON_LOOP
 from webhook.server.settings import Guards, Options
-from webhook.server.worker import MAX_ON_LOOP
 
 DIRECTORIES = [pytest.param(results.BENCH, id="bench"), pytest.param(results.FAULTS, id="faults")]
 

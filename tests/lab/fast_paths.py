@@ -13,11 +13,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from tests.server.connections import connect, port, request, services
+from tests.server.connections import connect, port, request, served, take_the_long_way
 from tests.server.test_known_heads import forgetful_port
 from tools.docs.pages import ROOT
-from webhook.server.flask_app import call, make_app
-from webhook.server.http.message import Head
 
 RECORDED: Final = ROOT / "tests" / "data" / "recordings" / "1.36.3" / "client-go" / "04-update-takeover.json"
 RESULTS: Final = Path(__file__).with_name("fast-paths.json")
@@ -44,10 +42,7 @@ def savings() -> list[Saving]:
     line = b"POST /validate?timeout=10s HTTP/1.1"
     data = request(line, b"Host: a", b"Content-Type: application/json", length, body=body)
     (connection, wire), (forgetful, other) = connect(port()), connect(forgetful_port())
-    served = services()
-    app = make_app(served._reviewer, lambda _kind: None)
-    fields = {b"host": b"a", b"content-type": b"application/json"}
-    head = Head(b"POST", b"/validate", b"timeout=10s", fields, len(body))
+    flasks, flasks_wire = connect(take_the_long_way(served()).ports[0])
 
     def send() -> None:
         wire.written = b""
@@ -57,10 +52,12 @@ def savings() -> list[Saving]:
         other.written = b""
         forgetful.data_received(data)
 
+    def route() -> None:
+        flasks_wire.written = b""
+        flasks.data_received(data)
+
     return [
-        _measured(
-            "without Flask", lambda: served._respond(head, body, time.monotonic()), lambda: call(app, head, body)
-        ),
+        _measured("before Flask's routing", send, route),
         _measured("`KnownHeads`", send, parse),
     ]
 

@@ -5,16 +5,20 @@ import functools
 import json
 import re
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any, ParamSpec
+
+from flask import Flask
 
 from tests.factories import make_lease, make_review
 from webhook.policy_file import PolicyFile
+from webhook.server.app import ReviewApp, make_app
 from webhook.server.http.connection import Connection
-from webhook.server.http.message import Head, HttpResponse
+from webhook.server.http.message import HttpResponse, Request
 from webhook.server.http.port import PAUSE_SECONDS, Port
+from webhook.server.http.state import ANSWERING
+from webhook.server.service import Service
 from webhook.server.settings import Guards, Options
-from webhook.server.worker import WorkerServices
+from webhook.server.worker import WsgiServer
 
 BODY = json.dumps(make_review(new=make_lease())).encode()
 PLAIN = (b"Host: localhost", b"Content-Type: application/json", b"Content-Length: %d" % len(BODY))
@@ -68,21 +72,32 @@ class Wire(asyncio.Transport):
         self.reads = True
 
 
-def services(**options: Any) -> WorkerServices:
-    """Return what a worker serves, by the function that production calls, but for its certificate."""
-    return WorkerServices(Options(**options), Path(), PolicyFile(None))
+def served(**options: Any) -> WsgiServer:
+    """Return what a worker serves, by the functions that production calls, but for its certificate."""
+    chosen = Options(**options)
+    return WsgiServer(
+        make_app(Service(chosen, PolicyFile(None))),
+        chosen.guards,
+        addresses=[("localhost", 8443), ("localhost", 8081)],
+        client_names=frozenset(chosen.client_names),
+    )
+
+
+def take_the_long_way(server: WsgiServer) -> WsgiServer:
+    """Have Flask route every review and make its objects for it."""
+    app = server.app
+    assert isinstance(app, ReviewApp)
+    setattr(app, "wsgi_app", functools.partial(Flask.wsgi_app, app))  # noqa: B010 - types forbid it
+    return server
 
 
 def uncounted(_counter: str, *_labels: str) -> None:
     """Do nothing."""
 
 
-def port(respond: Callable[[Head, bytes, float], HttpResponse] | None = None, **options: Any) -> Port:
+def port(respond: Callable[[Request], HttpResponse] | None = None, **options: Any) -> Port:
     """The reviews' port, or one that responds by `respond`."""
-    made = services(**options).ports[0]
-    if respond:
-        made = Port(respond, options.get("guards", Guards()), uncounted)
-    return made
+    return Port(respond, options.get("guards", Guards()), uncounted) if respond else served(**options).ports[0]
 
 
 def connect(to: Port) -> tuple[Connection, Wire]:
@@ -93,7 +108,7 @@ def connect(to: Port) -> tuple[Connection, Wire]:
 
 async def settled(to: Port, connection: Connection | None = None) -> None:
     """Return when nothing waits for its turn, nor this connection for a response."""
-    while to.round_robin or (connection is not None and connection._response is not None):
+    while to.round_robin or (connection is not None and connection.state in ANSWERING):
         await asyncio.sleep(PAUSE_SECONDS)
 
 

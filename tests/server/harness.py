@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -161,6 +162,30 @@ def running(tls_dir: Path, **options: Any) -> Iterator[Server]:
         assert process.stdout is not None
         process.stdout.close()
     assert errors.read_text() == ""
+
+
+@contextmanager
+def running_gthread(tls_dir: Path, **options: Any) -> Iterator[Server]:
+    """The same application under gunicorn's worker with threads, with the same options as far as it has them."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    every = {"gthread": True, "bind": f"127.0.0.1:{port}", "tls_dir": str(tls_dir), "workers": 1, **options}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.server.launch", json.dumps(every)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=ROOT,
+    )
+    server = Server(process, tls_dir / "ca.crt")
+    server.reviews = ("127.0.0.1", port)
+    try:
+        wait_for("the application", lambda: bool(server.said("policy in use")) or process.poll() is not None)
+        assert process.poll() is None
+        yield server
+    finally:
+        server.stop()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 def _workers_that_serve(server: Server) -> int:

@@ -1,18 +1,23 @@
 """The real server in a process of its own, with faults that only a test puts in: `python -m tests.server.launch`.
 
 The argument is a JSON object: the fields of `Options`, those of `Guards` under `guards`, and how a review behaves under
-`review`: `normal`, `bug` (raises) or `slow` (takes half a second). `lines_waiting` is how many log lines may wait.
+`review`: `normal`, `bug` (raises) or `slow` (takes half a second). `lines_waiting` is how many log lines may wait. With
+`gthread`, the same application runs under gunicorn's worker with threads, as far as that has these options.
 """
 
+import ssl
 import sys
 import time
+from pathlib import Path
 
 import msgspec
+from gunicorn.app import wsgiapp
 
 from webhook.policy.model import Policy
-from webhook.server import logs, reviewer
-from webhook.server.gunicorn_app import serve
+from webhook.server import reviewer
+from webhook.server.logs import MAX_LINES_WAITING, STDOUT
 from webhook.server.reviewer import ReviewResponse, respond
+from webhook.server.serve import serve
 from webhook.server.settings import Guards, Options
 
 SLOW_SECONDS = 0.5
@@ -33,11 +38,29 @@ def slow(body: bytes, policy: Policy, now: int) -> ReviewResponse:
 
 BEHAVIORS = {"normal": respond, "bug": bug, "slow": slow}
 
+
+def gthread_arguments(options: Options) -> list[str]:
+    """The command line of gunicorn; docs/flask.md shows it."""
+    tls = Path(options.tls_dir)
+    arguments = [
+        "--no-control-socket", "--worker-class=gthread", "--threads=64", f"--workers={options.workers}",
+        "--keep-alive=5", f"--bind={options.bind}", f"--certfile={tls / 'tls.crt'}", f"--keyfile={tls / 'tls.key'}",
+        "--logger-class=webhook.server.serve.GunicornLog",
+    ]  # fmt: skip
+    if options.client_ca:
+        arguments += [f"--ca-certs={options.client_ca}", f"--cert-reqs={int(ssl.CERT_REQUIRED)}"]
+    return [*arguments, f"webhook.server.app:create_app({options.policy!r})"]
+
+
 if __name__ == "__main__":
     options = msgspec.json.decode(sys.argv[1])
     # The workers are forks, so they inherit it.
     setattr(reviewer, "respond", BEHAVIORS[options.pop("review", "normal")])  # noqa: B010 - types forbid it
     options["client_names"] = tuple(options.get("client_names", ()))
-    setattr(logs, "MAX_LINES_WAITING", options.pop("lines_waiting", logs.MAX_LINES_WAITING))  # noqa: B010
+    STDOUT.max_waiting = options.pop("lines_waiting", MAX_LINES_WAITING)
     guards = Guards(**options.pop("guards", {}))
-    serve(Options(guards=guards, **options))
+    if options.pop("gthread", False):
+        sys.argv = ["gunicorn", *gthread_arguments(Options(**options))]
+        wsgiapp.run()
+    else:
+        serve(Options(guards=guards, **options))

@@ -14,40 +14,39 @@ from typing import Any, Final
 from tests.server.connections import Wire, uncounted
 from webhook.server.http import port as shared
 from webhook.server.http.connection import Connection
-from webhook.server.http.message import Head, HttpResponse, RefusedError
-from webhook.server.http.port import Port, State
+from webhook.server.http.message import Head, HttpResponse, RefusedError, Request
+from webhook.server.http.port import Port, Response
+from webhook.server.http.state import ANSWERING, STREAMING, TABLE, Event, State
+from webhook.server.http.stream import Stream
 from webhook.server.logs import LOG
 from webhook.server.settings import Guards
 
-ROWS: Final = re.findall(r"^ *\| (\w+) \| (\w+) \|", State.__doc__ or "", re.MULTILINE)[1:]
-LISTED: Final = {
-    (before, State[after])
-    for name, after in ROWS
-    for before in (State if name == "any" else [State[name]])
-    if before is not State.CLOSED
-}
+LISTED: Final = {(before, event) for before, events in TABLE.items() for event in events}
 GUARDS: Final = Guards(max_body=3000, max_head=600, max_bytes_in_flight=5000, max_connections=3)
 _HEAD: Final = re.compile(rb"HTTP/1\.1 (\d{3}) [^\r]*\r\n(?:(?!\r\n)[^\r]*\r\n)*?\r\n")
 _LENGTH: Final = re.compile(rb"content-length: (\d+)\r\n")
+_CHUNK: Final = re.compile(rb"1\r\n(.)\r\n", re.DOTALL)
 _EMPTY_LINE: Final = re.compile(rb"\n\r?(?=\n)")
 REFUSED: Final = b"refused"
 MAX_EXPIRIES: Final = 3
 """After so many times that pass, nothing is open: a request is refused, its rest discarded, the peer cut off."""
 
 
+OK: Final = b"HTTP/1.1 200 OK\r\n"
+MAX_TICKS: Final = 40
+"""Of the event loop, in which a response in blocks is written, unless its client does not read."""
+
+
 class Watched(Connection):
-    """Keeps every change of its state."""
+    """Keeps every event, with the state in which it happened."""
 
-    @property
-    def state(self) -> State:
-        return self._state
+    def __init__(self, port: Port) -> None:
+        super().__init__(port)
+        self.events: set[tuple[State, Event]] = set()
 
-    @state.setter
-    def state(self, value: State) -> None:
-        before = getattr(self, "_state", value)
-        self._state = value
-        if before is not value:
-            self.changes = getattr(self, "changes", set()) | {(before, value)}
+    def _advance(self, event: Event) -> None:
+        self.events.add((self.state, event))
+        super()._advance(event)
 
 
 class StrictWire(Wire):
@@ -77,6 +76,12 @@ class StrictWire(Wire):
             data = data[head.end() :]
             if head[1] == b"100":
                 continue
+            if b"transfer-encoding: chunked\r\n" in head[0]:
+                chunks, end, data = data.partition(b"0\r\n\r\n")
+                assert end or not data, "a response follows one without an end"
+                if end:
+                    found.append(b"".join(_CHUNK.findall(chunks)))
+                continue
             length = _LENGTH.search(head[0])
             assert length, head[0]
             body, data = data[: int(length[1])], data[int(length[1]) :]
@@ -95,9 +100,11 @@ class Driven:
     """A port that responds as the path of a request says, its connections, and what a client or the server may do."""
 
     def __init__(self) -> None:
-        self.later: list[asyncio.Future[HttpResponse]] = []
+        self.later: list[asyncio.Future[HttpResponse | Stream]] = []
+        self.streamed: set[asyncio.Future[HttpResponse | Stream]] = set()
+        self._feeding: set[asyncio.Task[None]] = set()
         self.port = Port(self._respond, GUARDS, uncounted, self._accept, self._accept_body)
-        self.changes: set[tuple[State, State]] = set()
+        self.events: set[tuple[State, Event]] = set()
         self.wires: list[StrictWire] = []
         self.connections: list[Watched] = []
         self.made: weakref.WeakSet[Watched] = weakref.WeakSet()
@@ -119,6 +126,9 @@ class Driven:
     async def serve(self) -> None:
         for _ in range(3):
             await asyncio.sleep(0)
+        for _ in range(MAX_TICKS):
+            if any(one.state is STREAMING for one in self.connections):
+                await asyncio.sleep(0)
         while self.port.round_robin:
             await asyncio.sleep(shared.PAUSE_SECONDS)
 
@@ -127,7 +137,8 @@ class Driven:
             if not one.done() and error:
                 one.set_exception(error)
             elif not one.done():
-                one.set_result(self._numbered(b"later"))
+                body = self._numbered(b"later")
+                one.set_result(self._streamed(body.body) if one in self.streamed else body)
 
     def expire(self) -> None:
         self.port.close_expired(max((one.expires for one in self.connections), default=0.0))
@@ -135,7 +146,7 @@ class Driven:
     def lose(self) -> None:
         for one in self.connections:
             one.connection_lost(None)
-            self.changes |= getattr(one, "changes", set())
+            self.events |= one.events
         for wire in self.wires:
             numbers = [int(body.partition(b" ")[0]) for body in wire.heard() if body != REFUSED]
             assert numbers == sorted(numbers), "responses out of order"
@@ -167,20 +178,39 @@ class Driven:
                 one.exception()
         self.later.clear()
         assert len(set(self._answered)) == len(self._answered), "two responses to one request"
-        assert self.changes <= LISTED
+        assert self.events <= LISTED
         port = self.port
         assert (port.bytes_in_flight, port.connections, port._weight, len(port.round_robin)) == (0, 0, 0, 0)
         assert not self.made, "a connection is kept"
 
     def _numbered(self, body: bytes) -> HttpResponse:
         self._requests += 1
-        return HttpResponse(200, b"%d %b" % (self._requests, body))
+        return HttpResponse(200, b"%d %b" % (self._requests, body), OK)
 
-    def _respond(self, head: Head, body: bytes, _began: float) -> "HttpResponse | asyncio.Future[HttpResponse]":
+    def _streamed(self, body: bytes) -> Stream:
+        """Return these bytes as a response whose blocks come one by one."""
+        stream = Stream(HttpResponse(200, b"", OK), asyncio.get_running_loop())
+
+        async def feed() -> None:
+            for at in range(len(body)):
+                if stream._is_abandoned.is_set():
+                    return
+                await stream._blocks.put(body[at : at + 1])
+            await stream._blocks.put(None)
+
+        task = asyncio.get_running_loop().create_task(feed())
+        self._feeding.add(task)
+        task.add_done_callback(self._feeding.discard)
+        return stream
+
+    def _respond(self, request: Request) -> Response:
+        head, body = request.head, request.body
         if head.path == b"/bug":
             raise RuntimeError("put in by a test")
-        if head.path == b"/later":
+        if head.path in {b"/later", b"/stream"}:
             self.later.append(asyncio.get_running_loop().create_future())
+            if head.path == b"/stream":
+                self.streamed.add(self.later[-1])
             return self.later[-1]
         return self._numbered(body)
 
@@ -231,7 +261,7 @@ async def heard_in_pieces(pieces: list[bytes]) -> list[bytes]:
     for piece in pieces:
         driven.send(piece)
         await driven.serve()
-        while driven.port.round_robin or driven.connections[0]._response is not None:
+        while driven.port.round_robin or driven.connections[0].state in ANSWERING:
             driven.finish()
             await driven.serve()
     heard = driven.wires[0].heard()
@@ -246,11 +276,13 @@ def message(path: str, body: bytes = b"", *headers: bytes, method: str = "POST",
 
 FAST: Final = message("/fast", b"body")
 LATER: Final = message("/later", b"body")
+STREAM: Final = message("/stream", b"body")
 CHUNKED_LATER: Final = message("/later", b"1\r\nx\r\n0\r\n\r\n", b"Transfer-Encoding: chunked", length=False)
 CHUNKED: Final = message("/fast", b"1\r\nx\r\n0\r\n\r\n", b"Transfer-Encoding: chunked", length=False)
 MESSAGES: Final = [
     FAST,
     LATER,
+    STREAM,
     CHUNKED_LATER,
     message("/fast", b"3\r\nabc\r\n0\r\nTrailer: x\r\n\r\n", b"Transfer-Encoding: chunked", length=False),
     CHUNKED,

@@ -17,7 +17,7 @@ from webhook.server.reviewer import ReviewRecord, ReviewResponse, respond
 
 REVIEW = json.dumps(make_review(new=make_lease())).encode()
 DENIED = json.dumps(make_review(new=make_lease(put("spec.leaseDurationSeconds", -1)))).encode()
-HEAD = {b"content-type": b"application/json", b"authorization": b"Bearer secret"}
+HEAD = {"CONTENT_TYPE": "application/json", "HTTP_AUTHORIZATION": "Bearer secret"}
 
 
 def entries(directory: Path) -> list[dict[str, Any]]:

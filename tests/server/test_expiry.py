@@ -7,7 +7,7 @@ import pytest
 
 from tests.server.connections import REVIEW, connect, in_a_loop, port, statuses
 from webhook.server.http.connection import CLOSE_SECONDS, Connection
-from webhook.server.http.port import CLOSING, DISCARDING, IDLE
+from webhook.server.http.state import CLOSING, DISCARDING, IDLE
 from webhook.server.settings import Guards
 
 FOREVER = 1e9

@@ -15,7 +15,7 @@ from tests.server.connections import (
     in_a_loop,
     port,
     request,
-    services,
+    served,
     settled,
     statuses,
     uncounted,
@@ -25,16 +25,18 @@ from webhook.api.review import OPENING
 from webhook.server import metrics
 from webhook.server.http import port as shared
 from webhook.server.http.connection import WIDE_CONNECTION, WIDE_READ
-from webhook.server.http.message import Head, HttpResponse
-from webhook.server.http.port import PAUSE_SECONDS, STEP, Port
+from webhook.server.http.message import HttpResponse, Request
+from webhook.server.http.port import PAUSE_SECONDS, Port
+from webhook.server.http.request_reader import STEP
+from webhook.server.http.stream import Stream
+from webhook.server.service import MAX_ON_LOOP, Service
 from webhook.server.settings import Guards
-from webhook.server.worker import MAX_ON_LOOP
 
 SMALLEST: Final = b"GET /x HTTP/1.1\r\nHost:\r\n\r\n"
 
 
-def not_found(_head: Head, _body: bytes, _began: float) -> HttpResponse:
-    return HttpResponse(404, b"not found\n")
+def not_found(_request: Request) -> HttpResponse:
+    return HttpResponse.of_text(404, "not found\n")
 
 
 def responses(wire: Wire) -> int:
@@ -286,8 +288,8 @@ async def test_a_large_review_of_a_client_that_has_gone_is_not_evaluated() -> No
 
 @in_a_loop
 async def test_a_response_that_takes_too_long_is_a_503() -> None:
-    never: asyncio.Future[HttpResponse] = asyncio.get_running_loop().create_future()
-    one = Port(lambda _head, _body, _began: never, Guards(), uncounted)
+    never: asyncio.Future[HttpResponse | Stream] = asyncio.get_running_loop().create_future()
+    one = Port(lambda _request: never, Guards(), uncounted)
     connection, wire = connect(one)
     connection.data_received(SMALLEST + SMALLEST)
     one.close_expired(connection.expires)
@@ -366,8 +368,9 @@ async def test_scrapes_of_one_second_get_one_page(monkeypatch: pytest.MonkeyPatc
         made += 1
         return b"page"
 
-    health = services()
-    counts, one = health._metrics, health.ports[1]
+    server = served()
+    assert isinstance(server.hooks, Service)
+    counts, one = server.hooks.metrics, server.ports[1]
     monkeypatch.setattr(counts, "_exposition", page)
     monkeypatch.setattr(metrics, "MAX_CACHE_SECONDS", 60)
     connection, wire = connect(one)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from webhook.server.worker import ReviewWorker
+from webhook.server.worker import GuardedWorker
 
 
 @pytest.mark.parametrize("jump", [3600, -3600, 10 * 365 * 86_400], ids=["an hour ahead", "an hour back", "ten years"])
@@ -19,7 +19,7 @@ def test_the_master_hears_of_the_worker_at_each_tick_whatever_the_clock_does(
         raise RuntimeError(f"put in by a test at {now}")
 
     services: Any = SimpleNamespace(run_due=fails)
-    worker = ReviewWorker.__new__(ReviewWorker)
+    worker = GuardedWorker.__new__(GuardedWorker)
     worker.notify = lambda: beats.append(1)
     moved = time.time() + jump
     monkeypatch.setattr("time.time", lambda: moved)

@@ -14,10 +14,10 @@ from tests.server.connections import (
     port,
     request,
 )
-from webhook.server.http.message import Head, HttpResponse
+from webhook.server.http.message import Head, HttpResponse, Request
 from webhook.server.http.port import KnownHeads, Port
 
-HEAD = Head(b"POST", b"/validate", b"timeout=10s", {b"host": b"localhost"}, len(BODY))
+HEAD = Head.of(b"POST", b"/validate?timeout=10s", [(b"host", b"localhost"), (b"content-length", b"%d" % len(BODY))])
 
 
 class NothingKnown(KnownHeads):
@@ -154,11 +154,11 @@ async def test_a_connection_that_drains_closes_after_a_known_head() -> None:
 async def test_a_bug_behind_a_known_head_ends_its_connection_with_500() -> None:
     bugs: list[bytes] = []
 
-    def respond(_head: Head, body: bytes, _began: float) -> HttpResponse:
+    def respond(request: Request) -> HttpResponse:
         if bugs:
             raise RuntimeError("put in by a test")
-        bugs.append(body)
-        return HttpResponse(200, b"")
+        bugs.append(request.body)
+        return HttpResponse.of_text(200, "")
 
     one = port(respond)
     await heard(one, [REVIEW])

@@ -1,13 +1,11 @@
-"""Counts are gathered and added together; the sums are those that adding one by one would give."""
+"""Counts: every response, every series from the start, and no series that a client invents."""
 
 import re
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography import x509
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 from tests.factories import drop, make_lease, make_review, put, to_bytes
 from tests.server.harness import make_certificates, running
@@ -22,23 +20,8 @@ ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted((ROOT / "tests" / "data" / "recordings").rglob("*.json"))
 
 NOW = 1_763_640_002_000_000
-DURATIONS = [0.0, 0.0004, 0.001, 0.0011, 0.005, 0.02, 0.3, 0.3, 9.99, 10.0, 11.0]
 ALLOWED = to_bytes(make_review())
 DENIED = to_bytes(make_review(new=make_lease(put("spec.leaseDurationSeconds", 0))))
-
-
-def exposed(histogram: Any) -> list[str]:
-    lines = generate_latest(histogram).decode().splitlines()
-    return [line for line in lines if "_created" not in line]
-
-
-def test_many_observations_at_once_are_what_observe_makes_of_them() -> None:
-    one_by_one, together = CollectorRegistry(), CollectorRegistry()
-    first = Histogram("d", "text", buckets=BUCKETS, registry=one_by_one)
-    for duration in DURATIONS:
-        first.observe(duration)
-    metrics._observe_all(Histogram("d", "text", buckets=BUCKETS, registry=together), DURATIONS)
-    assert exposed(one_by_one) == exposed(together)
 
 
 def counted(shown: Metrics) -> dict[str, float]:

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -10,23 +11,26 @@ from typing import Any
 import pytest
 
 from tests.factories import make_lease, make_review, put
+from tests.waiting import wait_for
 from webhook.policy.model import Policy
 from webhook.policy_file import load
 from webhook.server import logs, reviewer
+from webhook.server.http.wsgi import BEGAN
 from webhook.server.logs import STDOUT, LogThrottle, StdoutHandler
 from webhook.server.observers import ReviewLog
 from webhook.server.reviewer import Observer, Reviewer, ReviewRecord, ReviewResponse, budget, respond, unsupported
 
 STANDARD = load(None)
-JSON = {b"content-type": b"application/json"}
+JSON = {"CONTENT_TYPE": "application/json"}
 REVIEW = json.dumps(make_review(new=make_lease())).encode()
 DENIED = json.dumps(make_review(new=make_lease(put("spec.leaseDurationSeconds", -1)))).encode()
 
 
 def review(
-    body: bytes, query: bytes = b"", headers: Mapping[bytes, bytes] = JSON, *observers: Observer, late: float = 0
+    body: bytes, query: str = "", headers: Mapping[str, str] = JSON, *observers: Observer, late: float = 0
 ) -> tuple[int, bytes]:
-    response = Reviewer(STANDARD, observers).review(body, query, headers, time.monotonic() - late)
+    environ = {**headers, "QUERY_STRING": query, BEGAN: time.monotonic() - late}
+    response = Reviewer(STANDARD, observers).review(body, environ)
     return response.status, response.body
 
 
@@ -37,26 +41,26 @@ def raises(body: bytes, policy: Policy, now: int) -> ReviewResponse:
 @pytest.mark.parametrize(
     ("query", "seconds"),
     [
-        pytest.param(b"timeout=2s", 1.0, id="one second less than granted"),
-        pytest.param(b"timeout=1s", 0.2, id="never less than the floor"),
-        pytest.param(b"timeout=0s", 0.2, id="zero"),
-        pytest.param(b"timeout=-5s", 9.0, id="negative is invalid"),
-        pytest.param(b"timeout=999s", 29.0, id="never more than an API server waits"),
-        pytest.param(b"", 9.0, id="missing"),
-        pytest.param(b"a=b&timeout=3s&c=d", 2.0, id="among others"),
-        pytest.param(b"xtimeout=3s", 9.0, id="another parameter's end"),
-        pytest.param(b"timeout=1m0s", 9.0, id="minutes are never sent"),
-        pytest.param(b"timeout=3s&timeout=9s", 2.0, id="the first counts"),
+        pytest.param("timeout=2s", 1.0, id="one second less than granted"),
+        pytest.param("timeout=1s", 0.2, id="never less than the floor"),
+        pytest.param("timeout=0s", 0.2, id="zero"),
+        pytest.param("timeout=-5s", 9.0, id="negative is invalid"),
+        pytest.param("timeout=999s", 29.0, id="never more than an API server waits"),
+        pytest.param("", 9.0, id="missing"),
+        pytest.param("a=b&timeout=3s&c=d", 2.0, id="among others"),
+        pytest.param("xtimeout=3s", 9.0, id="another parameter's end"),
+        pytest.param("timeout=1m0s", 9.0, id="minutes are never sent"),
+        pytest.param("timeout=3s&timeout=9s", 2.0, id="the first counts"),
     ],
 )
-def test_budget(query: bytes, seconds: float) -> None:
+def test_budget(query: str, seconds: float) -> None:
     assert budget(query) == pytest.approx(seconds)
 
 
 def test_unsupported_names_the_way_out() -> None:
     assert unsupported({}) == "send the review as Content-Type: application/json"
-    assert unsupported({**JSON, b"content-encoding": b"gzip"}) == "send the review without Content-Encoding"
-    assert unsupported({b"content-type": b"application/json; charset=utf-16"}) == "send the review in UTF-8"
+    assert unsupported({**JSON, "HTTP_CONTENT_ENCODING": "gzip"}) == "send the review without Content-Encoding"
+    assert unsupported({"CONTENT_TYPE": "application/json; charset=utf-16"}) == "send the review in UTF-8"
 
 
 def test_a_bug_is_a_500_with_an_incident_and_no_trace(
@@ -73,14 +77,14 @@ def test_a_bug_is_a_500_with_an_incident_and_no_trace(
 
 
 def test_no_time_left_before_and_after(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert review(REVIEW, b"timeout=2s", late=1.5)[0] == 500
+    assert review(REVIEW, "timeout=2s", late=1.5)[0] == 500
 
     def late(body: bytes, policy: Policy, now: int) -> ReviewResponse:
         time.sleep(0.3)
         return respond(body, policy, now)
 
     monkeypatch.setattr(reviewer, "respond", late)
-    assert review(REVIEW, b"timeout=1s")[0] == 500
+    assert review(REVIEW, "timeout=1s")[0] == 500
     assert [record.message for record in caplog.records] == ["deadline exceeded"] * 2
     assert not any(record.exc_info for record in caplog.records)
 
@@ -94,17 +98,17 @@ def test_an_observer_that_fails_changes_nothing(caplog: pytest.LogCaptureFixture
     def keep(record: ReviewRecord) -> None:
         seen.append((record.response.status, record.response.incident))
 
-    assert review(REVIEW, b"", JSON, broken, keep) == review(REVIEW)
+    assert review(REVIEW, "", JSON, broken, keep) == review(REVIEW)
     assert "a verdict could not be recorded" in caplog.text
-    assert review(REVIEW, b"", JSON, broken, keep, late=20)[0] == 500
+    assert review(REVIEW, "", JSON, broken, keep, late=20)[0] == 500
     assert seen == [(200, ""), (500, "deadline-exceeded")]
 
 
 def test_only_denials_and_warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    review(REVIEW, b"", JSON, ReviewLog().record)
+    review(REVIEW, "", JSON, ReviewLog().record)
     assert caplog.records == []
-    review(DENIED, b"", JSON, ReviewLog().record)
+    review(DENIED, "", JSON, ReviewLog().record)
     line = json.loads(STDOUT.format(caplog.records[0]))
     assert (line["level"], line["message"], line["namespace"], line["name"]) == (
         "warning",
@@ -122,7 +126,7 @@ def test_a_body_that_no_api_server_sends_is_logged_with_its_user_once_a_second(
 ) -> None:
     deep = REVIEW.replace(b'"object":', b'"x":' + b"[" * 5000 + b"]" * 5000 + b',"object":', 1)
     log = ReviewLog().record
-    assert [review(deep, b"", JSON, log)[0] for _ in range(3)] == [400, 400, 400]
+    assert [review(deep, "", JSON, log)[0] for _ in range(3)] == [400, 400, 400]
     (record,) = caplog.records
     line = json.loads(STDOUT.format(record))
     assert line["message"] == "refused a body that no API server sends"
@@ -177,33 +181,45 @@ def lines_of(reader: int) -> list[str]:
     return [json.loads(line)["message"] for line in os.read(reader, 1 << 16).splitlines()]
 
 
-def test_lines_about_verdicts_wait_for_a_flush_and_keep_their_order() -> None:
+def test_lines_are_written_together_and_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "WRITE_SECONDS", 0.3)
     reader, writer = os.pipe()
     outlet = StdoutHandler(writer)
-    assert not outlet.add_later(logging.INFO, "no thread writes", {})
     outlet.start()
-    outlet.add_later(logging.INFO, "first", {})
-    outlet.emit(logging.makeLogRecord({"msg": "second"}))
-    assert lines_of(reader) == ["first", "second"]
-    outlet.add_later(logging.WARNING, "third", {"name": "a"})
-    outlet.flush()
-    assert lines_of(reader) == ["third"]
-    outlet.add_later(logging.INFO, "last", {})
+    for message in ("first", "second", "third"):
+        outlet.emit(logging.makeLogRecord({"msg": message}))
+    assert lines_of(reader) == ["first", "second", "third"]
+    outlet.emit(logging.makeLogRecord({"msg": "last"}))
     outlet.stop()
     assert lines_of(reader) == ["last"]
+    outlet.emit(logging.makeLogRecord({"msg": "after the thread has ended"}))
+    assert lines_of(reader) == ["after the thread has ended"]
     os.close(reader)
     os.close(writer)
 
 
 def test_as_many_lines_wait_as_the_bound_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "MAX_LINES_WAITING", 3)
+    monkeypatch.setattr(logs, "WRITE_SECONDS", 60)
     reader, writer = os.pipe()
     outlet = StdoutHandler(writer)
+    outlet.max_waiting = 3
     outlet.start()
+    outlet.emit(logging.makeLogRecord({"msg": "taken"}))
+    wait_for("the thread to take it", outlet.queue.empty)
     for number in range(5):
-        outlet.add_later(logging.INFO, str(number), {})
+        outlet.emit(logging.makeLogRecord({"msg": str(number)}))
     assert outlet.dropped == 2
     outlet.stop()
-    assert lines_of(reader) == ["0", "1", "2"]
+    assert lines_of(reader) == ["taken", "0", "1", "2"]
+    os.close(reader)
+    os.close(writer)
+
+
+def test_a_line_holds_no_text_as_long_as_its_client_likes() -> None:
+    reader, writer = os.pipe()
+    outlet = StdoutHandler(writer)
+    outlet._thread = threading.current_thread()
+    outlet.emit(logging.makeLogRecord({"msg": "x", "fields": {"user": "y" * 1_000_000}}))
+    assert len(outlet.queue.get()) < 2000
     os.close(reader)
     os.close(writer)

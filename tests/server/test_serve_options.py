@@ -8,7 +8,7 @@ import pytest
 from tests.server.harness import make_certificates
 from webhook.cli.main import main
 from webhook.policy_file import PolicyFile
-from webhook.server.gunicorn_app import Application
+from webhook.server.serve import Application
 from webhook.server.settings import Options
 
 

@@ -1,8 +1,9 @@
-"""The table of `State` is what happens: no other change of state occurs, and each that it lists does.
+"""The table of states is what happens: no other event occurs, and each that it lists does.
 
 Many more plays, which are drawn in another way, are those of `make fuzz`.
 """
 
+import asyncio
 import itertools
 from collections.abc import Iterator
 
@@ -21,6 +22,7 @@ from tests.server.plays import (
     LISTED,
     MESSAGES,
     REFUSED,
+    STREAM,
     Driven,
     Play,
     heard_in_pieces,
@@ -28,7 +30,7 @@ from tests.server.plays import (
     quiet,
     run,
 )
-from webhook.server.http.port import State
+from webhook.server.http.state import LOSE, TABLE, Event, IllegalEventError, State, advance, diagram
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -65,11 +67,20 @@ async def test_whatever_happens_a_port_keeps_its_promises(play: Play) -> None:
     await run(play)
 
 
+async def wait_a_moment(_driven: Driven) -> None:
+    """Let the event loop run once."""
+    await asyncio.sleep(0)
+
+
 EVERY: list[Play] = [
+    [FAST, FAST],
+    [message("/stream", b"", b"Connection: close"), Driven.finish, Driven.serve],
     [FAST[:10], FAST[10:60], FAST[60:]],
     [FAST[:10], Driven.expire, Driven.expire, Driven.expire],
     [LATER, Driven.finish, Driven.serve],
     [LATER, Driven.expire],
+    [STREAM, Driven.finish, Driven.serve],
+    [STREAM, Driven.finish, wait_a_moment, Driven.expire],
     [FAST[:-1], Driven.expire, Driven.expire],
     [message("/fast", b"", b"Connection: close")],
 ]
@@ -77,11 +88,25 @@ EVERY: list[Play] = [
 
 @in_a_loop
 async def test_every_listed_change_occurs() -> None:
-    seen: set[tuple[State, State]] = set()
+    seen: set[tuple[State, Event]] = set()
     for play in EVERY:
         for length in range(1, len(play) + 1):
-            seen |= (await run([*play[:length], Driven.lose_and_connect])).changes
+            seen |= (await run([*play[:length], Driven.lose_and_connect])).events
     assert seen == LISTED
+
+
+@pytest.mark.parametrize("state", TABLE, ids=str)
+def test_an_event_that_the_table_does_not_have_is_refused(state: State) -> None:
+    for event in {event for events in TABLE.values() for event in events} - TABLE[state].keys():
+        with pytest.raises(IllegalEventError, match=f"a connection that is {state}"):
+            advance(state, event)
+
+
+def test_the_diagram_has_an_arrow_for_each_change_but_a_lost_transport() -> None:
+    arrows = {line.strip() for line in diagram().splitlines() if "-->" in line}
+    changes = {(before, event) for before, event in LISTED if event is not LOSE}
+    assert {f"{before} --> {TABLE[before][event]}: {event}" for before, event in changes} < arrows
+    assert len(arrows) == len(changes) + len({"begin", "lost", "end"})
 
 
 @given(data=streams(), cuts=st.lists(st.integers(0, 4000), max_size=6))

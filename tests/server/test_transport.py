@@ -3,9 +3,9 @@
 import datetime as dt
 import json
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,35 +32,10 @@ CASES = wire.cases()
 
 @pytest.fixture(scope="module")
 def heard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, wire.Heard]]:
-    """Return what came back for every case; all are played at once, because most of their time is waiting."""
+    """Return what came back for every case."""
     directory = tmp_path_factory.mktemp("transport")
-    tls_dir = directory / "tls"
-    make_certificates(tls_dir)
-    client_authority = create_authority(dt.datetime.now(dt.UTC))
-    client_ca = directory / "client-ca.crt"
-    client_ca.write_bytes(client_authority.certificate.public_bytes(serialization.Encoding.PEM))
-    with ExitStack() as stack:
-        plain = {"guards": SHORT, "workers": 1}
-        mutual = {"client_ca": str(client_ca), "client_names": ["kube-apiserver"], **plain}
-        servers: dict[str, Server] = {
-            "plain": stack.enter_context(running(tls_dir, **plain)),
-            "mutual": stack.enter_context(running(tls_dir, **mutual)),
-            "bug": stack.enter_context(running(tls_dir, review="bug", **plain)),
-            "slow": stack.enter_context(running(tls_dir, review="slow", **plain)),
-        }
-        contexts = client_contexts(directory, tls_dir / "ca.crt", client_authority)
-
-        def play(case: wire.Case) -> wire.Heard:
-            what = wire.play(case, servers[case.get("server", "plain")].reviews, contexts, REVIEW)
-            for _ in range(ATTEMPTS):
-                # On a machine that is very busy, a budget of 0.2 s may be over before the first line of ours runs.
-                if case["expect"].get("incident") or b"deadline exceeded" not in what.data:
-                    break
-                what = wire.play(case, servers[case.get("server", "plain")].reviews, contexts, REVIEW)
-            return what
-
-        with ThreadPoolExecutor(24) as pool:
-            yield dict(zip((name for name, _ in CASES), pool.map(play, (case for _, case in CASES)), strict=True))
+    with servers_of(directory, running) as servers:
+        yield play_all(directory, servers)
         # After all that, an ordinary review is answered, and nothing is counted as still on its way.
         for name in ("plain", "mutual", "slow"):
             server = servers[name]
@@ -71,9 +46,53 @@ def heard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, wire.H
         assert all("put in by a test" in line["traceback"] for line in servers["bug"].said("internal error"))
 
 
+@contextmanager
+def servers_of(
+    directory: Path, run: Callable[..., AbstractContextManager[Server]], guards: dict[str, float] = SHORT
+) -> Iterator[dict[str, Server]]:
+    """The servers that the cases name."""
+    tls_dir = directory / "tls"
+    make_certificates(tls_dir)
+    authority = create_authority(dt.datetime.now(dt.UTC))
+    client_ca = directory / "client-ca.crt"
+    client_ca.write_bytes(authority.certificate.public_bytes(serialization.Encoding.PEM))
+    write_clients(directory, authority)
+    with ExitStack() as stack:
+        plain = {"guards": guards, "workers": 1}
+        mutual = {"client_ca": str(client_ca), "client_names": ["kube-apiserver"], **plain}
+        yield {
+            "plain": stack.enter_context(run(tls_dir, **plain)),
+            "mutual": stack.enter_context(run(tls_dir, **mutual)),
+            "bug": stack.enter_context(run(tls_dir, review="bug", **plain)),
+            "slow": stack.enter_context(run(tls_dir, review="slow", **plain)),
+        }
+
+
+def play_all(directory: Path, servers: dict[str, Server]) -> dict[str, wire.Heard]:
+    """Play all cases at once, because most of their time is waiting."""
+    contexts = client_contexts(directory)
+
+    def play(case: wire.Case) -> wire.Heard:
+        what = wire.play(case, servers[case.get("server", "plain")].reviews, contexts, REVIEW)
+        for _ in range(ATTEMPTS):
+            # On a machine that is very busy, a budget of 0.2 s may be over before the first line of ours runs.
+            if case["expect"].get("incident") or b"deadline exceeded" not in what.data:
+                break
+            what = wire.play(case, servers[case.get("server", "plain")].reviews, contexts, REVIEW)
+        return what
+
+    with ThreadPoolExecutor(24) as pool:
+        return dict(zip((name for name, _ in CASES), pool.map(play, (case for _, case in CASES)), strict=True))
+
+
 @pytest.mark.parametrize(("name", "case"), [pytest.param(name, case, id=name) for name, case in CASES])
 def test_row(name: str, case: wire.Case, heard: dict[str, wire.Heard]) -> None:
-    what, expect = heard[name], case["expect"]
+    check_all(case, heard[name])
+
+
+def check_all(case: wire.Case, what: wire.Heard) -> None:
+    """What was heard is what the row says."""
+    expect = case["expect"]
     if case.get("connection") == "tcp":
         assert what.closed
         assert b"HTTP" not in what.data
@@ -115,11 +134,9 @@ def test_every_row_has_a_file() -> None:
     assert rows == {*range(1, 45), 92, 93}
 
 
-def client_contexts(directory: Path, ca: Path, authority: Issued) -> dict[str, ssl.SSLContext]:
-    """A context for each kind of client."""
+def write_clients(directory: Path, authority: Issued) -> None:
+    """Write a certificate for each kind of client that has one."""
     foreign = create_authority(dt.datetime.now(dt.UTC))
-    contexts = {"plain": client_context(ca), "1.2": client_context(ca)}
-    contexts["1.2"].maximum_version = ssl.TLSVersion.TLSv1_2
     made = {
         "right": _client(authority, "kube-apiserver"),
         "somebody": _client(authority, "somebody-else"),
@@ -129,10 +146,17 @@ def client_contexts(directory: Path, ca: Path, authority: Issued) -> dict[str, s
         + authority.certificate.public_bytes(serialization.Encoding.PEM) * HUGE_CHAIN,
     }
     for name, pem in made.items():
-        path = directory / f"{name}.pem"
-        path.write_bytes(pem)
-        contexts[name] = client_context(ca)
-        contexts[name].load_cert_chain(path)
+        (directory / f"{name}.pem").write_bytes(pem)
+
+
+def client_contexts(directory: Path) -> dict[str, ssl.SSLContext]:
+    """A context for each kind of client."""
+    ca = directory / "tls" / "ca.crt"
+    contexts = {"plain": client_context(ca), "1.2": client_context(ca)}
+    contexts["1.2"].maximum_version = ssl.TLSVersion.TLSv1_2
+    for path in directory.glob("*.pem"):
+        contexts[path.stem] = client_context(ca)
+        contexts[path.stem].load_cert_chain(path)
     for context in contexts.values():
         context.check_hostname = False
     return contexts

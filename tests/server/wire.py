@@ -60,6 +60,8 @@ def play(case: Case, address: tuple[str, int], contexts: dict[str, ssl.SSLContex
             _listen(connection, heard, case["expect"])
         except (ConnectionError, ssl.SSLError):
             heard.closed = True
+        except TimeoutError:
+            heard.closed = False
         if isinstance(connection, ssl.SSLSocket):
             heard.had_session = bool(connection.session and connection.session.has_ticket)
     return heard

@@ -45,7 +45,7 @@ def command(*, client_names: tuple[str, ...], no_audit_lines: bool, **given: Any
     if bool(options.client_ca) != bool(client_names):
         raise Failure("--client-ca and --client-name need each other: a CA alone would let in all that it signed")
     with needing_the_server("serve"):
-        from webhook.server.gunicorn_app import CannotServeError, serve  # noqa: PLC0415
+        from webhook.server.serve import CannotServeError, serve  # noqa: PLC0415
     try:
         serve(options)
     except CannotServeError as error:

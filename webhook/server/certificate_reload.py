@@ -11,7 +11,17 @@ from typing import Final
 
 from msgspec import DecodeError, json
 
-from webhook.certificate_files import MAX_FILE, Certificate, Inspection, Pair, Question, Unusable, read_pair
+from webhook.certificate_files import (
+    LEAF_CERTIFICATE,
+    LEAF_KEY,
+    MAX_FILE,
+    Certificate,
+    Inspection,
+    Pair,
+    Question,
+    Unusable,
+    read_pair,
+)
 from webhook.server.logs import LOG
 
 WARN_BEFORE_EXPIRY: Final = dt.timedelta(hours=24)
@@ -26,8 +36,17 @@ class CertificateReloader:
     starts while the directory is broken has something to serve.
     """
 
-    def __init__(self, directory: Path, memory: Path, client_ca: str = "") -> None:
-        self._directory = directory
+    def __init__(
+        self,
+        directory: Path,
+        memory: Path,
+        client_ca: str = "",
+        *,
+        chain: str = LEAF_CERTIFICATE,
+        key: str = LEAF_KEY,
+    ) -> None:
+        """Take the files `chain` and `key` of a directory, and its ca.crt if there is one."""
+        self._read = partial(read_pair, directory, chain, key)
         self._memory = memory
         self._last_good = memory / "last-good.pem"
         self._client_ca = client_ca
@@ -57,7 +76,7 @@ class CertificateReloader:
         """Read the directory once; "success" if a better pair serves now, "failure" if an error is new, else None."""
         before = self.error
         try:
-            tried = pair, client_ca = read_pair(self._directory), self._client_ca_pem()
+            tried = pair, client_ca = self._read(), self._client_ca_pem()
             # What was refused may have become valid, or the memory may have room again.
             if tried == self._tried and not before:
                 return None

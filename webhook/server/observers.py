@@ -39,7 +39,8 @@ _STEPS: Final = 20
 """A worker looks at the size of the ring as often while it fills it; with many workers it is larger by as much."""
 _MAX_WAITING: Final = 128
 _FLUSH_TIMEOUT_SECONDS: Final = 2.0
-_SECRET: Final = frozenset({b"authorization", b"cookie", b"proxy-authorization"})
+_SECRET: Final = frozenset({"HTTP_AUTHORIZATION", "HTTP_COOKIE", "HTTP_PROXY_AUTHORIZATION"})
+_HEADERS: Final = frozenset({"CONTENT_TYPE", "CONTENT_LENGTH"})
 _encode = msgspec.json.Encoder().encode
 
 
@@ -233,9 +234,9 @@ def _entry(received: dt.datetime, review: ReviewRecord, unique: str) -> dict[str
         "user": request.user.username if request.user else "",
         "received": f"{received:%Y-%m-%dT%H:%M:%S.%f}Z",
         "headers": {
-            name.decode("latin-1").title(): value.decode("latin-1")
-            for name, value in review.headers.items()
-            if name not in _SECRET
+            key.removeprefix("HTTP_").replace("_", "-").title(): value
+            for key, value in review.environ.items()
+            if (key.startswith("HTTP_") or key in _HEADERS) and key not in _SECRET
         },
         "bytes": len(review.body),
         "verdict": "allowed" if verdict.allowed else "denied",

@@ -4,7 +4,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -14,27 +14,31 @@ from webhook.api.text import cached_if_short
 from webhook.evaluate import evaluate
 from webhook.policy.model import Policy
 from webhook.rules.rule import Mode
-from webhook.server.http.message import HttpResponse
+from webhook.server.http.wsgi import BEGAN
 from webhook.server.logs import LOG
 from webhook.verdict import Verdict, encode
 
 DEADLINE_EXCEEDED: Final = "deadline-exceeded"
 BUG: Final = "bug"
-_JSON: Final = b"application/json"
+JSON: Final = "application/json"
+TEXT: Final = "text/plain; charset=utf-8"
 _DEFAULT_TIMEOUT: Final = 10
 """Seconds that an API server waits if a webhook configuration does not say."""
 _MAX_TIMEOUT: Final = 30
 _MIN_BUDGET: Final = 0.2
-_TIMEOUT: Final = re.compile(rb"(?:^|[?&])timeout=([0-9]{1,12})s(?:&|$)")
+_TIMEOUT: Final = re.compile(r"(?:^|[?&])timeout=([0-9]{1,12})s(?:&|$)")
 
 
-class ReviewResponse(HttpResponse, frozen=True, gc=False):
+class ReviewResponse(Struct, frozen=True, gc=False):
     """200 with an AdmissionReview as JSON, or a 4xx with one line of text; and what it says, for those who record it.
 
     `refused_user` is the writer that was named in a body which no API server sends. `incident` is BUG or
     DEADLINE_EXCEEDED with status 500.
     """
 
+    status: int
+    body: bytes
+    content_type: str = TEXT
     request: AdmissionRequest | None = None
     verdict: Verdict | None = None
     refused_user: str = ""
@@ -42,11 +46,11 @@ class ReviewResponse(HttpResponse, frozen=True, gc=False):
 
 
 class ReviewRecord(Struct, frozen=True, gc=False):
-    """A response with what it answers: the request's body and headers, and the seconds since its first byte."""
+    """A response with what it answers: the request's body and its environ, and the seconds since its first byte."""
 
     response: ReviewResponse
     body: bytes
-    headers: Mapping[bytes, bytes]
+    environ: Mapping[str, Any]
     seconds: float
 
 
@@ -62,48 +66,43 @@ def respond(body: bytes, policy: Policy, now: int) -> ReviewResponse:
     except ReviewError as error:
         return ReviewResponse(error.status, f"{error.text}\n".encode(), refused_user=error.user)
     verdict = evaluate(request, policy, now)
-    return ReviewResponse(200, encode(verdict, request), _JSON, b"", request, verdict)
+    return ReviewResponse(200, encode(verdict, request), JSON, request, verdict)
 
 
 class Reviewer:
-    """Responds to reviews, on the hot path and behind Flask, by the same bytes; `policy` may change at any time."""
+    """Responds to reviews; `policy` may change at any time, and any thread may call."""
 
     def __init__(self, policy: Policy, observers: Sequence[Observer] = ()) -> None:
         self.policy = policy
         self._observers = tuple(observers)
 
-    def review(self, body: bytes, query: bytes, headers: Mapping[bytes, bytes], began: float) -> HttpResponse:
-        """Return JSON with status 200, else one line of text; header names are in lower case.
+    def review(self, body: bytes, environ: Mapping[str, Any]) -> ReviewResponse:
+        """Return JSON with status 200, else one line of text.
 
-        `began` is the monotonic time of the request's first byte. This never raises: a bug is a 500, so that
-        failurePolicy decides. A deadline that passed before the review began is noticed at its end.
+        The time counts from the first byte of the request where the server says when that was, else from now. This
+        never raises: a bug is a 500, so that failurePolicy decides. A deadline that passed before the review began is
+        noticed at its end.
         """
-        return self.record(self.evaluate(body, query, headers, began))
-
-    def evaluate(self, body: bytes, query: bytes, headers: Mapping[bytes, bytes], began: float) -> ReviewRecord:
-        """Return what `record` takes; any thread may call this."""
+        began = environ.get(BEGAN) or time.monotonic()
         try:
-            problem = unsupported(headers)
+            problem = unsupported(environ)
             if problem:
                 response = ReviewResponse(415, f"{problem}\n".encode())
             else:
                 response = respond(body, self.policy, time.time_ns() // 1000)
             seconds = time.monotonic() - began
-            if not problem and seconds > budget(query):
+            if not problem and seconds > budget(environ.get("QUERY_STRING", "")):
                 response = _incident(DEADLINE_EXCEEDED, "deadline exceeded", len(body))
         except Exception:  # noqa: BLE001 - whatever a bug raises, the API server gets a 500 and the log a traceback
             response, seconds = _incident(BUG, "internal error", len(body)), 0.0
-        return ReviewRecord(response, body, headers, seconds)
-
-    def record(self, record: ReviewRecord) -> HttpResponse:
-        """Show a response to the observers, and return it."""
+        record = ReviewRecord(response, body, environ, seconds)
         for observe in self._observers:
             try:
                 observe(record)
             except Exception:  # noqa: BLE001 - any bug of an observer; it is logged
                 # The verdict stays: an observer must not change it.
                 LOG.exception("a verdict could not be recorded")
-        return record.response
+        return response
 
 
 def _incident(kind: str, message: str, size: int) -> ReviewResponse:
@@ -115,7 +114,7 @@ def _incident(kind: str, message: str, size: int) -> ReviewResponse:
 
 
 @cached_if_short(256, 64)  # an API server always sends the same one
-def budget(query: bytes) -> float:
+def budget(query: str) -> float:
     """Return the seconds for an answer, from `timeout=Ns` in the query; an invalid timeout is ignored.
 
     The API server rounds its own time up to a whole second, so one second of it may not exist.
@@ -125,19 +124,19 @@ def budget(query: bytes) -> float:
     return max(min(granted, _MAX_TIMEOUT) - 1.0, _MIN_BUDGET)
 
 
-def unsupported(headers: Mapping[bytes, bytes]) -> str:
+def unsupported(environ: Mapping[str, Any]) -> str:
     """Return why the body cannot be read as JSON in UTF-8, or ""."""
-    media = headers.get(b"content-type", b"")
-    if media == _JSON and b"content-encoding" not in headers:
+    media = environ.get("CONTENT_TYPE", "")
+    if media == JSON and "HTTP_CONTENT_ENCODING" not in environ:
         return ""  # what API servers send
-    coding = headers.get(b"content-encoding", b"identity").strip().lower()
-    if coding not in {b"", b"identity"}:
+    coding = environ.get("HTTP_CONTENT_ENCODING", "identity").strip().lower()
+    if coding not in {"", "identity"}:
         return "send the review without Content-Encoding"
-    kind, _, parameters = media.lower().partition(b";")
-    if kind.strip() != _JSON:
+    kind, _, parameters = media.lower().partition(";")
+    if kind.strip() != JSON:
         return "send the review as Content-Type: application/json"
-    for parameter in filter(None, (part.strip() for part in parameters.split(b";"))):
-        name, _, value = parameter.partition(b"=")
-        if name.strip() == b"charset" and value.strip(b' "') not in {b"utf-8", b"utf8", b"us-ascii"}:
+    for parameter in filter(None, (part.strip() for part in parameters.split(";"))):
+        name, _, value = parameter.partition("=")
+        if name.strip() == "charset" and value.strip("' \"") not in {"utf-8", "utf8", "us-ascii"}:
             return "send the review in UTF-8"
     return ""

@@ -7,6 +7,7 @@ from msgspec import Struct
 BACKLOG: Final = 2048
 GRACEFUL_SECONDS: Final = 20
 """From SIGTERM to the end at most: connections are drained in `Guards.drain_seconds`, usually in 3 s."""
+CERTIFICATE_POLL_SECONDS: Final[float] = 10
 STUCK_WORKER_SECONDS: Final = 30
 """A worker whose event loop has not run for so long is replaced. A shorter pause of the machine ends none."""
 
@@ -56,6 +57,6 @@ class Options(Struct, frozen=True):
     client_ca: str = ""
     client_names: tuple[str, ...] = ()
     audit_lines: bool = True
-    certificate_poll_seconds: float = 10
+    certificate_poll_seconds: float = CERTIFICATE_POLL_SECONDS
     policy_poll_seconds: float = 2
     guards: Guards = Guards()

@@ -6,7 +6,7 @@ It also writes deploy/share/ (the manual page and the completions) and the JSON 
 import os
 import shutil
 
-from tools.docs import chart_values, claims_page, fields_page, lease_alerts, policies_table, policy_schema
+from tools.docs import chart_values, claims_page, fields_page, lease_alerts, policies_table, policy_schema, states
 from tools.docs.commands import WIDTH, printed, runs_here
 from tools.docs.incident_page import PAGE, page
 from tools.docs.pages import ROOT, examples, pages
@@ -33,6 +33,7 @@ def main() -> None:
     policies_table.PAGE.write_text(policies_table.page())
     claims_page.PAGE.write_text(claims_page.page())
     chart_values.PAGE.write_text(chart_values.page())
+    states.PAGE.write_text(states.page())
     policy_schema.FILE.write_text(policy_schema.text())
     lease_alerts.FILE.write_text(lease_alerts.text())
     for one in pages():

@@ -16,12 +16,14 @@ import uvloop
 
 from webhook.policy_file import load
 from webhook.server.http.connection import Connection
-from webhook.server.http.message import Head, HttpResponse, to_bytes
+from webhook.server.http.message import HttpResponse, Request, to_bytes
 from webhook.server.http.port import Port
 from webhook.server.reviewer import Reviewer
 from webhook.server.settings import Guards
 
-CONSTANT = HttpResponse(200, b'{"apiVersion":"admission.k8s.io/v1"}'.ljust(200), b"application/json")
+CONSTANT = HttpResponse(
+    200, b'{"apiVersion":"admission.k8s.io/v1"}'.ljust(200), b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+)
 
 
 class Echo(asyncio.Protocol):
@@ -45,8 +47,13 @@ def protocol(part: str) -> Callable[[], asyncio.Protocol]:
         return Echo
     reviewer = Reviewer(load(None))
 
-    def respond(head: Head, body: bytes, began: float) -> HttpResponse:
-        return CONSTANT if part == "connection" else reviewer.review(body, head.query, head.fields, began)
+    def respond(request: Request) -> HttpResponse:
+        if part == "connection":
+            return CONSTANT
+        made = reviewer.review(request.body, request.head.variables)
+        return HttpResponse(
+            made.status, made.body, f"HTTP/1.1 {made.status}\r\ncontent-type: {made.content_type}\r\n".encode()
+        )
 
     return partial(Connection, Port(respond, Guards(), lambda *_: None))
 

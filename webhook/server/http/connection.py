@@ -1,7 +1,7 @@
-"""One connection with a client that may be hostile: what it reads, how long it may stay open, and how it ends.
+"""One connection with a client that may be hostile: when it is read, how long it may stay open, and how it ends.
 
-`State` lists every change of its state. `expires` is one number for each connection, which is compared with the clock
-from time to time, so no timer can outlive a connection.
+`webhook.server.http.state` has every change of its state. `expires` is one number for each connection, which is
+compared with the clock from time to time, so no timer can outlive a connection.
 """
 
 import asyncio
@@ -10,23 +10,32 @@ import itertools
 from time import monotonic
 from typing import Any, Final
 
-import httptools
-
 from webhook.server.http import message
-from webhook.server.http.message import HttpResponse, RefusedError
-from webhook.server.http.port import (
-    BODY,
+from webhook.server.http.message import Head, HttpResponse, RefusedError, Request
+from webhook.server.http.port import Port
+from webhook.server.http.request_reader import RequestReader
+from webhook.server.http.state import (
+    ACCEPT,
+    ANSWERING,
+    BEGIN,
+    CLOSE,
     CLOSED,
     CLOSING,
-    DISCARDING,
+    COMPLETE,
     HEAD,
     IDLE,
-    MAX_TURN_BYTES,
+    LOSE,
+    OPEN,
     READING,
+    REFUSE,
+    RESPOND,
     RESPONDING,
-    STEP,
-    Port,
+    STREAM,
+    STREAMING,
+    Event,
+    advance,
 )
+from webhook.server.http.stream import BrokenStreamError, Stream
 from webhook.server.logs import LOG
 
 WIDE_READ: Final = 32 * 1024
@@ -36,16 +45,12 @@ WIDE_CONNECTION: Final = 8
 CLOSE_SECONDS: Final = 2
 """Given to the peer to close after we closed."""
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-_EMPTY_LINE: Final = b"\r\n\r\n"
-_NO_VERSION: Final = "0.0"
-"""The parser's version before the first request line has ended."""
-_MUCH: Final = 1024 * 1024
-"""Bytes of a body after which freed memory is returned to the system."""
-_NOT_HTTP: Final = "not an HTTP/1.1 request"
+_CHUNKED: Final = b"transfer-encoding: chunked\r\n"
+_NOBODY: Final = ("", 0)
 
 
-class _EndOfReading(Exception):  # noqa: N818 - not an error
-    """Raised to read nothing more of this piece."""
+class EndOfReadingError(Exception):
+    """Raised to read nothing more of this piece; not an error of the client."""
 
 
 class Connection(asyncio.Protocol):
@@ -58,24 +63,17 @@ class Connection(asyncio.Protocol):
         self.expires = 0.0
         self.weight = 0
         self.client_names: frozenset[str] = frozenset()
+        self._client = _NOBODY
         self._port = port
         self._now = 0.0  # of the last event, in monotonic seconds
         self._begun = 0.0  # the first byte of the request
         self._unread: bytes | memoryview = b""
         self._takes_turns = False  # it has pipelined, or sent a request that takes long to parse
         self._is_writing_paused = False
-        self._response: asyncio.Future[HttpResponse] | None = None
-        self._parser = httptools.HttpRequestParser(self)
-        self._requests = 0  # that were read to their end
-        self._head = message.NO_HEAD
-        self._target = b""
-        self._headers: message.Headers = []
-        self._body: bytes | bytearray = b""
-        self._body_size = 0
-        self._in_flight = 0
-        self._piece_size = 0
-        self._tail = b""  # of the last step: an empty line may be cut
-        self._seen = 0  # bytes since the head began, or since a little before it
+        self._may_write = asyncio.Event()
+        self._response: asyncio.Future[HttpResponse | Stream] | None = None
+        self._writing: tuple[Stream, asyncio.Task[None]] | None = None
+        self._reader = RequestReader(self, port)
 
     # What the transport calls.
 
@@ -83,27 +81,37 @@ class Connection(asyncio.Protocol):
         """Start the clock: silence after the handshake ends like silence after a response."""
         self.transport = transport  # type: ignore[assignment] # it is one that writes
         self.client_names = _names_in(transport.get_extra_info("peercert") or {})
+        self._client = tuple((transport.get_extra_info("peername") or _NOBODY)[:2])
+        self._may_write.set()
         self.expires = monotonic() + self._port.idle_seconds
         self._port.opened(self, 1)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - however it was lost
         """Release what this connection held."""
-        self.state = CLOSED
+        self._advance(LOSE)
         self._unread = b""
-        self._end_parsing()
+        self._reader.close()
         self._port.closed(self)
         if self._response is not None:
             self._response.cancel()
+        if self._writing is not None:
+            # It may not have begun, so it cannot abandon the stream itself.
+            stream, task = self._writing
+            self._writing = None
+            task.cancel()
+            stream.abandon()
 
     def pause_writing(self) -> None:
         """Stop reading from a client that does not read, and close it if that lasts."""
         self._is_writing_paused = True
+        self._may_write.clear()
         self._continue_reading()
         self.expires = monotonic() + self._port.guards.request_seconds
 
     def resume_writing(self) -> None:
         """Read again."""
         self._is_writing_paused = False
+        self._may_write.set()
         if self.state is IDLE:
             self.expires = monotonic() + self._port.idle_seconds
         elif self.state in READING:
@@ -122,11 +130,11 @@ class Connection(asyncio.Protocol):
                 if known is not None and port.may_read(known[0].length):
                     self._begun = self._now
                     port.accept(known[0], self.client_names)
-                    self._respond(*known, keep_alive=True)
+                    self.complete(*known, keep_alive=True)
                     return
-            elif self.state not in READING and self.state is not RESPONDING:
+            elif self.state not in READING and self.state not in ANSWERING:
                 return
-            if self._unread or self._takes_turns or self.state is RESPONDING:
+            if self._unread or self._takes_turns or self.state in ANSWERING:
                 self._unread = bytes(self._unread) + data
                 self._continue_reading()
             else:
@@ -142,7 +150,7 @@ class Connection(asyncio.Protocol):
             return False
         self._now = monotonic()
         try:
-            self._unread = self._read_some(self._unread)
+            self._unread = self._reader.read_some(self._unread)
         except Exception as error:  # noqa: BLE001 - as above
             self._end_reading(error)
         if self._unread and self._is_open():
@@ -152,7 +160,7 @@ class Connection(asyncio.Protocol):
 
     def expire(self) -> None:
         """End the connection: called when `expires` has passed."""
-        if self.state in (CLOSING, CLOSED) or self._is_writing_paused:
+        if self.state in (STREAMING, CLOSING, CLOSED) or self._is_writing_paused:
             self.abort()
         elif self.state in READING:
             self._refuse(RefusedError(408, "the request took too long"))
@@ -163,98 +171,63 @@ class Connection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close without waiting for anything: what is unread and what is not written yet are lost."""
-        self.state = CLOSED
+        self._advance(LOSE)
         self._unread = b""
         self.transport.abort()
 
-    # The parser's callbacks.
+    # What the reader calls.
 
-    def on_message_begin(self) -> None:
-        """Begin a request, and start its clock."""
-        self._target = b""
-        self._headers = []
-        self._body = b""
-        self._body_size = 0
-        self._seen = self._piece_size
-        if self.state is IDLE:
-            self.state = HEAD
-            self._begun = self._now
-            self.expires = self._begun + self._port.guards.request_seconds
-        elif self.state is not HEAD:
-            raise _EndOfReading
-
-    def on_url(self, target: bytes) -> None:
-        """Take a piece of the request target."""
-        self._target += target
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; after the body it is a trailer, which is counted and ignored."""
-        if self.state is HEAD:
-            self._headers.append((name.lower(), value))
-        else:
-            self._grow(len(name) + len(value))
-
-    def on_headers_complete(self) -> None:
-        """Refuse what can be refused from the head."""
-        if self._asks_for_other_protocol():
-            if dict(self._headers).get(b"upgrade", b"").lower() == b"websocket":
-                raise RefusedError(400, "WebSocket is not supported")
+    def begin(self) -> None:
+        """Start the clock of a request."""
+        if self.state is not IDLE:
+            # The parser begins again when a head had asked for another protocol.
+            if self.state is not HEAD:
+                raise EndOfReadingError
             return
-        parser, headers = self._parser, self._headers
-        head = self._head = message.Head.of(parser.get_method(), self._target, headers)
-        if self._seen > self._port.guards.max_head:
-            # It may hold the end of the request before.
-            size = len(self._target) + sum(len(name) + len(value) + 4 for name, value in headers)
-            if size > self._port.guards.max_head:
-                raise RefusedError(431, message.HEAD_TOO_LARGE)
-        message.check_head(head, headers, parser.get_http_version())
-        self._port.check_body(head.length, head.length)
-        self._port.accept(head, self.client_names)
-        self.state = BODY
+        self._advance(BEGIN)
+        self._begun = self._now
+        self.expires = self._begun + self._port.guards.request_seconds
+
+    def accept(self, head: Head) -> None:
+        """Have the body sent."""
+        self._advance(ACCEPT)
         if b"expect" in head.fields:
             self.transport.write(_CONTINUE)
 
-    def on_body(self, piece: bytes) -> None:
-        """Take a piece of the body."""
-        self._grow(len(piece))
-        # One piece stays as it is; more become one buffer, because small pieces cost more than what they hold.
-        if not self._body:
-            self._body = piece
-        elif isinstance(self._body, bytearray):
-            self._body += piece
-        else:
-            self._body = bytearray(self._body + piece)
-        self._port.accept_body(max(self._head.length, self._body_size), self._body)
-
-    def on_message_complete(self) -> None:
-        """Respond to the whole request."""
-        if self._asks_for_other_protocol():
+    def complete(self, head: Head, body: bytes, *, keep_alive: bool) -> None:
+        """Respond to a whole request, now or when the response is made."""
+        self._advance(COMPLETE)
+        response = self._port.respond(Request(head, body, self._begun, self._client))
+        if isinstance(response, HttpResponse):
+            self._send(response, keep_alive=keep_alive)
+            self._reader.release()
             return
-        self._requests += 1
-        body, self._body = bytes(self._body), b""
-        self.state = IDLE
-        self._respond(self._head, body, keep_alive=self._parser.should_keep_alive())
-        if self._response is None:
-            self._release()
+        self.expires = self._now + self._port.guards.request_seconds
+        self._response = response
+        response.add_done_callback(functools.partial(self._responded, head, keep_alive=keep_alive))
+        self._continue_reading()
 
     # Reading.
 
+    def _advance(self, event: Event) -> None:
+        self.state = advance(self.state, event)
+
     def _is_open(self) -> bool:
-        """Return whether more input is read; in any other state all of it is ignored."""
-        return self.state is IDLE or self.state in READING
+        return self.state in OPEN
 
     def _read(self, data: bytes) -> None:
-        was_idle, requests = self.state is IDLE, self._requests
-        self._unread = self._read_some(data)
+        reader, was_idle = self._reader, self.state is IDLE
+        requests = reader.requests
+        self._unread = reader.read_some(data)
         if self._unread:
             self._takes_turns = True
             self._continue_reading()
-        elif was_idle and self.state is IDLE and self._requests == requests + 1:
-            self._port.known_heads.remember(data, self._head)
+        elif was_idle and self.state is IDLE and reader.requests == requests + 1:
+            self._port.known_heads.remember(data, reader.head)
 
     def _continue_reading(self) -> None:
         """Read what waits in turns, or what comes, unless the client does not read or a response must be awaited."""
-        if self._is_writing_paused or self.state is RESPONDING:
+        if self._is_writing_paused or self.state in ANSWERING:
             self.transport.pause_reading()
         elif not self._is_open():
             self._unread = b""
@@ -264,119 +237,80 @@ class Connection(asyncio.Protocol):
         else:
             self.transport.resume_reading()
 
-    def _read_some(self, data: bytes | memoryview) -> memoryview:
-        """Read to the end of a request, or MAX_TURN_BYTES; return the rest. After an error it takes no more bytes."""
-        view, left = memoryview(data), MAX_TURN_BYTES
-        requests = self._requests
-        while view and left > 0 and self._requests == requests:
-            size = self._size_of_step(view)
-            step = view[:size]
-            self._feed(step)
-            self._tail = (self._tail + step[-3:])[-3:]
-            view, left = view[size:], left - size
-        return view
-
-    def _size_of_step(self, data: memoryview) -> int:
-        """Return how many bytes to parse at once: no step holds the end of one request and the start of another."""
-        if self.state is BODY and self._body_size < self._head.length:
-            return self._head.length - self._body_size
-        # A head and a body in chunks both end with an empty line.
-        end = (self._tail + data[:STEP]).find(_EMPTY_LINE)
-        return STEP if end < 0 else end + len(_EMPTY_LINE) - len(self._tail)
-
-    def _feed(self, piece: memoryview) -> None:
-        had_begun = self.state is HEAD
-        rest: bytes | memoryview = piece
-        while rest:
-            rest = self._parse(rest)
-        if self.state is HEAD:
-            if self._seen > self._port.guards.max_head:
-                raise RefusedError(431, message.HEAD_TOO_LARGE)
-            # Of another version the parser would wait for headers that never come; a line without one is HTTP/0.9.
-            version = self._parser.get_http_version()
-            if version not in message.VERSIONS:
-                # Empty lines may come before a request.
-                line = bytes(piece) if had_begun else bytes(piece).lstrip(b"\r\n")
-                if version != _NO_VERSION or b"\n" in line:
-                    raise RefusedError(400, _NOT_HTTP)
-
-    def _parse(self, piece: bytes | memoryview) -> bytes:
-        """Parse one piece; return what must be parsed instead of a head that asks for another protocol."""
-        self._piece_size = len(piece)
-        if self.state is HEAD:
-            self._seen += len(piece)
-        try:
-            self._parser.feed_data(piece)
-        except httptools.HttpParserUpgrade as upgrade:
-            # The parser takes what follows for the other protocol, so it gets the head again, without that wish.
-            parser, self._parser = self._parser, httptools.HttpRequestParser(self)
-            head = message.without_upgrade(parser.get_method(), self._target, self._headers, parser.get_http_version())
-            return head + bytes(piece[upgrade.args[0] :])
-        except httptools.HttpParserCallbackError as error:
-            raise error.__context__ or error from None
-        except httptools.HttpParserError:
-            raise RefusedError(400, _NOT_HTTP) from None
-        return b""
-
-    def _grow(self, size: int) -> None:
-        self._body_size += size
-        self._in_flight += size
-        self._port.bytes_in_flight += size
-        self._port.check_body(self._body_size)
-
-    def _asks_for_other_protocol(self) -> bool:
-        # CONNECT does as well, but that is refused.
-        return bool(self._parser.should_upgrade()) and self._parser.get_method() != b"CONNECT"
-
     # Responding, and the end.
 
-    def _respond(self, head: message.Head, body: bytes, *, keep_alive: bool) -> None:
-        response = self._port.respond(head, body, self._begun)
-        if isinstance(response, HttpResponse):
-            self._send(response, keep_alive=keep_alive)
-            return
-        self.state = RESPONDING
-        self.expires = self._now + self._port.guards.request_seconds
-        self._response = response
-        response.add_done_callback(functools.partial(self._responded, keep_alive=keep_alive))
-        self._continue_reading()
-
-    def _responded(self, response: asyncio.Future[HttpResponse], *, keep_alive: bool) -> None:
-        self._release()
-        self._response = None
+    def _responded(self, head: Head, response: asyncio.Future[HttpResponse | Stream], *, keep_alive: bool) -> None:
+        self._reader.release()
         if response.cancelled() or self.state is not RESPONDING:
+            self._response = None
+            if not response.cancelled() and not response.exception() and isinstance(made := response.result(), Stream):
+                made.abandon()
             return
         self._now = monotonic()
-        self.state = IDLE
         if bug := response.exception():
+            self._response = None
             self._end_reading(bug)
+        elif isinstance(made := response.result(), Stream):
+            self._advance(STREAM)
+            task = asyncio.get_running_loop().create_task(self._write(made, head, keep_alive=keep_alive))
+            self._response, self._writing = None, (made, task)
+            return
         else:
-            self._send(response.result(), keep_alive=keep_alive)
+            self._response = None
+            self._send(made, keep_alive=keep_alive)
         self._continue_reading()
+
+    async def _write(self, stream: Stream, head: Head, *, keep_alive: bool) -> None:
+        """Write a response block by block, each when the client has read enough of those before it."""
+        has_length = stream.head.has_length
+        is_chunked = not has_length and head.variables["SERVER_PROTOCOL"] == "HTTP/1.1"
+        close = self._port.is_draining or not keep_alive or not (is_chunked or has_length)
+        try:
+            self.transport.write(_head_of(stream.head, is_chunked=is_chunked, close=close))
+            while (block := await stream.take()) is not None:
+                self.expires = monotonic() + self._port.guards.request_seconds
+                self.transport.write(b"%x\r\n%b\r\n" % (len(block), block) if is_chunked else block)
+                await self._may_write.wait()
+            if is_chunked:
+                self.transport.write(b"0\r\n\r\n")
+        except BrokenStreamError:
+            self.abort()
+        finally:
+            stream.abandon()
+            self._writing = None
+        if self.state is STREAMING:
+            self._now = monotonic()
+            self._end_of_response(close=close)
+            self._continue_reading()
 
     def _send(self, response: HttpResponse, *, keep_alive: bool) -> None:
         close = self._port.is_draining or not keep_alive
         self.transport.write(message.to_bytes(response, close=close))
+        self._end_of_response(close=close)
+
+    def _end_of_response(self, *, close: bool) -> None:
         if close:
             self._close()
-        elif not self._is_writing_paused:
+            return
+        self._advance(RESPOND)
+        if not self._is_writing_paused:
             self.expires = self._now + self._port.idle_seconds
 
     def _refuse(self, refusal: RefusedError) -> None:
         """Respond to what will not be read to its end, and close: the next request could begin anywhere."""
-        self._port.count_refusal(refusal, self.transport.get_extra_info("peername"))
+        self._port.count_refusal(refusal, self._client)
         self.transport.write(message.to_bytes(refusal.response, close=True))
         if self.state in READING:
-            self.state = DISCARDING
+            self._advance(REFUSE)
             self.expires = monotonic() + self._port.guards.linger_seconds
         else:
             self._close()
-        self._end_parsing()
+        self._reader.close()
 
     def _end_reading(self, error: BaseException) -> None:
-        """Read nothing more. What is not a refusal is a bug of ours."""
+        """Read nothing more. An error that is not a refusal is a bug of ours."""
         self._unread = b""
-        if isinstance(error, _EndOfReading) or not self._is_open():
+        if isinstance(error, EndOfReadingError) or self.state not in (*OPEN, RESPONDING):
             return
         if not isinstance(error, RefusedError):
             LOG.error("a connection failed", exc_info=error)
@@ -384,22 +318,16 @@ class Connection(asyncio.Protocol):
         self._refuse(error)
 
     def _close(self) -> None:
-        self.state = CLOSING
+        self._advance(CLOSE)
         self.expires = monotonic() + CLOSE_SECONDS
         self._unread = b""
         self.transport.close()
 
-    def _end_parsing(self) -> None:
-        """Hold nothing more: the parser holds this connection too. It takes no more bytes."""
-        self._release()
-        self._parser = None  # type: ignore[assignment] # nothing is fed any more
-        self._body = b""
 
-    def _release(self) -> None:
-        """Stop counting the body as in flight."""
-        self._port.has_freed_much |= self._in_flight > _MUCH
-        self._port.bytes_in_flight -= self._in_flight
-        self._in_flight = 0
+def _head_of(response: HttpResponse, *, is_chunked: bool, close: bool) -> bytes:
+    """Return the head of a response whose body follows in blocks."""
+    head = response.head + _CHUNKED if is_chunked else response.head
+    return message.to_bytes(HttpResponse(response.status, b"", head, has_length=True), close=close)
 
 
 def _names_in(certificate: dict[str, Any]) -> frozenset[str]:

@@ -3,14 +3,16 @@
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
+from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 
 Headers = list[tuple[bytes, bytes]]
 """In the order of the wire; names in lower case."""
 
-TEXT: Final = b"text/plain; charset=utf-8"
+TEXT: Final = "text/plain; charset=utf-8"
+TEXT_HEADER: Final = f"content-type: {TEXT}\r\n".encode()
 UNUSUAL_HEADERS: Final = frozenset({b"transfer-encoding", b"expect"})
 """Headers about how a body is transferred; kube-apiserver never sends them."""
 HEAD_TOO_LARGE: Final = "the head of the request is too large"
@@ -19,57 +21,107 @@ VERSIONS: Final = frozenset({"1.1", "1.0"})
 REFUSAL_KINDS: Final[Mapping[int, str]] = {
     400: "framing",
     403: "client",
-    404: "path",
     405: "method",
     408: "slow",
     413: "body-size",
-    415: "media-type",
     417: "expectation",
     431: "head-size",
     500: "bug",
 }
-"""Label values for refused requests, by the status of their response."""
+"""What is wrong with a request that HTTP or a guard refuses, by the status of the refusal."""
 
 _ABSOLUTE: Final = re.compile(rb"\A[A-Za-z][-+.A-Za-z0-9]*://[^/?#]*")
 """The part of an absolute-form target before its path (RFC 9112 3.2.2)."""
 _UPGRADE_HEADERS: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
 _CONTINUE: Final = b"100-continue"
 _FIRST_LINES: Final = {
-    status.value: b"HTTP/1.1 %d %b\r\ncontent-type: " % (status.value, status.phrase.encode()) for status in HTTPStatus
+    status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode()) for status in HTTPStatus
 }
+_NOT_IN_ENVIRON: Final = frozenset({b"content-length", b"transfer-encoding", b"expect", b"connection"})
+"""Headers about the transfer: an application gets a whole body, and its length."""
+
+
+_NONE: Final[Mapping[str, Any]] = {}
 
 
 class Head(NamedTuple):
-    """The part of a request before its body; `length` is its Content-Length, 0 if it has none."""
+    """The part of a request before its body; `length` is its Content-Length, 0 if it has none.
+
+    `variables` are the environ of PEP 3333, but for what differs between requests with this head.
+    """
 
     method: bytes
     path: bytes
-    query: bytes
     fields: Mapping[bytes, bytes]
     length: int
+    variables: Mapping[str, Any]
 
     @classmethod
-    def of(cls, method: bytes, target: bytes, headers: Headers) -> Self:
-        """Return the head; of equal names the last one counts. The parser has refused invalid lengths before."""
+    def of(
+        cls, method: bytes, target: bytes, headers: Headers, version: str = "1.1", server: Mapping[str, Any] = _NONE
+    ) -> Self:
+        """Return the head; of equal names the last one counts. The parser has refused invalid lengths before.
+
+        `server` are the variables that all requests to a port have in common.
+        """
         path, _, query = _ABSOLUTE.sub(b"", target).partition(b"?")
         fields = dict(headers)
-        return cls(method, path, query, fields, int(fields.get(b"content-length", 0)))
+        variables = {
+            **server,
+            "REQUEST_METHOD": method.decode("latin-1"),
+            "SCRIPT_NAME": "",
+            "PATH_INFO": (unquote_to_bytes(path) if b"%" in path else path).decode("latin-1"),
+            "QUERY_STRING": query.decode("latin-1"),
+            "SERVER_PROTOCOL": f"HTTP/{version}",
+            **_header_variables(headers),
+        }
+        return cls(method, path, fields, int(fields.get(b"content-length", 0)), variables)
 
 
-NO_HEAD: Final = Head(b"", b"", b"", {}, 0)
+NO_HEAD: Final = Head(b"", b"", {}, 0, {})
+
+
+def _header_variables(headers: Headers) -> dict[str, str]:
+    """Return HTTP_* and CONTENT_TYPE. A name with `_` would be another one's variable, so it is left out."""
+    variables: dict[str, str] = {}
+    for name, value in headers:
+        if name in _NOT_IN_ENVIRON or b"_" in name:
+            continue
+        text = value.decode("latin-1")
+        if name == b"content-type":
+            variables["CONTENT_TYPE"] = text
+            continue
+        key = f"HTTP_{name.decode('latin-1').upper().replace('-', '_')}"
+        # RFC 9110 5.3, and RFC 9113 8.2.3 for cookies.
+        separator = "; " if name == b"cookie" else ","
+        variables[key] = f"{variables[key]}{separator}{text}" if key in variables else text
+    return variables
+
+
+class Request(NamedTuple):
+    """A whole request; `began` is the monotonic time of its first byte, `client` the address of its sender."""
+
+    head: Head
+    body: bytes
+    began: float
+    client: tuple[str, int]
 
 
 class HttpResponse(Struct, frozen=True, gc=False):
-    """A response from its maker to the bytes on the wire; `headers` are further lines, each with its line break."""
+    """A whole response; `head` are its first line and headers, each with its line break, without its length.
+
+    `has_length`: the head has the length, or needs none (a response to HEAD, 204, 304).
+    """
 
     status: int
     body: bytes
-    content_type: bytes = TEXT
-    headers: bytes = b""
+    head: bytes
+    has_length: bool = False
 
-    def to(self, method: bytes) -> "HttpResponse":
-        """Return the response to a request with this method: one to HEAD has no body."""
-        return HttpResponse(self.status, b"", self.content_type, self.headers) if method == b"HEAD" else self
+    @classmethod
+    def of_text(cls, status: int, text: str, headers: bytes = b"") -> Self:
+        """Return a line of text; `headers` are further lines."""
+        return cls(status, text.encode(), _FIRST_LINES[status] + TEXT_HEADER + headers)
 
 
 class RefusedError(Exception):
@@ -78,7 +130,7 @@ class RefusedError(Exception):
     def __init__(self, status: int, reason: str, headers: bytes = b"") -> None:
         super().__init__(status, reason)
         self.reason = reason
-        self.response = HttpResponse(status, f"{reason}\n".encode(), headers=headers)
+        self.response = HttpResponse.of_text(status, f"{reason}\n", headers)
 
 
 def check_head(head: Head, headers: Headers, version: str) -> None:
@@ -111,11 +163,9 @@ def without_upgrade(method: bytes, target: bytes, headers: Headers, version: str
 def to_bytes(response: HttpResponse, *, close: bool) -> bytes:
     """Return head and body as one piece: one write is one TLS record."""
     body = response.body
-    return b"%b%b\r\ncontent-length: %d\r\n%b%b\r\n%b" % (
-        _FIRST_LINES[response.status],
-        response.content_type,
-        len(body),
-        response.headers,
+    return b"%b%b%b\r\n%b" % (
+        response.head,
+        b"" if response.has_length else b"content-length: %d\r\n" % len(body),
         b"connection: close\r\n" if close else b"",
         body,
     )

@@ -1,26 +1,20 @@
-"""The part that all connections of one port share: states, guards, known heads, round robin, and bytes in flight."""
+"""The part that all connections of one port share: guards, known heads, round robin, and bytes in flight."""
 
 import asyncio
 import ctypes
-import enum
 import functools
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final, Protocol
 
-from webhook.server.http.message import REFUSAL_KINDS, UNUSUAL_HEADERS, Head, HttpResponse, RefusedError
+from webhook.server.http.message import REFUSAL_KINDS, UNUSUAL_HEADERS, Head, HttpResponse, RefusedError, Request
+from webhook.server.http.state import CLOSING, IDLE, READING, State
+from webhook.server.http.stream import Stream
 from webhook.server.logs import LOG, LogThrottle
 from webhook.server.settings import Guards
 
-if TYPE_CHECKING:
-    from webhook.server.http.connection import Connection
-
-STEP: Final = 1024
-"""Bytes that are parsed at once at most, but for a body whose length is known: 200 headers or 170 chunks."""
-MAX_TURN_BYTES: Final = 4096
-"""Bytes of a large head, or of chunks, that are parsed before other connections are served: at most 1 ms of work."""
 PAUSE_SECONDS: Final = 0.002
 """Between two rounds. Those that wait get about half of the worker's time: a process that sleeps now and then is run
 sooner by a busy kernel once a request comes."""
@@ -31,41 +25,25 @@ _SECONDS_BETWEEN_LINES: Final = 10
 """Between two log lines about bad requests; many of them must not cause as many lines."""
 
 
-class State(enum.Enum):
-    """The states of a connection.
-
-    | from | to | when |
-    |---|---|---|
-    | IDLE | HEAD | the first byte of a request was read |
-    | HEAD | BODY | its head is whole and accepted |
-    | BODY | IDLE | it is whole, and gets its response |
-    | IDLE | RESPONDING | its response is made in another thread |
-    | RESPONDING | IDLE | that response was written |
-    | RESPONDING | CLOSING | it took too long |
-    | HEAD | DISCARDING | it was refused; the rest of it is discarded, so that the client reads the refusal |
-    | BODY | DISCARDING | the same |
-    | DISCARDING | CLOSING | that has lasted long enough |
-    | IDLE | CLOSING | no request came, or the connection ends with its response |
-    | any | CLOSED | the transport is gone, or was aborted |
-
-    A request with a known head is read and answered without leaving IDLE. Independent of the state: a client that does
-    not read its responses is not read from, and what a read holds beyond its first request waits for the round robin.
-    """
-
-    IDLE = enum.auto()
-    HEAD = enum.auto()
-    BODY = enum.auto()
-    RESPONDING = enum.auto()
-    DISCARDING = enum.auto()
-    CLOSING = enum.auto()
-    CLOSED = enum.auto()
+Response = HttpResponse | asyncio.Future[HttpResponse | Stream]
+"""A future if the response is made in a thread."""
 
 
-# As names of the module, because looking up a member of an Enum is a call into Python.
-IDLE, HEAD, BODY, RESPONDING = State.IDLE, State.HEAD, State.BODY, State.RESPONDING
-DISCARDING, CLOSING, CLOSED = State.DISCARDING, State.CLOSING, State.CLOSED
-READING: Final = (HEAD, BODY)
-"""In the middle of a request."""
+class Guarded(Protocol):
+    """A connection, as far as its port knows it."""
+
+    state: State
+    expires: float
+    weight: int
+
+    def take_turn(self) -> bool:
+        """Read some of what waits; True if there is more."""
+
+    def expire(self) -> None:
+        """End the connection: called when `expires` has passed."""
+
+    def abort(self) -> None:
+        """Close without waiting for anything."""
 
 
 class KnownHeads:
@@ -119,13 +97,13 @@ class RoundRobin:
     """
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[Connection, None] = OrderedDict()
+        self._waiting: OrderedDict[Guarded, None] = OrderedDict()
         self._scheduled = False
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, connection: "Connection") -> None:
+    def add(self, connection: Guarded) -> None:
         """Serve a connection in turns until nothing of it waits."""
         self._waiting[connection] = None
         if not self._scheduled:
@@ -148,20 +126,23 @@ class RoundRobin:
 class Port:
     """`bytes_in_flight` is kept by the connections. `idle_seconds` is how long a connection may wait for a request.
 
-    What it is made with must not wait or block. `respond` takes head, body and the monotonic time of the first byte; it
-    gives a future if the response is made in another thread. `count` adds one to a counter of `metrics`, with the
-    values of its labels. `accept` takes a head and the names in the client's certificate, and `accept_body` the size of
-    a body in bytes, as far as it is known, and its beginning; both may raise RefusedError.
+    What it is made with must not wait or block. `count` adds one to a counter, with the values of its labels. `accept`
+    takes a head and the names in the client's certificate, and `accept_body` the size of a body in bytes, as far as it
+    is known, and its beginning; both may raise RefusedError. `variables` are what the environ
+    of each request has in common with all others.
     """
 
     def __init__(
         self,
-        respond: Callable[[Head, bytes, float], HttpResponse | asyncio.Future[HttpResponse]],
+        respond: Callable[[Request], Response],
         guards: Guards,
         count: Callable[..., None],
         accept: Callable[[Head, frozenset[str]], None] = lambda _head, _names: None,
         accept_body: Callable[[int, bytes | bytearray], None] = lambda _size, _beginning: None,
+        *,
+        variables: Mapping[str, Any] | None = None,
     ) -> None:
+        self.variables = variables or {}
         self.respond, self.accept, self.accept_body = respond, accept, accept_body
         self.guards = guards
         self.bytes_in_flight = 0
@@ -171,7 +152,7 @@ class Port:
         self.is_draining = False
         self.idle_seconds = guards.keep_alive_seconds
         self._count = count
-        self._connections: set[Connection] = set()
+        self._connections: set[Guarded] = set()
         self._weight = 0
         self._throttle = LogThrottle(_SECONDS_BETWEEN_LINES)
 
@@ -196,7 +177,7 @@ class Port:
         if not self.may_read(more):
             raise RefusedError(503, "too many bytes are being read", b"retry-after: 1\r\n")
 
-    def opened(self, connection: "Connection", weight: int) -> None:
+    def opened(self, connection: Guarded, weight: int) -> None:
         """Count a connection, or what it has grown by; above the limit the one that has been idle longest is closed."""
         self._connections.add(connection)
         connection.weight += weight
@@ -208,7 +189,7 @@ class Port:
             self._count("connections_closed")
             last.abort()
 
-    def closed(self, connection: "Connection") -> None:
+    def closed(self, connection: Guarded) -> None:
         """Stop counting a connection."""
         self._connections.discard(connection)
         self._weight -= connection.weight

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import socket
+import ssl
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +19,7 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from gunicorn.workers.base import Worker
 
-from webhook.certificate_files import Unusable
+from webhook.certificate_files import LEAF_CERTIFICATE, LEAF_KEY, Unusable
 from webhook.policy_file import PolicyFile
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.logs import LOG, STDOUT
@@ -68,14 +69,17 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
     def load_config(self) -> None:
         """Give gunicorn its settings; it reads no file and no variable."""
         settings: dict[str, Any] = {
-            # First the reviews, then probes and metrics: the worker relies on this order.
+            # First the reviews, then probes and metrics.
             "bind": [self._options.bind, self._options.health_bind],
             "workers": self._options.workers,
-            "worker_class": "webhook.server.worker.ReviewWorker",
-            "logger_class": "webhook.server.gunicorn_app.GunicornLog",
+            "worker_class": _worker_class(self._options),
+            "certfile": str(Path(self._options.tls_dir, LEAF_CERTIFICATE)),
+            "keyfile": str(Path(self._options.tls_dir, LEAF_KEY)),
+            "ca_certs": self._options.client_ca or None,
+            "cert_reqs": ssl.CERT_REQUIRED if self._options.client_ca else ssl.CERT_NONE,
+            "logger_class": "webhook.server.serve.GunicornLog",
             "proc_name": "lease-webhook",
             "backlog": BACKLOG,
-            "keepalive": int(self._options.guards.keep_alive_seconds),
             "graceful_timeout": GRACEFUL_SECONDS,
             "timeout": STUCK_WORKER_SECONDS,
             # A worker's heartbeat is a file: on a disk, a slow disk would have a healthy worker killed.
@@ -98,9 +102,10 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
 
     def load(self) -> object:
         """Return what a worker serves; called in the worker."""
-        from webhook.server.worker import WorkerServices  # noqa: PLC0415 - brings prometheus_client, see `serve`
+        from webhook.server.app import make_app  # noqa: PLC0415 - see `_worker_class`
+        from webhook.server.service import Service  # noqa: PLC0415
 
-        return WorkerServices(self._options, self._memory, self._policy_file)
+        return make_app(Service(self._options, self._policy_file))
 
     def _prepare_fork(self, _arbiter: Arbiter, _worker: Worker) -> None:
         """Read a changed policy, and leave the objects that are here to no collection of garbage.
@@ -159,6 +164,22 @@ def _log_addresses(arbiter: Arbiter) -> None:
     names = [listener.getsockname()[:2] for listener in arbiter.LISTENERS]
     reviews, health = (f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in names)
     LOG.info("listening", extra={"fields": {"reviews": reviews, "health": health}})
+
+
+def _worker_class(options: Options) -> type:
+    """Return the guarded worker with these options; its module and the application are imported before the fork."""
+    # They bring prometheus_client, see `serve`.
+    from webhook.server import app  # noqa: F401, PLC0415
+    from webhook.server.worker import GuardedWorker  # noqa: PLC0415
+
+    class ReviewWorker(GuardedWorker):
+        """The worker of `lease-webhook serve`."""
+
+        guards = options.guards
+        client_names = frozenset(options.client_names)
+        certificate_poll_seconds = options.certificate_poll_seconds
+
+    return ReviewWorker
 
 
 def _forget(_arbiter: Arbiter, worker: Worker) -> None:

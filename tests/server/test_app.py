@@ -1,0 +1,294 @@
+"""The Flask application: its routes, and its two ways to the same answer."""
+
+import gc
+import io
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from tests.attacks.recorded import every_review
+from tests.recordings import FOLDER, recordings
+from tests.review_rows import cases
+from tests.server.connections import REVIEW, heard, in_a_loop, port, request, served, statuses
+from tests.server.test_reviewer import DENIED
+from webhook.api.request import MAX_REQUEST
+from webhook.api.review import OPENING
+from webhook.policy.model import Policy
+from webhook.policy_file import PolicyFile
+from webhook.server import reviewer
+from webhook.server.app import ReviewApp, create_app, make_app
+from webhook.server.logs import LOG, STDOUT
+from webhook.server.reviewer import ReviewResponse, respond
+from webhook.server.service import MAX_ON_LOOP, Service
+from webhook.server.settings import Options
+
+BODY = REVIEW.partition(b"\r\n\r\n")[2]
+JSON = "application/json"
+STEAL = (FOLDER / "1.36.3/kubectl-unusual/18-update-steal-unexpired-by-other-namespace.json").read_bytes()
+Answer = tuple[str, list[tuple[str, str]], bytes]
+
+
+def service(policy: str = "standard") -> Service:
+    return Service(Options(), PolicyFile(policy))
+
+
+def environ_of(body: bytes, **more: str) -> dict[str, Any]:
+    return {
+        "REQUEST_METHOD": "POST",
+        "SCRIPT_NAME": "",
+        "PATH_INFO": "/validate",
+        "QUERY_STRING": "timeout=10s",
+        "SERVER_NAME": "localhost",
+        "SERVER_PORT": "443",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "CONTENT_TYPE": JSON,
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.url_scheme": "https",
+        "wsgi.input": io.BytesIO(body),
+        **more,
+    }
+
+
+def answer(way: Any, environ: dict[str, Any]) -> Answer:
+    """What a WSGI callable answers."""
+    head: list[Any] = []
+    blocks = way(environ, lambda status, headers: head.extend((status, headers)))
+    body = b"".join(blocks)
+    status, headers = head
+    return status, headers, body
+
+
+@pytest.fixture(autouse=True)
+def the_log_as_it_was() -> Iterator[None]:
+    """A service takes the log of its process over."""
+    handlers, level, propagate = list(LOG.handlers), LOG.level, LOG.propagate
+    yield
+    STDOUT.stop()
+    LOG.handlers, LOG.level, LOG.propagate = handlers, level, propagate
+
+
+@pytest.fixture
+def client() -> FlaskClient:
+    return create_app().test_client()
+
+
+def corpus() -> Iterator[tuple[str, bytes]]:
+    """Every recorded review, every review of a recorded attack and every bad input."""
+    yield from ((one.file, one.body) for one in recordings())
+    yield from ((case.name, case.body) for case in cases())
+    yield from (("attack", one.body) for one in every_review())
+
+
+@pytest.mark.parametrize("policy", ["standard", "strict"])
+def test_both_ways_answer_every_review_of_the_corpora_by_the_same_bytes(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def at_one_moment(body: bytes, in_force: Policy, _now: int) -> ReviewResponse:
+        return respond(body, in_force, 1_763_640_002_000_000)
+
+    monkeypatch.setattr(reviewer, "respond", at_one_moment)
+    app = make_app(service(policy))
+    short, routed = 0, 0
+    routes = app.view_functions["validate"]
+
+    def count(**rest: str) -> Any:
+        nonlocal routed
+        routed += 1
+        return routes(**rest)
+
+    app.view_functions["validate"] = count
+    for name, body in corpus():
+        before = routed
+        first = answer(app.wsgi_app, environ_of(body))
+        short += routed == before
+        second = answer(lambda *given: Flask.wsgi_app(app, *given), environ_of(body))
+        assert first == second, name
+    assert short > 900, "reviews took the short way"
+    assert routed > short
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"PATH_INFO": "/validate-coordination-k8s-io-v1-lease"}, id="the path of one kind"),
+        pytest.param({"CONTENT_TYPE": "application/json; charset=utf-8"}, id="a charset"),
+        pytest.param({"HTTP_CONTENT_ENCODING": "gzip"}, id="a content encoding"),
+        pytest.param({"CONTENT_TYPE": "text/plain"}, id="another media type"),
+        pytest.param({"CONTENT_LENGTH": ""}, id="no length"),
+        pytest.param({"CONTENT_LENGTH": "-5"}, id="a negative length"),
+        pytest.param({"CONTENT_LENGTH": "9" * 5000}, id="a length with more digits than Python reads"),
+        pytest.param({"CONTENT_LENGTH": str(MAX_ON_LOOP + 1)}, id="a large body"),
+        pytest.param({"REQUEST_METHOD": "PUT"}, id="another method"),
+    ],
+)
+def test_any_other_request_goes_through_flask(more: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    app, routed = make_app(service()), []
+    way = Flask.wsgi_app
+
+    def watched(self: Flask, environ: dict[str, Any], start_response: Any) -> Any:
+        routed.append(environ["PATH_INFO"])
+        return way(self, environ, start_response)
+
+    monkeypatch.setattr(Flask, "wsgi_app", watched)
+    answer(app.wsgi_app, environ_of(BODY, **more))
+    assert len(routed) == 1
+    answer(app.wsgi_app, environ_of(BODY))
+    assert len(routed) == 1
+
+
+REFUSED = [
+    pytest.param("GET", "/validate", 405, id="another method"),
+    pytest.param("OPTIONS", "/validate", 405, id="OPTIONS is not an exception"),
+    pytest.param("BREW", "/validate", 405, id="a method that HTTP does not have"),
+    pytest.param("POST", "/validate/", 404, id="no redirect to the right path"),
+    pytest.param("POST", "//validate", 404, id="doubled slashes"),
+    pytest.param("POST", "/validate-apps-v1-deployment", 404, id="a kind that is not ours"),
+    pytest.param("GET", "/static/x", 404, id="no static files"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "status"), REFUSED)
+def test_what_is_not_a_review(client: FlaskClient, method: str, path: str, status: int) -> None:
+    response = client.open(path, method=method, data=REVIEW, content_type=JSON)
+    assert response.status_code == status
+    assert response.content_type == "text/plain; charset=utf-8"
+    assert response.headers.get("Allow") == ("POST" if status == 405 else None)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [row for row in REFUSED if row.id != "a method that HTTP does not have"]
+)
+@in_a_loop
+async def test_what_is_not_a_review_on_our_own_port(method: str, path: str, status: int) -> None:
+    written, closed = await heard(port(), [request(f"{method} {path} HTTP/1.1".encode())] * 2)
+    assert statuses(written) == [status] * 2
+    assert (b"\r\nallow: POST\r\n" in written) is (status == 405)
+    assert not closed
+
+
+def test_a_path_with_escapes_is_the_path_that_it_means(client: FlaskClient) -> None:
+    assert client.post("/validat%65", data=DENIED, content_type=JSON).json["response"]["allowed"] is False  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("size", "beginning", "status"),
+    [
+        pytest.param(MAX_REQUEST, b"{ ", 400, id="any form up to the size of a request"),
+        pytest.param(MAX_REQUEST + 1, b"{ ", 413, id="a larger one that no API server writes"),
+        pytest.param(MAX_REQUEST + 1, OPENING, 400, id="a larger one in the form of an API server"),
+    ],
+)
+def test_sizes(client: FlaskClient, size: int, beginning: bytes, status: int) -> None:
+    assert client.post("/validate", data=beginning.ljust(size), content_type=JSON).status_code == status
+
+
+def test_each_refused_request_is_counted_once() -> None:
+    made = service()
+    client = make_app(made).test_client()
+    client.get("/x")
+    client.get("/validate")
+    client.post("/validate", data=BODY, content_type="text/plain")
+    client.post("/validate", data=b"{}", content_type=JSON)
+    counted = made.metrics.exposition().decode()
+    for kind in ("path", "method", "media-type", "body"):
+        assert f'lease_webhook_malformed_total{{class="{kind}"}} 1.0' in counted
+
+
+def test_probes_and_metrics_share_the_address_of_reviews(client: FlaskClient) -> None:
+    client.post("/validate", data=BODY, content_type=JSON)
+    assert [client.get(path).status_code for path in ("/livez", "/readyz", "/metrics")] == [200] * 3
+    assert 'verdict="allowed"} 1.0' in client.get("/metrics").text
+    assert client.head("/livez").data == b""
+    assert client.post("/livez").status_code == 405
+
+
+def test_an_application_of_their_own_has_the_probes_and_nothing_else() -> None:
+    made = service()
+    reviews = make_app(made).test_client()
+    assert isinstance(made.health, Flask)
+    health = made.health.test_client()
+    assert [health.get(path).text for path in ("/livez", "/readyz")] == ["ok\n"] * 2
+    assert health.get("/x").text == "not found; try /livez, /readyz or /metrics\n"
+    refused = health.post("/livez")
+    assert (refused.status_code, refused.text, refused.headers["Allow"]) == (405, "use GET\n", "GET, HEAD")
+    assert health.post("/validate", data=BODY).status_code == 404
+    assert reviews.get("/livez").status_code == 404
+
+
+def test_readiness_is_that_of_the_server_and_of_the_policy(tmp_path: Any) -> None:
+    class Broken:
+        def readiness(self) -> tuple[list[str], list[str]]:
+            return ["certificate: expired"], ["certificate: another warning"]
+
+    file = tmp_path / "policy.yaml"
+    file.write_text('apiVersion: lease-webhook/v1\nmode: "off"\n')
+    made = Service(Options(), PolicyFile(str(file)))
+    client = make_app(made)
+    assert isinstance(made.health, Flask)
+    health = made.health.test_client()
+    warning = "warning: policy: mode is off, every write is allowed; remove it to evaluate writes again\n"
+    assert (health.get("/readyz").status_code, health.get("/readyz").text) == (200, f"ok\n{warning}")
+    client.server_hooks.start(Broken())  # type: ignore[union-attr]
+    ready = health.get("/readyz")
+    assert (ready.status_code, ready.text) == (
+        503,
+        f"certificate: expired\n{warning}warning: certificate: another warning\n",
+    )
+    assert health.get("/livez").status_code == 200
+
+
+def test_a_changed_policy_is_used(tmp_path: Any) -> None:
+    file = tmp_path / "policy.yaml"
+    file.write_text("apiVersion: lease-webhook/v1\npreset: observe\n")
+    made = Service(Options(policy_poll_seconds=0.01), PolicyFile(str(file)))
+    client = make_app(made).test_client()
+    assert b'"allowed":true' in client.post("/validate", data=STEAL, content_type=JSON).data
+    file.write_text("apiVersion: lease-webhook/v1\npreset: strict\n")
+    due = made.keep_up(0.0, 0.0)
+    made.keep_up(due, due)
+    assert b'"allowed":false' in client.post("/validate", data=STEAL, content_type=JSON).data
+    file.write_text("nonsense")
+    for _ in range(2):
+        due = made.keep_up(due, due)
+    reasons, warnings = made.readiness()
+    assert not reasons
+    assert len(warnings) == 1
+    assert warnings[0].startswith("policy: ")
+    assert b'"allowed":false' in client.post("/validate", data=STEAL, content_type=JSON).data
+
+
+def test_the_upkeep_of_a_service_ends_with_it() -> None:
+    made = service()
+    made.begin()
+    made.begin()
+    (upkeep,) = [one for one in threading.enumerate() if one.name == "upkeep" and one.is_alive()][-1:]
+    gone = weakref.ref(made)
+    del made
+    gc.collect()
+    assert gone() is None
+    upkeep.join(5)
+    assert not upkeep.is_alive()
+
+
+def test_a_bug_in_a_route_is_a_500_without_a_trace() -> None:
+    app = make_app(service())
+
+    def bug() -> str:
+        raise RuntimeError("put in by a test")
+
+    app.add_url_rule("/bug", "bug", bug)
+    response = app.test_client().get("/bug")
+    assert (response.status_code, response.data) == (500, b"internal server error\n")
+
+
+def test_the_hooks_of_a_server_are_those_of_the_service() -> None:
+    hooks = served().hooks
+    assert isinstance(hooks, Service)
+    assert hooks.problem_of_body(MAX_REQUEST + 1, b"{ ")
+    assert not hooks.problem_of_body(MAX_REQUEST + 1, OPENING)
+    assert isinstance(make_app(hooks), ReviewApp)

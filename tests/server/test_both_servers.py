@@ -1,0 +1,130 @@
+"""The same application under gunicorn's worker with threads: the same answers, without some of the guards.
+
+The cases of the wire contract that it does not keep are listed in tests/data/transport-gthread.json, each with what
+may be heard instead; one that it learns to keep fails here as well, so that the list and docs/flask.md stay true.
+"""
+
+import http.client
+import json
+import re
+import shlex
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.recordings import recordings
+from tests.review_rows import cases
+from tests.server import wire
+from tests.server.connections import REVIEW
+from tests.server.harness import Server, make_certificates, running, running_gthread
+from tests.server.launch import gthread_arguments
+from tests.server.test_reviews_over_tls import check
+from tests.server.test_transport import CASES, check_all, play_all, servers_of
+from webhook.api.request import MAX_REQUEST
+from webhook.api.review import OPENING
+from webhook.policy_file import load
+from webhook.server.settings import Guards, Options
+
+ROOT: Final = Path(__file__).parents[2]
+LACKING: Final = ROOT / "tests" / "data" / "transport-gthread.json"
+JSON: Final = {"Content-Type": "application/json"}
+STRICT = load("strict")
+BODY = REVIEW.partition(b"\r\n\r\n")[2]
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    directory = tmp_path_factory.mktemp("gthread")
+    make_certificates(directory)
+    with running_gthread(directory, policy="strict") as server:
+        yield server
+
+
+def connect(service: Server) -> http.client.HTTPSConnection:
+    return service.connect()
+
+
+def ask(service: Server, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+    connection = connect(service)
+    try:
+        connection.request(method, path, body or None, JSON)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def heard_instead(what: wire.Heard) -> str:
+    """The statuses of the responses, and how the connection ended."""
+    statuses = re.findall(rb"HTTP/1\.1 (\d{3}) ", what.data)
+    return " ".join([*(status.decode() for status in statuses), "closed" if what.closed else "open"])
+
+
+def test_the_wire_contract_is_kept_but_for_what_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "PATIENCE", 8.0)  # what is still open then stays open
+    with servers_of(tmp_path, running_gthread) as servers:
+        heard = play_all(tmp_path, servers)
+    lacking = {}
+    for name, case in CASES:
+        try:
+            check_all(case, heard[name])
+        except (AssertionError, ValueError, KeyError, IndexError):
+            lacking[name] = heard_instead(heard[name])
+    listed = json.loads(LACKING.read_text())
+    assert lacking.keys() == listed.keys()
+    assert {name: instead for name, instead in lacking.items() if instead not in listed[name]} == {}
+
+
+def test_the_command_of_the_document_is_the_one_that_is_tested() -> None:
+    page = (ROOT / "docs" / "flask.md").read_text()
+    (command,) = re.findall(r"```sh needs=gunicorn\n(.*?)```", page, re.DOTALL)
+    words = shlex.split(command.replace("\\\n", " "))
+    assert words[:3] == ["LEASE_WEBHOOK_POLICY=strict", "gunicorn", "webhook.server.app:create_app()"]
+    shown = set(words[3:][::2])
+    tested = {argument.partition("=")[0] for argument in gthread_arguments(Options())}
+    assert shown <= tested
+
+
+def test_reviews_are_evaluated_by_the_policy_of_the_variable(service: Server) -> None:
+    for path in ("/validate?timeout=10s", "/validate-coordination-k8s-io-v1-lease"):
+        status, body = ask(service, "POST", path, BODY)
+        assert status == 200
+        assert b'"allowed":true' in body
+        assert b'"policy":"strict ' in body
+
+
+def test_every_review_gets_the_bytes_of_our_own_server(service: Server) -> None:
+    """Compare with those in process: tests/server/test_reviews_over_tls.py."""
+    connection = connect(service)
+    for body in [*(one.body for one in recordings()), *(case.body for case in cases())]:
+        since = time.time_ns() // 1000
+        connection.request("POST", "/validate?timeout=10s", body, JSON)
+        response = connection.getresponse()
+        check(response.status, response.read(), body, since, STRICT)
+        if response.will_close:
+            connection.close()
+    connection.close()
+
+
+def test_sizes_are_limited_as_on_our_own_server(service: Server, tmp_path: Path) -> None:
+    make_certificates(tmp_path)
+    with running(tmp_path) as ours:
+        for size, beginning, status in (
+            (MAX_REQUEST, b"{ ", 400),  # any form up to the size of a request
+            (MAX_REQUEST + 1, b"{ ", 413),  # another form
+            (MAX_REQUEST + 1, OPENING, 400),  # the form of an API server
+        ):
+            body = beginning.ljust(size)
+            assert ask(service, "POST", "/validate", body)[0] == ours.post(body, "/validate")[0] == status
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_sent(service: Server) -> None:
+    connection = connect(service)
+    connection.putrequest("POST", "/validate")
+    connection.putheader("Content-Length", str(Guards().max_body + 1))
+    connection.endheaders()
+    assert connection.getresponse().status == 413
+    connection.close()

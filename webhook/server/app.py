@@ -1,0 +1,148 @@
+"""The service as a Flask application, for any WSGI server: `gunicorn 'webhook.server.app:create_app()'`.
+
+`lease-webhook serve` runs it under gunicorn with a worker that limits what clients can cost; docs/flask.md says what
+other ways lack.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import Any, Final
+
+from flask import Blueprint, Flask, Response, request
+from werkzeug.exceptions import HTTPException, NotFound
+
+from webhook.api.review import REVIEW_PATH, VALIDATE
+from webhook.policy_file import PolicyFile
+from webhook.server.logs import LOG, STDOUT
+from webhook.server.metrics import METRICS_TYPE, OTHER, REFUSED_BY_ROUTES
+from webhook.server.reviewer import JSON, TEXT, Reviewer
+from webhook.server.service import MAX_ON_LOOP, Service
+from webhook.server.settings import Guards, Options
+
+POLICY_VARIABLE: Final = "LEASE_WEBHOOK_POLICY"
+_MAX_DIGITS: Final = len(str(MAX_ON_LOOP))
+_STATUS: Final = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
+
+
+class ReviewApp(Flask):
+    """Answers reviews. `server_hooks` is what the guarded worker looks for."""
+
+    def __init__(self, reviewer: Reviewer, server_hooks: Service | None = None) -> None:
+        super().__init__(__name__, static_folder=None)
+        self.reviewer = reviewer
+        self.server_hooks = server_hooks
+
+    def wsgi_app(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer a request; a review as API servers send it before Flask has made objects of it.
+
+        That takes twice as much CPU as the whole rest of such a review, verdict included (docs/design.md,
+        "Fast paths"). Both ways call the same reviewer, and a test compares their bytes for every recorded review.
+        """
+        if (
+            environ.get("PATH_INFO") == VALIDATE
+            and environ["REQUEST_METHOD"] == "POST"
+            and environ.get("CONTENT_TYPE") == JSON
+            and "HTTP_CONTENT_ENCODING" not in environ
+            and (length := environ.get("CONTENT_LENGTH", "")).isdecimal()
+            and len(length) <= _MAX_DIGITS
+            and int(length) <= MAX_ON_LOOP
+        ):
+            body = environ["wsgi.input"].read(int(length))
+            response = self.reviewer.review(body, environ)
+            headers = [("Content-Type", response.content_type), ("Content-Length", str(len(response.body)))]
+            start_response(_STATUS[response.status], headers)
+            return [response.body]
+        return super().wsgi_app(environ, start_response)
+
+
+def create_app(policy: str = "") -> ReviewApp:
+    """Return the service, begun in this process; raises PolicyFileError.
+
+    `policy` is a preset or a file; without it, the variable LEASE_WEBHOOK_POLICY says which, else it is `standard`.
+    """
+    if not LOG.handlers:
+        LOG.addHandler(STDOUT)
+        LOG.setLevel(logging.INFO)
+        LOG.propagate = False
+    policy_file = PolicyFile(policy or os.environ.get(POLICY_VARIABLE) or None)
+    app = make_app(Service(Options(), policy_file))
+    assert app.server_hooks is not None
+    # On one address, reviews and probes share it.
+    app.register_blueprint(_probes(app.server_hooks))
+    app.server_hooks.begin()
+    return app
+
+
+def make_app(service: Service) -> ReviewApp:
+    """Return the routes of reviews; probes and metrics are those of `service.health`."""
+    app = ReviewApp(service.reviewer, service)
+    service.health = make_health_app(service)
+    add_routes(app, service.metrics.count)
+    return app
+
+
+def add_routes(app: ReviewApp, count: Callable[..., None]) -> None:
+    """Add the routes of reviews; `count` counts each request that is refused by a route."""
+    app.config["MAX_CONTENT_LENGTH"] = Guards().max_body
+    # kube-apiserver would follow a redirect to anywhere (CVE-2020-8561), so there is none: `/validate/` and
+    # `//validate` are 404.
+    app.url_map.merge_slashes = False
+    app.url_map.redirect_defaults = False
+
+    def review(**_rest: str) -> Response:
+        # Not request.path: werkzeug has taken away doubled slashes at its start.
+        if not REVIEW_PATH.fullmatch(request.environ["PATH_INFO"]):
+            raise NotFound
+        response = app.reviewer.review(request.get_data(), request.environ)
+        return Response(response.body, _STATUS[response.status], content_type=response.content_type)
+
+    def refuse(error: HTTPException) -> Response:
+        count("malformed", REFUSED_BY_ROUTES.get(error.code or 0, OTHER))
+        return _refusal(error, f"{error.name.lower()}\n")
+
+    for rule, name in ((VALIDATE, "validate"), (f"{VALIDATE}-<path_rest>", "validate_kind")):
+        app.add_url_rule(rule, name, review, methods=["POST"], provide_automatic_options=False)
+    app.register_error_handler(HTTPException, refuse)
+
+
+def make_health_app(service: Service) -> Flask:
+    """Return the probes and metrics as an application of their own, for a port without TLS."""
+    app = Flask("webhook.server.health", static_folder=None)
+    app.url_map.merge_slashes = False
+    app.register_blueprint(_probes(service))
+
+    def refuse(error: HTTPException) -> Response:
+        lines = {404: "not found; try /livez, /readyz or /metrics\n", 405: "use GET\n"}
+        return _refusal(error, lines.get(error.code or 0, f"{error.name.lower()}\n"))
+
+    app.register_error_handler(HTTPException, refuse)
+    return app
+
+
+def _probes(service: Service) -> Blueprint:
+    pages = Blueprint("probes", __name__)
+
+    def live() -> Response:
+        return Response("ok\n", content_type=TEXT)
+
+    def ready() -> Response:
+        reasons, warnings = service.readiness()
+        lines = [*(reasons or ["ok"]), *(f"warning: {warning}" for warning in warnings)]
+        return Response("".join(f"{line}\n" for line in lines), 503 if reasons else 200, content_type=TEXT)
+
+    def metrics() -> Response:
+        return Response(service.metrics.exposition(), content_type=METRICS_TYPE)
+
+    for path, page in (("/livez", live), ("/readyz", ready), ("/metrics", metrics)):
+        pages.add_url_rule(path, path.strip("/"), page, provide_automatic_options=False)
+    return pages
+
+
+def _refusal(error: HTTPException, text: str) -> Response:
+    response = Response(text, _STATUS[error.code or 500], content_type=TEXT)
+    if allowed := error.get_response().headers.get("Allow"):
+        # werkzeug has them in a set.
+        response.headers["Allow"] = ", ".join(sorted(allowed.split(", ")))
+    return response

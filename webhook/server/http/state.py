@@ -1,0 +1,91 @@
+"""The states of a connection, as a table of data: every change is an event that the table allows, or an error.
+
+`diagram` draws the table for docs/architecture.md. Independent of the state: a client that does not read its responses
+is not read from, and what a read holds beyond its first request waits for the round robin.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+
+class State:
+    """A state of a connection; each is one object."""
+
+    def __init__(self, name: str, meaning: str) -> None:
+        self.name, self.meaning = name, meaning
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Event:
+    """Something that changes the state of a connection; each is one object."""
+
+    def __init__(self, meaning: str) -> None:
+        self.meaning = meaning
+
+    def __repr__(self) -> str:
+        return self.meaning
+
+
+IDLE: Final = State("idle", "nothing of a request was read")
+HEAD: Final = State("head", "a part of a head was read")
+BODY: Final = State("body", "the head is accepted")
+RESPONDING: Final = State("responding", "the request is whole; nothing more is read until its response is written")
+STREAMING: Final = State("streaming", "a part of the response is written")
+DISCARDING: Final = State("discarding", "a request was refused; what follows is dropped so that the refusal is read")
+CLOSING: Final = State("closing", "we have closed; the peer has not yet")
+CLOSED: Final = State("closed", "the transport is gone, or was aborted")
+
+BEGIN: Final = Event("the first byte of a request was read")
+ACCEPT: Final = Event("its head is whole and accepted")
+COMPLETE: Final = Event("the request is whole")
+STREAM: Final = Event("a first part of the response is written")
+RESPOND: Final = Event("the response is written")
+REFUSE: Final = Event("the request is refused")
+CLOSE: Final = Event("the connection ends with what was written")
+LOSE: Final = Event("the transport is gone")
+
+
+class IllegalEventError(Exception):
+    """An event that the table does not have for this state: a bug of ours."""
+
+
+_ENDS: Final = {CLOSE: CLOSING, LOSE: CLOSED}
+TABLE: Final[Mapping[State, Mapping[Event, State]]] = {
+    # A request with a known head is read in one piece.
+    IDLE: {BEGIN: HEAD, COMPLETE: RESPONDING, **_ENDS},
+    HEAD: {ACCEPT: BODY, REFUSE: DISCARDING, LOSE: CLOSED},
+    BODY: {COMPLETE: RESPONDING, REFUSE: DISCARDING, LOSE: CLOSED},
+    RESPONDING: {RESPOND: IDLE, STREAM: STREAMING, **_ENDS},
+    STREAMING: {RESPOND: IDLE, **_ENDS},
+    DISCARDING: _ENDS,
+    CLOSING: {LOSE: CLOSED},
+    CLOSED: {LOSE: CLOSED},
+}
+READING: Final = (HEAD, BODY)
+"""In the middle of a request."""
+OPEN: Final = (IDLE, *READING)
+"""More input is read."""
+ANSWERING: Final = (RESPONDING, STREAMING)
+"""More input waits; in the remaining states it is discarded."""
+
+
+def advance(state: State, event: Event) -> State:
+    """Return the state after an event; raises IllegalEventError."""
+    try:
+        return TABLE[state][event]
+    except KeyError:
+        raise IllegalEventError(f"{event} cannot happen to a connection that is {state}") from None
+
+
+def diagram() -> str:
+    """Return the table as a state diagram of Mermaid; every state may lose its transport, which is one arrow."""
+    arrows = [
+        f"    {before} --> {after}: {event}"
+        for before, events in TABLE.items()
+        for event, after in events.items()
+        if event is not LOSE
+    ]
+    lost = f"    {CLOSING} --> {CLOSED}: {LOSE} (from any state)"
+    return "\n".join(["stateDiagram-v2", f"    [*] --> {IDLE}", *arrows, lost, f"    {CLOSED} --> [*]"])

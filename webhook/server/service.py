@@ -1,0 +1,156 @@
+"""One process of the service: its policy, which may change while it runs, its counters, log lines and captured reviews.
+
+It also is what the guarded worker may ask and say beyond PEP 3333; under another server no one does.
+"""
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from pathlib import Path
+from typing import Final
+
+from webhook.api.review import may_be_a_review
+from webhook.certificate_files import Certificate
+from webhook.policy_file import PolicyFile
+from webhook.rules.rule import Mode
+from webhook.server.hooks import Hooks, ServerStatus
+from webhook.server.logs import LOG, STDOUT
+from webhook.server.metrics import Metrics, make_metrics
+from webhook.server.observers import AuditLog, Capture, ReviewLog
+from webhook.server.reviewer import Observer, Reviewer
+from webhook.server.settings import Options
+
+MAX_ON_LOOP: Final = 64 * 1024
+"""Bytes of a review that is evaluated on the event loop, in at most some 20 ms; most have less than 10 KiB. Larger ones
+are evaluated in a thread, one at a time, which others wait for only as long as one call of the decoder takes."""
+TOO_LARGE: Final = "a body of this size must begin as an API server begins a review"
+_SECONDS_BETWEEN_COUNTS: Final = 1.0
+
+
+class Service(Hooks):
+    """Made in the process that serves, by `begin`; it ends with that process, or when nothing refers to it."""
+
+    max_on_loop = MAX_ON_LOOP
+
+    def __init__(self, options: Options, policy_file: PolicyFile) -> None:
+        self.metrics = metrics = make_metrics()
+        self._policy_file = policy_file
+        self._policy_poll_seconds = options.policy_poll_seconds
+        self._capture = Capture(Path(options.capture)) if options.capture else None
+        observers: list[Observer] = [metrics.record, ReviewLog().record]
+        if options.audit_lines:
+            observers.append(AuditLog().record)
+        if self._capture:
+            observers.append(self._capture.record)
+        self.reviewer = Reviewer(policy_file.current, observers)
+        self._server: ServerStatus | None = None
+        self._process = 0
+        metrics.show_policy(policy_file.current)
+
+    def begin(self) -> None:
+        """Log and capture from threads from now on, and look for a changed policy, in this process."""
+        if self._process == os.getpid():
+            return
+        self._process = os.getpid()
+        STDOUT.start()
+        if self._capture:
+            self._capture.start()
+        self._use_policy()
+        ended = threading.Event()
+        weakref.finalize(self, _end, ended, self.metrics, self._capture)
+        seconds = min(_SECONDS_BETWEEN_COUNTS, self._policy_poll_seconds)
+        threading.Thread(target=_keep_up, args=(weakref.ref(self), seconds, ended), name="upkeep", daemon=True).start()
+
+    def readiness(self) -> tuple[list[str], list[str]]:
+        """Return why this process should get no traffic, and what an operator must fix though it can serve without.
+
+        A refused file does not make it unready: every replica mounts the same file, so all of them would drop out at
+        once, and with `failurePolicy: Fail` that stops renewals. The last good one stays in use.
+        """
+        reasons, warnings = self._server.readiness() if self._server else ([], [])
+        problems = []
+        if self._policy_file.error:
+            problems.append(f"policy: {self._policy_file.error}; the last good one is in use")
+        if self._policy_file.current.mode is Mode.OFF:
+            problems.append("policy: mode is off, every write is allowed; remove it to evaluate writes again")
+        return reasons, problems + warnings
+
+    # The hooks.
+
+    def start(self, server: ServerStatus) -> None:
+        """Begin in this process, which may be a fork of the one that made the service."""
+        self._server = server
+        self.begin()
+
+    def count(self, counter: str, *labels: str) -> None:
+        """Count in the metrics."""
+        self.metrics.count(counter, *labels)
+
+    def show_in_flight(self, requests: int) -> None:
+        """Show in the metrics."""
+        self.metrics.show_in_flight(requests)
+
+    def show_certificate(self, serving: Certificate) -> None:
+        """Show in the metrics."""
+        self.metrics.show_certificate(serving)
+
+    def problem_of_body(self, size: int, beginning: bytes | bytearray) -> str:
+        """Refuse a large body that no API server sends by its first bytes."""
+        return "" if may_be_a_review(size, beginning) else TOO_LARGE
+
+    # The upkeep.
+
+    def keep_up(self, now: float, due: float) -> float:
+        """Show what was dropped, and poll the policy if `due` has come; return when it is due again."""
+        self.metrics.show_dropped("log", STDOUT.dropped)
+        if self._capture:
+            self.metrics.show_dropped("capture", self._capture.dropped)
+        self.metrics.flush()
+        if now < due:
+            return due
+        result = self._policy_file.poll()
+        if result is not None:
+            self.metrics.count("reloads", "policy", result)
+            if problem := self._policy_file.error:
+                LOG.error("policy rejected; the last good one stays in use", extra={"fields": {"problem": problem}})
+            else:
+                LOG.info("policy reloaded")
+                self._use_policy()
+        return now + self._policy_poll_seconds
+
+    def _use_policy(self) -> None:
+        policy = self._policy_file.current
+        self.reviewer.policy = policy
+        self.metrics.show_policy(policy)
+        fields = {"preset": policy.preset, "hash": policy.digest, "mode": policy.mode.word}
+        if policy.mode is Mode.OFF:
+            LOG.error("the policy is off: every write is allowed", extra={"fields": fields})
+        else:
+            LOG.info("policy in use", extra={"fields": fields})
+
+
+def _keep_up(service: weakref.ref[Service], seconds: float, ended: threading.Event) -> None:
+    """Keep a service up until it ends; one round that fails must not end the others."""
+    due = time.monotonic() + seconds
+    while not ended.wait(seconds):
+        if (kept := service()) is None:
+            return
+        try:
+            due = kept.keep_up(time.monotonic(), due)
+        except Exception:  # noqa: BLE001 - any bug in the work; it is logged
+            LOG.exception("a periodic task failed")
+        del kept
+
+
+def _end(ended: threading.Event, metrics: Metrics, capture: Capture | None) -> None:
+    """Write what was counted and captured."""
+    ended.set()
+    metrics.flush()
+    if capture:
+        capture.stop()
+
+
+# Before the first service ends, so after the last one has.
+atexit.register(STDOUT.stop)
