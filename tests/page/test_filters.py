@@ -172,3 +172,19 @@ def test_what_is_chosen_is_in_the_address(opened: Open) -> None:
     assert page.lanes == ["c-expired", "e-frozen", "f-stolen"]
     assert page.page.is_checked("#local")
     page.asked.pop()
+
+
+def test_words_fit_into_the_bars_of_a_compact_lane(opened: Open) -> None:
+    page = opened(MIXED)
+    page.press("c")
+    inside = page.page.eval_on_selector_all(
+        ".words text:not(:empty)",
+        """all => all.map(e => [e.getBoundingClientRect(), e.parentNode.getBoundingClientRect()])
+            .map(([text, bar]) => [text.top - bar.top, bar.bottom - text.bottom])""",
+    )
+    assert len(inside) >= 6
+    assert all(above >= -1.5 and below >= -1.5 for above, below in inside)
+
+
+def test_a_page_on_which_nothing_is_seen_does_not_say_that_all_is_well(opened: Open) -> None:
+    assert opened(Timeline(NOON, NOON, (state_of("checkout", ticks=()),))).text("h1") == "1 lease, nothing is seen"

@@ -184,7 +184,7 @@ def test_the_title_says_the_worst_thing(opened: Open) -> None:
     page = opened(of_lane(HELD, OVERDUE, NEXT, ticks=(0, 60, 77)))
     assert page.page.title() == page.text("h1") == "shop/checkout: no leader for up to 17 s, from 12:01:00"
     quiet = opened(of_lane(Span(SpanKind.HELD, NOON, None, "a")))
-    assert quiet.page.title() == quiet.text("h1") == "1 lease, none was without a leader"
+    assert quiet.page.title() == quiet.text("h1") == "1 lease, no trouble was seen"
 
 
 def test_what_is_shown_is_in_the_address(opened: Open) -> None:

@@ -245,8 +245,9 @@ function paintBelow() {
   const below = view.lanes.slice(last);
   element("below").hidden = view.lanes.length === 0 || (first === 0 && !below.length);
   const bad = below.filter((lane) => lane.trouble > TROUBLE.warning).length;
-  const more = below.length ? `, ${count(below.length, "more")} below`.replace("mores", "more") : "";
-  const words = `Leases ${first + 1} to ${last} of ${view.lanes.length}${more}${bad ? `, ${bad} of them with trouble` : ""}`;
+  const [from, until, all, more, ill] = [first + 1, last, view.lanes.length, below.length, bad].map((one) => one.toLocaleString("en"));
+  const rest = below.length ? `, ${more} more below${bad ? `, ${ill} of them with trouble` : ""}` : "";
+  const words = `Leases ${from} to ${until} of ${all}${rest}`;
   put(element("range"), {}, words);
   element("fit").hidden = view.isCompact;
 }
@@ -273,7 +274,7 @@ function paintState(node, lane, at) {
   const [swatch, words, remark] = node.children;
   put(node, { class: `state ${kind}` });
   put(swatch, { class: span ? `swatch ${span.kind} c${lane.colors.get(span.holder)}` : "" });
-  const font = view.isCompact ? "11px" : `${note && note !== WORDS.get("silent") ? "600 " : ""}13px`;
+  const font = `${note && kind !== "silent" ? "600 " : ""}${view.isCompact ? 11 : 13}px`;
   const room = view.isCompact ? (labelWidth() - 16) * 0.4 - 18 : labelWidth() - 46;
   put(words, { title: who }, fitting(who, room, true, font));
   put(remark, {}, note);
@@ -288,14 +289,15 @@ function reading(at) {
   const others = states.filter((state) => state.kind !== "held");
   const number = (kind, words) => {
     const some = others.filter((state) => state.kind === kind).length;
-    return some ? `, ${some} ${some === 1 ? words[0] : words[1]}` : "";
+    return some ? `, ${some.toLocaleString("en")} ${some === 1 ? words[0] : words[1]}` : "";
   };
   const worst = d3.sort(others, (state) => RANK.indexOf(state.kind));
   const named = [...new Set([...states.filter((state) => state.isChosen), ...(states.length > MAX_READ ? worst : states)])];
   const sentences = named.slice(0, MAX_READ).map((state) => `${state.words}.`);
   if (named.length > MAX_READ) sentences.push(`And ${named.length - MAX_READ} more.`);
   const rest = number("frozen", ["is frozen", "are frozen"]) + number("never-held", ["was never held", "were never held"]);
-  return `${states.length - others.length} of ${states.length} leases have a leader${rest}. ${sentences.join(" ")}`;
+  const [led, all] = [states.length - others.length, states.length].map((one) => one.toLocaleString("en"));
+  return `${led} of ${all} leases have a leader${rest}. ${sentences.join(" ")}`;
 }
 
 /** Fix the cursor at an instant, null frees it. */

@@ -206,7 +206,7 @@ function barFont({ height }) {
 
 function inBar(name, words, bar) {
   const size = barFont(bar);
-  const place = { x: view.isCompact ? 8 : 6, y: view.isCompact ? bar.height - 1.5 : 15.5 };
+  const place = { x: view.isCompact ? 8 : 6, y: bar.height / 2 + parseFloat(size || 12) * 0.36 };
   return made("text", { class: name, ...place, ...(size ? { "font-size": size } : {}) }, size ? words : "");
 }
 

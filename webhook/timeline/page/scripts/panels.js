@@ -35,7 +35,7 @@ function refilter() {
   fillTitle();
   element("overall").replaceChildren(overall(view.lanes));
   const bad = all.filter((lane) => lane.trouble > TROUBLE.warning).length;
-  put(element("bad"), {}, `Only with trouble (${bad})`);
+  put(element("bad"), {}, `Only with trouble (${bad.toLocaleString("en")})`);
   element("gap").disabled = !view.lanes.some((lane) => lane.gaps.length);
   if (!view.lanes.length) element("details").replaceChildren();
   repaint();
@@ -62,7 +62,10 @@ function fillTitle() {
   const worst = lane && worstOf(lane);
   if (worst) head.replaceChildren(button(lane.title, () => goTo(worst.item)), `: ${worst.words}`);
   else if (book.lanes.size && !view.lanes.length) head.replaceChildren("No lease matches");
-  else head.replaceChildren(view.lanes.length ? `${count(view.lanes.length, "lease")}, none was without a leader` : "No lease yet");
+  else {
+    const isSeen = view.lanes.some((one) => one.items.length);
+    head.replaceChildren(view.lanes.length ? `${count(view.lanes.length, "lease")}, ${isSeen ? "no trouble was" : "nothing is"} seen` : "No lease yet");
+  }
   document.title = head.textContent;
 }
 
