@@ -238,3 +238,12 @@ def test_heartbeats_of_other_projects_are_no_elections(capsys: pytest.CaptureFix
     )
     assert 'its owner is "Seed aws-eu1"' in found["aws-eu1"]["message"]
     assert "leads" not in json.dumps([line["message"] + line["fix"] for line in found.values()])
+
+
+@pytest.mark.parametrize("name", ["shop/checkout", "checkout", "x\x1b[31m" * 1000])
+def test_a_lease_is_no_input(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, name)
+    assert (code, out) == (2, "")
+    assert "is not a file" in err
+    assert "`why NAMESPACE/NAME`" in err
+    assert len(err) < 1000

@@ -1,5 +1,6 @@
 """`lease-webhook audit`: what is wrong with the leases that are stored, and how to fix it."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -10,7 +11,7 @@ import click
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from webhook.api.text import escape, truncate
+from webhook.api.text import escape, quote, truncate
 from webhook.audit.leases import Inventory, Subject
 from webhook.claims.account import ongoing_cause
 from webhook.claims.claim import as_json as claim_as_json
@@ -23,7 +24,7 @@ from webhook.fence.tokens import TokenCheck
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.follow import Follower
 from webhook.inputs.cluster import Cluster
-from webhook.inputs.items import AboutInput, Fenced, Foreign, InputKind, Item, Observation, Unreadable
+from webhook.inputs.items import STANDARD_INPUT, AboutInput, Fenced, Foreign, InputKind, Item, Observation, Unreadable
 from webhook.policy_file import load
 
 _DESCRIPTION = """\
@@ -49,6 +50,9 @@ Examples:
 _MAX_NAME: Final = 400
 """More than a kind, a namespace and a name that an API server stored."""
 
+_NOT_A_FILE: Final = (
+    "{} is not a file: audit examines the cluster, or --input; `why NAMESPACE/NAME` has the findings of one lease"
+)
 _SEVERITIES: Final = click.Choice([*map(str, Severity)])
 _FAIL_ON: Final = "exit with 1 for findings of this severity or above"
 _SEVERITY: Final = "show findings of this severity or above as text, and count those below"
@@ -86,7 +90,7 @@ def command(
     cluster: Cluster,
     output: str,
 ) -> int:
-    paths = (*inputs, *paths)
+    words, paths = paths, (*inputs, *paths)
     in_force = load(policy) if policy else None
     inventory = Inventory(reading.evaluation_time(now, paths, None).at, frozenset(in_force.stamps if in_force else ()))
     tokens = TokenCheck([one for one in in_force.fences if one.token] if in_force and with_tokens else [])
@@ -95,6 +99,7 @@ def command(
         raise Failure("give either --input or --in-cluster")
     if with_tokens and (in_cluster or not tokens.fences):
         raise Failure("--fence needs a --policy with a fence that has a token, and works without --in-cluster")
+    _refuse_names(words)
     resources = sorted({replace(one, subresource="") for fence in tokens.fences for one in fence.resources})
     items = reading.observed(
         *(paths, reading.everywhere(cluster), policy),
@@ -114,6 +119,13 @@ def command(
     if metrics:
         _write_gauges(metrics, audit)
     return audit.exit_code
+
+
+def _refuse_names(words: Iterable[str]) -> None:
+    """Raise Failure for an argument that is not an input."""
+    for word in words:
+        if word != STANDARD_INPUT and not os.path.exists(word):  # noqa: PTH110 - never raises
+            raise Failure(_NOT_A_FILE.format(quote(truncate(word, _MAX_NAME))))
 
 
 class _Audit(Struct):
