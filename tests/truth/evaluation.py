@@ -57,7 +57,7 @@ def _claims_of(command: str, history: History, given: Input, paths: Sequence[str
     for one in found:
         lease = f"{one.get('namespace')}/{one.get('name')}"
         claims = one.get("claims", [one] if "claim" in one else [])
-        now = _true_time(history, one["now"]) if one.get("now") else history.end
+        now = max(given.last, _true_time(history, one["now"]) if one.get("now") else 0)
         facts = everything.get(lease)
         if facts is None or facts.now != now:
             facts = everything[lease] = Facts(history, str(one.get("namespace")), str(one.get("name")), now)

@@ -73,11 +73,6 @@ class Write(Struct, frozen=True, dict=True):
         return self.after.renewed is not None and self.after.renewed != self.before.renewed
 
     @property
-    def is_own(self) -> bool:
-        """Whether its writer is a process of the identity that it leaves in the lease."""
-        return bool(self.after.holder) and self.process.identity == self.after.holder
-
-    @property
     def is_shortened(self) -> bool:
         """Whether it leaves the holder and shortens the lease to a second, as some clients release it."""
         return self.after.duration == 1 and self.before.duration != 1
@@ -246,8 +241,11 @@ class Facts(Struct, frozen=True, dict=True):
         return tuple(one for one in self.history.processes if by is not None and is_process(by, one))
 
     def is_own(self, write: Write, identity: str) -> bool:
-        """Return whether the writer is a process of an identity."""
-        return write.process.identity == identity
+        """Return whether the writer is a process of an identity, or runs in the pod of one as its user."""
+        own = write.process
+        return own.identity == identity or any(
+            one.uid and one.writer == own.writer for one in self.processes_of(identity)
+        )
 
     # ---- why ----
 

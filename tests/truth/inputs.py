@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.factories import Document
 from tests.inputs.reading import read
@@ -71,6 +72,8 @@ class Input(Struct, frozen=True):
     has_policy: bool = False
     now: int | None = None
     shown: tuple[tuple[int, int], ...] = ()
+    last: int = 0
+    """The true time of the last thing that it shows."""
 
     def shows(self, at: int) -> bool:
         """Return whether what happened then is in the input."""
@@ -81,10 +84,25 @@ def input_of(history: History, kind: Kind) -> Input | None:
     """Return one input made of a history; None where it cannot be made."""
     if kind in WITH_POLICY:
         plain = input_of(history, WITH_POLICY[kind]) if history.plan.is_stamped else None
-        return plain and Input(kind, plain.files, has_policy=True, now=plain.now, shown=plain.shown)
+        return plain and replace(plain, kind=kind, has_policy=True)
     files = _MAKERS[kind](history)
     now = history.end if kind in LISTS else None
-    return Input(kind, files, now=now, shown=_shown(history, kind)) if files else None
+    if not files:
+        return None
+    found = Input(kind, files, now=now, shown=_shown(history, kind))
+    return replace(found, last=_last(history, found))
+
+
+def _last(history: History, given: Input) -> int:
+    if given.kind in LISTS:
+        return history.end
+    if given.kind in LOGS:
+        moments = [one.answered for one in history.requests]
+    else:
+        moments = [one.stored_at for one in history.stores if one.stored_at and one.kind == "Lease"]
+    listed = _late(history) if given.kind is Kind.LATE_WATCH else history.begin
+    listed = _hole(history)[1] if given.kind is Kind.BROKEN_RECORD else listed
+    return max([listed, *(at for at in moments if given.shows(at))])
 
 
 def _shown(history: History, kind: Kind) -> tuple[tuple[int, int], ...]:

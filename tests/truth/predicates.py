@@ -270,15 +270,18 @@ def _second_writer(facts: Facts, claim: Claim) -> bool:
     ]
     if len(renewals) < claim.get("count", 1):
         return False
-    takers = {_taker(facts, one) for one in renewals}
-    if by.get("known") in ("process", "user") and all(taker is None or is_process(by, taker) for taker in takers):
+    if by.get("known") in ("process", "user") and all(_is_first(facts, one) for one in renewals):
         return False
     return _is_ongoing_as_said(facts, claim, renewals[-1].at)
 
 
-def _taker(facts: Facts, write: Write) -> Process | None:
-    placed = facts.placing(write.after.holder or "", write.at + 1)
-    return placed.process if placed else None
+def _is_first(facts: Facts, write: Write) -> bool:
+    """Return whether a writer took the lease as its identity, or is of an identity that another one wrote in."""
+    identity = write.after.holder or ""
+    placed = facts.placing(identity, write.at + 1)
+    if placed is None or not facts.is_own(placed, identity):
+        return facts.is_own(write, identity)
+    return placed.process.writer == write.process.writer
 
 
 def _is_ongoing_as_said(facts: Facts, claim: Claim, last: int) -> bool:
@@ -508,7 +511,8 @@ def _identity_shared(facts: Facts, claim: Claim) -> bool:
     last_by = {(one.process.user.name, one.process.uid): one.at for one in renewals}
     if len(last_by) < 2:
         return False
-    return _is_ongoing_as_said(facts, claim, sorted(last_by.values())[-2])
+    is_over = facts.holder != identity
+    return (is_over and not claim.get("ongoing")) or _is_ongoing_as_said(facts, claim, sorted(last_by.values())[-2])
 
 
 @_is("holder-replaced")
@@ -553,7 +557,7 @@ def _sent(body: Any) -> int | None:
 @_is("lease-moved")
 def _lease_moved(facts: Facts, claim: Claim) -> bool:
     other = Facts(facts.history, facts.namespace, claim["name"], facts.now)
-    return any(one.process.identity == claim["identity"] for one in other.writes if one.is_own)
+    return any(other.is_own(one, claim["identity"]) for one in other.writes)
 
 
 @_is("clusters-mixed")
