@@ -65,6 +65,15 @@ def _claims_of(command: str, history: History, given: Input, paths: Sequence[str
             yield _evaluated(command, lease, claim, facts)
 
 
+def claims_in(history: History, given: Input, command: str = "why") -> Iterator[tuple[dict[str, Any], Facts]]:
+    """Yield every claim of a command with the facts of its lease."""
+    with tempfile.TemporaryDirectory() as folder:
+        for one in run(command, given, _written(Path(folder), given)):
+            now = max(given.last, _true_time(history, one["now"]))
+            facts = Facts(history, one["namespace"], one["name"], now)
+            yield from ((claim, facts) for claim in one["claims"])
+
+
 def _evaluated(command: str, lease: str, claim: Claim, facts: Facts) -> Evaluated:
     predicate = PREDICATES.get(claim["claim"])
     if predicate is None:

@@ -8,6 +8,7 @@ throughout is false if it surely was not.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final
 
 from msgspec import Struct
@@ -377,9 +378,15 @@ class _Reasons:
             yield "not-taken-up"
         if not facts.is_own(placed, self._identity) and not later:
             yield "not-running"
-        gaps = [b.at - a.at for a, b in zip(facts.writes, facts.writes[1:], strict=False) if b.is_renewal]
-        if gaps and spec.duration is not None and max(gaps) >= (spec.duration - 1) * SECOND:
+        if self._renews_too_seldom(spec.duration):
             yield "interval"
+
+    def _renews_too_seldom(self, duration: int | None) -> bool:
+        """Return whether half of the intervals between its renewals are about as long as the lease lasts, or longer."""
+        facts = self._facts
+        own = [one.at for one in facts.writes if one.is_renewal and facts.is_own(one, self._identity)]
+        gaps = sorted(later - earlier for earlier, later in pairwise(own))
+        return bool(gaps) and duration is not None and gaps[len(gaps) // 2] > 0.7 * duration * SECOND
 
 
 def _spec_of(state: State | None) -> Spec:

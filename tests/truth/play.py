@@ -85,8 +85,13 @@ class _Cast:
     def _starting(self, elector: ElectorPlan, number: int) -> "_Start":
         return _Start(self, elector, number)
 
-    def start(self, elector: ElectorPlan, number: int, *, is_new_pod: bool) -> None:
-        """Begin a process of a pod, which is the first one, another one of the pod, or one of another pod's name."""
+    def start(self, elector: ElectorPlan, number: int, *, is_new_pod: bool, is_beside: bool = False) -> None:
+        """Begin a process of a pod, which is the first one, another one of the pod, or one of another pod's name.
+
+        The one before is gone by then, unless this one begins beside it.
+        """
+        if elector.pod in self._now and not is_beside:
+            self._now[elector.pod][0].kill()
         starts = self._starts[elector.pod] = self._starts.get(elector.pod, 0) + 1
         if is_new_pod:
             self._uids[elector.pod] = _uid(self._plan.seed, elector.pod, starts)
@@ -202,7 +207,7 @@ class _Cast:
             later(end, self._again(fault.target, is_new_pod=True))
         elif kind is FaultKind.DUPLICATE:
             later(end + fault.amount * SECOND, lambda: setattr(party, "has_bad_token", True))
-            later(end, self._again(fault.target, is_new_pod=True))
+            later(end, self._again(fault.target, is_new_pod=True, is_beside=True))
         elif kind is FaultKind.CLOCK_STEP:
             election.step_clock(fault.amount * SECOND)
         elif kind is FaultKind.TOKEN:
@@ -212,22 +217,25 @@ class _Cast:
             party.is_sending_invalid = True
             later(end, lambda: setattr(party, "is_sending_invalid", False))
 
-    def _again(self, pod: str, *, is_new_pod: bool) -> "_Start":
+    def _again(self, pod: str, *, is_new_pod: bool, is_beside: bool = False) -> "_Start":
         number, elector = next((n, one) for n, one in enumerate(self._plan.electors) if one.pod == pod)
-        return _Start(self, elector, number, is_new_pod=is_new_pod)
+        return _Start(self, elector, number, is_new_pod=is_new_pod, is_beside=is_beside)
 
 
 class _Start:
     """Starts a process of a pod when it is called."""
 
-    def __init__(self, cast: _Cast, elector: ElectorPlan, number: int, *, is_new_pod: bool = True) -> None:
+    def __init__(
+        self, cast: _Cast, elector: ElectorPlan, number: int, *, is_new_pod: bool = True, is_beside: bool = False
+    ) -> None:
         self._cast = cast
         self._elector = elector
         self._number = number
         self._is_new_pod = is_new_pod
+        self._is_beside = is_beside
 
     def __call__(self) -> None:
-        self._cast.start(self._elector, self._number, is_new_pod=self._is_new_pod)
+        self._cast.start(self._elector, self._number, is_new_pod=self._is_new_pod, is_beside=self._is_beside)
 
 
 class _Restart:

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from tests.model.api_server import Spec
 from tests.truth.facts import SLACK, Claim, Facts, Write, is_process
-from tests.truth.plans import FaultKind, Role
-from tests.truth.records import Process
+from tests.truth.plans import Deed, FaultKind, Role
+from tests.truth.records import END, Process
 from tests.truth.stage import MILLISECOND, SECOND
 from webhook.audit.leases import STORED_RULES
 
@@ -19,6 +19,10 @@ Predicate = Callable[[Facts, Claim], bool]
 PREDICATES: Final[dict[str, Predicate]] = {}
 UNCHECKED: Final = frozenset({"input-incomplete", "stamp-says", "says", "not-recorded", *STORED_RULES})
 """What no history can contradict: what the input does not show, texts that are quoted, rules of stored objects."""
+NOT_PLAYED: Final = frozenset(
+    {"holder-gone", "node-gone", "object-types", "token-ahead", "token-old", "fenced", "write-fenced"}
+)
+"""Claims about pods, nodes, fences and objects of wrong types, of which histories have none."""
 POINT: Final = 1050 * MILLISECOND
 """How far one instant may be off that stands for an interval: managedFields have whole seconds."""
 
@@ -189,7 +193,7 @@ def _is_how(facts: Facts, claim: Claim, write: Write) -> bool:
     if how == "after-expiry":
         return was_held and not facts.is_surely_live(write.begin)
     if how == "while-live":
-        return was_held and facts.may_be_live(write.end)
+        return was_held and facts.may_be_live(write.begin)
     return False
 
 
@@ -441,6 +445,9 @@ def _leader_lost(facts: Facts, claim: Claim) -> bool:
     ]
     if any(begin + POINT < one.begin and one.end < end - POINT for one in own):
         return False
+    # Who was only written in by others never led, so it was not lost.
+    if not any(facts.is_own(one, previous) for one in facts.writes if one.after.holder == previous):
+        return False
     if facts.is_surely_live(min(end, facts.now)) and not _has_just_changed(facts, end):
         return False
     if not _is_cause(facts, claim, previous):
@@ -474,7 +481,7 @@ def _lease_stolen(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
         if write.removes != claim["previous"] or not _names(claim, "identity", write.after.holder):
             return False
-        return claim.get("severity") != "error" or facts.may_be_live(write.end)
+        return claim.get("severity") != "error" or facts.may_be_live(write.begin)
 
     return _happened(facts, claim, is_it)
 
@@ -556,7 +563,8 @@ def _sent(body: Any) -> int | None:
 
 @_is("lease-moved")
 def _lease_moved(facts: Facts, claim: Claim) -> bool:
-    other = Facts(facts.history, facts.namespace, claim["name"], facts.now)
+    namespace, _, name = str(claim["lease"]).rpartition("/")
+    other = Facts(facts.history, namespace or facts.namespace, name, facts.now)
     return any(other.is_own(one, claim["identity"]) for one in other.writes)
 
 
@@ -600,6 +608,39 @@ def _lease_without_stamps(facts: Facts, _: Claim) -> bool:
     state = facts.writes[-1].request.after if facts.writes else None
     entries = state.lease.entries if state and state.lease else ()
     return not any("renewed" in one.fields for one in entries)
+
+
+@_is("frozen")
+def _frozen(facts: Facts, claim: Claim) -> bool:
+    until = facts.earliest(claim, "to", END)
+    later = (one for one in facts.history.writes(facts.key) if facts.now < (one.stored_at or 0) < until)
+    taken = (one.after.lease.spec.holder for one in later if one.after and one.after.lease)
+    return all(one == claim["identity"] for one in taken)
+
+
+@_is("heartbeat-silent")
+def _heartbeat_silent(facts: Facts, _: Claim) -> bool:
+    return not facts.is_surely_live(facts.now)
+
+
+@_is("stamp-missing")
+def _stamp_missing(facts: Facts, _: Claim) -> bool:
+    state = facts.writes[-1].request.after if facts.writes else None
+    return state is not None and state.lease is not None and state.lease.written is None
+
+
+@_is("renewal-stamp-tampered")
+def _stamp_tampered(facts: Facts, _: Claim) -> bool:
+    return any(
+        step.deed is Deed.FORGE_STAMPS and any(one.process.name == outsider.name for one in facts.writes)
+        for outsider in facts.history.plan.outsiders
+        for step in outsider.steps
+    )
+
+
+@_is("candidate-strategy-conflict")
+def _strategy_conflict(_: Facts, __: Claim) -> bool:
+    return False
 
 
 # ---- what they share ------------------------------------------------------------------------------------------------

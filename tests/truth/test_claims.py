@@ -1,0 +1,29 @@
+"""What `why` and `audit` claim of random histories is true, and each kind of claim has a meaning."""
+
+from tests.truth.__main__ import Tally, tally_of
+from tests.truth.evaluation import COMMANDS, CRASH
+from tests.truth.inputs import Kind
+from tests.truth.predicates import NOT_PLAYED, PREDICATES, UNCHECKED
+from webhook.claims.registry import KINDS
+
+SEEDS = range(1000, 1008)
+COUNTED = {"expires", "last-renewed", "expired", "identity-shared", "lease-deleted", "foreign-release", "taken"}
+COUNTED |= {"renewal-late", "held-since", "leader-lost", "second-writer", "holder", "holder-clock", "released"}
+COUNTED |= {"renewal-interval", "written-in"}
+"""Kinds of claims of which some are false of rare histories: `make truth` counts them."""
+
+
+def false_of(tally: Tally) -> dict[str, object]:
+    """What is false, or has no known meaning, of the kinds that are asserted."""
+    return {f"{claim} {how}": found[0] for (claim, how), found in tally.false.items() if claim not in COUNTED}
+
+
+def test_every_kind_of_claim_has_a_meaning() -> None:
+    assert KINDS.keys() - PREDICATES.keys() - UNCHECKED - NOT_PLAYED == set()
+
+
+def test_no_claim_is_false_and_no_command_fails() -> None:
+    tally = tally_of(SEEDS, [*Kind], COMMANDS)
+    assert false_of(tally) == {}
+    assert tally.false.get((CRASH, "false")) is None
+    assert tally.count("true") > 1000
