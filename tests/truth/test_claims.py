@@ -1,16 +1,12 @@
 """What `why` and `audit` claim of random histories is true, and each kind of claim has a meaning."""
 
 from tests.truth.__main__ import Tally, tally_of
-from tests.truth.evaluation import COMMANDS, CRASH
+from tests.truth.evaluation import COMMANDS, COUNTED, CRASH
 from tests.truth.inputs import Kind
 from tests.truth.predicates import NOT_PLAYED, PREDICATES, UNCHECKED
 from webhook.claims.registry import KINDS
 
 SEEDS = range(1000, 1008)
-COUNTED = {"expires", "last-renewed", "expired", "identity-shared", "lease-deleted", "foreign-release", "taken"}
-COUNTED |= {"renewal-late", "held-since", "leader-lost", "second-writer", "holder", "holder-clock", "released"}
-COUNTED |= {"renewal-interval", "written-in"}
-"""Kinds of claims of which some are false of rare histories: `make truth` counts them."""
 
 
 def false_of(tally: Tally) -> dict[str, object]:

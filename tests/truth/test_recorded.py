@@ -1,0 +1,21 @@
+"""What is claimed of incidents that were recorded on real API servers is true, by the same predicates."""
+
+import pytest
+
+from tests.truth.evaluation import COUNTED
+from tests.truth.inputs import Kind
+from tests.truth.recorded import FILES, evaluated, history_of, names
+
+WORKED = [one for one in names() if any(process.works for process in history_of(one).processes)]
+
+
+def test_the_log_of_an_incident_shows_who_worked() -> None:
+    """Nearly always one process works; the lease names it then."""
+    assert len(WORKED) > 40
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_no_claim_about_a_recorded_incident_is_false(kind: Kind) -> None:
+    found = [(name, one) for name in names() for one in evaluated(name, kind)]
+    assert [(name, one.claim) for name, one in found if not one.is_true and one.id not in COUNTED] == []
+    assert len([one for _, one in found if one.is_true]) > 250
