@@ -27,12 +27,13 @@ _CHUNK: Final = 20
 
 
 class Kept(Struct, frozen=True):
-    """A history that broke a law in a mode once."""
+    """A history that broke a law in a mode once, and the planted defect that it shows, if it shows one."""
 
     mode: str
     law: str
     text: str
     history: History
+    defect: str = ""
 
 
 class Result(Struct, frozen=True):
@@ -43,8 +44,8 @@ class Result(Struct, frozen=True):
     number: int
 
 
-def played(seeds: Iterable[int], modes: Iterable[Mode] = MODES) -> Result:
-    """Play the histories of these seeds in every mode."""
+def played(seeds: Iterable[int], modes: Iterable[Mode] = MODES, *, in_turns: bool = False) -> Result:
+    """Play the histories of these seeds in every mode, or each in one of them."""
     modes = tuple(modes)
     counts: dict[str, Counter[str]] = {mode.name: Counter() for mode in modes}
     first: dict[tuple[str, str], tuple[int, Broken]] = {}
@@ -53,7 +54,7 @@ def played(seeds: Iterable[int], modes: Iterable[Mode] = MODES) -> Result:
         history = drawn(seed)
         alone = outcomes_without_us(history)
         number += 1
-        for mode in modes:
+        for mode in modes[seed % len(modes) :][:1] if in_turns else modes:
             done = play(history, mode, alone=alone)
             counts[mode.name] += done.counts
             for one in done.broken:
@@ -85,6 +86,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--histories", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1, help="the first of the seeds")
+    parser.add_argument("--in-turns", action="store_true", help="play each history in one of the modes, not in all")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     began = time.monotonic()
@@ -93,7 +95,7 @@ def main() -> int:
     counts: dict[str, Counter[str]] = {mode.name: Counter() for mode in MODES}
     broken: dict[tuple[str, str], tuple[int, Broken]] = {}
     with ProcessPoolExecutor(options.workers) as pool:
-        for result in pool.map(played, chunks):
+        for result in pool.map(partial(played, in_turns=options.in_turns), chunks):
             for mode, found in result.counts.items():
                 counts[mode] += found
             for seed, one in result.broken:

@@ -6,8 +6,8 @@ checked: `make e2e E2E="--only stamp"` asks API servers.
 
 import copy
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
 from typing import Any, Final
 
 from cel_expr_python import cel
@@ -19,6 +19,8 @@ from tests.factories import Document
 _NAMES: Final = ("request", "object", "oldObject", "params", "namespaceObject", "variables")
 _USED: Final = re.compile(r"variables\.(\w+)")
 _OPERATION: Final = (("JSONPatch{op:", "{'op':"), (", path:", ", 'path':"), (", value:", ", 'value':"))
+_LIST_FUNCTIONS: Final[Mapping[str, Callable[[list[Any]], Any]]] = {"sum": sum, "min": min, "max": max}
+"""Functions of lists that are Kubernetes' own."""
 _MISSING: Final = object()
 
 
@@ -95,16 +97,23 @@ class _Evaluation:
     def value(self, expression: str) -> Any:
         """Return what an expression is; raises ExpressionError if it errs."""
         program, names, used = _compiled(expression)
-        data = {name: self._data[name] for name in names}
-        if used:
-            data["variables"] = {name: value for name in used if (value := self._variable(name)) is not _MISSING}
         try:
-            found = program.eval(data=data)
+            if used:
+                data = {name: self._data[name] for name in names}
+                data["variables"] = {name: value for name in used if (value := self._variable(name)) is not _MISSING}
+                found = program.eval(data=data)
+            else:
+                found = program.eval(activation=self._without_variables)
             if found.type() == cel.Type.ERROR:
                 raise ExpressionError(f"{found}: {expression[:200]}")
             return found.plain_value()
         except (RuntimeError, ValueError, TypeError) as error:
             raise ExpressionError(f"{error}: {expression[:200]}") from error
+
+    @cached_property
+    def _without_variables(self) -> Any:
+        """What has no variables is given to the library once; that takes it as long as the objects are large."""
+        return _environment().Activation(data={name: self._data[name] for name in _NAMES[:-1]})
 
     def _variable(self, name: str) -> Any:
         """Return the value of a variable; one that errs matters only if it is really used."""
@@ -181,13 +190,20 @@ def _environment() -> Any:
     functions = [
         cel.FunctionDecl("find", [cel.Overload("find_string", text, [text, text], is_member=True)]),
         cel.FunctionDecl("escapeKey", [cel.Overload("escape_key", text, [text], is_member=False)]),
-        cel.FunctionDecl("sum", [cel.Overload("sum_list", anything, [cel.Type.List(anything)], is_member=True)]),
+        *(
+            cel.FunctionDecl(name, [cel.Overload(f"{name}_list", anything, [cel.Type.List(anything)], is_member=True)])
+            for name in _LIST_FUNCTIONS
+        ),
     ]
     return cel.NewEnv(
         variables=dict.fromkeys(_NAMES, cel.Type.DYN),
         extensions=[ExtOptional(), ExtStrings()],
         functions=functions,
-        function_impls={"find_string": _find, "escape_key": _escaped, "sum_list": _sum},
+        function_impls={
+            "find_string": _find,
+            "escape_key": _escaped,
+            **{f"{name}_list": _of_list(function) for name, function in _LIST_FUNCTIONS.items()},
+        },
     )
 
 
@@ -200,5 +216,5 @@ def _escaped(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def _sum(numbers: Sequence[Any]) -> Any:
-    return sum(getattr(one, "plain_value", lambda one=one: one)() for one in numbers)
+def _of_list(function: Callable[[list[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
+    return lambda values: function([one.plain_value() if isinstance(one, cel.Value) else one for one in values])

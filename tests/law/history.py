@@ -29,7 +29,7 @@ from tests.law.api_server import (
     Refused,
     Request,
 )
-from tests.law.modes import KEYS, NONE, Admission, Mode
+from tests.law.modes import KEYS, NONE, Admission, Mode, annotations_of
 from tests.law.strangers import COLLECTOR, StrangersWrite, some_write
 from tests.law.writers import CLIENT_GO, HABITS, Habit, Writer, plainer, writer
 from tests.model.api_server import User
@@ -124,13 +124,15 @@ class Played(Struct, frozen=True):
     counts: Counter[str]
 
 
-def play(history: History, mode: Mode, *, alone: Sequence[str] | None = None, planted: Sequence[Policy] = ()) -> Played:
-    """Play a history in a mode, with policies that are planted beside its own.
+def play(
+    history: History, mode: Mode, *, alone: Sequence[str] | None = None, policies: Sequence[Policy] | None = None
+) -> Played:
+    """Play a history in a mode, with these admission policies instead of its own.
 
     `alone` is what each step came to without us; if it is not given, that is played first.
     """
     outcomes = outcomes_without_us(history) if alone is None else alone
-    world = World(history, mode, outcomes, planted)
+    world = World(history, mode, outcomes, policies)
     for number, step in enumerate(history.steps):
         world.take(number, step)
     return Played(tuple(world.broken), world.counts)
@@ -149,14 +151,16 @@ class World:
     `touched_at` is when anything was stored last.
     """
 
-    def __init__(self, history: History, mode: Mode, alone: Sequence[str], planted: Sequence[Policy] = ()) -> None:
+    def __init__(
+        self, history: History, mode: Mode, alone: Sequence[str], policies: Sequence[Policy] | None = None
+    ) -> None:
         self.mode = mode
         self.now = START
         self.writers = [writer(number, habit) for number, habit in enumerate(history.habits)]
         self.broken: list[Broken] = []
         self.counts: Counter[str] = Counter()
         self._alone = alone
-        self._admission = Admission(mode, planted)
+        self._admission = Admission(mode, policies)
         self._server = ApiServer(self._admission)
         self._is_guarded = mode.is_guarded
         self._step = 0
@@ -210,6 +214,7 @@ class World:
             one.observe(self._server.stored, self.now)
         outcome = self._send_next(number, one.next_write(self.now), between)
         if outcome.startswith((CONFLICT, NOT_FOUND)) and not one.habit.reads:
+            self.now += SECOND // 1000
             one.observe(self._server.stored, self.now)
             outcome = self._send_next(number, one.next_write(self.now), None)
         return outcome
@@ -223,6 +228,7 @@ class World:
             one.observe(self._server.stored, self.now)
         outcome = self._send_next(number, one.release(self.now), None, what="release")
         if outcome.startswith(CONFLICT):
+            self.now += SECOND // 1000
             one.observe(self._server.stored, self.now)
             outcome = self._send_next(number, one.release(self.now), None, what="release")
         one.alive, one.copy = False, None
@@ -233,6 +239,7 @@ class World:
     ) -> str:
         one, stored = self.writers[number], self._server.stored
         if between is not None:
+            self.now += SECOND // 1000
             self._write(between)
             stored = self._server.stored
         if request is None:
@@ -263,7 +270,10 @@ class World:
         duration = stored["spec"].get("leaseDurationSeconds")
         if duration is None or (not self._is_guarded and stored["spec"].get("renewTime") is None):
             return True
-        since = self.spec_at if self._is_guarded else self.touched_at + (FORGED * SECOND if self.is_forged else 0)
+        # What is not stamped yet has no time but those of managedFields, which others can move.
+        has_rules = bool(self.mode.webhook or self.mode.rules)
+        by_stamps = self._is_guarded and (self.is_stamped or not has_rules)
+        since = self.spec_at if by_stamps else self.touched_at + (FORGED * SECOND if self.is_forged else 0)
         return bool(self.now >= since + duration * SECOND)
 
     def _check(self, one: Writer, request: Request, kind: str, refusal: str, *, is_entitled: bool) -> None:
@@ -311,6 +321,8 @@ class World:
         stored = self._server.stored
         if not (self._is_guarded and self.is_stamped and self.spec_by not in (None, STRANGER)) or stored is None:
             return False
+        if not annotations_of(stored)[0]:
+            return False  # there was no room for stamps
         duration = stored["spec"].get("leaseDurationSeconds")
         if not stored["spec"].get("holderIdentity") or duration is None:
             return False
@@ -373,7 +385,7 @@ def drawn(seed: int) -> History:
             steps.append(Collects())
         steps += _some_absence(draw, len(habits))
         wait = draw.choice((0.2, 2, 2, 2, 3))
-        if draw.random() < 0.15:
+        if draw.random() < 0.25:
             wait = durations + draw.choice((0.5, 2, 3, 70, 700))
         steps.append(Waits(wait))
         for who in range(len(habits)):

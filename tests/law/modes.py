@@ -89,9 +89,9 @@ def _policies(stamps: bool, rules: str) -> tuple[Policy, ...]:
 class Admission:
     """What an API server asks about each write, in one mode; the namespace may be labeled for stamps or not."""
 
-    def __init__(self, mode: Mode, planted: Sequence[Policy] = ()) -> None:
+    def __init__(self, mode: Mode, policies: Sequence[Policy] | None = None) -> None:
         self.mode = mode
-        self._policies = (*mode.policies(), *planted)
+        self._policies = mode.policies() if policies is None else tuple(policies)
         self.in_force = False
         self.now = 0
         self.label = ""
@@ -125,7 +125,7 @@ class Admission:
                 return
         except ValueError:
             return  # an API server that cannot evaluate the condition stores the write: failurePolicy is Ignore
-        body = msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+        body = msgspec.json.encode({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
         verdict = decision_path.evaluate(decode(body), self.mode.policy_file(), self.now)
         if not verdict.allowed:
             rules = ", ".join(one.rule for one in verdict.findings if one.mode.word == "deny")

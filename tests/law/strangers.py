@@ -223,6 +223,11 @@ CHANGES: Final[Mapping[str, Callable[..., None]]] = {
 _OF_SPEC: Final = frozenset({"holder", "renewal", "value"})
 
 
+def _or_many(draw: random.Random, counts: tuple[int, ...]) -> int:
+    """One of these, or now and then more than is stamped."""
+    return draw.choice((200, 201, 1000, 1001)) if draw.random() < 0.02 else draw.choice(counts)
+
+
 def some_metadata(draw: random.Random) -> Change:
     """A change of metadata of any size, those around the bounds most of all."""
     name = draw.choice(
@@ -234,9 +239,9 @@ def some_metadata(draw: random.Random) -> Change:
         + ("stamp", "no stamps", "entries", "entries", "generateName", "finalizer of the collector")
     )
     if name == "labels":
-        return Change(name, (draw.choice((1, 8, 62, 63, 64, 65, 66, 100, 1000)), draw.random() < 0.3))
+        return Change(name, (_or_many(draw, (1, 8, 62, 63, 64, 65, 66, 100)), draw.random() < 0.3))
     if name == "annotations":
-        count = draw.choice((0, 1, 1, 2, *range(96, 109), 1000))
+        count = _or_many(draw, (0, 1, 1, 2, *range(96, 109)))
         size = draw.choice((0, 0, 0, 0, 10, 16_000, 16_300 + draw.randrange(110), 49_152, 200_000)) if count else 0
         return Change(name, (count, size, draw.random() < 0.7))
     if name == "finalizers":
@@ -295,8 +300,8 @@ def some_write(draw: random.Random, *, spec: float = 0.3) -> StrangersWrite:
     by = draw.choice(tuple(USERS))
     if draw.random() < 0.03:
         return StrangersWrite(by, (), DELETE)
-    if draw.random() < 0.004:
-        return StrangersWrite(by, (Change("filled", (draw.choice((100, 300, 500, 1000, 2000)),)),))
+    if draw.random() < 0.001:
+        return StrangersWrite(by, (Change("filled", (draw.choice((20, 100, 300, 1000, 2000)),)),))
     changes = [some_metadata(draw) for _ in range(draw.choice((1, 1, 2, 3)))]
     if draw.random() < spec:
         changes = [some_spec(draw), *changes[: draw.randrange(2)]]
