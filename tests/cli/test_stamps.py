@@ -79,12 +79,13 @@ def dump(tmp_path: Path) -> str:
 
 def test_a_list_shows_who_renews_it_and_when(dump: str, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = run(capsys, "why", "shop/db", "--input", dump, "--policy", policy, "--now", AT)
-    assert "by shop/db from the pod with uid uid-of-db-0" in said
+    # Its clock is not that of the stamp, so an administrator may have written renewTime after the stamped write.
+    assert "uid-of-db-0" not in said
     assert "Clock the holder's is 9 h 0 min ahead of the API server's" in said
     assert "Stamp says" not in said
     assert "Evidence" not in said
     (found,) = [json.loads(run(capsys, "why", "shop/db", "--input", dump, "--policy", policy, "--format", "json"))]
-    assert found["last_renewal_by"]["pod_uid"] == "uid-of-db-0"
+    assert found["last_renewal_by"] is None
 
 
 def test_without_a_policy_a_stamp_is_quoted_and_decides_nothing(dump: str, capsys: pytest.CaptureFixture[str]) -> None:

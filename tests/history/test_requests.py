@@ -107,7 +107,7 @@ def test_intervals_that_differ_without_order_are_not_two_rhythms() -> None:
 def test_an_identity_is_not_joined_by_writers_at_no_time() -> None:
     tenure = Tenure("a", 0, Handover.SEEN, 0)
     assert tenure.pods == []
-    assert tenure.joined == []
+    assert tenure.others == {}
 
 
 def test_what_another_record_has_shown_is_not_counted_twice() -> None:

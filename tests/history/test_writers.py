@@ -255,7 +255,7 @@ def test_no_more_strangers_are_remembered_than_can_hold_a_lease() -> None:
         stranger.renew()
     tenure = account(log(server)).tenure
     assert tenure is not None
-    assert len(tenure.strangers) == MAX_WRITERS
+    assert len(tenure.others) == MAX_WRITERS
 
 
 @pytest.mark.parametrize("source", [log, watch])

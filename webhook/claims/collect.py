@@ -162,6 +162,10 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
     by = _by(tenure.taken)
     if not within:
         return
+    if tenure.began is Handover.REPLACED:
+        text = f"another pod renews it as {holder} from {clock(tenure.since, now)} on{by_writer(tenure.process)}"
+        yield _fact(account, "holder-replaced", text, identity=tenure.holder, by=By(tenure.process), **within)
+        return
     if tenure.is_chosen:
         yield _fact(
             account,
@@ -190,6 +194,20 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
         text = f"{holder} was removed from the lease at {clock(tenure.until or 0, now)}{by_writer(tenure.released_by)}"
         by = By(tenure.released_by, tenure.released_manager)
         yield _fact(account, "released", text, identity=tenure.holder, how=own, by=by, **interval(tenure.ended, now))
-    for at, other in tenure.joined:
-        text = f"{writer(other)} renewed it too, {count(1, 'time')} or more, from {clock(at, now)} on"
-        yield _fact(account, "second-writer", text, identity=tenure.holder, by=By(other), from_=at)
+    for other, seen in tenure.others.items():
+        times = count(seen.count, "time")
+        text = (
+            f"{writer(other)} renewed it as {holder}, {times} from {clock(seen.first, now)} to {clock(seen.last, now)}"
+        )
+        going_on = tenure.until is None and now - seen.last < (tenure.duration or 0) * SECOND
+        yield _fact(
+            account,
+            "second-writer",
+            text,
+            identity=tenure.holder,
+            by=By(other),
+            count=seen.count,
+            from_=seen.first,
+            to=seen.last,
+            over_since=0 if going_on else seen.last,
+        )

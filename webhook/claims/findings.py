@@ -76,7 +76,7 @@ def incidents(
     yield from _handovers(history, {one.end: one for one in lost}, now)
     yield from (_late(history, one, now) for one in late)
     yield from _ongoing(cluster, history, now)
-    yield from _writers(history, history.status(now))
+    yield from _writers(history, history.status(now), now)
     known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is causes.Blame.REFUSED]
     if ongoing is not None and ongoing.blame is causes.Blame.REFUSED and history.tenure:
         known.append((history.tenure.last_renewal, now))
@@ -234,8 +234,9 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
 def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     duration, last = before.duration, before.kept_until
     left = last + duration * SECOND - after.since if duration else None
-    taker, other, cause = name(after.holder), after.foreign_taker, "stolen"
-    took = f"{user(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
+    taker, cause = name(after.holder), "stolen"
+    other = after.taken_by if after.is_own_taking is not True else None
+    took = f"{writer(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
     early = "" if left is None else f", {length(left)} before it expired"
     if any("leaseDurationSeconds" in one.text and before.since <= one.at <= after.since for one in history.edits):
         early += " by the duration that its holder wrote"
@@ -323,17 +324,17 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
     )
 
 
-def _writers(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Claim]:
+def _writers(history: LeaseHistory, standing: LeaseStatus | None, now: int) -> Iterator[Claim]:
     several = [one for one in history.tenures if one.has_several_writers and len(one.writers) > 1]
     if several:
-        yield _shared_identity(history, several[-1])
+        yield _shared_identity(history, several[-1], now)
     elif history.renewals.is_doubled and standing is not None and standing.holder:
         yield _doubled(history, standing.holder)
     yield from _applications(history, standing)
 
 
-def _shared_identity(history: LeaseHistory, tenure: Tenure) -> Claim:
-    who = " and ".join(writer(one) for one in tenure.writers[-3:])
+def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
+    who = " and ".join(sorted(writer(one) for one in tenure.writers[-3:]))
     message = (
         f"one identity, {name(tenure.holder)}, is used by several processes that renew in turns: {who}, as if each led"
     )
@@ -343,8 +344,10 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure) -> Claim:
     pods = " ".join(word(one) for one in tenure.pods[-3:])
     where = kubectl(history.namespace)
     advice = causes.Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
-    is_over = tenure is not history.tenure or tenure.until is not None
-    over = (tenure.until or tenure.since) if is_over else 0
+    other = tenure.others[tenure.sharers[-1]]
+    last = min(other.last, tenure.last_renewal)
+    is_over = tenure.until is not None or now - last >= (tenure.duration or 0) * SECOND
+    over = last if is_over else 0
     return claim(
         *(history, "identity-shared", Severity.ERROR, message, advice, "shared-identity"),
         over_since=over,
@@ -367,7 +370,7 @@ def _doubled(history: LeaseHistory, holder: str) -> Claim:
 
 
 def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Claim]:
-    users = {one.name: one for tenure in history.tenures for one in tenure.writers if tenure.is_confirmed}
+    users = {one.name: one for tenure in history.tenures for one in tenure.writers if tenure.renewals or tenure.is_sure}
     # Without objects a log shows only who wrote, and beside a holder another one may write in its name.
     held = all(len({one.name for one in tenure.writers}) < 2 and not tenure.is_writer for tenure in history.tenures)
     if any(tenure.writers for tenure in history.tenures):

@@ -282,9 +282,9 @@ _INCIDENTS: Final = (
     ),
     Kind(
         "holder-replaced",
-        "the process of `identity` changed in [from, to] while the lease named it",
+        "from a write in [earliest, latest] on, `by`, another pod of the holder's account, renewed it as `identity`",
         "the uids of two pods",
-        ("identity", "by", "from", "to"),
+        ("identity", "by", "earliest", "latest"),
     ),
     Kind("lease-shared", "several users or programs have written this lease", "their names", ("identities",)),
     Kind(

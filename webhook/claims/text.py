@@ -11,7 +11,7 @@ from msgspec import Struct
 from webhook.api.times import SECOND
 from webhook.claims.account import Account
 from webhook.claims.causes import Blame, sentence_of
-from webhook.claims.words import ago, at_most, by_writer, clock, count, length, name, remover, user, writer
+from webhook.claims.words import ago, at_most, by_writer, clock, count, length, name, remover, writer
 from webhook.history.events import API_SERVER, Handover, Tenure
 from webhook.history.lease import MAX_REFUSALS, LeaseHistory
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
@@ -75,9 +75,12 @@ def _freed(account: Account, standing: LeaseStatus) -> str:
 def pods_at_once(account: Account) -> list[str]:
     """The pods that renew the lease in turns under the present holder's name, the latest three; none if one does."""
     tenure = account.tenure
-    if tenure is None or not tenure.has_several_writers or len(set(tenure.pods)) < 2:
+    if tenure is None or tenure.process is None or not tenure.process.pod:
         return []
-    return [name(pod) for pod in tenure.pods[-3:]]
+    lasts = (tenure.duration or 0) * SECOND
+    sharing = [one.pod for one in tenure.sharers if one.pod and account.now - tenure.others[one].last < lasts]
+    own = account.now - tenure.last_renewal < lasts
+    return sorted(name(pod) for pod in (tenure.process.pod, *sharing[-2:])) if own and sharing else []
 
 
 def facts(account: Account) -> Iterator[Line]:
@@ -213,18 +216,20 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
         return f"the API server {chose} {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
     who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
     # In any other way the holder itself takes the lease.
-    other = tenure.foreign_taker if tenure.began in {Handover.STOLEN, Handover.DELETED} else None
+    other = tenure.taken_by if tenure.is_own_taking is not True and tenure.taken_by else None
     took = f"{holder} took it"
     if other:
-        took, who = f"{user(other)} wrote {holder} into it", ""
+        took, who = f"{writer(other)} wrote {holder} into it", ""
     unheld_for = length if before is None or before.is_end_dated else at_most
     unheld = "" if tenure.leaderless is None else f"; the lease had no holder for {unheld_for(tenure.leaderless)}"
-    again = f"{user(other)} created it again with the holder {holder}" if other else f"{holder} created it again"
+    again = f"{writer(other)} created it again with the holder {holder}" if other else f"{holder} created it again"
     match tenure.began:
         case Handover.SEEN:
             return f"{holder} held it at the start of the data{who}"
         case Handover.CREATED:
-            return f"{holder} created it{who}"
+            return f"{writer(other)} created it with the holder {holder}" if other else f"{holder} created it{who}"
+        case Handover.REPLACED:
+            return f"another pod renews it as {holder}{who}; the input does not show whether the one before had stopped"
         case Handover.STOLEN:
             return f"{took} from {previous}, which still held it{who}: two may have led"
         case Handover.DELETED:
@@ -328,9 +333,9 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
         receives = "is again receiving" if silence > (history.renewals.longest_usual or 0) else "still receives"
         text = f"the API server {receives} requests from pod {name(tenure.pods[-1])}, the former holder"
         yield tenure.heard_again[0], text
-    if tenure.has_several_writers:
-        for at, other in tenure.joined:
-            yield at, f"{writer(other)} renews it too, under the same identity"
+    for other, seen in tenure.others.items():
+        times = f"{count(seen.count, 'time')} until {clock(seen.last, history.moment)}" if seen.count > 1 else "once"
+        yield seen.first, f"{writer(other)} renewed it as {holder}, {times}: it is not the process that took it"
     if tenure.until is None:
         return
     if tenure.is_deleted or tenure is history.tenure or (after is not None and after.began is Handover.RELEASED):

@@ -29,7 +29,8 @@ MAX_HEARD_AGAIN: Final = 6
 SLOW: Final = 1 * SECOND
 """An answer that took longer is remembered: clients give up after a few seconds."""
 MAX_MESSAGE: Final = 400
-_MIN_RENEWALS: Final = 3
+MIN_RENEWALS: Final = 3
+"""Renewals after which another writer counts as a process that shares an identity: by hand anyone may renew once."""
 UNAUTHENTICATED: Final = 401
 
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
@@ -60,7 +61,17 @@ class Handover(StrEnum):
     """The lease was deleted while the previous holder had it, and created again."""
     PREFERRED = "preferred"
     """The previous holder was asked to step down for another one, as the API server does in a coordinated election."""
+    REPLACED = "replaced"
+    """Another pod of the same account renews it under the same identity from then on."""
     UNKNOWN = "unknown"
+
+
+class Other(Struct):
+    """A process that renewed a lease beside its holder's own: how often, and when first and last."""
+
+    count: int
+    first: int
+    last: int
 
 
 class Tenure(Struct):
@@ -95,16 +106,14 @@ class Tenure(Struct):
     is_writer: bool = False
     namespace: str = ""
     """That of the lease."""
-    writers: list[Writer] = field(default_factory=list)
-    """Who wrote as this holder, the last one last; see `is_confirmed`."""
-    is_confirmed: bool = False
-    """The writers are those that renewed, or whose pod the holder names: not only who wrote the holder once."""
-    strangers: dict[Writer, tuple[int, int]] = field(default_factory=dict)
-    """Who renewed once or twice under this name beside the `writers`: how often, and when first."""
-    switches: int = 0
-    """How often renewals came from another pod or user than the one before."""
-    joined: list[tuple[int, Writer]] = field(default_factory=list)
-    """When another pod or user first wrote under this name."""
+    process: Writer | None = None
+    """The process that took it; of one that another writer wrote in, that which renews it; None if it is not known."""
+    is_sure: bool = False
+    """The process is the one whose pod the holder names, or took the lease and renewed it."""
+    others: dict[Writer, Other] = field(default_factory=dict)
+    """Other processes that renewed it under this name, however often: none of them becomes the holder."""
+    renewals: int = 0
+    """By its own process, as far as they were seen."""
     term: int | None = None
     """The latest one that the API server stamped, where stamps are believed."""
     is_close: bool = False
@@ -139,13 +148,23 @@ class Tenure(Struct):
     heard_again: list[int] = field(default_factory=list)
     """When the first requests of its pods were received after another one had taken the lease."""
 
-    def begun_by(self, writer: Writer | None, manager: str = "") -> None:
-        """Remember who wrote the holder into the lease."""
+    def seen_written_by(self, writer: Writer | None) -> None:
+        """Remember who wrote the state with which the input begins: who put the holder there is not known."""
+        if writer is not None and writer.user and writer.user != API_SERVER:
+            self.process, self.is_sure = writer.process, self._is_pod_of(writer)
+
+    def begun_by(self, writer: Writer | None, manager: str = "", known: Writer | None = None) -> None:
+        """Remember who wrote the holder into the lease; `known` is the process that had this identity before."""
         self.taken_manager = manager
-        if writer is not None and writer.user:
-            self.taken_by = writer
-            self.writers = [writer.process]
-            self.is_confirmed = self._is_pod_of(writer)
+        if writer is None or not writer.user:
+            self.process, self.is_sure = known, known is not None
+            return
+        self.taken_by = writer
+        if writer.user == API_SERVER and known is None:
+            return
+        is_own = self._is_pod_of(writer) or known is None or known.is_same(writer)
+        self.process = writer.process if is_own else known
+        self.is_sure = self._is_pod_of(writer) or known is not None
 
     @property
     def kept_until(self) -> int:
@@ -153,49 +172,59 @@ class Tenure(Struct):
         return max(self.last_renewal, self.touched[0] if self.touched else 0)
 
     def renewed_by(self, writer: Writer | None, at: int) -> bool:
-        """Remember who renewed, the last one last; return False if that was not the holder, as far as is known."""
+        """Remember who renewed; return False if that was another process than the holder's."""
         if writer is None or not writer.user:
             return True
-        known, self.node = writer.process, writer.node
-        if self.is_confirmed and self.writers == [known]:
+        process = self.process
+        if process is None or process.is_same(writer):
+            self._is_own(writer)
             return True
-        if not self.is_confirmed:
-            self.writers = [one for one in self.writers if one == known]
-            self.is_confirmed = True
-        if known not in self.writers and self.writers:
-            # Anyone may renew a lease once, by hand; who goes on doing so is another process.
-            number, first = self.strangers.pop(known, (0, at))
-            if number + 1 < _MIN_RENEWALS:
-                if len(self.strangers) < MAX_WRITERS:
-                    self.strangers[known] = number + 1, first
-                return self.is_by(writer) is True
-            if len(self.joined) < MAX_WRITERS:
-                self.joined.append((first, known))
-        if self.writers and self.writers[-1] != known:
-            self.switches += 1
-        if known in self.writers:
-            self.writers.remove(known)
-        self.writers = [*self.writers, known][-MAX_WRITERS:]
-        return self._is_pod_of(writer) or self.renewer == known
+        if not self.is_sure and (not self.renewals or self._is_pod_of(writer) or writer.is_same(self.taken_by)):
+            # Who wrote the holder does not renew it; or one that renewed was not the one that took it.
+            if self.renewals:
+                self.others[process] = Other(self.renewals, self.since, self.last_renewal)
+                self.renewals = 0
+            self._is_own(writer)
+            return True
+        if writer.process in self.others or len(self.others) < MAX_WRITERS:
+            other = self.others.setdefault(writer.process, Other(0, at, at))
+            other.count, other.last = other.count + 1, at
+        return False
+
+    def _is_own(self, writer: Writer) -> None:
+        self.process, self.node = writer.process, writer.node or self.node
+        self.others.pop(self.process, None)
+        self.renewals += 1
+        self.is_sure = self.is_sure or self._is_pod_of(writer) or writer.is_same(self.taken_by)
+
+    def is_replaced_by(self, writer: Writer | None) -> bool:
+        """True if a writer is another pod of the account whose pod holds it."""
+        own = self.process
+        if own is None or writer is None or writer.user != own.user or writer.impersonator or own.impersonator:
+            return False
+        return self.is_sure and bool(own.pod or own.uid) and bool(writer.pod or writer.uid) and not own.is_same(writer)
 
     @property
     def renewer(self) -> Writer | None:
-        """Who renewed last: of several, those count whose pod the holder names."""
-        own = [one for one in self.writers if self._is_pod_of(one)]
-        return next(reversed(own or self.writers), None)
+        """Its own process, if any is known."""
+        return self.process
 
     def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
         """True if a writer is the holder, False if it is another one, None if that cannot be known."""
         if writer is not None and writer.user:
-            known = writer.process
-            account = UserInfo(writer.user).service_account
-            # Pods of other namespaces may have the same name.
-            is_here = account is not None and account[0] == self.namespace
-            if (self.is_confirmed and known in self.writers) or (is_here and self._is_pod_of(writer)):
+            if self.process is not None and self.process.is_same(writer):
                 return True
-            if self.is_confirmed:
-                return None if known in self.strangers else False
+            if self.is_sure:
+                return False
+            if self.process is not None:
+                # Who was seen to write it may be a stranger; a pod that the holder names is not.
+                return True if self._is_here(writer) and self._is_pod_of(writer) else None
         return manager == own_manager if manager and own_manager else None
+
+    def _is_here(self, writer: Writer) -> bool:
+        # Pods of other namespaces may have the same name.
+        account = UserInfo(writer.user).service_account
+        return account is not None and account[0] == self.namespace
 
     def _is_pod_of(self, writer: Writer) -> bool:
         # Who impersonates another one can name a pod, too.
@@ -238,22 +267,49 @@ class Tenure(Struct):
     @property
     def foreign_taker(self) -> Writer | None:
         """Who wrote the holder into the lease, if that was not itself; None if it was, or if that is not known."""
-        taker = self.taken_by
-        return None if taker is None or (self.is_confirmed and taker.process in self.writers) else taker
+        taker, own = self.taken_by, self.process
+        return None if taker is None or own is None or own.is_same(taker) else taker
+
+    @property
+    def is_own_taking(self) -> bool | None:
+        """True if its own process wrote the holder; False if another one did; None if that is not known."""
+        taker, own = self.taken_by, self.process
+        if taker is None or own is None:
+            return None
+        if own.is_same(taker):
+            return True if self.is_sure or self._is_pod_of(taker) else None
+        return False if self.is_sure else None
+
+    @property
+    def is_never_renewed(self) -> bool:
+        """True if no process is known to have renewed it, and another one than the pod that it names wrote it in."""
+        return self.taken_by is not None and not self.renewals and not self._is_pod_of(self.taken_by)
+
+    @property
+    def sharers(self) -> list[Writer]:
+        """Who renewed it beside its own process, and not only once or twice, the last one last."""
+        often = [(other.last, writer) for writer, other in self.others.items() if other.count >= MIN_RENEWALS]
+        return [writer for _, writer in sorted(often, key=lambda pair: pair[0])]
 
     @property
     def has_several_writers(self) -> bool:
-        """True if two processes renewed alternately under this name; one that replaced another does not count."""
-        return self.switches > 1
+        """True if another process than its own renewed it again and again."""
+        return bool(self.sharers)
+
+    @property
+    def writers(self) -> list[Writer]:
+        """Who renewed it, its own process first."""
+        return [*([self.process] if self.process else []), *self.sharers]
 
     @property
     def pods(self) -> list[str]:
-        """The pods that wrote under this name, the last one last."""
-        return [one.pod for one in self.writers if one.pod]
+        """The pod of its own process, and of others that renewed it again and again."""
+        return [writer.pod for writer in self.writers if writer.pod]
 
     def requests_between(self, start: int, end: int) -> int | None:
         """Return how many requests of its pods were received between two instants; None if that cannot be known."""
-        return sum(start < one <= end for one in self.requests) if self.pods else None
+        is_pod = self.process is not None and self.is_sure and bool(self.process.pod)
+        return sum(start < one <= end for one in self.requests) if is_pod else None
 
 
 class By(StrEnum):

@@ -168,7 +168,7 @@ class LeaseHistory(Struct):
     @property
     def changes(self) -> int:
         """How often the holder changed to another replica, as far as was seen."""
-        first = {Handover.SEEN, Handover.CREATED}
+        first = {Handover.SEEN, Handover.CREATED, Handover.REPLACED}
         return sum(number for how, number in self.handovers.items() if how not in first)
 
     @property
@@ -270,9 +270,12 @@ class LeaseHistory(Struct):
         if not who.pod or seen.at is None or holder is None:
             return
         received = seen.at - (seen.answer.took if seen.answer else 0)
-        if who in holder.writers:
+        own, former = holder.process, lost.process if lost else None
+        if own is not None and own.is_same(who):
             holder.requests.append(received)
-        elif lost and who in lost.writers and received > holder.since and len(lost.heard_again) < MAX_HEARD_AGAIN:
+            return
+        is_former = lost is not None and lost.is_sure and former is not None and former.is_same(who)
+        if lost and is_former and received > holder.since and len(lost.heard_again) < MAX_HEARD_AGAIN:
             lost.heard_again.append(received)
 
     def _happened(
@@ -344,7 +347,7 @@ class LeaseHistory(Struct):
         elif normalized(new.renew_time) not in {None, normalized(old.renew_time)} and holder:
             self._renewed(old, new, at, writer, act, seen.stretch)
         tenure = self.holder
-        if tenure and not is_old_state and seen.term is not None:
+        if tenure and not is_old_state and seen.term is not None and not seen.is_stamp_old:
             tenure.term = seen.term
         if tenure and tenure.duration != new.lease_duration_seconds:
             self._lasts(tenure, old, new, known, writer)
@@ -536,6 +539,11 @@ class LeaseHistory(Struct):
             tenure.last_renewal = at - stretch.latest[-1]
         if act is not Act.STORED and self.kind is not InputKind.REVIEW:
             self._expired(tenure.duration, tenure.kept_until, at)
+        former = self._lost if self._lost and self._lost.holder == tenure.holder else None
+        is_former = former is not None and former.process is not None and former.process.is_same(writer)
+        if tenure.is_replaced_by(writer) and not is_former:
+            self._replaced(tenure, at, writer)
+            return
         if not tenure.renewed_by(writer, at):
             tenure.touched = at, writer or Writer()
             self._happened(EventKind.RENEWED, at, writer=writer)
@@ -550,6 +558,14 @@ class LeaseHistory(Struct):
         self._happened(EventKind.RENEWED, at, writer=writer, silence=silence)
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._ended(at, Handover.RELEASED, writer)
+
+    def _replaced(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
+        """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
+        how = taking(tenure.kept_until, tenure.duration, at, self.write.skew, is_dated=self.write.is_dated_by_a_server)
+        is_expired = how is Handover.EXPIRED
+        self._ended(tenure.last_renewal if is_expired else at, Handover.EXPIRED if is_expired else Handover.REPLACED)
+        following = self._add(tenure.holder, at, Handover.EXPIRED if is_expired else Handover.REPLACED, writer)
+        following.is_sure, following.renewals, following.renewed = True, 1, self.write
 
     def _measure(self, tenure: Tenure) -> None:
         """Measure the holder's clock: one odd renewTime may be that of a late request, or another writer's."""
@@ -641,14 +657,15 @@ class LeaseHistory(Struct):
             # Stamps have whole seconds, and the clocks of API servers may differ.
             skew = self.write.skew
             doubt = (skew and max(skew, MAX_TOLERANCE)) if self.write.is_logged else self._unknown_fraction
-            leaderless = 0 if how is Handover.STOLEN else max(0, since - self._released_at) + doubt
+            leaderless = 0 if how in {Handover.STOLEN, Handover.REPLACED} else max(0, since - self._released_at) + doubt
             # Who was robbed of the lease may have stopped before, or led on; so may one that no one renewed.
             last = self.tenure.last_renewal if self.tenure else self._released_at
             if not self.write.is_claimed:
                 self.leaderless += leaderless if how is not Handover.DELETED else max(leaderless, since - last)
             is_unclear = how is Handover.UNKNOWN and (skew or self._released_at == since)
             is_known = self.write.is_dated and not self.write.is_claimed and not is_unclear
-            leaderless = None if how is Handover.STOLEN or not is_known else leaderless
+            is_taken_live = how in {Handover.STOLEN, Handover.REPLACED}
+            leaderless = None if is_taken_live or not is_known else leaderless
         self.handovers[how] = self.handovers.get(how, 0) + 1
         self._lost = self.tenure
         previous = self._lost.holder if self._lost else ""
@@ -658,7 +675,11 @@ class LeaseHistory(Struct):
         tenure.taken = self.write
         is_coordinated = self.lease is not None and bool(self.lease.spec.strategy)
         tenure.is_exact = self.write.is_logged and not self.write.skew
-        tenure.begun_by(writer, manager_of_write(self.entries, ()) if is_coordinated else "")
+        manager = manager_of_write(self.entries, ()) if is_coordinated else ""
+        if how is Handover.SEEN:
+            tenure.seen_written_by(writer)
+        else:
+            tenure.begun_by(writer, manager, None if how is Handover.REPLACED else self._process_of(holder, writer))
         self._ahead = None
         self._measure(tenure)
         self.tenures.append(tenure)
@@ -669,6 +690,13 @@ class LeaseHistory(Struct):
         self._released_at = self._ended_how = None
         self._happened(EventKind.ACQUIRED, since, writer=writer)
         return tenure
+
+    def _process_of(self, holder: str, writer: Writer | None) -> Writer | None:
+        """Return the process that is known to have held it under this name; None if none is, or a pod replaced it."""
+        known = next((one for one in reversed(self.tenures) if one.holder == holder and one.is_sure), None)
+        if known is None or known.process is None or known.is_replaced_by(writer):
+            return None
+        return known.process
 
     def _ended(self, at: int, how: Handover, writer: Writer | None = None) -> None:
         if holder := self.holder:

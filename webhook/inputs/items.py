@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from webhook.api.managed_fields import Entry, entries_of
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta
 from webhook.api.request import AdmissionRequest, UserInfo, cached
-from webhook.api.times import canonical_seconds
+from webhook.api.times import SECOND, canonical_seconds, normalized, readable
 from webhook.rules.stamps import Stamp, Stamps, latest_stamp, stamp_in
 
 NO_TEXTS: Final[Mapping[str, str]] = {}
@@ -22,6 +22,7 @@ _MAX_DIGITS: Final = 20
 MAX_LATEST: Final = 10
 """Intervals that a recorder keeps in order: from as many it shows whether two processes renew in turns."""
 MAX_BINS: Final = 100
+_NEAR: Final = 2 * SECOND
 MILLISECOND: Final = 1000
 _MODES: Final = re.compile(r"[a-z0-9-]{1,80}=[a-z]{1,10}(?:,[a-z0-9-]{1,80}=[a-z]{1,10})*+")
 """The annotation `rules` of lease-webhook."""
@@ -72,6 +73,12 @@ class Writer(Struct, frozen=True, gc=False):
     def process(self) -> "Writer":
         """The user and the pod alone, by which writers are compared."""
         return Writer(self.user, self.pod, uid=self.uid, impersonator=self.impersonator)
+
+    def is_same(self, other: "Writer | None") -> bool:
+        """True if both are one process: a pod by its uid, else by its name; a user without a pod by its name."""
+        if other is None or self.user != other.user or self.impersonator != other.impersonator:
+            return False
+        return self.uid == other.uid if self.uid and other.uid else self.pod == other.pod
 
     @property
     def name(self) -> str:
@@ -326,6 +333,8 @@ class StampReader(Struct):
 
     stamps: Mapping[str, Stamps]
     _specs: dict[tuple[str, str], LeaseSpec] = field(default_factory=dict)
+    _last: dict[tuple[str, str], Stamp] = field(default_factory=dict)
+    """Of each lease, the stamp that was seen last."""
 
     def read(self, item: Item) -> Item:
         """Return an item whose objects have one entry, dated by the stamp; any other item as it is."""
@@ -338,15 +347,26 @@ class StampReader(Struct):
         if stamp is None:
             return item
         old, writer = item.old, item.writer
-        # Lists and watches do not show who wrote; a label leaves the stamp of the write before.
+        before, self._last[key] = self._last.get(key), stamp
+        # Administrators, the API server and controllers leave the stamp of the write before.
+        is_old = item.act is not Act.STORED and is_spec_written and before is not None and stamp == before
+        is_seen = stamp != before if before is not None else item.act is Act.CREATED or _dates(stamp, spec)
+        # Lists and watches do not show who wrote; a label leaves the stamp, too.
         is_state = item.input_kind in {InputKind.DUMP, InputKind.WATCH} and item.act is not Act.DELETED
-        if writer is None and stamp.writer and is_state and is_spec_written:
+        if writer is None and stamp.writer and is_state and is_spec_written and is_seen:
             writer = Writer(stamp.user, uid="" if here.by_user else stamp.pod_uid)
-        if isinstance(old, Lease) and (before := _stamp_of(old, here)) is not None:
-            old = _dated(old, before)
+        if isinstance(old, Lease) and (stamp_before := _stamp_of(old, here)) is not None:
+            old = _dated(old, stamp_before)
         # The text, of a list, is that of the object as it was read.
         term = _term_of(stamp, item.object)
-        return replace(item, object=_dated(item.object, stamp), old=old, writer=writer, term=term, text=b"")
+        shown = _dated(item.object, stamp)
+        return replace(item, object=shown, old=old, writer=writer, term=term, is_stamp_old=is_old, text=b"")
+
+
+def _dates(stamp: Stamp, spec: LeaseSpec) -> bool:
+    """True if a stamp is of the write that set renewTime, unless the clock of that writer is off."""
+    claimed = readable(normalized(spec.renew_time))
+    return stamp.written is not None and claimed is not None and abs(claimed - stamp.written) <= _NEAR
 
 
 def _stamp_of(lease: Lease, stamps: Stamps) -> Stamp | None:
