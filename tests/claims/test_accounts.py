@@ -38,7 +38,7 @@ def test_a_leader_at_work() -> None:
     server, electors = shop()
     together(60, *electors)
     said = text(account(of_log(server), server.now))
-    assert said.startswith("db-0_1 leads\nHeld by: db-0_1, since 11:06:40Z (1 min 0 s ago)\n")
+    assert said.startswith("db-0_1 holds it\nHeld by: db-0_1, since 11:06:40Z (1 min 0 s ago)\n")
     assert "Last renewed: 11:07:40Z, 0 s ago, by shop/db from pod db-0, field manager operator" in said
     assert "Expires: 11:07:55Z (in 15 s) unless renewed" in said
     assert said.endswith("ADVICE Nothing: the lease is held and renewed.")
@@ -53,13 +53,10 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     follower.take()
     together(20, follower, mail, cart)
     said = text(account(of_log(server), server.now))
-    assert "db-1_1 took it after db-0_1 let it expire (shop/db from pod db-1); no one led for up to 16 s" in said
+    assert "db-1_1 took it after db-0_1 let it expire (shop/db from pod db-1); not renewed for up to 16 s" in said
     assert (
-        "no one led for up to 16 s. "
-        "Most likely the cause is on the old holder's side (its process, CPU limit, node or network, or the one API "
-        "server that it used): "
-        "during that time 2 other leases were "
-        "renewed on time" in said
+        "up to 16 s after the last renewal. Its process made no request (killed, paused, blocked or cut off), or "
+        "the API server that it used hung: 2 other leases were renewed on time" in said
     )
     assert "and the log shows no request from it" in said
     assert said.endswith(
@@ -124,7 +121,7 @@ def test_an_outage_that_something_else_explains_too_is_not_known(changes: dict[s
 @pytest.mark.parametrize(
     ("code", "words", "next_step"),
     [
-        (504, "The API server was slow or unavailable: it answered 1 request with 504.", "/readyz"),
+        (504, "The API server was slow or unavailable: 1 request answered with 504.", "/readyz"),
         (403, "Its writes were refused: 1 write answered with 403, the last one: no rights.", "auth can-i"),
         (200, "The API server was slow or unavailable: it took up to 5 s to answer a renewal.", "/readyz"),
     ],
@@ -144,7 +141,7 @@ def test_what_the_server_answered_counts_first(code: int, words: str, next_step:
     said = text(one)
     assert words in said
     assert "db-0_1 did not renew for 12 s, from 11:07:20Z on. " + words in said
-    assert "so possibly no one led, for up to about 12 s if the process did nothing; the input does not" in said
+    assert "db-0_1 did not renew for 12 s" in said
     assert any(next_step in found.fix for found in one.findings)
 
 
@@ -163,7 +160,7 @@ def test_without_other_leases_the_cause_is_not_known() -> None:
     db.renew()
     said = text(account(of_log(server), server.now))
     assert "Why is not known: no other lease in the input shows whether the API server was unavailable" in said
-    assert "The lease expired, but no one took it, so the holder could renew it." in said
+    assert "the lease expired, and no one took it." in said
 
 
 def test_a_steal_is_an_error() -> None:
@@ -228,7 +225,7 @@ def test_a_release_and_who_follows() -> None:
     db.release()
     server.wait(3)
     one = account(of_log(server), server.now)
-    assert headline(one) == "no one leads: it was released 3 s ago"
+    assert headline(one) == "no one holds it: it was released 3 s ago"
     assert "Can be taken: now" in text(one)
     assert "11:07:05Z: db-0_1 released it" in text(one)
     assert (
@@ -239,10 +236,7 @@ def test_a_release_and_who_follows() -> None:
     assert "if none runs" not in advised(account(of_log(server), server.now))
     server.elector("db-1", "shop/db").lead(4)
     said = text(account(of_log(server), server.now))
-    assert (
-        "db-1_1 took it after db-0_1 released it, an orderly handover (shop/db from pod db-1); no one led for 3 s"
-        in said
-    )
+    assert "db-1_1 took it after db-0_1 released it (shop/db from pod db-1); the lease was free for 3 s" in said
     assert "1 change of holder" not in said
     assert said.endswith("ADVICE Nothing: the lease is held and renewed.")
     assert said.index("db-0_1 released it\n") < said.index("db-1_1 took it")
@@ -255,13 +249,10 @@ def test_a_dump_of_a_dead_leader() -> None:
     cluster = cluster_of(server.dump())
     one = account(cluster, server.now)
     said = text(one)
-    assert said.startswith("no one leads: db-0_1 last renewed 1 min 0 s ago\nHeld by: db-0_1, since ")
+    assert said.startswith("db-0_1 has not renewed it for 1 min 0 s\nHeld by: db-0_1, since ")
     assert "as it wrote itself" in said
-    assert (
-        "Can be taken: now, since 11:07:55Z (45.0 s ago), 15 s after the last renewal" in said or "(45 s ago)" in said
-    )
-    assert "Why: Most likely the cause is on db-0_1's side (" in said
-    assert "): 2 other leases went on being renewed after that." in said
+    assert "Can be taken: now, since 11:07:55Z, 15 s after the last renewal" in said
+    assert "Why: Not an outage of the API server: 2 other leases went on being renewed after that; whether" in said
     assert "kubectl -n shop logs db-0 --previous" in advised(one)
 
 
@@ -271,7 +262,7 @@ def test_a_dump_in_which_all_stopped(more: list[str], is_known: bool) -> None:
     together(60, *electors, *(server.elector(f"{lease}-0", f"shop/{lease}") for lease in more))
     server.wait(60)
     one = account(cluster_of(server.dump()), server.now)
-    why = "Why: The API server was slow or unavailable: 3 other leases stopped at the same time."
+    why = "Why: The API server was slow, unavailable or not reached: 3 other leases stopped at the same time."
     assert (why in text(one)) == is_known
     assert ("Why:" in text(one)) == is_known
     assert advised(one).startswith("Look at the API server and its etcd") == is_known
@@ -317,7 +308,7 @@ def test_a_clock_that_is_off_is_said() -> None:
         (
             {"holderIdentity": None, "renewTime": None, "acquireTime": None, "leaseTransitions": None},
             State.NEVER_HELD,
-            "no one leads: the lease was never held",
+            "it was never held",
         ),
     ],
 )
@@ -368,7 +359,6 @@ def test_a_holder_that_already_held_it_and_others_after() -> None:
     db.lead(20)
     said = text(account(of_watch(server), server.now))
     assert "db-0_1 held it at the start of the data" in said
-    assert "2 changes of holder; no one led for up to 32 s in all" in said
 
 
 def test_a_lease_that_nobody_had_held() -> None:
@@ -438,7 +428,7 @@ def test_a_takeover_within_the_tolerance_of_clocks_has_no_expiry_before_it() -> 
     server.wait(14)
     server.elector("db-1", "shop/db").lead(10)
     said = text(account(of_log(server), server.now))
-    assert "db-1_1 took it from db-0_1: whether it had expired is not known; no one led for up to 14 s" in said
+    assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 14 s" in said
     assert "let it expire" not in said
     assert "leader-lost: db-0_1 last renewed at 11:07:00Z; db-1_1 took it at 11:07:14Z: whether it had" in said
     assert "the lease expired, 15 s after" not in said
@@ -459,7 +449,7 @@ def test_a_log_without_objects_of_a_coordinated_election() -> None:
     said = text(account(of_metadata(server), server.now))
     assert "db-0 wrote it from then on (shop/db from pod db-0)\n" in said
     assert "db-1 wrote it from then on (shop/db from pod db-1); neither wrote it for 18 s" in said
-    assert "2 changes of writer\n" in said
+    assert "2 changes of writer" not in said
     assert "led" not in said
 
 
@@ -473,6 +463,6 @@ def test_a_holder_who_took_the_lease_while_a_watch_saw_nothing() -> None:
     server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
     other.lead(20)
     said = text(account(of_watch(server), server.now))
-    assert "11:07:20Z: db-1_1 took it after db-0_1, at a time that was not recorded; no one led for up to 20 s" in said
+    assert "11:07:20Z: db-1_1 took it after db-0_1, at a time that was not recorded; not renewed for up to 20 s" in said
     assert "Held by: db-1_1, since 11:07:20Z (20 s ago; it was not recorded when)" in said
     assert "longest gap between two by the same holder: 2 s, as far as was recorded" in said

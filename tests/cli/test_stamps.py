@@ -258,7 +258,10 @@ def test_when_only_the_holder_was_changed_is_not_known(
     said = run(capsys, "why", "shop/db", "--input", path)
     assert "Held by mallory, since 11:07:19Z or later: the input does not say when" in said
     assert "11:07:19Z mallory took it from db-0_1, then or later: whether it had expired is not known" in said
-    assert "at 11:07:19Z or later (the input does not say when) mallory took the lease, which db-0_1 may still" in said
+    assert (
+        "at 11:07:19Z or later (the input does not say when) mallory was written into the lease, which db-0_1 may still"
+        in said
+    )
     found = json.loads(run(capsys, "why", "shop/db", "--input", path, "--format", "json"))
     assert (found["held_since"], found["tenures"][-1]["since"], found["leaderless_seconds"]) == (None, None, 0)
     assert found["tenures"][-1]["began"] == "unknown"
@@ -294,7 +297,7 @@ def test_a_list_of_a_stamped_lease_shows_a_write_after_the_last_renewal(
 ) -> None:
     words = ("why", "shop/db", "--input", written(tmp_path / "list.json", listed(robbed())), "--now", AT_ROBBERY)
     said = run(capsys, *words)
-    assert "mallory leads, as far as the lease says" in said
+    assert "mallory holds it, as far as the lease says" in said
     assert "says that it was written at 11:07:25Z, after the last renewal" in said
     assert "the API server's stamps count only with --policy FILE" in said
     assert "may have written it after its last renewal, unless its clock is behind" in said
@@ -308,4 +311,4 @@ def test_a_list_of_a_stamped_lease_whose_holder_renews_gives_no_doubt(
     server.elector("db-0", "shop/db").lead(40)
     server.leases["shop/db"]["metadata"]["annotations"]["lease-webhook/written-planted"] = "2999-01-01T00:00:00Z"
     path = written(tmp_path / "list.json", listed(server))
-    assert "db-0_1 leads as of" in run(capsys, "why", "shop/db", "--input", path, "--now", AT_ROBBERY)
+    assert "db-0_1 holds it as of" in run(capsys, "why", "shop/db", "--input", path, "--now", AT_ROBBERY)

@@ -40,7 +40,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "shop/db", "--input", watched)
     assert (code, err) == (0, "")
-    assert out.startswith("shop/db  live: db-1_1 leads (1 warning)\nas of 2026-11-18T")
+    assert out.startswith("shop/db  live: db-1_1 holds it (1 warning)\nas of 2026-11-18T")
     for part in (
         "What happened",
         "What is wrong",
@@ -82,7 +82,7 @@ def test_json_of_one_and_of_all(watched: str, capsys: pytest.CaptureFixture[str]
 
 def test_another_moment(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "shop/db", "--input", watched, "--now", "2026-11-18T12:00:00Z")
-    assert out.startswith("shop/db  expired: no one leads: db-1_1 last renewed ")
+    assert out.startswith("shop/db  expired: db-1_1 has not renewed it for ")
     assert "as of 2026-11-18T12:00:00Z (--now)" in out
 
 
@@ -192,8 +192,8 @@ def test_one_moment_ends_with_what_it_does_not_show(fake: Install, capsys: pytes
     assert "What Events say (clients write them; they are kept for an hour)" in out
     assert "an Event says: a_1 stopped leading" in out
     assert "\u202e" not in out
-    assert "What one moment does not show" in out
-    assert out.endswith("\n    lease-webhook record history\n")
+    assert "A list has no history." in out
+    assert out.endswith("lease-webhook record history (docs/record.md)\n")
     assert "always had" not in out
 
 

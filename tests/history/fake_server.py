@@ -7,6 +7,7 @@ server.audit_log()      # as JSON lines
 """
 
 import json
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -93,6 +94,7 @@ class FakeServer(Struct):
                 "requestURI": f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}",
                 "verb": verb,
                 "user": {"username": user, "extra": self._extra(pod)},
+                "sourceIPs": [_address(pod)],
                 "userAgent": "test",
                 "objectRef": {
                     "resource": "leases",
@@ -192,7 +194,7 @@ class Elector(Struct):
     def fail_unauthenticated(self) -> None:
         """Try to renew with a token that is not accepted; the API server does not know whose it is."""
         self.server.logged(self.lease, "update", "", "", {"message": "Unauthorized"}, 401)
-        self.server.log[-1] |= {"stage": "ResponseStarted", "user": {}}
+        self.server.log[-1] |= {"stage": "ResponseStarted", "user": {}, "sourceIPs": [_address(self.pod)]}
 
     def _write(self, changes: Document) -> None:
         spec = {
@@ -239,6 +241,11 @@ def _owned(entries: list[Document], manager: str, changed: set[str], kept: set[s
         }
     )
     return found
+
+
+def _address(pod: str) -> str:
+    number = zlib.crc32(pod.encode())
+    return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
 def _event(event: Document, metadata_only: bool) -> Document:

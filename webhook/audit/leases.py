@@ -52,6 +52,8 @@ _STAMP_FIX: Final = (
     " | {kubectl} apply --server-side -f -   # if it is held, another can take it one duration later"
 )
 """Makes the API server keep managedFields; an apply without a field does not, if the lease has none either."""
+_CLEAR_PREFERRED: Final = '{kubectl} patch lease {name} --type=merge -p \'{"spec":{"preferredHolder":null}}\''
+"""Tried on kube-apiserver 1.37.1: the former holder led again after four seconds."""
 _EMPTY_STAMPS: Final = '{kubectl} patch lease {name} --type=merge -p \'{"metadata":{"managedFields":[{}]}}\' && '
 
 
@@ -157,6 +159,8 @@ def _expired(subject: Subject) -> Iterator[Finding]:
     standing = subject.status
     if standing.state is not State.EXPIRED or standing.last_renewal is None:
         return
+    if is_constant(subject.entries) and not standing.from_stamps:
+        return  # only the holder's clock says so, and the stamps would know
     ago = subject.now - standing.last_renewal
     holder = quote(truncate(standing.holder, 80))
     seen = f"last renewed {canonical_seconds(standing.last_renewal)}, {span(ago)} ago, for {standing.duration or 0} s"
@@ -174,11 +178,24 @@ def _expired(subject: Subject) -> Iterator[Finding]:
         fix = "find out whether what the lease is named after still runs: no one else would ever take this lease"
         yield subject.finding("heartbeat-silent", Severity.INFO, message, fix)
     elif ago >= DAY:
-        message = f"no one has led for a day or more: {holder} holds it, {seen}"
+        message = f"it has not been renewed for a day or more: {holder} holds it, {seen}"
         fix = "if its program is gone for good: {kubectl} delete lease {name}"
         yield subject.finding("abandoned", Severity.WARNING, message, fix)
+    elif subject.lease.strategy and subject.lease.preferred_holder:
+        preferred = quote(truncate(subject.lease.preferred_holder, 80))
+        message = (
+            f"{holder} was asked to step down for {preferred} (preferredHolder), which has not taken over; {seen}. "
+            "Until preferredHolder is cleared, the election may stall"
+        )
+        yield subject.finding("election-stalled", Severity.ERROR, message, _CLEAR_PREFERRED)
+    elif subject.lease.strategy and standing.manager == "kube-apiserver":
+        since = canonical_seconds(standing.last_renewal)
+        message = (
+            f"{holder} was chosen by an API server at {since}, {span(ago)} ago, and has not renewed the lease since"
+        )
+        yield subject.finding("not-taken-up", Severity.WARNING, message, "{kubectl} get leasecandidates,pods")
     else:
-        message = f"no one leads: {holder} holds the lease and no longer renews it; {seen}"
+        message = f"{holder} holds the lease and no longer renews it; {seen}"
         fix = f"{{kubectl}} get pods; {{kubectl}} logs {pod_of(standing.holder) or 'POD'} --previous"
         yield subject.finding("expired", Severity.WARNING, message, fix)
 

@@ -24,6 +24,10 @@ from webhook.inputs.items import InputKind, Observation, Unrecorded, Writer
 from webhook.rules.stamps import NAMES, is_constant
 
 MAX_TENURES: Final = 20
+_MIN_SEEN: Final = 2
+_EXPLAINED: Final = frozenset({Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame.THROTTLED, Blame.CONFLICT})
+_USUAL: Final = 10 * SECOND
+"""Clients renew more often than that, unless their leases last for minutes."""
 
 
 class Account(Struct, frozen=True):
@@ -75,6 +79,15 @@ class Account(Struct, frozen=True):
         return self.tenure is None or self.tenure.kept_until == self.tenure.last_renewal
 
     @property
+    def is_renewed_as_usual(self) -> bool:
+        """True if one process was seen to renew the lease at its usual rhythm until the end."""
+        renewals, tenure = self.history.renewals, self.tenure
+        if tenure is None or renewals.last is None or (tenure.renewed is None and renewals.count < _MIN_SEEN):
+            return False
+        usual = renewals.longest_usual or max(renewals.longest, _USUAL)
+        return self.is_renewed_last and self.now - renewals.last <= 2 * usual
+
+    @property
     def written_later(self) -> int | None:
         """The time of a later write than the last renewal that set the holder or a stamp; None if it is known which."""
         lease, tenure, renewed = self.history.lease, self.tenure, self.last_renewal
@@ -100,10 +113,11 @@ class Account(Struct, frozen=True):
         lease = f"{where} get lease {word(history.name)}"
         if history.is_mixed:
             return _of(self.findings[0])
-        if history.is_deleted:
-            return Advice("The lease was deleted; a program that still runs creates it again:", f"{lease} --watch")
         if standing is None:
-            return Advice("Only its writes were seen, not the lease:", f"{lease} -o yaml --show-managed-fields")
+            return self._without_lease(lease)
+        stalled = [one for one in self.findings if one.check == "election-stalled"]
+        if stalled:
+            return Advice("Clear preferredHolder; an API server then names a holder again:", stalled[0].fix)
         if standing.block:
             repair = filled(standing.block.repair, history.namespace, history.name)
             return Advice("Repair it, or no other replica can follow the holder:", repair)
@@ -119,6 +133,15 @@ class Account(Struct, frozen=True):
             asks = "" if history.readers else "; if none runs, the lease stays free"
             return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
         return self._while_held(standing)
+
+    def _without_lease(self, lease: str) -> Advice:
+        """Return the advice if its object was never seen, or is gone; `lease` is the command that shows it."""
+        if self.history.is_deleted:
+            return Advice("The lease was deleted; a program that still runs creates it again:", f"{lease} --watch")
+        if self.history.absent:
+            pods = f"{kubectl(self.history.namespace)} get leases,pods"
+            return Advice("It does not exist; its clients create it when they may:", pods)
+        return Advice("Only its writes were seen, not the lease:", f"{lease} -o yaml --show-managed-fields")
 
     @property
     def _pressing(self) -> Finding | None:
@@ -148,15 +171,19 @@ class Account(Struct, frozen=True):
             return Advice(f"The lease is held and renewed, but: {warnings[0].message}.", warnings[0].fix)
         if self.history.is_moment:
             return Advice("Nothing now: the lease is held.")
-        return Advice("Nothing: the lease is held and renewed.")
+        if self.is_renewed_as_usual:
+            return Advice("Nothing: the lease is held and renewed.")
+        pod = causes.pod_of_holder(self.history.namespace, standing.holder)
+        return Advice("The input does not show two renewals by the same process, so see whether it runs:", pod)
 
     def _after_expiry(self, standing: LeaseStatus) -> Advice:
         history, cause, holder = self.history, self.cause, name(standing.holder)
-        if cause is not None and history.tenure and cause.blame in {Blame.SERVER, Blame.NETWORK, Blame.REFUSED}:
+        if cause is not None and history.tenure and cause.blame in _EXPLAINED:
             return causes.next_step(cause, history, history.tenure)
         pods = f"{kubectl(history.namespace)} get pods"
         sentence = f"Find out whether {holder} still runs, and why no other replica takes over:"
-        pod = causes.pod_of_holder(history.namespace, standing.holder)
+        process = history.tenure.process if history.tenure and history.tenure.is_sure else None
+        pod = causes.pod_of_holder(history.namespace, (process.pod if process else "") or standing.holder)
         return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
 
 

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from webhook.api.request import UserInfo
 from webhook.api.times import SECOND
 from webhook.audit.leases import pod_of
-from webhook.claims.words import count, length, name
+from webhook.claims.words import count, length, name, writer
 from webhook.findings import kubectl, quoted, word
-from webhook.history.events import UNAUTHENTICATED, By, Handover, Refusal, Tenure
+from webhook.history.events import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower
 from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import OtherLeases, Silence, deadline_of
@@ -26,6 +26,7 @@ MAX_OF_A_KIND: Final = 10
 """Findings of one kind: the latest ones."""
 _MIN_OTHER_WRITES: Final = 3
 _WEBHOOKS: Final = "lease-webhook doctor"
+_PRIORITY: Final = "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"
 WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
 WITHOUT_EVIDENCE: Final = (
     "no other lease in the input shows whether the API server was unavailable; give all of them (-A)"
@@ -73,25 +74,40 @@ class Blame(StrEnum):
     """What all clients go through: a load balancer, or the network before the API server."""
     CLIENT = "client"
     CONFLICT = "conflict"
+    THROTTLED = "throttled"
+    """The API server answered that there were too many requests: its priority and fairness."""
+    COORDINATED = "coordinated"
+    """It was asked to step down."""
     REFUSED = "refused"
     """The API server, or a webhook or policy in it, refused the renewals."""
     UNKNOWN = "unknown"
 
 
+_REFUSED: Final = {
+    By.RIGHTS: "refused-rights",
+    By.CREDENTIALS: "refused-credentials",
+    By.WEBHOOK: "refused-webhook",
+    By.POLICY: "refused-policy",
+    By.OTHER: "refused-other",
+}
+_HIDDEN: Final = (*_REFUSED.values(), "failed", "throttled", "conflict")
+"""What only an audit log shows."""
+
+
 class Cause(Struct, frozen=True):
     """Where to look, and the evidence as a clause of a sentence; `refusal` is the last one if the writes were refused.
 
-    `is_silent` is set if an audit log shows that no request of the holder was received.
+    `left` are the causes that the input leaves, of those that the registry of claims lists: one if it excludes the
+    others. `is_silent` is set if an audit log shows that no request of the holder was received.
     """
 
     blame: Blame
     evidence: str
+    left: tuple[str, ...]
     refusal: Refusal | None = None
     is_silent: bool = False
     is_node_silent: bool | None = None
     """True if the lease of its node was not renewed either; None if the input does not show that."""
-    is_on_path: bool = False
-    """Only what is in the path of this lease can be the cause: a webhook or a policy."""
 
 
 class Gap(Silence, frozen=True, kw_only=True):
@@ -125,36 +141,70 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     `tenure` is its holder at `start`, the last renewal. At `end` it was renewed again, or taken. Both are in
     microseconds since 1970.
     """
+    if tenure is not None and (coordinated := _coordinated(history, tenure)):
+        return coordinated
+    if tenure is not None and tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
+        who = f"{writer(tenure.taken_by)} wrote it in, and no process has renewed it since"
+        return Cause(Blame.UNKNOWN, who, ("not-running", "stopped", *_HIDDEN))
     # What was received at the end of that time only was held back until then.
     answers = [one for one in history.refusals if start <= one.at <= end and one.received < end - (end - start) // 8]
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
-    if refused := [one for one in own if one.is_denied]:
-        last = refused[-1]
-        said = f", the last one: {last.message}" if last.message else ""
-        return Cause(Blame.REFUSED, f"{count(len(refused), 'write')} answered with {last.code}{said}", last)
-    # What a network held back arrives at once when it works again: requests at the end do not count.
-    requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
-    nameless = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
-    if nameless and not requests:
-        # Only who believes to lead writes before it has read, and the holder was not heard under its name.
-        writes = count(len(nameless), "write")
-        text = f"{writes} answered with 401 (Unauthorized), so the log cannot say whose, and none"
-        return Cause(Blame.REFUSED, f"{text} from it by name", nameless[-1])
-    compared = cluster.others_of(history, start, end)
     # After a failure or a conflict a client tries again until it gives up: something else stopped one that did not.
     gives_up = min(start + deadline_of(history.duration) // 2, end - (end - start) // 3)
     went_on = bool(own) and own[-1].at >= gives_up
+    denied = [one for one in own if one.is_denied]
+    if refused := [one for one in denied if not one.is_read] or denied:
+        return _refused(refused, is_alone=went_on)
+    # What a network held back arrives at once when it works again: requests at the end do not count.
+    requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
+    nameless = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
+    nameless = [one for one in nameless if one.source and one.source in history.sources_of(tenure)]
+    if nameless and not requests:
+        # Only who believes to lead writes before it has read, and the holder was not heard under its name.
+        writes = count(len(nameless), "write")
+        is_alone = history.is_only_source_of(tenure, nameless[-1].source)
+        doubt = "" if is_alone else ", which it shares with others"
+        text = f"{writes} answered with 401 (Unauthorized), from its address and program{doubt}, and none by its name"
+        left = ("refused-credentials",) if is_alone else ("refused-credentials", "stopped")
+        return Cause(Blame.REFUSED, text, left, nameless[-1])
+    compared = cluster.others_of(history, start, end)
     if went_on and (failed := [one for one in own if one.has_failed]):
         return _failed(failed, compared)
     if went_on and (conflicts := sum(one.code == 409 for one in own)):
         others = _other_writers(history, start, end)
         also = f" ({others})" if others else ""
-        return Cause(Blame.CONFLICT, f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}")
+        text = f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}"
+        return Cause(Blame.CONFLICT, text, ("conflict",))
     slow = max((one.took for one in own if one.code < 300 and went_on), default=0)
     cause = _silent(cluster, history, requests, start, end, compared, slow)
     if own and not slow and cause.blame is Blame.CLIENT:
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
     return cause
+
+
+def _coordinated(history: LeaseHistory, tenure: Tenure) -> Cause | None:
+    """Return the cause if the holder was asked to step down, or was chosen and has not renewed since."""
+    if tenure.is_chosen and not tenure.renewals:
+        return Cause(
+            Blame.UNKNOWN, "an API server chose it, and it has not renewed since", ("not-taken-up", "stopped", *_HIDDEN)
+        )
+    if tenure.asked is None:
+        return None
+    by = f" by {writer(tenure.asked_by)}" if tenure.asked_by and tenure.asked_by.user else ""
+    text = f"it was asked to step down for {name(tenure.asked_for)}{by}"
+    return Cause(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *_hidden(history)))
+
+
+def _hidden(history: LeaseHistory) -> tuple[str, ...]:
+    return () if history.kind is InputKind.AUDIT_LOG else _HIDDEN
+
+
+def _refused(refused: Sequence[Refusal], *, is_alone: bool) -> Cause:
+    last = refused[-1]
+    message = f", the last one: {last.message}" if last.message else ""
+    what = count(len(refused), "read") if last.is_read else count(len(refused), "write")
+    left = (_REFUSED[last.by],) if is_alone else (_REFUSED[last.by], "stopped")
+    return Cause(Blame.REFUSED, f"{what} answered with {last.code}{message}", left, last)
 
 
 def _silent(
@@ -168,40 +218,41 @@ def _silent(
 ) -> Cause:
     """Return the cause of a silence in which nothing was refused; `slow` is how long its slowest answer took."""
     is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
+    own = ("stopped", "api-server", *(() if is_silent else _hidden(history)))
     if late := _late(compared):
         if not compared.are_enough:
-            return Cause(Blame.UNKNOWN, f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}")
+            why = f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}"
+            return Cause(Blame.UNKNOWN, why, (*own, "network"))
         return _outage(history, late, start, end, is_silent=is_silent and not slow)
     usual, duration = history.renewals.usual, history.duration
     if usual and duration and usual >= duration * SECOND:
-        return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s")
+        return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",))
     if slow:
-        return Cause(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal")
+        return Cause(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal", ("api-server", "failed"))
     others = _other_writers(history, start, end)
     if others and not is_silent:
-        conflicted = "so its updates may have conflicted; the audit log of the API server shows it"
-        return Cause(Blame.UNKNOWN, f"{others}, {conflicted}")
+        shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log of the API server shows it"
+        return Cause(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", own)
     if not compared.is_known:
-        return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE)
+        return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
     heard = ", and the log shows no request from it" if is_silent else ""
     if requests:
         heard = f", and the log shows {count(requests, 'request')} from it"
     node = _is_node_silent(cluster, history, start, end) if is_silent else None
     if node is not None:
         heard += ", and no renewal by its node" if node else ", although its node renewed its own lease on time"
-    evidence = f"during that time {_on_time(compared)}{heard}"
-    return Cause(Blame.CLIENT, evidence, is_silent=is_silent, is_node_silent=node)
+    return Cause(Blame.CLIENT, f"{_on_time(compared)}{heard}", own, is_silent=is_silent, is_node_silent=node)
 
 
 def _outage(history: LeaseHistory, late: str, start: int, end: int, *, is_silent: bool) -> Cause:
     """Return the cause if all leases were late; if the holder was silent and others were answered, it is not known."""
     if not is_silent:
-        return Cause(Blame.SERVER, late)
+        return Cause(Blame.SERVER, late, ("api-server", "network"))
     if answered := sum(start < one <= end - (end - start) // 4 for one in history.answered):
         reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
-        return Cause(Blame.UNKNOWN, f"{late}, but {reads}")
+        return Cause(Blame.UNKNOWN, f"{late}, but {reads}", ("stopped", "network", "api-server"))
     heard = "and the log shows no request from the holder until the end of that time"
-    return Cause(Blame.NETWORK, f"{late}, {heard}")
+    return Cause(Blame.NETWORK, f"{late}, {heard}", ("network", "api-server"))
 
 
 def _is_node_silent(cluster: Follower, history: LeaseHistory, start: int, end: int) -> bool | None:
@@ -223,11 +274,14 @@ def _is_node_silent(cluster: Follower, history: LeaseHistory, start: int, end: i
 
 def _failed(failed: Sequence[Refusal], compared: OtherLeases) -> Cause:
     """Return the cause if the API server was unable to store writes: of this lease only, or of others, too."""
-    text, late = f"it answered {count(len(failed), 'request')} with {failed[-1].code}", _late(compared)
+    last, late = failed[-1], _late(compared)
+    text = f"{count(len(failed), 'request')} answered with {last.code}"
+    if last.code == TOO_MANY_REQUESTS:
+        return Cause(Blame.THROTTLED, f"{text} (too many requests)", ("throttled",), last)
     if late or not compared.on_time:
-        return Cause(Blame.SERVER, f"{text}, and {late}" if late else text)
-    path = "so it is in the path of this lease only: an admission webhook or a policy"
-    return Cause(Blame.SERVER, f"{text}; {_on_time(compared)}, {path}", is_on_path=True)
+        return Cause(Blame.SERVER, f"{text}; {late}" if late else text, ("failed", "api-server"), last)
+    path = "so not the API server as a whole: a webhook that it calls for this lease, or the one API server in use"
+    return Cause(Blame.SERVER, f"{text}; {_on_time(compared)}, {path}", ("failed",), last)
 
 
 def _on_time(compared: OtherLeases) -> str:
@@ -245,41 +299,53 @@ def _other_writers(history: LeaseHistory, start: int, end: int) -> str:
 def snapshot_cause(cluster: Follower, status: LeaseStatus, now: int) -> Cause:
     """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
     others = cluster.stopped_with(status, now)
+    own = ("stopped", "api-server", *_HIDDEN)
     if not others.is_known:
-        return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE)
+        return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
     if others.all_were_late:
         stopped = f"{count(others.late, 'other lease')} stopped at the same time"
-        return Cause(Blame.SERVER, stopped) if others.are_enough else Cause(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}")
-    return Cause(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that")
+        if others.are_enough:
+            return Cause(Blame.SERVER, stopped, ("api-server", "network"))
+        return Cause(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}", (*own, "network"))
+    return Cause(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that", own)
 
 
-_SUSPECTS: Final = {
-    None: "its process, CPU limit, node or network",
-    True: "its node, or the network of its node",
-    False: "its process or its CPU limit, or the network of its pod alone",
-}
 _SENTENCES: Final = {
     Blame.SERVER: "The API server was slow or unavailable",
     Blame.NETWORK: "Clients did not reach the API server",
     Blame.CONFLICT: "Its updates were in conflict",
     Blame.REFUSED: "Its writes were refused",
+    Blame.THROTTLED: "The API server limited it (priority and fairness)",
+    Blame.COORDINATED: "A coordinated election",
 }
+_SILENT: Final = {
+    None: "Its process made no request (killed, paused, blocked or cut off), or the API server that it used hung",
+    True: "Its node was silent as well",
+    False: "Its process made no request (killed, paused, blocked or cut off), but its node did",
+}
+_NOT_ALL: Final = "Not an outage of the API server"
+_NOT_SHOWN: Final = "whether its process stopped or its writes were refused, only the audit log shows"
 
 
-def sentence_of(cause: Cause, who: str) -> str:
-    """Return a cause as one sentence about a holder, who is named or described, such as `the old holder`."""
-    if cause.is_on_path:
-        return f"The API server could not store its writes: {cause.evidence}."
+def sentence_of(cause: Cause) -> str:
+    """Return a cause as one sentence about a holder."""
+    if cause.blame is Blame.CLIENT and cause.left == ("interval",):
+        return f"Too rarely: {cause.evidence}."
+    if cause.blame is Blame.CLIENT and cause.is_silent:
+        return f"{_SILENT[cause.is_node_silent]}: {cause.evidence}."
     if cause.blame is Blame.CLIENT:
-        # Of several API servers one may hang, and only an audit log shows whether its writes were refused.
-        used, path = "the one API server that it used", "a webhook or policy for this lease only"
-        rest = f"or {used}" if cause.is_silent else f"{used}, its permissions, or {path}"
-        suspects = f"{_SUSPECTS[cause.is_node_silent]}, {rest}"
-        return f"Most likely the cause is on {who}'s side ({suspects}): {cause.evidence}."
+        rest = f"; {_NOT_SHOWN}" if "refused-rights" in cause.left else ""
+        return f"{_NOT_ALL}: {cause.evidence}{rest}."
     if cause.blame is Blame.UNKNOWN:
         return f"Why is not known: {cause.evidence}."
     if cause.refusal and not cause.refusal.writer.user:
         return f"Its writes may have been refused: {cause.evidence}."
+    if cause.blame is Blame.SERVER and cause.left == ("failed",):
+        return f"The API server could not store its writes: {cause.evidence}."
+    if cause.refusal and cause.refusal.is_read:
+        return f"Its reads were refused, so it did not get to write: {cause.evidence}."
+    if cause.blame is Blame.SERVER and "network" in cause.left:
+        return f"The API server was slow, unavailable or not reached: {cause.evidence}."
     return f"{_SENTENCES[cause.blame]}: {cause.evidence}."
 
 
@@ -320,21 +386,33 @@ _NEXT_STEPS: Final = {
 
 def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return where to look after a holder did not renew."""
-    if cause.is_on_path:
-        return Advice("Look for an admission webhook or a policy that applies to this lease:", _WEBHOOKS)
-    if cause.blame is Blame.CONFLICT:
-        sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
-        lease = f"{kubectl(history.namespace)} get lease {word(history.name)}"
-        return Advice(sentence, f"{lease} -o yaml --show-managed-fields")
-    if cause.blame is Blame.CLIENT:
-        sentence = f"To see why {name(tenure.holder)} did not renew:"
-        return Advice(sentence, pod_of_holder(history.namespace, tenure.holder))
-    return _NEXT_STEPS[cause.blame] if cause.refusal is None else after_refusal(history, cause.refusal)
+    lease = f"{kubectl(history.namespace)} get lease {word(history.name)}"
+    match cause.blame:
+        case Blame.CONFLICT:
+            sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
+            return Advice(sentence, f"{lease} -o yaml --show-managed-fields")
+        case Blame.CLIENT:
+            pod = tenure.process.pod if tenure.process and tenure.is_sure else ""
+            sentence = f"To see why {name(tenure.holder)} did not renew:"
+            return Advice(sentence, pod_of_holder(history.namespace, pod or tenure.holder))
+        case Blame.THROTTLED:
+            return Advice("See which priority level limits it:", _PRIORITY)
+        case Blame.COORDINATED:
+            return Advice("To see the candidates:", f"{kubectl(history.namespace)} get leasecandidates -o yaml")
+        case Blame.SERVER if cause.left == ("failed",):
+            return Advice("Look for a webhook that the API server calls for this lease:", _WEBHOOKS)
+    is_refused = cause.blame is Blame.REFUSED and cause.refusal is not None
+    return after_refusal(history, cause.refusal) if is_refused and cause.refusal else _NEXT_STEPS[cause.blame]
 
 
 def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     """Return what to do about writes that are refused."""
     who = name(refusal.writer.name) or "the writer"
+    held = next((one for one in reversed(history.tenures) if one.since <= refusal.at), None)
+    taker = held.taken_by if held and held.is_own_taking is not True else None
+    if held and taker and not taker.is_same(refusal.writer) and refusal.by is By.POLICY:
+        sentence = f"{writer(taker)} wrote {name(held.holder)} into the lease. To see whether it may:"
+        return Advice(sentence, rights("update", history.namespace, history.name, taker))
     if refusal.by is By.WEBHOOK:
         return Advice(f"See why the webhook refuses the writes of {who}:", _WEBHOOKS)
     if refusal.by is By.CREDENTIALS:

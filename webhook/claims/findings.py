@@ -11,7 +11,7 @@ from webhook.claims.claim import Claim
 from webhook.claims.collect import interval, known
 from webhook.claims.words import at_most, clock, count, length, name, remover, user, writer
 from webhook.findings import Finding, ObjectName, Severity, kubectl, word
-from webhook.history.events import By, Handover, Refusal, Tenure
+from webhook.history.events import API_SERVER, By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower
 from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import deadline_of, goes_on_for
@@ -28,11 +28,11 @@ _RARE: Final = 2.5
 _ENOUGH: Final = 2
 """Intervals after which it is known that they are not."""
 _WERE_SILENT: Final = {
-    None: "it had been paused, cut off or restarted",
+    None: "it had been paused, blocked, cut off or restarted",
     True: "its node had been cut off or paused, or it had been restarted",
-    False: "it had been paused or restarted, or its pod alone had been cut off",
+    False: "it had been paused, blocked or restarted, or its pod alone had been cut off",
 }
-_WAS_SILENT: Final = "it had been paused, cut off, restarted, or held back by its own rate limit"
+_WAS_SILENT: Final = "it had been paused, blocked, cut off, restarted, or held back by its own rate limit"
 _REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
 
 
@@ -59,6 +59,11 @@ def claim(
     )
 
 
+def left(cause: causes.Cause) -> Mapping[str, object]:
+    """Return the arguments that say which causes the input leaves."""
+    return {"cause": cause.left[0]} if len(cause.left) == 1 else {"causes": list(cause.left)}
+
+
 def incidents(
     cluster: Follower, history: LeaseHistory, now: int, ongoing: causes.Cause | None = None
 ) -> Iterator[Claim]:
@@ -75,6 +80,7 @@ def incidents(
     lost = list(causes.lost_leaders(cluster, history))
     yield from _handovers(history, {one.end: one for one in lost}, now)
     yield from (_late(history, one, now) for one in late)
+    yield from _preferred(history, now)
     yield from _ongoing(cluster, history, now)
     yield from _writers(history, history.status(now), now)
     known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is causes.Blame.REFUSED]
@@ -92,16 +98,12 @@ def beside(found: Sequence[Finding], stored: Iterable[Finding]) -> list[Finding]
 
 def late_sentence(one: causes.Gap, since: str = "") -> str:
     """Return how late a holder renewed, why, and what it risked."""
-    deadline, latest = deadline_of(one.duration), goes_on_for(one.duration)
-    risk = (
-        f"Most clients stop leading {length(deadline)} to {length(latest)} after their last renewal, so possibly no "
-        f"one led, for up to about {length(one.length)} if the process did nothing; the input does not show whether "
-        "this one stopped"
-    )
+    deadline = deadline_of(one.duration)
+    risk = f"Most clients stop leading {length(deadline)} after their last renewal"
     if one.length >= (one.duration or 0) * SECOND:
-        risk += ". The lease expired, but no one took it, so the holder could renew it"
-    said = f"{name(one.tenure.holder)} did not renew for {length(one.length)}{since}"
-    return f"{said}. {causes.sentence_of(one.cause, 'the holder')} {risk}."
+        risk += "; the lease expired, and no one took it"
+    late = f"{name(one.tenure.holder)} did not renew for {length(one.length)}{since}"
+    return f"{late}. {causes.sentence_of(one.cause)} {risk}."
 
 
 def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
@@ -112,7 +114,7 @@ def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
     return claim(
         *(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame),
         over_since=one.end,
-        arguments={"identity": one.tenure.holder, "from": one.start, "to": one.end},
+        arguments={"identity": one.tenure.holder, "from": one.start, "to": one.end, **left(one.cause)},
     )
 
 
@@ -133,7 +135,7 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Cla
         holds = f"; no other replica can take the lease before {clock(status.takeable_at, now)}"
     message = (
         f"{name(tenure.holder)} has not renewed since {clock(tenure.last_renewal, now)}, for {length(silence)}, "
-        f"although the lease was renewed every {length(usual)} before{holds}. {causes.sentence_of(cause, 'the holder')}"
+        f"although the lease was renewed every {length(usual)} before{holds}. {causes.sentence_of(cause)}"
     )
     step = causes.next_step(cause, history, tenure)
     advice = causes.Advice(f"Find out whether {name(tenure.holder)} still runs. {step.sentence}", step.command)
@@ -145,7 +147,7 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Cla
         advice,
         cause.blame,
         over_since=0,
-        arguments={"identity": tenure.holder, "from": tenure.last_renewal, "to": until},
+        arguments={"identity": tenure.holder, "from": tenure.last_renewal, "to": until, **left(cause)},
     )
 
 
@@ -159,6 +161,8 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
             yield from _deleted(history, before, after, now)
         elif before.is_own_release is False:
             yield _foreign_release(history, before, after, now)
+        elif before.was_removed and was_live(before.last_renewal, before.duration, before.until or now):
+            yield _removed(history, before, now)
         elif after.since in lost:
             yield _lost(history, lost[after.since], after, now)
     if tenures and tenures[-1].is_own_release is False:
@@ -170,19 +174,24 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
 def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Claim:
     before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
     expiry = "" if after.is_close else " and let the lease expire"
-    doubt = "whether it had expired is not known; " if after.is_close else ""
+    doubt = ": whether it had expired is not known" if after.is_close else ""
     message = (
         f"{name(before.holder)} last renewed at {clock(gap.start, now)}{expiry}; "
-        f"{name(after.holder)} took it at {clock(after.since, now)}: {doubt}"
-        f"no one led for {at_most(unled)}. "
-        f"{causes.sentence_of(cause, 'the old holder')}{_afterwards(cause, before, history.renewals.usual, now)}"
+        f"{name(after.holder)} took it at {clock(after.since, now)}{doubt}, {at_most(unled)} after the last renewal. "
+        f"{causes.sentence_of(cause)}{_afterwards(cause, before, history.renewals.usual, now)}"
     )
     step = causes.next_step(cause, history, before)
     advice = causes.Advice(f"The lease is held now. {step.sentence}", step.command)
     return claim(
         *(history, "leader-lost", Severity.WARNING, message, advice, cause.blame),
         over_since=after.since,
-        arguments={"identity": after.holder, "previous": before.holder, "from": gap.start, "to": after.since},
+        arguments={
+            "identity": after.holder,
+            "previous": before.holder,
+            "from": gap.start,
+            "to": after.since,
+            **left(cause),
+        },
     )
 
 
@@ -231,12 +240,51 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
     )
 
 
+def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
+    at = before.until or now
+    message = (
+        f"at {clock(at, now)} or later {name(before.holder)} was removed as the holder while the lease was live: if it "
+        "did not do that itself, two may have led at once"
+    )
+    advice = causes.Advice(
+        "The audit log of the API server shows who removed it:", causes.audit_log(history.namespace, history.name)
+    )
+    arguments = {"previous": before.holder, **interval(before.ended, now)}
+    return claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
+
+
+def _preferred(history: LeaseHistory, now: int) -> Iterator[Claim]:
+    """Yield a finding for the latest write by which another one than an API server asked a holder to step down."""
+    foreign = [
+        one
+        for one in history.edits
+        if "preferredHolder" in one.text and one.writer and one.writer.user not in {"", API_SERVER} and one.tenure
+    ]
+    for one in foreign[-1:]:
+        assert one.writer is not None
+        who = f"at {clock(one.at, now)} {writer(one.writer)} changed preferredHolder"
+        message = f"{who}, as only an API server should ({one.text})"
+        sentence = f"Find out why {name(one.writer.name)} writes it. To see whether it may:"
+        command = causes.rights("update", history.namespace, history.name, one.writer)
+        arguments = {
+            "identity": history.lease.spec.preferred_holder if history.lease else None,
+            "by": BySomeone(one.writer),
+        }
+        yield claim(
+            *(history, "preferred-holder-foreign", Severity.WARNING, message, causes.Advice(sentence, command)),
+            over_since=one.at,
+            arguments=arguments,
+        )
+
+
 def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     duration, last = before.duration, before.kept_until
     left = last + duration * SECOND - after.since if duration else None
     taker, cause = name(after.holder), "stolen"
     other = after.taken_by if after.is_own_taking is not True else None
     took = f"{writer(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
+    if after.taken_by is None:
+        took = f"{taker} was written into the lease"
     early = "" if left is None else f", {length(left)} before it expired"
     if any("leaseDurationSeconds" in one.text and before.since <= one.at <= after.since for one in history.edits):
         early += " by the duration that its holder wrote"
@@ -258,6 +306,11 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
     elif other:
         sentence = f"Find out why {user(other)} writes the holder of this lease. To see whether it may:"
         advice = causes.Advice(sentence, causes.rights("update", history.namespace, history.name, other))
+    elif after.taken_by is None:
+        message += f". The input does not show who wrote it{_hint(before, after)}"
+        advice = causes.Advice(
+            "The audit log of the API server shows who wrote it:", causes.audit_log(history.namespace, history.name)
+        )
     else:
         advice = causes.Advice(
             f"Find out why {taker} does not wait until the lease expires (the webhook denies this in preset strict). "
@@ -275,6 +328,12 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
             **interval(after.taken, now),
         },
     )
+
+
+def _hint(before: Tenure, after: Tenure) -> str:
+    """Return the field manager of a write, which its writer chose, unless it is the one that renewed before."""
+    manager = after.taken_manager
+    return f"; its field manager was {name(manager)}" if manager and manager != before.manager else ""
 
 
 def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Claim]:
@@ -402,7 +461,7 @@ def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int)
     """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
     groups: dict[tuple[str, By, str], list[Refusal]] = {}
     for one in history.refusals:
-        if one.is_denied and not any(start <= one.at <= end for start, end in known):
+        if one.is_denied and not one.is_read and not any(start <= one.at <= end for start, end in known):
             groups.setdefault((writer(one.writer), one.by, one.name), []).append(one)
     for key in list(groups)[-causes.MAX_OF_A_KIND :]:
         yield _refused(history, groups[key], now)

@@ -8,11 +8,12 @@ from typing import Final, TypeVar
 
 from msgspec import Struct
 
+from webhook.api.managed_fields import HOLDER
 from webhook.api.times import SECOND
 from webhook.claims.account import Account
 from webhook.claims.causes import Blame, sentence_of
 from webhook.claims.words import ago, at_most, by_writer, clock, count, length, name, remover, writer
-from webhook.history.events import API_SERVER, Handover, Tenure
+from webhook.history.events import Handover, Tenure
 from webhook.history.lease import MAX_REFUSALS, LeaseHistory
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
 from webhook.inputs.items import InputKind, Writer
@@ -22,7 +23,7 @@ from webhook.rules.stamps import NAMES, Stamp, is_constant
 MAX_WAITING: Final = 4
 MAX_EVENTS: Final = 16
 _WHEN: Final = {True: "", False: ", then or later"}  # by whether the input says when something happened
-_ORDERLY: Final = {True: ", an orderly handover", False: "", None: ""}  # by whether the holder released it itself
+_MIN_READS: Final = 3
 _T = TypeVar("_T")
 
 
@@ -34,32 +35,76 @@ class Line(Struct, frozen=True):
 
 
 def headline(account: Account) -> str:
-    """The state in one clause."""
-    standing, now, accepted = account.standing, account.now, account.history.accepted
+    """The state in one clause: what the lease says, which is not always who works."""
+    standing, now, history = account.standing, account.now, account.history
+    accepted = history.accepted
     holder = name(account.holder) if account.holder else "no one"
     later = accepted[-1][1] if accepted and accepted[-1][0] > (account.last_renewal or 0) else None
-    if account.history.is_mixed:
+    if history.is_mixed:
         return "the input shows leases of several clusters under this name"
-    if account.history.is_deleted:
+    if history.is_deleted:
         return "the lease was deleted"
+    if standing is None and not account.holder and history.absent:
+        number, _, last = history.absent
+        return f"it does not exist: {count(number, 'read')} answered with 404, the last one {ago(last, now)}"
     if standing is None:
         return f"{writer(later) if later else holder} wrote it last; the log does not show the lease itself"
     if account.state is State.LIVE:
-        pods = pods_at_once(account)
-        doubt = ", as far as the lease says" if account.written_later is not None else ""
-        return f"{len(pods)} pods lead as {holder}: {' and '.join(pods)}" if pods else f"{holder} leads{doubt}"
+        return _live(account, holder)
     if account.state is State.EXPIRED:
-        shown = ", as far as the log shows" if later else ""
-        return f"no one leads{shown}: {holder} last renewed{_since(account.last_renewal, now)}"
+        return f"{_expired(account, holder)}{', as far as the log shows' if later else ''}"
     if account.state is State.RELEASED:
-        return f"no one leads: {_freed(account, standing)}"
+        return _freed(account, standing)
     if account.state is State.NEVER_HELD:
-        return "no one leads: the lease was never held"
+        return "it was never held"
+    return _held(account, standing, holder)
+
+
+def _held(account: Account, standing: LeaseStatus, holder: str) -> str:
+    """Say that it is held, frozen or not known to be renewed."""
     if account.state is State.FROZEN and standing.block:
         until = standing.block.until
-        end = "it is repaired" if until is None else clock(until, now)
+        end = "it is repaired" if until is None else clock(until, account.now)
         return f"{holder} keeps it until {end}: {standing.block.reason}"
+    if standing.duration is not None and standing.last_renewal is not None:
+        return f"{holder} holds it; whether it is renewed is not known: --policy FILE says which stamps to believe"
     return f"{holder} holds it, but the lease does not say until when"
+
+
+def _live(account: Account, holder: str) -> str:
+    pods = pods_at_once(account)
+    doubt = ", as far as the lease says" if account.written_later is not None else ""
+    if pods:
+        return f"{len(pods)} pods lead as {holder}: {' and '.join(pods)}"
+    if not account.is_renewed_last and account.tenure and account.tenure.touched:
+        return f"{holder} holds it, and {writer(account.tenure.touched[1])} renewed it last, which is not its process"
+    return f"{holder} holds it{doubt}"
+
+
+def _expired(account: Account, holder: str) -> str:
+    """Say what is known of a lease that is not renewed."""
+    lease, tenure, now = account.history.lease, account.tenure, account.now
+    stalled = _stalled(account)
+    if stalled:
+        return stalled
+    is_chosen = tenure.is_chosen and not tenure.renewals if tenure and tenure.began is not Handover.SEEN else False
+    manager = account.standing.manager if account.standing else ""
+    if lease and lease.spec.strategy and (is_chosen or manager == "kube-apiserver"):
+        return f"{holder} was chosen{_since(account.last_renewal, now)} and has not renewed since"
+    return f"{holder} has not renewed it{_for(account.last_renewal, now)}"
+
+
+def _stalled(account: Account) -> str:
+    lease = account.history.lease
+    if lease is None or not lease.spec.strategy or not lease.spec.preferred_holder:
+        return ""
+    asked, preferred = name(lease.spec.holder_identity or ""), name(lease.spec.preferred_holder)
+    silent = _for(account.last_renewal, account.now)
+    return f"{asked} was asked to step down for {preferred}, which has not taken over: not renewed{silent}"
+
+
+def _for(at: int | None, now: int) -> str:
+    return "" if at is None else f" for {length(max(0, now - at))}"
 
 
 def _freed(account: Account, standing: LeaseStatus) -> str:
@@ -67,9 +112,9 @@ def _freed(account: Account, standing: LeaseStatus) -> str:
     tenure, lease = account.history.tenure, account.history.lease
     at = standing.last_renewal if tenure is None or tenure.until is None else tenure.until
     if tenure is not None and tenure.is_own_release is False and tenure.is_end_dated:
-        return f"its holder was removed{_since(at, account.now)}"
+        return f"no one holds it: its holder was removed{_since(at, account.now)}"
     is_removed = lease is not None and lease.spec.holder_identity is None
-    return "it has no holder" if is_removed else f"it was released{_since(at, account.now)}"
+    return "no one holds it" if is_removed else f"no one holds it: it was released{_since(at, account.now)}"
 
 
 def pods_at_once(account: Account) -> list[str]:
@@ -83,8 +128,8 @@ def pods_at_once(account: Account) -> list[str]:
     return sorted(name(pod) for pod in (tenure.process.pod, *sharing[-2:])) if own and sharing else []
 
 
-def facts(account: Account) -> Iterator[Line]:
-    """The known facts, each with a label."""
+def facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
+    """The known facts, each with a label; without `verbose` those that decide."""
     standing, now = account.standing, account.now
     # A log without objects shows who writes: a holder that renews, or one that releases the lease.
     held, renewed = ("Held by", "Last renewed") if standing else ("Written by", "Last written")
@@ -95,16 +140,28 @@ def facts(account: Account) -> Iterator[Line]:
     yield from _touched(account)
     if account.tenure is not None and account.tenure.term is not None:
         yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
-    if standing is not None:
-        yield from _takeable(standing, now)
-        if standing.ahead is not None and abs(standing.ahead) > 2 * SECOND and standing.block is None:
-            direction = "ahead of" if standing.ahead > 0 else "behind"
-            yield Line("Clock", f"the holder's is {length(abs(standing.ahead))} {direction} the API server's")
-        if not standing.from_stamps and standing.last_renewal is not None:
-            yield Line("Evidence", f"the holder's own clock: {_without_stamps(account.history, now)}")
+    yield from _standing(account, verbose=verbose)
     yield from _unverified(account.history)
     if account.cause is not None and account.cause.blame is not Blame.UNKNOWN:
-        yield Line("Why", sentence_of(account.cause, name(account.holder)))
+        yield Line("Why", sentence_of(account.cause))
+    yield from _rhythm(account) if verbose else ()
+
+
+def _standing(account: Account, *, verbose: bool) -> Iterator[Line]:
+    standing, now = account.standing, account.now
+    if standing is None:
+        return
+    if verbose:
+        is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
+        yield from _takeable(standing, now, is_coordinated=is_coordinated)
+    if standing.ahead is not None and abs(standing.ahead) > 2 * SECOND and standing.block is None:
+        direction = "ahead of" if standing.ahead > 0 else "behind"
+        yield Line("Clock", f"the holder's is {length(abs(standing.ahead))} {direction} the API server's")
+    if not standing.from_stamps and standing.last_renewal is not None:
+        yield Line("Evidence", f"the holder's own clock: {_without_stamps(account.history, now)}")
+
+
+def _rhythm(account: Account) -> Iterator[Line]:
     usual = account.history.interval
     if usual is not None:
         longest, usually = length(account.history.renewals.longest), length(int(usual * SECOND))
@@ -112,7 +169,7 @@ def facts(account: Account) -> Iterator[Line]:
         yield Line("Renewals", f"typically every {usually}; longest gap between two by the same holder: {longest}")
     waiting = list(_waiting(account))
     if waiting:
-        yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])} (asked for the lease since the holder took it)")
+        yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])} (reads the lease again and again)")
 
 
 def _touched(account: Account) -> Iterator[Line]:
@@ -145,12 +202,14 @@ def _unverified(history: LeaseHistory) -> Iterator[Line]:
 
 
 def _waiting(account: Account) -> Iterator[str]:
-    """Yield who asked for the lease while the present holder had it, other than the holder."""
+    """Yield which other pods read the lease again and again while the present holder had it, and still did."""
     tenure = account.tenure
-    names = {pod for before in account.history.tenures for pod in before.pods if not before.heard_again}
-    for one, (_, at) in account.history.readers.items():
-        is_other = one != API_SERVER and not one.startswith("kube-system/") and one not in names
-        if is_other and (tenure is None or (at >= tenure.since and one not in tenure.pods)):
+    if tenure is None or tenure.process is None or not tenure.process.pod:
+        return
+    for one, (number, at) in account.history.readers.items():
+        is_still = account.now - at < (tenure.duration or 0) * SECOND
+        is_peer = one in account.history.accounts.get(tenure.process.user, ()) and one not in tenure.pods
+        if is_peer and is_still and number >= _MIN_READS and at >= tenure.since:
             yield name(one)
 
 
@@ -160,7 +219,11 @@ def _since(at: int | None, now: int) -> str:
 
 def _held_since(account: Account) -> str:
     tenure, now = account.tenure, account.now
-    by_own_clock = ", as it wrote itself" if tenure and tenure.began is Handover.SEEN and not tenure.is_writer else ""
+    is_seen = tenure is not None and tenure.began is Handover.SEEN and not tenure.is_writer
+    is_late = account.written_later is not None
+    if tenure is not None and is_seen and not is_late and not (tenure.is_since_own and tenure.since <= now):
+        return _seen_held(account)
+    by_own_clock = ", as it wrote itself" if is_seen else ""
     by_own_clock = "; it was not recorded when" if tenure and tenure.is_unseen else by_own_clock
     if account.written_later is not None:
         written = clock(account.written_later, now)
@@ -169,6 +232,16 @@ def _held_since(account: Account) -> str:
     if tenure and not tenure.is_dated:
         return f", since {clock(tenure.since, now)} or later: the input does not say when"
     return f", since {clock(tenure.since, now)} ({ago(tenure.since, now)}{by_own_clock})" if tenure else ""
+
+
+def _seen_held(account: Account) -> str:
+    """Say since when it has been held at the latest, if that is all that a state shows."""
+    lease, entries = account.history.lease, account.history.entries
+    owners = [one for one in entries if HOLDER in one.owned.spec]
+    stamp = owners[0].stamp if lease and len(owners) == 1 and not is_constant(entries) else None
+    if stamp is None or stamp > account.now:
+        return "; since when is not known"
+    return f", since {clock(stamp, account.now)} at the latest"
 
 
 def _by(account: Account) -> str:
@@ -180,17 +253,18 @@ def _by(account: Account) -> str:
     return f", {', '.join(who)}" if who else ""
 
 
-def _takeable(standing: LeaseStatus, now: int) -> Iterator[Line]:
+def _takeable(standing: LeaseStatus, now: int, *, is_coordinated: bool) -> Iterator[Line]:
     at = standing.takeable_at
+    by = "by whom an API server names" if is_coordinated else ""
     if standing.state in {State.RELEASED, State.NEVER_HELD}:
-        yield Line("Can be taken", "now")
+        yield Line("Can be taken", f"now{by and f', {by}'}")
     elif standing.block is not None:
         when = "never, unless it is repaired" if at is None else f"{clock(at, now)}, {ago(at, now)}"
         yield Line("Can be taken", when)
-    elif at is not None and at > now:
+    elif at is not None and at > now and standing.state is State.LIVE:
         yield Line("Expires", f"{clock(at, now)} ({ago(at, now)}) unless renewed")
-    elif at is not None:
-        when = f"now, since {clock(at, now)} ({ago(at, now)}), {standing.duration} s after the last renewal"
+    elif at is not None and standing.state is State.EXPIRED:
+        when = f"now{by and f', {by}'}, since {clock(at, now)}, {standing.duration} s after the last renewal"
         yield Line("Can be taken", when)
 
 
@@ -199,7 +273,7 @@ def handover(tenure: Tenure, before: Tenure | None) -> str:
     term = "" if tenure.term is None else f"; term {tenure.term}"
     if tenure.is_unclear:
         holder, previous, when = name(tenure.holder), name(tenure.previous), _WHEN[tenure.is_dated]
-        gap = "" if tenure.leaderless is None else f"; no one led for {at_most(tenure.leaderless)}"
+        gap = "" if tenure.leaderless is None else f"; not renewed for {at_most(tenure.leaderless)}"
         return f"{holder} took it from {previous}{when}: whether it had expired is not known{gap}{term}"
     return _first_write(tenure) if tenure.is_writer else _handover(tenure, before) + term + _WHEN[tenure.is_dated]
 
@@ -210,7 +284,9 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     is_end_exact = before is None or (before.is_end_dated and not before.was_removed)
     is_exact = tenure.is_exact and tenure.began is Handover.RELEASED and is_end_exact
     bound = length if is_exact else at_most
-    gap = "" if tenure.leaderless is None else f"; no one led for {bound(tenure.leaderless)}"
+    is_free = tenure.began in {Handover.RELEASED, Handover.CLAIMED} and not (before and before.was_removed)
+    free = "the lease was free for" if is_free else "not renewed for"
+    gap = "" if tenure.leaderless is None else f"; {free} {bound(tenure.leaderless)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
         chose = "chose" if tenure.taken_by else "(as far as field managers show) chose"
         return f"the API server {chose} {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
@@ -238,7 +314,7 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
             return f"{holder} held it{who}{gap}"
         case Handover.RELEASED if before is not None and (before.was_removed or before.is_own_release):
             led = ": two may have led" if before.is_own_release is False and not before.had_expired else gap
-            return f"{took} after {ending(before)}{_ORDERLY[before.is_own_release]}{who}{led}"
+            return f"{took} after {ending(before)}{who}{led}"
     return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
 
 
@@ -289,22 +365,17 @@ _CHOSEN: Final = {
 """A coordinated election: the API server writes the holder."""
 
 
-def events(account: Account) -> Iterator[Line]:
+def events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     """The latest events, oldest first."""
     history, now = account.history, account.now
     gaps = [(one.start, str(one)) for one in account.unrecorded[-MAX_WAITING:]]
     found = sorted([*_events(history), *gaps], key=lambda one: one[0])
     if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
         return  # the headline says as much
-    if len(found) > MAX_EVENTS:
-        yield Line("", f"{count(len(found) - MAX_EVENTS, 'earlier event')} not shown")
-    for at, text in found[-MAX_EVENTS:]:
+    if len(found) > most:
+        yield Line("", f"{count(len(found) - most, 'earlier event')}: --verbose")
+    for at, text in found[-most:]:
         yield Line(clock(at, now), text)
-    if history.changes > 1:
-        changes = count(history.changes, "change")
-        whole = ", as far as was recorded" if history.is_partial else " in all"
-        text = f"{changes} of holder; no one led for {at_most(history.leaderless_until(now))}{whole}"
-        yield Line("", f"{changes} of writer" if history.lease is None else text)
 
 
 def quoted(account: Account) -> Iterator[Line]:
@@ -389,7 +460,7 @@ def _accepted(history: LeaseHistory) -> Iterator[tuple[int, str]]:
 
 
 def _refusals(history: LeaseHistory) -> Iterator[tuple[int, str]]:
-    wanted = (one for one in history.refusals if one.is_denied or one.has_failed)
+    wanted = (one for one in history.refusals if not one.is_read and (one.is_denied or one.has_failed))
     for several in _of_one_tenure(history, wanted, lambda one: (one.at, (one.code, writer(one.writer), one.name))):
         who, code, refuser = writer(several[0].writer), several[0].code, several[0].name
         what = "failed" if several[0].has_failed else "was refused" if len(several) == 1 else "were refused"

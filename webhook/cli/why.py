@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from webhook.api.text import escape, truncate
 from webhook.claims.account import Account, account_of, account_of_state, as_json
 from webhook.claims.claim import Claim
-from webhook.claims.text import Line, events, facts, headline, quoted
+from webhook.claims.text import MAX_EVENTS, Line, events, facts, headline, quoted
 from webhook.claims.words import ago, clock, count, name
 from webhook.cli import reading
 from webhook.cli.options import Command, format_option, moment
@@ -43,11 +43,10 @@ Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 
 _MAX_LEASE: Final = 320
 """Characters in the list, as many as valid names have at most: the longest one makes every row as long."""
-_MOMENT: Final = (
-    "Who held it before, whether it was renewed in time, and why not: a list has no history. If the cluster has a "
-    "recorder, ask that (docs/record.md). To keep a history from now on:"
-)
+_MOMENT: Final = "A list has no history. To keep one from now on: lease-webhook record history (docs/record.md)"
 _OVER: Final = {None: "", True: " (over)", False: " (ongoing)"}
+_MAX_SHORT: Final = 6
+"""Events that are shown without --verbose: the latest."""
 _LABEL: Final = 16
 """Columns of a label."""
 
@@ -57,6 +56,7 @@ _LABEL: Final = 16
 @click.option("--now", type=moment, metavar="RFC3339", help="decide what has expired as of this time")
 @reading.stamps_option
 @reading.cluster_options
+@click.option("-v", "--verbose", is_flag=True, help="print every fact and event that is known")
 @format_option("json prints one line per lease")
 def command(
     *,
@@ -65,6 +65,7 @@ def command(
     now: int | None,
     policy: str | None,
     cluster: Cluster,
+    verbose: bool,
     output: str,
 ) -> int:
     selection = _selection(reading.only_lease(leases), cluster.namespace)
@@ -86,7 +87,7 @@ def command(
     if output == "json":
         print(json_line(as_json(account)))
     else:
-        print("\n".join(_lines(account, as_of)))
+        print("\n".join(_lines(account, as_of, verbose=verbose)))
     return 0
 
 
@@ -166,7 +167,7 @@ def _row(account: Account) -> tuple[str, ...]:
     )
 
 
-def _lines(account: Account, as_of: reading.EvaluationTime) -> Iterator[str]:
+def _lines(account: Account, as_of: reading.EvaluationTime, *, verbose: bool) -> Iterator[str]:
     """Yield the state, the facts, what happened, what is wrong, what to do."""
     history = account.history
     title = escape(f"{history.namespace}/{history.name}")
@@ -174,8 +175,8 @@ def _lines(account: Account, as_of: reading.EvaluationTime) -> Iterator[str]:
     yield f"{style(title, bold=True)}  {state}: {escape(headline(account))}{_counted(account)}"
     yield style(as_of.text, dim=True)
     yield ""
-    yield from _block(facts(account))
-    yield from _part("What happened", list(events(account)))
+    yield from _block(facts(account, verbose=verbose))
+    yield from _part("What happened", list(events(account, MAX_EVENTS if verbose else _MAX_SHORT)))
     yield from _part("What Events say (clients write them; they are kept for an hour)", list(quoted(account)))
     yield from _wrong(account)
     yield ""
@@ -185,9 +186,7 @@ def _lines(account: Account, as_of: reading.EvaluationTime) -> Iterator[str]:
         yield advice("", escape(account.advice.command), 4, 4)
     if history.is_moment:
         yield ""
-        yield style("What one moment does not show", bold=True)
-        yield indent(_MOMENT, 2)
-        yield "    lease-webhook record history"
+        yield indent(_MOMENT, 0)
 
 
 def _part(head: str, lines: Sequence[Line]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from webhook.api.text import quote, truncate
 from webhook.api.times import SECOND, normalized
 from webhook.history.status import has_expired
 from webhook.history.write import Write
-from webhook.inputs.items import Observation, Writer
+from webhook.inputs.items import Act, Observation, Writer
 from webhook.rules.change import is_lease_untouched, is_renewal
 from webhook.rules.holders import fits_pod
 
@@ -32,6 +32,7 @@ MAX_MESSAGE: Final = 400
 MIN_RENEWALS: Final = 3
 """Renewals after which another writer counts as a process that shares an identity: by hand anyone may renew once."""
 UNAUTHENTICATED: Final = 401
+TOO_MANY_REQUESTS: Final = 429
 
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
 _POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']{1,253})'")
@@ -123,15 +124,21 @@ class Tenure(Struct):
     taken_by: Writer | None = None
     """Who wrote the holder into the lease."""
     taken_manager: str = ""
-    """The field manager of that write, in a coordinated election."""
+    """The field manager of that write: a hint."""
+    is_since_own: bool = False
+    """Of one that was held when the input begins: its holder wrote `since` itself, as field managers show."""
+    is_coordinated: bool = False
+    """The lease has a strategy: API servers choose its holders."""
     released_by: Writer | None = None
     released_manager: str = ""
     is_own_release: bool | None = None
     """False if another writer removed the holder; None if it was not released, or if that cannot be known."""
     is_removed: bool = False
     """The write that ended it removed the field of the holder: most clients empty it when they release a lease."""
-    asked_at: int | None = None
-    """When preferredHolder was set: the holder was asked to step down."""
+    asked: Write | None = None
+    """The write that set preferredHolder: the holder was asked to step down."""
+    asked_for: str = ""
+    asked_by: Writer | None = None
     is_deleted: bool = False
     """It ended because the lease was deleted."""
     deleted_by: Writer | None = None
@@ -174,6 +181,7 @@ class Tenure(Struct):
     def renewed_by(self, writer: Writer | None, at: int) -> bool:
         """Remember who renewed; return False if that was another process than the holder's."""
         if writer is None or not writer.user:
+            self.renewals += 1
             return True
         process = self.process
         if process is None or process.is_same(writer):
@@ -202,7 +210,8 @@ class Tenure(Struct):
         own = self.process
         if own is None or writer is None or writer.user != own.user or writer.impersonator or own.impersonator:
             return False
-        return self.is_sure and bool(own.pod or own.uid) and bool(writer.pod or writer.uid) and not own.is_same(writer)
+        is_known = self.is_sure or self.renewals > 0
+        return is_known and bool(own.pod or own.uid) and bool(writer.pod or writer.uid) and not own.is_same(writer)
 
     @property
     def renewer(self) -> Writer | None:
@@ -239,7 +248,9 @@ class Tenure(Struct):
     def is_chosen(self) -> bool:
         """True if the API server wrote the holder, as it does in a coordinated election."""
         by = self.taken_by
-        return self.taken_manager == "kube-apiserver" if by is None else by.user == API_SERVER
+        if by is not None:
+            return by.user == API_SERVER
+        return self.is_coordinated and self.taken_manager == "kube-apiserver"
 
     @property
     def may_be_stolen(self) -> bool:
@@ -333,6 +344,9 @@ class Refusal(Struct, frozen=True):
     message: str
     took: int
     writer: Writer
+    source: str = ""
+    """The address and the program that it came from, as far as a log says."""
+    is_read: bool = False
 
     @classmethod
     def of(cls, seen: Observation) -> "Refusal | None":
@@ -341,7 +355,8 @@ class Refusal(Struct, frozen=True):
         if answer is None or (answer.is_stored and answer.took <= SLOW):
             return None
         message = truncate(answer.message, MAX_MESSAGE)
-        return cls(seen.at or 0, answer.code, message, answer.took, seen.writer or Writer())
+        is_read = seen.act is Act.READ
+        return cls(seen.at or 0, answer.code, message, answer.took, seen.writer or Writer(), seen.source, is_read)
 
     @property
     def received(self) -> int:

@@ -34,6 +34,7 @@ from webhook.history.status import (
     State,
     acquired_at,
     ahead_of,
+    has_written_both,
     is_release,
     manager_of,
     manager_of_write,
@@ -47,7 +48,7 @@ from webhook.history.write import Dating, Write
 from webhook.history.writes import forged_stamps
 from webhook.inputs.items import Act, Fenced, InputKind, Observation, Stretch, Writer, number_of
 from webhook.rules.expiry import BOUND, MAX_TOLERANCE, seen_at
-from webhook.rules.stamps import latest_stamp
+from webhook.rules.stamps import is_constant, latest_stamp
 
 MAX_TENURES: Final = 200
 MAX_REFUSALS: Final = 100
@@ -92,6 +93,12 @@ class LeaseHistory(Struct):
     """Writes by others than the holder, as far as is known, of which a log does not show what they changed."""
     readers: dict[str, tuple[int, int]] = field(default_factory=dict)
     """How often pods, or users without one, read the lease, and when last."""
+    sources: dict[str, list[Writer]] = field(default_factory=dict)
+    """By address and program of requests, the processes that made them."""
+    accounts: dict[str, set[str]] = field(default_factory=dict)
+    """By user, the pods that read it."""
+    absent: tuple[int, int, int] | None = None
+    """How many reads were answered that it does not exist, since anything was stored; when the first and the last."""
     answered: deque[int] = field(default_factory=partial(deque, (), MAX_OTHERS))
     """When it was read without delay while it was not renewed."""
     _revision: int = 0
@@ -126,6 +133,8 @@ class LeaseHistory(Struct):
         if self._status is None or self._status[0] != now:
             lease = None if self.is_deleted or self.is_mixed else self.lease
             status = None if lease is None else status_of(lease, self.entries, now, self._logged)
+            if status and status.state is State.EXPIRED and is_constant(self.entries) and not status.from_stamps:
+                status = replace(status, state=State.UNKNOWN)  # its holder's clock alone does not say that
             if status and not self.is_moment:
                 status = replace(status, ahead=self.holder.ahead if self.holder else None)
             self._status = now, status
@@ -196,7 +205,11 @@ class LeaseHistory(Struct):
         if seen.input_kind is InputKind.AUDIT_LOG:
             self._hear(seen)
         if seen.act is Act.READ:
+            self._note_read(seen)
             who = (seen.writer.pod or seen.writer.name) if seen.writer else ""
+            if seen.writer and seen.writer.pod:
+                pods = self.accounts.setdefault(seen.writer.user, set()) if len(self.accounts) < MAX_LISTED else set()
+                pods.update({seen.writer.pod} if len(pods) < MAX_LISTED else ())
             if who and (who in self.readers or len(self.readers) < MAX_LISTED):
                 self.readers[who] = (self.readers.get(who, (0, 0))[0] + 1, seen.at or 0)
             at, last = seen.at or 0, self.renewals.last
@@ -208,6 +221,7 @@ class LeaseHistory(Struct):
             self.refusals.append(refusal)
         if not seen.is_stored:
             return []
+        self.absent = None
         if isinstance(seen.old, Lease) and not self._is_older(seen.old):
             write = self.write
             self._changed(seen, seen.old, entries_of(seen.old.metadata.managed_fields), Act.STORED)
@@ -264,9 +278,32 @@ class LeaseHistory(Struct):
         is_removed = lease.spec.holder_identity is None and self.holder is not None and bool(entries)
         return is_removed and latest_stamp(entries) == latest_stamp(self.entries)
 
+    def _note_read(self, seen: Observation) -> None:
+        """Remember a read that was refused or failed, as those of a client that reads before it writes."""
+        refusal, at = Refusal.of(seen), seen.at or 0
+        if refusal and refusal.code == 404:
+            number, first, _ = self.absent or (0, at, at)
+            self.absent = number + 1, first, at
+        elif refusal and refusal.code >= 400:
+            self.refusals.append(refusal)
+
+    def sources_of(self, tenure: Tenure | None) -> set[str]:
+        """Return the addresses and programs of the requests of a holder's process."""
+        own = tenure.process if tenure and tenure.is_sure else None
+        return {source for source, known in self.sources.items() if own and any(one.is_same(own) for one in known)}
+
+    def is_only_source_of(self, tenure: Tenure | None, source: str) -> bool:
+        """Return whether no other process was heard from there."""
+        own = tenure.process if tenure else None
+        return own is not None and all(one.is_same(own) for one in self.sources.get(source, ()))
+
     def _hear(self, seen: Observation) -> None:
         """Remember a request of the holder's pods, or the first one of the holder that lost the lease to it."""
         who, holder, lost = seen.writer.process if seen.writer else Writer(), self.tenure, self._lost
+        if seen.source and who.user and len(self.sources) < MAX_LISTED:
+            known = self.sources.setdefault(seen.source, [])
+            if len(known) < MAX_LISTED and who not in known:
+                known.append(who)
         if not who.pod or seen.at is None or holder is None:
             return
         received = seen.at - (seen.answer.took if seen.answer else 0)
@@ -442,8 +479,11 @@ class LeaseHistory(Struct):
         old, new = before.spec if before else LeaseSpec(), lease.spec
         if self.holder and not self._events and act is Act.UPDATED:
             self.others.append((at, writer.name if writer and writer.user else self._latest_manager(known)))
-        if self.holder and new.preferred_holder and new.preferred_holder != old.preferred_holder:
-            self.holder.asked_at = at
+        if self.holder and not new.preferred_holder:
+            self.holder.asked = None
+        elif self.holder and (new.preferred_holder != old.preferred_holder or self.holder.asked is None):
+            self.holder.asked, self.holder.asked_by = self.write, writer
+            self.holder.asked_for = new.preferred_holder or ""
         version = lease.metadata.resource_version
         if act is Act.STORED or (before and version and before.metadata.resource_version == version):
             return
@@ -480,7 +520,8 @@ class LeaseHistory(Struct):
             return
         if self._ended_how is not Handover.DELETED and not is_new:
             since = next((at for at in (acquired_at(spec, self.entries), renewed, moment) if at is not None), 0)
-            self._add(holder, since, Handover.SEEN, writer, seen=renewed)
+            tenure = self._add(holder, since, Handover.SEEN, writer, seen=renewed)
+            tenure.is_since_own = has_written_both(self.entries) and not spec.strategy
         else:
             how = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
             self._add(holder, moment or renewed or 0, how, writer)
@@ -508,7 +549,7 @@ class LeaseHistory(Struct):
         how = taking(kept, duration, at, self.write.skew, is_dated=self.write.is_dated_by_a_server)
         if how is Handover.EXPIRED:
             self._expired(duration, kept, at)
-            if self.holder and self.holder.asked_at is not None:
+            if self.holder and self.holder.asked is not None:
                 how = Handover.PREFERRED
         is_close = how is Handover.UNKNOWN and self.write.is_dated and not self.write.skew
         is_end_known = how in {Handover.EXPIRED, Handover.PREFERRED} or is_close
@@ -537,11 +578,14 @@ class LeaseHistory(Struct):
         if stretch is not None:
             self.renewals.resume(stretch, at)
             tenure.last_renewal = at - stretch.latest[-1]
-        if act is not Act.STORED and self.kind is not InputKind.REVIEW:
+        is_taken_up = tenure.is_chosen and not tenure.renewals
+        if act is not Act.STORED and self.kind is not InputKind.REVIEW and not is_taken_up:
             self._expired(tenure.duration, tenure.kept_until, at)
         former = self._lost if self._lost and self._lost.holder == tenure.holder else None
         is_former = former is not None and former.process is not None and former.process.is_same(writer)
-        if tenure.is_replaced_by(writer) and not is_former:
+        # Of two that renewed under one name, the one before goes on alone.
+        is_back = is_former and at - tenure.last_renewal >= (tenure.duration or 0) * SECOND
+        if tenure.is_replaced_by(writer) and (not is_former or is_back):
             self._replaced(tenure, at, writer)
             return
         if not tenure.renewed_by(writer, at):
@@ -549,12 +593,16 @@ class LeaseHistory(Struct):
             self._happened(EventKind.RENEWED, at, writer=writer)
             return
         self._measure(tenure)
-        if tenure.is_chosen and tenure.last_renewal == tenure.since and tenure.leaderless is not None:
+        is_first = tenure.is_chosen and tenure.renewals == 1
+        if is_first and tenure.leaderless is not None:
             # The API server chose it; that it leads is known from its own first renewal.
             tenure.leaderless += at - tenure.since
             self.leaderless += at - tenure.since
-        tenure.last_renewal, tenure.asked_at, tenure.renewed = at, None, self.write
-        silence = self.renewals.add(at, tenure.duration) if self.kind is not InputKind.REVIEW else None
+        tenure.last_renewal, tenure.renewed = at, self.write
+        if is_first:
+            self.renewals.restart(at)
+        is_counted = self.kind is not InputKind.REVIEW and not is_first
+        silence = self.renewals.add(at, tenure.duration) if is_counted else None
         self._happened(EventKind.RENEWED, at, writer=writer, silence=silence)
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._ended(at, Handover.RELEASED, writer)
@@ -602,8 +650,10 @@ class LeaseHistory(Struct):
             self._rival.clear()
             self._verb = seen.verb
             self._renewed_unseen(tenure, at, writer)
-        elif writer is not None and who != API_SERVER:
+        elif writer is not None and who == API_SERVER:
             # What the API server writes into the lease of another writer only asks that one to step down.
+            self.accepted.append((at, writer))
+        elif writer is not None:
             self.accepted.append((at, writer))
             if self._verb in {seen.verb, "create"} and writer.impersonator in {"", tenure.impersonator}:
                 if self._rival and self._rival[0][1] != writer:
@@ -675,7 +725,8 @@ class LeaseHistory(Struct):
         tenure.taken = self.write
         is_coordinated = self.lease is not None and bool(self.lease.spec.strategy)
         tenure.is_exact = self.write.is_logged and not self.write.skew
-        manager = manager_of_write(self.entries, ()) if is_coordinated else ""
+        tenure.is_coordinated = is_coordinated
+        manager = "" if is_constant(self.entries) else manager_of_write(self.entries, ())
         if how is Handover.SEEN:
             tenure.seen_written_by(writer)
         else:

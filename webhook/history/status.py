@@ -17,7 +17,7 @@ from webhook.api.times import SECOND, instant, is_readable, normalized, readable
 from webhook.rules.expiry import BOUND, seen_at, stamp_of_write, tolerance_of
 from webhook.rules.limits import DEFAULT_LIMITS
 from webhook.rules.registry import RULES
-from webhook.rules.stamps import latest_stamp
+from webhook.rules.stamps import is_constant, latest_stamp
 
 MAX_TRANSITIONS: Final = 2**31 - 1
 """client-go writes int32(transitions + 1): at this count every takeover is refused by the API server."""
@@ -218,6 +218,12 @@ def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     if acquired is None:
         return None
     return acquired - (ahead_of(spec, entries) or 0)
+
+
+def has_written_both(entries: Sequence[Entry]) -> bool:
+    """Return whether one field manager wrote the holder and when it took the lease, as who takes it does."""
+    owners = [{name for name in (HOLDER, "f:acquireTime") if name in one.owned.spec} for one in entries]
+    return [one for one in owners if one] == [{HOLDER, "f:acquireTime"}] and not is_constant(entries)
 
 
 def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:

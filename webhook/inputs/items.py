@@ -186,6 +186,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     uid: str = ""
     resource_version: str = ""
     replaces: str = ""
+    source: str = ""
+    """The address and the program that a request came from, as a log says."""
     user: UserInfo | None = None
     """The writer with its groups, of an audit log only."""
     text: bytes = b""

@@ -7,7 +7,7 @@ message of the response; a fence in mode warn or audit leaves an annotation
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -312,6 +312,8 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
     verb: str = ""
     stage: str = ""
     user_info: Raw = msgspec.field(default=NULL, name="user")
+    source_ips: Sequence[str] = msgspec.field(default=(), name="sourceIPs")
+    user_agent: str = ""
     impersonated_user: Raw = NULL
     object_ref: ObjectReference = ObjectReference()
     response_status: Status = Status()
@@ -342,6 +344,15 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
     def requester(self) -> UserInfo:
         """Who made the request; an impersonated user counts as the writer."""
         return user_of(self.impersonated_user) or self.user
+
+    @property
+    def source(self) -> str:
+        """The address and the program that it came from; "" if the log does not say both."""
+        return (
+            truncate(f"{self.source_ips[0]} {self.user_agent}", _MAX_NAME)
+            if self.source_ips and self.user_agent
+            else ""
+        )
 
     @property
     def answered(self) -> int | None:
@@ -398,6 +409,7 @@ def _logged(document: Document) -> Observation | Fenced | None:
         # The object of a request has the version that it replaces.
         resource_version=(named.resource_version or "") if shown is event.response_object else "",
         replaces=reference.resource_version if event.verb == "update" else "",
+        source=event.source,
         user=event.requester,
     )
 

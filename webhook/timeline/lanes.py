@@ -14,7 +14,7 @@ from webhook.api.times import DAY, SECOND, canonical, stamp_of
 from webhook.claims.causes import late_renewals, lost_leaders, sentence_of
 from webhook.claims.findings import late_sentence
 from webhook.claims.text import ending, handover
-from webhook.claims.words import by_writer, clock, count, length, name
+from webhook.claims.words import by_writer, clock, count, length
 from webhook.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
 from webhook.history.follow import Follower, Key
 from webhook.history.lease import LeaseHistory
@@ -240,7 +240,7 @@ class _LeaseLane(Struct):
             return True
         self.causes = {}
         for one in lost_leaders(follower, history):
-            self.causes[MarkKind.TAKEOVER_BY_EXPIRY, one.end] = sentence_of(one.cause, name(one.tenure.holder))
+            self.causes[MarkKind.TAKEOVER_BY_EXPIRY, one.end] = sentence_of(one.cause)
         for one in late_renewals(follower, history):
             self.causes[MarkKind.LATE, one.end] = late_sentence(one)
         latest = max([signature[1], *(tenure.since for tenure in history.tenures)])
