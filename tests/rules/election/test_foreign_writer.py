@@ -183,6 +183,21 @@ def test_only_one_pod_uid_without_a_blank_is_one(uids: list[str]) -> None:
     assert "foreign-writer" in found(document)
 
 
+@pytest.mark.parametrize(
+    ("rule", "account"), [("foreign-release", "shop"), ("foreign-release-across-namespaces", "guest")]
+)
+def test_the_stamped_writer_releases_under_whatever_name(rule: str, account: str) -> None:
+    """Its identity need not be the name of its pod."""
+    writer = f"uid-1 system:serviceaccount:{account}:elector"
+    extra = {"pod-uid": ["uid-1"], "pod-name": ["elector-0"]}
+    for uid, is_found in (("uid-1", False), ("uid-2", True)):
+        named = {f"authentication.kubernetes.io/{name}": value for name, value in (extra | {"pod-uid": [uid]}).items()}
+        user = {"username": writer.partition(" ")[2], "groups": [], "extra": named}
+        document = review(take(""), stamp=stamped(writer, 0), old=stamped(writer))
+        document["request"]["userInfo"] = user
+        assert (rule in found_by(document, stamps=STAMPS)) == is_found
+
+
 @pytest.mark.parametrize("rule", ["owner-reference-added", "owner-reference-removed"])
 def test_the_stamped_writer_adds_and_removes_its_owner(rule: str) -> None:
     none = put("metadata.ownerReferences", [])

@@ -198,8 +198,9 @@ def _detail(change: LeaseChange, addition: str) -> str:
 def foreign_release(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be released only by the pod that its holder identity names.
 
-    Not evaluated if the writer's token has no pod name. After the pod's name only a character that no pod's name has,
-    such as `_`, or a uuid may follow. Holder identities are free text, so this is a hint and not a proof.
+    Not evaluated if the writer's token has no pod name, nor for the [stamped writer](../stamp.md) of the lease. After
+    the pod's name only a character that no pod's name has, such as `_`, or a uuid may follow. Holder identities are
+    free text, so this is a hint and not a proof.
 
     Source: ours: client-go's default identity is the pod's host name, `_` and a uuid
     Why: Releasing the lease of another pod is the first step of a steal in two writes.
@@ -210,13 +211,15 @@ def foreign_release(change: LeaseChange) -> Iterable[Finding]:
     Attack: released a lease for its holder
     """
     pod = change.user.pod_name
-    if not pod or change.expiry.expired or names_pod(change.old_holder, pod):
+    if not pod or change.expiry.expired or names_pod(change.old_holder, pod) or _is_by_the_stamped_writer(change):
         return NO_FINDINGS
     return _released(change, f"pod {quote(pod)}")
 
 
 def foreign_release_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may not be released by a service account of another namespace.
+
+    Not evaluated for the [stamped writer](../stamp.md) of the lease.
 
     Source: ours: no known client releases a lease of another namespace than its own service account's
     Why: As for `foreign-release`. A pod in another namespace can have the same name.
@@ -226,6 +229,8 @@ def foreign_release_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
     """
     account = change.user.service_account
     if account is None or account[0] == change.request.namespace or change.expiry.expired:
+        return NO_FINDINGS
+    if _is_by_the_stamped_writer(change):
         return NO_FINDINGS
     return _released(change, f"{quote(change.user.username)} of another namespace")
 
@@ -378,11 +383,19 @@ def _owner(reference: OwnerReference) -> _Owner:
     return (group if slash else "", reference.kind or "", reference.name or "", reference.uid or "")
 
 
+def _is_by_the_stamped_writer(change: LeaseChange) -> bool:
+    """True if the lease is held and the API server stamped this writer on it: then it is no guess who the holder is."""
+    stamps = change.stamps
+    if stamps is None or not change.old_holder or (stamp := change.old_stamp) is None:
+        return False
+    return is_writer(change.user, stamp, stamps)
+
+
 def _is_free(change: LeaseChange, owners: Iterable[OwnerReference]) -> bool:
-    user, stamps = change.user, change.stamps
+    user = change.user
     if user.username in CLEANUP_CONTROLLERS or (change.binding is not None and change.binding.lists(user)):
         return True
-    if stamps is not None and change.old_holder and (stamp := change.old_stamp) and is_writer(user, stamp, stamps):
+    if _is_by_the_stamped_writer(change):
         return True
     name = change.request.name
     return (
