@@ -1,6 +1,7 @@
 """What a person reads: one instant across all lanes, and the details."""
 
 import pytest
+from msgspec.structs import replace
 
 from tests.page.conftest import Open
 from tests.page.opened import Opened
@@ -231,3 +232,13 @@ def test_what_was_merged_and_read_is_said(opened: Open) -> None:
 def test_an_empty_timeline_says_so(opened: Open) -> None:
     page = opened(Timeline(0, 0))
     assert page.page.is_visible("#none")
+
+
+def test_of_a_node_the_page_says_that_it_has_no_heartbeat(opened: Open) -> None:
+    timeline = of_lane(HELD, Span(SpanKind.OVERDUE, NOON + 75 * SECOND, None, "a"), ticks=(0, 60))
+    (lane,) = timeline.lanes
+    page = opened(replace(timeline, lanes=(replace(lane, namespace="kube-node-lease"),)))
+    assert page.text("h1") == "kube-node-lease/checkout: no heartbeat since 12:01:00"
+    assert "overdue: held by a, no heartbeat since 12:01:00." in page.text("#reading")
+    read(page, "12:01:05")
+    assert page.text(".state .remark") == "no heartbeat"

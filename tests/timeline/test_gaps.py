@@ -98,3 +98,9 @@ def test_until_the_lease_before_would_have_expired_a_steal_leaves_two_that_may_l
 def test_a_lease_that_was_never_held_had_no_time_without_a_leader() -> None:
     refused = Mark(MarkKind.DENIED, NOON, "a write was answered with 403")
     assert lane(marks=(refused,), ticks=Ticks()).gaps(END) == ()
+
+
+def test_a_node_has_no_heartbeat_rather_than_no_leader() -> None:
+    one = replace(lane(FIRST, replace(OVERDUE, ends=None)), namespace="kube-node-lease")
+    (gap,) = one.gaps(END)
+    assert gap.text(END) == "no heartbeat since 12:01:00Z"

@@ -18,6 +18,7 @@ from webhook.claims.words import at_most, clock, count, length, name, writer
 from webhook.history.events import Tenure
 from webhook.history.renewals import deadline_of
 from webhook.inputs.items import Writer
+from webhook.rules.change import NODE_LEASES
 
 _MAX_NAME: Final = 256
 MAX_TEXT: Final = 4000
@@ -206,12 +207,15 @@ class Gap(Struct, frozen=True, gc=False):
     length: int
     holder: str = ""
     is_open: bool = False
+    is_node: bool = False
+    """The lease is that of a node, which reports by it and leads nothing."""
 
     def text(self, until: int) -> str:
         """Return the caption of the gap, which stays the same as time goes on."""
+        what = "no heartbeat" if self.is_node else "no leader"
         if self.is_open:
-            return f"no leader since {_moment(self.begins, until)}" if self.begins > 0 else "no leader"
-        return f"no leader for {(at_most if self.begins < self.expires else length)(self.length)}"
+            return f"{what} since {_moment(self.begins, until)}" if self.begins > 0 else what
+        return f"{what} for {(at_most if self.begins < self.expires else length)(self.length)}"
 
 
 class Lane(Struct, frozen=True, gc=False):
@@ -250,7 +254,8 @@ class Lane(Struct, frozen=True, gc=False):
         if begins < expires and holder and following and following.holder == holder:
             # It lived, so it led until its deadline.
             unled = max(0, unled - deadline_of(self.duration_seconds))
-        return Gap(begins, expires, ends, unled, holder, following is None and last.ends is None)
+        is_open = following is None and last.ends is None
+        return Gap(begins, expires, ends, unled, holder, is_open, self.namespace == NODE_LEASES)
 
     def _last_renewal(self, at: int, since: int) -> int:
         """Return the last renewal until `at`, or `since` if none was seen after that."""

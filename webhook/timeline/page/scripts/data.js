@@ -61,7 +61,8 @@ function newLane(raw, strings, shift) {
   const items = (type) => raw[`${type}s`].map(([kind, begins, ends, number, ...texts], index) => {
     const [text, holder = "", writer = "", manager = ""] = texts.map((place) => strings[place]);
     const times = number > 1 ? `, ${number} times` : "";
-    const title = type === "span" ? text : WORDS.get(KINDS[kind]) + times;
+    const isHeartbeat = type === "doubt" && KINDS[kind] === "silent" && text.startsWith("no heartbeat");
+    const title = type === "span" ? text : (isHeartbeat ? "no heartbeat" : WORDS.get(KINDS[kind])) + times;
     const sought = [lane.title, title, text, holder, writer].join("\n").toLowerCase();
     const item = { type, lane, key: type + index, kind: KINDS[kind], begins: moved(begins), ends: moved(ends) };
     return Object.assign(item, { count: number, title, text, holder, writer, manager, sought });
@@ -145,7 +146,7 @@ function stateAt(lane, at) {
   const since = gap ? gapWords(gap) : `${what}${kind === "never-held" ? "" : ` from ${instant(span.begins)} on`}`;
   const held = gap && kind === "overdue" ? `overdue: held by ${span.holder}, ` : "";
   const words = `${lane.title}: ${said}${held}${since}${renewed}`;
-  const note = kind === "held" || !span.holder ? "" : WORDS.get(kind);
+  const note = kind === "held" || !span.holder ? "" : doubt ? title : WORDS.get(kind);
   return { kind, span, who: span.holder || WORDS.get(span.kind), note, words };
 }
 
@@ -153,7 +154,8 @@ function stateAt(lane, at) {
 function gapWords(gap) {
   const words = gap.span.title.split(", ").at(-1);
   if (gap.ends !== null) return `${words}, from ${instant(gap.begins)}`;
-  return words === "no leader" ? words : `no leader since ${instant(gap.begins)}`;
+  const [what] = /^no \w+/.exec(words);
+  return words === what ? words : `${what} since ${instant(gap.begins)}`;
 }
 
 /** An instant in microseconds since 1970 as `2026-11-22T12:00:00.000Z`, by the clocks of the zone that is shown. */
