@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
-from webhook.api import field
-from webhook.api.field import PLACE, TRAILING, TRUNCATED, located, reworded
+from webhook.api import decoding_errors
+from webhook.api.decoding_errors import PLACE, TRAILING, TRUNCATED, error_in, located, reworded
 
 
 class Inner(Struct, forbid_unknown_fields=True):
@@ -78,10 +78,10 @@ def test_the_words(value: object, form: Any, words: str) -> None:
 @pytest.mark.parametrize(
     ("value", "pattern", "name"),
     [
-        pytest.param({"word": "a", "x": 1}, field.UNKNOWN_FIELD, "x", id="unknown"),
-        pytest.param({"word": "a", "x\ny": 1}, field.UNKNOWN_FIELD, "x\ny", id="unknown, of two lines"),
-        pytest.param({}, field.MISSING_FIELD, "word", id="missing"),
-        pytest.param({"word": "it's `c`"}, field.UNKNOWN_VALUE, '"it\'s `c`"', id="a word"),
+        pytest.param({"word": "a", "x": 1}, decoding_errors.UNKNOWN_FIELD, "x", id="unknown"),
+        pytest.param({"word": "a", "x\ny": 1}, decoding_errors.UNKNOWN_FIELD, "x\ny", id="unknown, of two lines"),
+        pytest.param({}, decoding_errors.MISSING_FIELD, "word", id="missing"),
+        pytest.param({"word": "it's `c`"}, decoding_errors.UNKNOWN_VALUE, '"it\'s `c`"', id="a word"),
     ],
 )
 def test_names_are_found(value: object, pattern: Any, name: str) -> None:
@@ -92,7 +92,7 @@ def test_names_are_found(value: object, pattern: Any, name: str) -> None:
 def test_oversized_numbers(text: str) -> None:
     with pytest.raises(msgspec.ValidationError) as refused:
         msgspec.json.decode(text, type=int)
-    assert located(refused.value)[0] in field.OVERSIZED_NUMBERS
+    assert located(refused.value)[0] in decoding_errors.OVERSIZED_NUMBERS
 
 
 @given(st.text())
@@ -120,3 +120,51 @@ def test_a_value_that_is_cut_off_says_so() -> None:
 def test_malformed_json_says_where() -> None:
     with pytest.raises(msgspec.DecodeError, match=PLACE.pattern):
         msgspec.json.decode(b'{"a":]', type=msgspec.Raw)
+
+
+JSON_TEXTS = [
+    pytest.param(b"{}", id="a value"),
+    pytest.param(b'  {"a": 1}', id="a value after white space"),
+    pytest.param(b"{} ,", id="something after a value"),
+    pytest.param(b'{"a":1}{"b":2}', id="a value after a value"),
+    pytest.param('{"a":"é"}\n{'.encode(), id="something after characters of two bytes"),
+    pytest.param(b"[]\n]", id="a bracket on the next line"),
+    pytest.param(b'{"a":', id="cut off before a value"),
+    pytest.param(b'{"a":"b', id="cut off in a string"),
+    pytest.param(b"[1,2", id="cut off in a list"),
+    pytest.param(b"", id="nothing"),
+]
+
+
+@pytest.mark.parametrize("text", JSON_TEXTS)
+def test_texts_of_a_release_that_is_not_known_cost_no_answer(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = error_in(memoryview(text))
+
+    class Reworded:
+        def decode(self, given: memoryview) -> object:
+            try:
+                return msgspec.json.decode(given, type=msgspec.Raw)
+            except msgspec.DecodeError:
+                raise msgspec.DecodeError("words of another release") from None
+
+    monkeypatch.setattr(decoding_errors, "_raw", Reworded())
+    assert bool(error_in(memoryview(text))) == bool(known)
+    assert (error_in(memoryview(text)) == TRUNCATED) == (known == TRUNCATED)
+    ends = [TRAILING.search(problem) for problem in (error_in(memoryview(text)), known)]
+    assert [end and end[1] for end in ends][:1] == [end and end[1] for end in ends][1:]
+
+
+@pytest.mark.parametrize("text", [b'{"a":]', b"nonsense", b"{'a'}", b"[1,,2]"])
+def test_malformed_json_is_found_by_json_too(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Reworded:
+        def decode(self, _given: memoryview) -> object:
+            raise msgspec.DecodeError("words of another release")
+
+    monkeypatch.setattr(decoding_errors, "_raw", Reworded())
+    problem = error_in(memoryview(text))
+    assert PLACE.search(problem)
+    assert not TRAILING.search(problem)
+
+
+def test_a_type_that_is_not_known_is_shown_as_it_is() -> None:
+    assert reworded("Expected `frob`, got `int`") == "must be frob, not an integer"

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.factories import UID, Document, drop, make_candidate, make_lease, make_review, put, to_bytes
-from webhook.api.field import located
+from webhook.api.decoding_errors import located
 from webhook.api.objects import Lease, WrongTypesError, decode_object
 from webhook.api.review import decode
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct, UnsetType, field
 from msgspec.inspect import is_struct_type
 
-from webhook.api.field import located
+from webhook.api.decoding_errors import located
 from webhook.api.managed_fields import NO_ENTRIES
 
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]

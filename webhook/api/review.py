@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
-from webhook.api.field import OVERSIZED_NUMBERS, FieldError, located, reworded, type_invalid
+from webhook.api.decoding_errors import OVERSIZED_NUMBERS, located, reworded
+from webhook.api.field import FieldError, type_invalid
 from webhook.api.managed_fields import count_of, truncate_review
 from webhook.api.objects import (
     NO_METADATA,
@@ -369,7 +370,9 @@ def _object(value: Raw, kind: str, version: str, role: str, errors: list[FieldEr
 def _type_error(problem: str, path: str, role: str) -> FieldError:
     if problem in OVERSIZED_NUMBERS:
         raise ReviewError(400, "the body has a number that no API server sends")
-    return type_invalid(f"{role}.{path}".strip(".") or "object", reworded(problem))
+    return type_invalid(
+        f"{role}.{path}".strip(".") or "object", reworded(problem) or "is not of the type that the API has"
+    )
 
 
 def _read_options(raw: Raw, errors: list[FieldError]) -> Options:

@@ -12,7 +12,7 @@ from typing import Final
 import click
 import msgspec
 
-from webhook.api.field import located, reworded
+from webhook.api.decoding_errors import located, reworded
 from webhook.api.formats import MAX_NAME
 from webhook.api.text import escape, truncate
 from webhook.claims.words import count

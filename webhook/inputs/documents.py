@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from webhook.api.field import PLACE, TRAILING, TRUNCATED
+from webhook.api.decoding_errors import NESTED, PLACE, TRAILING, TRUNCATED, error_in
 from webhook.api.review import OPENING, without_lone_surrogates
 from webhook.api.text import truncate
 from webhook.inputs import envelopes, yaml_reader
@@ -64,7 +64,6 @@ AUDIT_EVENT: Final = re.compile(rb'\s*+\{"kind":"Event","apiVersion":"audit\.k8s
 _LOCATED: Final = re.compile(r"line (\d+)\b")
 """How an error begins that has a place."""
 _NULL: Final = Raw(b"null")
-_NESTED: Final = "nested too deeply"
 _REVIEW_VERSION: Final = "admission.k8s.io/v1"
 
 
@@ -166,7 +165,7 @@ def encoded(value: object) -> bytes:
     try:
         text = json.dumps(value).encode()
     except RecursionError:
-        raise ValueError(_NESTED) from None
+        raise ValueError(NESTED) from None
     if len(text) > MAX_DOCUMENT:
         raise ValueError("more than 20 MiB as JSON")
     return text
@@ -218,7 +217,7 @@ class _ListItems:
 
     def _value(self, place: int) -> tuple[bytes, int]:
         """Return the value that begins here, and where it ends."""
-        while not (after := TRAILING.search(problem := _error_in(memoryview(self._text)[place:]))):
+        while not (after := TRAILING.search(problem := error_in(memoryview(self._text)[place:]))):
             if len(self._text) - place > MAX_DOCUMENT:
                 raise ValueError(problem)
             place = self._more(place)
@@ -278,13 +277,13 @@ class _Cutter:
             text = self._text[self._start : end]
             line = self._line
             self._advance(end)
-            if problem.endswith(_NESTED) and text.startswith(OPENING):
+            if problem.endswith(NESTED) and text.startswith(OPENING):
                 # A review as an API server sent it: the decoder of reviews reads it at any depth.
                 place, source = self._place(), Source(text, line)
                 yield Document(
                     place=place, kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text, source=source
                 )
-            elif problem and (replaced := without_lone_surrogates(text)) and not _error_in(memoryview(replaced)):
+            elif problem and (replaced := without_lone_surrogates(text)) and not error_in(memoryview(replaced)):
                 yield document(self._place(), replaced, source=Source(replaced, line))
             else:
                 yield from self._from_text(text, line, problem)
@@ -309,7 +308,7 @@ class _Cutter:
     def _end_of_json(self) -> tuple[int, str]:
         """Return where the value that begins here ends, or what is wrong with it."""
         while True:
-            problem, size = _error_in(memoryview(self._text)[self._start :]), len(self._text) - self._start
+            problem, size = error_in(memoryview(self._text)[self._start :]), len(self._text) - self._start
             if not problem:
                 # A number may go on in the next piece.
                 if not (self._text[-1:].isdigit() and self._more()):
@@ -490,21 +489,10 @@ def document(
 def problem_of(error: ValueError | RecursionError) -> str:
     """Return in one line why a text could not be decoded."""
     if isinstance(error, RecursionError):
-        return _NESTED
+        return NESTED
     if isinstance(error, UnicodeDecodeError):
         return "not UTF-8"
     return f"not JSON: {error}" if isinstance(error, msgspec.DecodeError) else str(error)
-
-
-def _error_in(text: memoryview) -> str:
-    """Return the error of msgspec about a text; "" if it is one value."""
-    try:
-        _raw.decode(text)
-    except RecursionError:
-        return _NESTED
-    except msgspec.DecodeError as error:
-        return str(error)
-    return ""
 
 
 def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> Value:
@@ -517,7 +505,6 @@ def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> Value:
 
 _CUT_OFF: Final = "cut off, or a bracket is missing"
 _NO_OBJECT: Final = "not a Kubernetes object"
-_raw: Final = msgspec.json.Decoder(Raw)
 _items: Final = msgspec.json.Decoder(list[Raw])
 _envelope: Final = msgspec.json.Decoder(_Envelope)
 _strict: Final = json.JSONDecoder(object_pairs_hook=_without_repeated_keys)

@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from webhook.api import times
-from webhook.api.field import reworded
+from webhook.api.decoding_errors import reworded
 from webhook.api.objects import Lease, LeaseCandidate, ObjectMeta, WrongTypesError, decode_object
 from webhook.api.request import GROUP, KIND_OF, NULL, VERSIONS_OF, Operation, UserInfo, user_of
 from webhook.api.review import ReviewError, decode

@@ -16,7 +16,15 @@ import msgspec
 import yaml
 from msgspec import inspect
 
-from webhook.api.field import MISSING_FIELD, NAMES, UNKNOWN_FIELD, UNKNOWN_VALUE, WRONG_TYPE, located, reworded
+from webhook.api.decoding_errors import (
+    MISSING_FIELD,
+    NAMES,
+    UNKNOWN_FIELD,
+    UNKNOWN_VALUE,
+    WRONG_TYPE,
+    located,
+    reworded,
+)
 from webhook.api.text import quote
 from webhook.inputs import yaml_reader
 from webhook.inputs.yaml_reader import LOADER, Dialect, Scalar, YamlError
