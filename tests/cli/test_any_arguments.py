@@ -15,7 +15,6 @@ from webhook.cli.main import main
 
 HARMLESS = (
     "check",
-    "replay",
     "rules",
     "policy",
     "suggest",

@@ -32,7 +32,7 @@ def offered(words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: p
         (["policy", "s"], ["plain,show", "plain,schema"]),
         (["rules", "takeover-b"], ["plain,takeover-before-expiry", "plain,takeover-by-node"]),
         (["check", "--policy", "st"], ["file,st", "plain,standard", "plain,strict"]),
-        (["replay", "x", "--against", "ob"], ["file,ob", "plain,observe"]),
+        (["check", "x", "--against", "ob"], ["file,ob", "plain,observe"]),
         (["policy", "show", "obs"], ["file,obs", "plain,observe"]),
         (["check", "--format", "js"], ["plain,json"]),
         (["check", "--old", "li"], ["file,li"]),
@@ -52,7 +52,7 @@ def test_what_is_offered(
 def test_all_commands_are_offered_without_importing_them(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert offered([""], capsys, monkeypatch) == [f"plain,{name}" for name in PROGRAM.commands if name != "replay"]
+    assert offered([""], capsys, monkeypatch) == [f"plain,{name}" for name in PROGRAM.commands]
 
 
 def test_names_of_leases_are_those_of_the_cluster(

@@ -106,9 +106,6 @@ _SECTIONS: Final[dict[str, dict[str, click.Command]]] = {
 }
 
 
-_HIDDEN: Final = {"replay": Lazy("check", "the name of `check` for recordings until 0.4", hidden=True)}
-
-
 class _Program(LazyGroup):
     """The whole program, which lists its commands in sections."""
 
@@ -121,7 +118,7 @@ class _Program(LazyGroup):
 
 PROGRAM: Final = _Program(
     "lease-webhook",
-    {name: command for section in _SECTIONS.values() for name, command in section.items()} | _HIDDEN,
+    {name: command for section in _SECTIONS.values() for name, command in section.items()},
     context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]},
     help="Validates Kubernetes Leases and LeaseCandidates, as an admission webhook and in files and pipelines, and "
     "shows what happened to them.",
@@ -166,7 +163,7 @@ def _complain(problem: click.ClickException, name: str) -> int:
     command = problem.ctx.command_path if isinstance(problem, click.UsageError) and problem.ctx else ""
     text = problem.format_message()
     if isinstance(problem, click.NoSuchOption | click.NoSuchCommand):
-        near = [one for one in problem.possibilities or () if one not in _HIDDEN]
+        near = [*(problem.possibilities or ())]
         if isinstance(problem, click.NoSuchOption) and problem.ctx and problem.option_name in {"-o", "--output"}:
             near = ["--format"] if any("--format" in one.opts for one in problem.ctx.command.params) else near
         text = f"{problem.message} Did you mean {near[0]}?" if near else problem.message

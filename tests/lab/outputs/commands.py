@@ -11,7 +11,7 @@ DATA: Final = Path("tests/data")
 NOW: Final = "2026-11-22T12:00:00Z"
 PRESETS: Final = ("observe", "standard", "strict")
 COMMANDS: Final = (
-    "serve", "check", "replay", "rules", "policy", "suggest", "export", "install",
+    "serve", "check", "rules", "policy", "suggest", "export", "install",
     "certs", "audit", "why", "timeline", "record", "doctor", "completion",
 )  # fmt: skip
 
@@ -126,21 +126,20 @@ def _about_files() -> Iterator[tuple[object, ...]]:
         yield ("audit", broken)
         yield ("why", "--input", broken)
         yield ("timeline", broken, "-o", "-")
-        yield ("replay", broken)
 
 
 def _about_reviews() -> Iterator[tuple[object, ...]]:
     folders = sorted(path for path in (DATA / "recordings").glob("*/*") if path.is_dir())
     for folder in folders:
         for preset in PRESETS:
-            yield ("replay", folder, "--policy", preset, "--format", "json")
+            yield ("check", folder, "--policy", preset, "--format", "json")
         yield ("check", folder, "--format", "json")
         yield ("why", "--input", folder, "--format", "json", "--now", NOW)
         yield ("suggest", "bindings", folder)
         yield ("timeline", folder, "--format", "json", "-o", "-")
         yield ("audit", folder, "--now", NOW, "--format", "json")
-    yield ("replay", DATA / "recordings", "--against", "strict")
-    yield ("replay", DATA / "recordings", "--format", "text")
+    yield ("check", DATA / "recordings", "--against", "strict")
+    yield ("check", DATA / "recordings", "--format", "text")
     for file in _files(DATA / "attacks", "*.strict.jsonl.gz"):
         yield ("check", file, "--format", "json", "--policy", "strict")
         yield ("why", "--input", file, "--format", "json", "--now", NOW)

@@ -1,4 +1,4 @@
-"""`replay`, as `check` was named for recordings: reviews under one policy, and what another would change."""
+"""`check` of recordings: reviews under one policy, and what another would change."""
 
 import json
 from collections.abc import Callable
@@ -27,15 +27,15 @@ LIVE_DELETED = make_review(old=make_lease())
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run `replay` in an empty directory; gives (exit code, standard output, standard error)."""
+    """Run `check` in an empty directory; gives (exit code, standard output, standard error)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
 
-    def replay(*args: str) -> tuple[int, str, str]:
-        code = main(["replay", *args])
+    def check(*args: str) -> tuple[int, str, str]:
+        code = main(["check", *args])
         return code, *capsys.readouterr()
 
-    return replay
+    return check
 
 
 def record(*reviews: Document, received: str = "") -> None:
