@@ -38,19 +38,19 @@ def _with_suffix(document: dict[str, Any]) -> dict[str, Any]:
     return named
 
 
-def apply(world: World, document: dict[str, Any]) -> Reply:
+def apply(world: World, document: dict[str, Any], manager: str = "e2e") -> Reply:
     """Apply one of the documents as it is."""
-    return world.admin.send("PATCH", _path(document), document, media=APPLY, fieldManager="e2e", force=True)
+    return world.admin.send("PATCH", _path(document), document, media=APPLY, fieldManager=manager, force=True)
 
 
 def _path(document: dict[str, Any]) -> str:
     return f"/apis/admissionregistration.k8s.io/v1/{PLURALS[document['kind']]}/{document['metadata']['name']}"
 
 
-def install(world: World, documents: Sequence[dict[str, Any]]) -> None:
+def install(world: World, documents: Sequence[dict[str, Any]], manager: str = "e2e") -> None:
     """Apply documents with the suffix of this run."""
     for document in documents:
-        apply(world, _with_suffix(document)).expect()
+        apply(world, _with_suffix(document), manager).expect()
 
 
 def remove(world: World, documents: Sequence[dict[str, Any]]) -> None:
