@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test draw coverage outputs check static docs model truth spec torture planted elector-kit fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
+.PHONY: help setup run test draw coverage outputs check static docs model truth spec torture planted elector-kit fuzz page mutation evidence e2e fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -152,6 +152,10 @@ bench: $(READY) ## what a review costs beside peers, 20 minutes; SHORT=1: 4 minu
 reading: $(READY) ## what the commands cost for large inputs, into docs/figures.md (three minutes)
 	$(BIN)/python -m tests.lab.reading_costs
 
+servers: $(READY) ## ten kinds of hostile clients against the servers of Python, into docs/design.md (six minutes)
+	$(INSTALL) -r tests/lab/servers/requirements.txt
+	$(BIN)/python -m tests.lab.servers
+
 fast-paths: $(READY) ## what each fast path of docs/design.md saves, into that page (half a minute)
 	$(BIN)/python -m tests.lab.fast_paths
 
@@ -225,6 +229,7 @@ lock: $(DEV) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements-mutation.txt requirements-mutation.in
 	$(LOCK) --output-file requirements-release.txt requirements-release.in
 	$(LOCK) --output-file tests/lab/bench/requirements.txt tests/lab/bench/requirements.in
+	$(LOCK) --output-file tests/lab/servers/requirements.txt tests/lab/servers/requirements.in
 	$(LOCK) --output-file tests/lab/spec/requirements.txt tests/lab/spec/requirements.in
 	$(LOCK) --output-file tests/lab/fleet/requirements.txt tests/lab/fleet/requirements.in
 	$(LOCK) --output-file tests/page/requirements.txt tests/page/requirements.in

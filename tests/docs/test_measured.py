@@ -10,6 +10,7 @@ from tests.lab.bench import results
 from tests.lab.bench.table import Table
 from tests.lab.cluster import table as cluster
 from tests.lab.e2e.condition_cases import DROPPED, REVIEWED
+from tests.lab.servers import __main__ as servers
 from tests.live import hour
 from tools.docs.pages import DOCS, ROOT
 from webhook.api.review import MAX_TOKENS
@@ -60,6 +61,12 @@ def test_the_design_shows_what_fast_paths_were_measured_to_save() -> None:
     measured = msgspec.json.decode(fast_paths.RESULTS.read_bytes(), type=list[fast_paths.Saving])
     written = fast_paths.PAGE.read_text().partition(fast_paths.START)[2].partition(fast_paths.END)[0]
     assert written.strip() == fast_paths.table(measured).strip()
+
+
+def test_the_design_shows_what_servers_were_seen_to_do() -> None:
+    measured = msgspec.json.decode(servers.RESULTS.read_bytes(), type=servers.Results)
+    written = servers.PAGE.read_text().partition(servers.START)[2].partition(servers.END)[0]
+    assert written.strip() == servers.table(measured).strip()
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class ReviewApp(Flask):
     def wsgi_app(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request; a review as API servers send it before Flask has made objects of it.
 
-        That takes twice as much CPU as the whole rest of such a review, verdict included (docs/design.md,
+        That takes twice as much CPU as the rest of such a review without TLS, verdict included (docs/design.md,
         "Fast paths"). Both ways call the same reviewer, and a test compares their bytes for every recorded review.
         """
         if (

@@ -1,0 +1,31 @@
+"""The reviewer behind ASGI, for servers that serve nothing else; it records nothing."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from webhook.policy_file import load
+from webhook.server.reviewer import Reviewer
+
+Message = dict[str, Any]
+REVIEWER: Final = Reviewer(load(None))
+
+
+async def app(
+    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
+) -> None:
+    """Answer a review."""
+    if scope["type"] == "lifespan":
+        while (await receive())["type"] != "lifespan.shutdown":
+            await send({"type": "lifespan.startup.complete"})
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    body, is_more = b"", True
+    while is_more:
+        message = await receive()
+        body += message.get("body", b"")
+        is_more = message.get("more_body", False)
+    media = dict(scope["headers"]).get(b"content-type", b"").decode("latin-1")
+    made = REVIEWER.review(body, {"CONTENT_TYPE": media, "QUERY_STRING": scope["query_string"].decode("latin-1")})
+    headers = [(b"content-type", made.content_type.encode()), (b"content-length", b"%d" % len(made.body))]
+    await send({"type": "http.response.start", "status": made.status, "headers": headers})
+    await send({"type": "http.response.body", "body": made.body})
