@@ -78,3 +78,8 @@ def test_the_owner_is_named_by_kind_and_name() -> None:
     owned = {**HEARTBEAT["metadata"], "ownerReferences": [{"kind": "Seed", "name": "aws-eu"}]}
     assert owner_of(msgspec.convert({**HEARTBEAT, "metadata": owned}, Lease)) == "Seed aws-eu"
     assert owner_of(lease()) == ""
+
+
+@pytest.mark.parametrize("owners", [[], [None], [{"kind": "Seed"}], [{"name": "aws-eu"}]])
+def test_an_owner_without_a_kind_or_a_name_is_not_named(owners: list[Any]) -> None:
+    assert owner_of(msgspec.convert({"metadata": {"ownerReferences": owners}}, Lease)) == ""

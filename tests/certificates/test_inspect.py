@@ -253,3 +253,34 @@ def test_the_program_answers_why_a_pair_is_unusable(monkeypatch: pytest.MonkeyPa
     answer = asked(Question(Pair(b"", b""), frozenset()), monkeypatch)
     assert answer.certificate is None
     assert answer.unusable.startswith("tls.crt contains no certificate in PEM")
+
+
+class _Issuer:
+    """What is asked of an issuer: its version, and its extensions by kind."""
+
+    def __init__(self, version: x509.Version, **extensions: x509.ExtensionType) -> None:
+        self.version = version
+        self.extensions = x509.Extensions(
+            [x509.Extension(one.oid, critical=True, value=one) for one in extensions.values()]
+        )
+
+
+USAGE = x509.KeyUsage(*(False,) * 9)
+
+
+@pytest.mark.parametrize(
+    ("issuer", "may_sign"),
+    [
+        pytest.param(_Issuer(x509.Version.v1), True, id="version 1, which has no extensions"),
+        pytest.param(_Issuer(x509.Version.v3), False, id="no basic constraints"),
+        pytest.param(_Issuer(x509.Version.v3, a=x509.BasicConstraints(ca=False, path_length=None)), False, id="a leaf"),
+        pytest.param(_Issuer(x509.Version.v3, a=x509.BasicConstraints(ca=True, path_length=None)), True, id="a CA"),
+        pytest.param(
+            _Issuer(x509.Version.v3, a=x509.BasicConstraints(ca=True, path_length=None), b=USAGE),
+            False,
+            id="a CA that may not sign certificates",
+        ),
+    ],
+)
+def test_who_may_sign_certificates(issuer: x509.Certificate, may_sign: bool) -> None:
+    assert certificates._may_sign(issuer) is may_sign

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from webhook.inputs.documents import Document
 from webhook.inputs.files import read
 from webhook.inputs.items import Unreadable
-from webhook.inputs.lines import Source
+from webhook.inputs.lines import Source, sources_of_items
 
 YAML = """\
 # a comment
@@ -101,3 +101,9 @@ def test_what_is_not_in_a_file_has_no_line() -> None:
 def test_a_line_is_found_or_the_first_whatever_the_text(text: str | bytes, path: str) -> None:
     rows = len(text.splitlines()) + 1
     assert 3 <= Source(text, 3).line_of(path) <= 3 + rows
+
+
+@pytest.mark.parametrize("text", ["", "# a comment alone\n", "- a list\n", "items: 7\n", "kind: List\n"])
+def test_a_text_without_items_has_no_sources_and_its_only_line_is_the_first(text: str) -> None:
+    assert [*sources_of_items(text, 3)] == []
+    assert Source(text, 3).line_of("metadata.name") == 3
