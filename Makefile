@@ -61,9 +61,9 @@ model: $(READY) ## search deeper for traces that break a law (five minutes); SHO
 law: $(READY) ## play histories with us and without: an honest write that is stored without us must be stored (LAW="--histories 10000")
 	$(BIN)/python -m tests.law $(LAW)
 
-truth: $(READY) ## evaluate every claim on random histories with known truth: COUNT=10000 FIRST=1 INPUT=watch STORE=FOLDER
-	$(BIN)/python -m tests.truth --count $(or $(COUNT),500) --first $(or $(FIRST),1) $(if $(INPUT),--input "$(INPUT)") \
-		$(if $(STORE),--store $(STORE))
+truth: $(READY) ## evaluate every claim on random histories with known truth: COUNT=500 SEED=1 INPUT=watch STORE=FOLDER RESULTS=1
+	$(BIN)/python -m tests.truth --count $(or $(COUNT),500) --first $(or $(SEED),1) $(if $(INPUT),--input "$(INPUT)") \
+		$(if $(STORE),--store $(STORE)) $(if $(RESULTS),--results)
 
 spec: $(READY) ## check the specification by TLC and Z3 (Java; three minutes): SPEC=--docs writes what it found into docs/
 	$(BIN)/python -m tests.lab.spec $(SPEC)

@@ -8,89 +8,19 @@ import argparse
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
-
-from msgspec import Struct, field
+from typing import Any
 
 from tests.truth.draw import draw
-from tests.truth.evaluation import COMMANDS, Evaluated, evaluate
+from tests.truth.evaluation import COMMANDS, COUNTED, evaluate
 from tests.truth.inputs import Kind, input_of
+from tests.truth.page import PAGE, page
 from tests.truth.plans import Plan, from_json, to_json
 from tests.truth.play import play
 from tests.truth.shrink import shrink
-
-PROCESSES: Final = 2
-_BATCH: Final = 10
-
-
-class Tally(Struct):
-    """How often each claim was true, false, or of no known meaning, by input; and where it was false first."""
-
-    histories: Counter[str] = field(default_factory=Counter)
-    claims: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    false: dict[tuple[str, str], list[tuple[int, str, str, str]]] = field(default_factory=dict)
-
-    def add(self, seed: int, kind: Kind, one: Evaluated) -> None:
-        """Count one claim."""
-        outcome = {True: "true", False: "false", None: "unknown"}[one.is_true]
-        self.claims[one.id, kind.value, outcome] += 1
-        if one.is_true is not True:
-            found = self.false.setdefault((one.id, outcome), [])
-            found.append((seed, kind.value, one.command, one.problem or str(one.claim.get("text", ""))))
-
-    def merge(self, other: "Tally") -> None:
-        """Add another one."""
-        self.histories += other.histories
-        self.claims += other.claims
-        for key, found in other.false.items():
-            self.false.setdefault(key, []).extend(found)
-
-    def count(self, outcome: str) -> int:
-        """Return how many claims had an outcome."""
-        return sum(number for (_, _, what), number in self.claims.items() if what == outcome)
-
-
-def tally_of(seeds: Sequence[int], kinds: Sequence[Kind], commands: Sequence[str]) -> Tally:
-    """Return what is true and false in the histories of some seeds."""
-    tally = Tally()
-    for seed in seeds:
-        history = play(draw(seed))
-        for kind in kinds:
-            given = input_of(history, kind)
-            if given is None:
-                continue
-            tally.histories[kind.value] += 1
-            for one in evaluate(history, given, commands):
-                tally.add(seed, kind, one)
-    return tally
-
-
-def run(first: int, count: int, kinds: Sequence[Kind], commands: Sequence[str] = COMMANDS) -> Tally:
-    """Evaluate the histories of so many seeds, in two processes."""
-    seeds = range(first, first + count)
-    batches = [seeds[at : at + _BATCH] for at in range(0, count, _BATCH)]
-    tally = Tally()
-    with ProcessPoolExecutor(PROCESSES) as pool:
-        for part in pool.map(partial(tally_of, kinds=kinds, commands=commands), batches):
-            tally.merge(part)
-    return tally
-
-
-def is_false_in(plan: Plan, kind: Kind, command: str, claim: str) -> bool:
-    """Return whether a command makes a false claim of a kind when it reads the history of a plan."""
-    return any(True for _ in false_in(plan, kind, command, claim))
-
-
-def false_in(plan: Plan, kind: Kind, command: str, claim: str) -> Iterator[Evaluated]:
-    """Yield the false claims of a kind."""
-    history = play(plan)
-    given = input_of(history, kind)
-    if given is not None:
-        yield from (one for one in evaluate(history, given, (command,)) if one.id == claim and one.is_true is not True)
+from tests.truth.tally import Tally, false_in, is_false_in, run
 
 
 def _print_tally(tally: Tally) -> None:
@@ -100,6 +30,7 @@ def _print_tally(tally: Tally) -> None:
     print(f"{'claim':<28}{'true':>9}{'false':>7}{'?':>5}")
     for claim, outcomes in sorted(by_claim.items(), key=lambda one: (-one[1]["false"], one[0])):
         print(f"{claim:<28}{outcomes['true']:>9}{outcomes['false']:>7}{outcomes['unknown']:>5}")
+    print(f"of no history: {', '.join(tally.vacuous())}")
     histories = ", ".join(f"{kind} {number}" for kind, number in sorted(tally.histories.items()))
     print(f"histories: {histories}")
     print(f"{tally.count('true')} true, {tally.count('false')} false, {tally.count('unknown')} unknown")
@@ -149,13 +80,14 @@ def show(plan: Plan) -> Iterator[str]:
 
 
 def main() -> int:
-    """Return 1 if a claim is false."""
+    """Return 1 if a command fails or a claim is false that is asserted (`COUNTED` has those that are not)."""
     parser = argparse.ArgumentParser(prog="make truth", description=__doc__)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--count", type=int, default=200, help="how many histories")
     parser.add_argument("--input", action="append", help="a kind of input; default: all")
     parser.add_argument("--command", action="append", help="a command; default: all")
     parser.add_argument("--store", type=Path, help="shrink what is false, and write plans into this folder")
+    parser.add_argument("--results", action="store_true", help="write docs/claims-figures.md")
     parser.add_argument("--plan", type=Path, help="show one stored plan, and what is false in it")
     given = parser.parse_args()
     kinds = [Kind(one) for one in given.input or [*Kind]]
@@ -172,9 +104,11 @@ def main() -> int:
         return 0
     tally = run(given.first, given.count, kinds, commands)
     _print_tally(tally)
+    if given.results:
+        PAGE.write_text(page(tally, given.first, given.count))
     if given.store:
         _store_false(tally, given.store)
-    return 1 if tally.count("false") else 0
+    return int(any(claim not in COUNTED for claim, _ in tally.false))
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ CRASH: Final = "crash"
 
 COUNTED: Final = frozenset(
     {
-        *("expired", "expires", "foreign-release", "held-since", "holder", "holder-clock", "identity-shared"),
-        *("last-renewed", "leader-lost", "lease-deleted", "released", "renewal-interval", "renewal-late"),
-        *("second-writer", "taken", "written-in"),
+        *("expired", "expires", "foreign-release", "held-since", "holder", "holder-clock", "holder-removed"),
+        *("last-renewed", "leader-lost", "lease-deleted", "lease-stolen", "renewal-interval", "renewal-late"),
+        *("taken", "written-in"),
     }
 )
 """Claims of which some are false of rare histories: they are counted, all others are asserted."""

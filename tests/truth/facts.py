@@ -250,6 +250,12 @@ class Facts(Struct, frozen=True, dict=True):
 
     # ---- why ----
 
+    def has_writes(self, identity: str, begin: int, end: int) -> bool:
+        """Return whether a process of an identity tried to write the lease in a time."""
+        own = {one.name for one in self.processes_of(identity)}
+        tried = (one for one in self.requests if one.process in own and one.verb not in ("get", "list"))
+        return any(begin < one.received and one.answered < end for one in tried)
+
     def causes(self, identity: str, begin: int, end: int) -> set[str]:
         """Return every reason for which an identity did not renew in a time, as claims name them."""
         return _Reasons(self, identity, begin, end).found()

@@ -291,6 +291,8 @@ def _is_first(facts: Facts, write: Write) -> bool:
 def _is_ongoing_as_said(facts: Facts, claim: Claim, last: int) -> bool:
     if "ongoing" not in claim:
         return True
+    if facts.holder != claim.get("identity", facts.holder):
+        return not claim["ongoing"]
     duration = (facts.spec.duration or 15) * SECOND
     return bool(claim["ongoing"]) == (last > facts.now - duration) or abs(last - facts.now + duration) < 3 * SECOND
 
@@ -372,10 +374,11 @@ def _chosen(facts: Facts, claim: Claim) -> bool:
 
 @_is("not-taken-up")
 def _not_taken_up(facts: Facts, claim: Claim) -> bool:
-    placed = facts.placing(claim["identity"])
-    if placed is None or facts.holder != claim["identity"]:
+    identity = claim.get("identity", facts.holder)
+    placed = facts.placing(identity)
+    if placed is None or facts.holder != identity:
         return False
-    return placed.process.role is Role.API_SERVER and _never_renewed(facts, claim)
+    return placed.process.role is Role.API_SERVER and _never_renewed(facts, {"identity": identity})
 
 
 @_is("election-stalled")
@@ -425,6 +428,8 @@ def _is_cause(facts: Facts, claim: Claim, identity: str) -> bool:
         return True
     begin = facts.earliest(claim, "from", facts.history.begin)
     end = facts.latest(claim, "to", facts.now)
+    if len(said) > 1 and "stopped" in said and not facts.has_writes(identity, begin + SLACK, end - SLACK):
+        return True
     return bool(said & facts.causes(identity, begin, end))
 
 
@@ -456,8 +461,13 @@ def _leader_lost(facts: Facts, claim: Claim) -> bool:
     if not taker:
         return True
     wide = facts.latest(claim, "to", facts.now)
-    put = facts.within(end - POINT, wide + POINT, lambda one: one.puts == taker)
+    put = facts.within(end - POINT, wide + POINT, lambda one: one.puts == taker or _is_again(one, previous, taker))
     return any(not facts.is_surely_live(one.begin) for one in put)
+
+
+def _is_again(write: Write, previous: str, taker: str) -> bool:
+    """Return whether a lease that had expired was renewed under the name that it had."""
+    return previous == taker == write.after.holder and write.is_renewal
 
 
 def _has_just_changed(facts: Facts, at: int) -> bool:
@@ -518,8 +528,7 @@ def _identity_shared(facts: Facts, claim: Claim) -> bool:
     last_by = {(one.process.user.name, one.process.uid): one.at for one in renewals}
     if len(last_by) < 2:
         return False
-    is_over = facts.holder != identity
-    return (is_over and not claim.get("ongoing")) or _is_ongoing_as_said(facts, claim, sorted(last_by.values())[-2])
+    return _is_ongoing_as_said(facts, claim, sorted(last_by.values())[-2])
 
 
 @_is("holder-replaced")

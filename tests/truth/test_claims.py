@@ -1,9 +1,9 @@
 """What `why` and `audit` claim of random histories is true, and each kind of claim has a meaning."""
 
-from tests.truth.__main__ import Tally, tally_of
 from tests.truth.evaluation import COMMANDS, COUNTED, CRASH
 from tests.truth.inputs import Kind
 from tests.truth.predicates import NOT_PLAYED, PREDICATES, UNCHECKED
+from tests.truth.tally import Tally, tally_of
 from webhook.claims.registry import KINDS
 
 SEEDS = range(1000, 1008)

@@ -1,0 +1,117 @@
+"""Counts what is true and false in the histories of some seeds, in two processes."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import Final
+
+from msgspec import Struct, field
+
+from tests.truth.completeness import said_of_losses
+from tests.truth.draw import draw
+from tests.truth.evaluation import COMMANDS, Evaluated, evaluate
+from tests.truth.inputs import LISTS, Kind, input_of
+from tests.truth.plans import Plan
+from tests.truth.play import play
+from tests.truth.predicates import NOT_PLAYED
+from webhook.audit.leases import STORED_RULES
+from webhook.claims.registry import KINDS
+
+PROCESSES: Final = 2
+_BATCH: Final = 10
+
+
+class Tally(Struct):
+    """How often each claim was true, false, or of no known meaning, by input; and where it was false first.
+
+    `said` counts, by input, losses of a holder and what was said of them.
+    """
+
+    histories: Counter[str] = field(default_factory=Counter)
+    claims: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    false: dict[tuple[str, str], list[tuple[int, str, str, str]]] = field(default_factory=dict)
+    said: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, seed: int, kind: Kind, one: Evaluated) -> None:
+        """Count one claim."""
+        outcome = {True: "true", False: "false", None: "unknown"}[one.is_true]
+        self.claims[one.id, kind.value, outcome] += 1
+        if one.is_true is not True:
+            found = self.false.setdefault((one.id, outcome), [])
+            found.append((seed, kind.value, one.command, one.problem or str(one.claim.get("text", ""))))
+
+    def merge(self, other: "Tally") -> None:
+        """Add another one."""
+        self.histories += other.histories
+        self.claims += other.claims
+        for key, found in other.false.items():
+            self.false.setdefault(key, []).extend(found)
+        for kind, said in other.said.items():
+            self.said.setdefault(kind, Counter()).update(said)
+
+    def count(self, outcome: str) -> int:
+        """Return how many claims had an outcome."""
+        return sum(number for (_, _, what), number in self.claims.items() if what == outcome)
+
+    def vacuous(self) -> list[str]:
+        """Return the kinds of claims that were made of no history."""
+        return sorted(KINDS.keys() - {claim for claim, _, _ in self.claims} - STORED_RULES.keys() - NOT_PLAYED)
+
+    def of_input(self, kind: str) -> Counter[str]:
+        """Return how many claims from one kind of input had each outcome."""
+        found: Counter[str] = Counter()
+        for (_, one, outcome), number in self.claims.items():
+            found[outcome] += number if one == kind else 0
+        return found
+
+    def of_claim(self, claim: str) -> Counter[str]:
+        """Return how many claims of one kind had each outcome."""
+        found: Counter[str] = Counter()
+        for (one, _, outcome), number in self.claims.items():
+            found[outcome] += number if one == claim else 0
+        return found
+
+
+def tally_of(seeds: Sequence[int], kinds: Sequence[Kind], commands: Sequence[str] = COMMANDS) -> Tally:
+    """Return what is true and false in the histories of some seeds."""
+    tally = Tally()
+    for seed in seeds:
+        history = play(draw(seed))
+        for kind in kinds:
+            given = input_of(history, kind)
+            if given is None:
+                continue
+            tally.histories[kind.value] += 1
+            found = list(evaluate(history, given, commands))
+            for one in found:
+                tally.add(seed, kind, one)
+            if kind not in LISTS:
+                said = said_of_losses(history, given, (one for one in found if one.command == "why"))
+                tally.said.setdefault(kind.value, Counter()).update(said)
+    return tally
+
+
+def run(first: int, count: int, kinds: Sequence[Kind], commands: Sequence[str] = COMMANDS) -> Tally:
+    """Evaluate the histories of so many seeds, in two processes."""
+    seeds = range(first, first + count)
+    batches = [seeds[at : at + _BATCH] for at in range(0, count, _BATCH)]
+    tally = Tally()
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        for part in pool.map(partial(tally_of, kinds=kinds, commands=commands), batches):
+            tally.merge(part)
+    return tally
+
+
+def is_false_in(plan: Plan, kind: Kind, command: str, claim: str) -> bool:
+    """Return whether a command makes a false claim of a kind when it reads the history of a plan."""
+    return any(True for _ in false_in(plan, kind, command, claim))
+
+
+def false_in(plan: Plan, kind: Kind, command: str, claim: str) -> Iterator[Evaluated]:
+    """Yield the false claims of a kind."""
+    history = play(plan)
+    given = input_of(history, kind)
+    if given is not None:
+        found = evaluate(history, given, (command,))
+        yield from (one for one in found if one.id == claim and one.is_true is not True)

@@ -1,0 +1,59 @@
+"""What is counted of histories: claims by outcome, and how much is said of each loss of a holder."""
+
+from msgspec.structs import replace
+
+from tests.truth.completeness import HOW, LOSSES, TAKER, said_of_losses
+from tests.truth.evaluation import evaluate
+from tests.truth.inputs import Kind, input_of
+from tests.truth.page import page
+from tests.truth.plans import ElectorPlan, Fault, FaultKind, Plan
+from tests.truth.play import play
+from tests.truth.shrink import shrink
+from tests.truth.tally import tally_of
+
+KILLED = Plan(
+    seed=1,
+    length=90_000,
+    electors=(
+        ElectorPlan(pod="a", identity="a"),
+        ElectorPlan(pod="b", identity="b", begins=500),
+        ElectorPlan(pod="dns", identity="dns", lease="infra/dns"),
+    ),
+    faults=(Fault(kind=FaultKind.KILL, at=40_000, target="a"),),
+)
+
+
+def test_of_a_killed_holder_it_is_said_who_took_the_lease_and_how() -> None:
+    history = play(KILLED)
+    given = input_of(history, Kind.LOG)
+    assert given is not None
+    said = said_of_losses(history, given, evaluate(history, given, ("why",)))
+    assert (said[LOSSES], said[TAKER], said[HOW]) == (1, 1, 1)
+
+
+def test_what_nobody_says_is_not_counted_as_said() -> None:
+    history = play(KILLED)
+    given = input_of(history, Kind.LOG)
+    assert given is not None
+    said = said_of_losses(history, given, ())
+    assert (said[LOSSES], said[TAKER], said[HOW]) == (1, 0, 0)
+
+
+def test_a_plan_is_shrunk_to_what_is_needed() -> None:
+    def has_loss(plan: Plan) -> bool:
+        return "b" in {one.after.lease.spec.holder for one in play(plan).stores if one.after and one.after.lease}
+
+    follower = replace(KILLED.electors[1], skew=3)
+    larger = replace(KILLED, electors=(KILLED.electors[0], follower, KILLED.electors[2]), offsets=(5, 7))
+    small = shrink(larger, has_loss)
+    assert [one.pod for one in small.electors] == ["b", "dns"]
+    assert (small.faults, small.offsets) == ((), (0,))
+    assert small.length < KILLED.length
+
+
+def test_the_page_has_a_row_for_each_input_and_each_claim() -> None:
+    tally = tally_of(range(2), [Kind.WATCH, Kind.LIST], ("why",))
+    text = page(tally, 0, 2)
+    assert f"| watch | 2 | {tally.of_input('watch').total()} |" in text
+    assert f"| `holder` | {tally.of_claim('holder')['true']} |" in text
+    assert tally.count("true") > 20
