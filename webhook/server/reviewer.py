@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from webhook.api.request import AdmissionRequest
 from webhook.api.review import ReviewError, decode, identified
-from webhook.api.text import cached_if_short
 from webhook.evaluate import evaluate
 from webhook.policy.model import Policy
 from webhook.rules.rule import Mode
@@ -113,7 +112,6 @@ def _incident(kind: str, message: str, size: int) -> ReviewResponse:
     return ReviewResponse(500, f"{message}; incident {incident}\n".encode(), incident=kind)
 
 
-@cached_if_short(256, 64)  # an API server always sends the same one
 def budget(query: str) -> float:
     """Return the seconds for an answer, from `timeout=Ns` in the query; an invalid timeout is ignored.
 
