@@ -47,6 +47,7 @@ class Finding(Struct, frozen=True, gc=False):
 
     `check` is a kebab-case id, on which other programs may match. `message` says what is wrong, `fix` what to change or
     to run. `place` is where it is: a field path with its value, or the input that the subject was read from.
+    `identity` is the holder of a lease.
     """
 
     check: str
@@ -55,6 +56,7 @@ class Finding(Struct, frozen=True, gc=False):
     fix: str = ""
     place: str = ""
     subject: ObjectName = ObjectName()
+    identity: str = ""
 
 
 def quoted(text: str) -> str:

@@ -126,7 +126,8 @@ class Subject(Struct, frozen=True, dict=True):
         """Return a finding about this object; its names are filled into the fix, see `filled`."""
         command = filled(fix, self.namespace, self.name)
         subject = ObjectName(self.kind, self.namespace, self.name)
-        return Finding(check, severity, message, command, self.source, subject)
+        holder = self.status.holder if isinstance(self.object, Lease) else ""
+        return Finding(check, severity, message, command, self.source, subject, holder)
 
 
 def broken_rules(subject: Subject) -> Iterator[Finding]:

@@ -1,14 +1,15 @@
 """The claims that state what is, and what happened, as far as no finding does: the holder, renewals, followers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.times import SECOND
 from webhook.claims.claim import By, Claim
+from webhook.claims.registry import KINDS
 from webhook.claims.words import ago, by_writer, clock, count, length, name, user, writer
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.events import Handover, Tenure
-from webhook.history.status import LeaseStatus, State
+from webhook.history.status import LeaseStatus, State, has_written_both
 from webhook.history.write import Write
 
 if TYPE_CHECKING:
@@ -45,14 +46,18 @@ def as_claim(finding: Finding) -> Claim:
     if isinstance(finding, Claim):
         return finding
     fields = {key: getattr(finding, key) for key in finding.__struct_fields__}
-    return Claim(**fields)
+    named = KINDS[finding.check].arguments
+    # The identity of a stalled election is the one that was to follow.
+    key = "previous" if "previous" in named else "identity" if "identity" in named else ""
+    return Claim(**fields, arguments={key: finding.identity} if key and finding.identity else {})
 
 
 def interval(write: Write | None, end: int) -> Mapping[str, int]:
     """Return the arguments that say when a write was stored; what nothing bounds was stored before the end."""
-    if write is None or not write.earliest:
+    if write is None or not write.earliest or write.is_claimed:
         return {}
-    latest = end if write.latest is None else min(write.latest, max(end, write.earliest))
+    # The end may be a time that has whole seconds, too.
+    latest = (end // SECOND + 1) * SECOND if write.latest is None else write.latest
     return {"earliest": min(write.earliest, latest), "latest": latest}
 
 
@@ -91,8 +96,10 @@ def _state(account: "Account") -> Iterator[Claim]:
         when = "it is repaired" if until is None else clock(until, now)
         text = f"{name(holder) or 'no one'} keeps it until {when}: {standing.block.reason}"
         yield _fact(account, "frozen", text, identity=holder, to=until)
-    takeable = standing.takeable_at
-    if standing.state is State.EXPIRED and takeable is not None:
+    # Stamps have whole seconds; without one only the writer says when it renewed.
+    is_dated = standing.takeable_at is not None and standing.from_stamps
+    takeable = (standing.takeable_at // SECOND + 1) * SECOND if is_dated and standing.takeable_at else None
+    if standing.state is State.EXPIRED and takeable is not None and takeable <= now:
         text = f"{name(holder)} is named and the lease has expired, since {clock(takeable, now)}"
         yield _fact(account, "expired", text, identity=holder, from_=takeable, to=now, over_since=0)
     if standing.state is State.LIVE and takeable is not None:
@@ -115,14 +122,16 @@ def _free(account: "Account", standing: LeaseStatus) -> Claim:
 
 def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
     history, now, tenure = account.history, account.now, account.tenure
-    if tenure and tenure.began is not Handover.SEEN and not tenure.is_unseen:
-        within = interval(tenure.taken, now)
-        by = _by(tenure.taken)
-        text = f"held since {clock(tenure.since, now)}{by_writer(tenure.taken.writer)}"
+    first = _first_of_identity(history.tenures)
+    if tenure and first and first.began is not Handover.SEEN and not first.is_unseen:
+        within = interval(first.taken, now)
+        by = _by(first.taken)
+        text = f"held since {clock(first.since, now)}{by_writer(first.taken.writer)}"
         if within:
             yield _fact(account, "held-since", text, identity=tenure.holder, by=by, **within)
     renewed = tenure.renewed if tenure else None
-    if renewed is not None and account.is_renewed_last and renewed.earliest:
+    is_seen = renewed is not None and all(one.end <= renewed.at for one in account.unrecorded)
+    if renewed is not None and is_seen and account.is_renewed_last and renewed.earliest:
         text = f"last renewed {clock(renewed.at, now)}, {ago(renewed.at, now)}{by_writer(renewed.writer)}"
         yield _fact(
             account,
@@ -133,7 +142,7 @@ def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
             how=renewed.dating.value,
             **interval(renewed, now),
         )
-    elif standing.last_renewal is not None and account.is_renewed_last and history.is_moment:
+    elif standing.last_renewal is not None and account.is_renewed_last and history.is_moment and _is_renewal(account):
         at, how = standing.last_renewal, "stamp" if standing.from_stamps else "writer-clock"
         text = f"last renewed {clock(at, now)}, {ago(at, now)}"
         second = at // SECOND * SECOND
@@ -148,6 +157,23 @@ def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
         longest = history.renewals.longest
         text = f"renewed every {length(usual)}; longest gap {length(longest)}"
         yield _fact(account, "renewal-interval", text, seconds=usual, longest_seconds=longest)
+
+
+def _is_renewal(account: "Account") -> bool:
+    """Return whether a state shows that it was renewed since it was taken."""
+    spec = account.history.lease.spec if account.history.lease else None
+    return spec is not None and has_written_both(account.history.entries) and spec.renew_time != spec.acquire_time
+
+
+def _first_of_identity(tenures: Sequence[Tenure]) -> Tenure | None:
+    """Return the tenure in which the present identity was put there: other pods may have replaced its first one."""
+    found: Tenure | None = None
+    for tenure in reversed(tenures):
+        is_kept = found is None or found.began in {Handover.REPLACED, Handover.EXPIRED}
+        if not is_kept or (found is not None and tenure.holder != found.holder):
+            break
+        found = tenure
+    return found
 
 
 def _by(write: Write) -> By:

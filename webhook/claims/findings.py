@@ -59,6 +59,11 @@ def claim(
     )
 
 
+def _identity(tenure: Tenure) -> str | None:
+    """Return the text of the holder; None if the log does not show it, and its writer stands in."""
+    return None if tenure.is_writer else tenure.holder
+
+
 def left(cause: causes.Cause) -> Mapping[str, object]:
     """Return the arguments that say which causes the input leaves."""
     return {"cause": cause.left[0]} if len(cause.left) == 1 else {"causes": list(cause.left)}
@@ -114,7 +119,7 @@ def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
     return claim(
         *(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame),
         over_since=one.end,
-        arguments={"identity": one.tenure.holder, "from": one.start, "to": one.end, **left(one.cause)},
+        arguments={"identity": _identity(one.tenure), "from": one.start, "to": one.end, **left(one.cause)},
     )
 
 
@@ -147,7 +152,7 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Cla
         advice,
         cause.blame,
         over_since=0,
-        arguments={"identity": tenure.holder, "from": tenure.last_renewal, "to": until, **left(cause)},
+        arguments={"identity": _identity(tenure), "from": tenure.last_renewal, "to": until, **left(cause)},
     )
 
 
@@ -163,7 +168,7 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
             yield _foreign_release(history, before, after, now)
         elif before.was_removed and was_live(before.last_renewal, before.duration, before.until or now):
             yield _removed(history, before, now)
-        elif after.since in lost:
+        elif after.since in lost and (before.renewals or before.is_own_taking):
             yield _lost(history, lost[after.since], after, now)
     if tenures and tenures[-1].is_own_release is False:
         yield _foreign_release(history, tenures[-1], None, now)
@@ -186,8 +191,8 @@ def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Cl
         *(history, "leader-lost", Severity.WARNING, message, advice, cause.blame),
         over_since=after.since,
         arguments={
-            "identity": after.holder,
-            "previous": before.holder,
+            "identity": _identity(after),
+            "previous": _identity(before),
             "from": gap.start,
             "to": after.since,
             **left(cause),
@@ -233,7 +238,7 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
         *(history, "foreign-release", severity, message, advice, "foreign-release"),
         over_since=at,
         arguments={
-            "previous": before.holder,
+            "previous": _identity(before),
             "by": BySomeone(before.released_by, before.released_manager),
             **interval(before.ended, now),
         },
@@ -249,7 +254,7 @@ def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
     advice = causes.Advice(
         "The audit log of the API server shows who removed it:", causes.audit_log(history.namespace, history.name)
     )
-    arguments = {"previous": before.holder, **interval(before.ended, now)}
+    arguments = {"previous": _identity(before), **interval(before.ended, now)}
     return claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
 
 
@@ -322,8 +327,8 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
         *(history, "lease-stolen", severity, message, advice, cause),
         over_since=after.since,
         arguments={
-            "identity": after.holder,
-            "previous": before.holder,
+            "identity": _identity(after),
+            "previous": _identity(before),
             "by": BySomeone(after.taken_by),
             **interval(after.taken, now),
         },
@@ -375,8 +380,8 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
         *(history, "lease-deleted", severity, message, advice, "deleted"),
         over_since=over,
         arguments={
-            "previous": before.holder,
-            "identity": after.holder if after else None,
+            "previous": _identity(before),
+            "identity": _identity(after) if after else None,
             "by": BySomeone(who),
             **interval(before.ended, now),
         },
@@ -410,7 +415,7 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     return claim(
         *(history, "identity-shared", Severity.ERROR, message, advice, "shared-identity"),
         over_since=over,
-        arguments={"identity": tenure.holder},
+        arguments={"identity": _identity(tenure)},
     )
 
 

@@ -119,6 +119,8 @@ class LeaseHistory(Struct):
     _ended_how: Handover | None = None
     write: Write = Write()
     """The latest one."""
+    _write_known: Write = Write()
+    """The one before."""
     _uid_before: str | None = None
     """The uid of the lease that was deleted before the latest one was created."""
     _lost: Tenure | None = None
@@ -197,6 +199,7 @@ class LeaseHistory(Struct):
     def feed(self, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
         """Take in one observation; those of one lease come in order."""
         self._kind_before = self.kind
+        self._write_known = self.write
         self._events, self.kind, self.write = [], seen.input_kind, self._observed_write(seen, bounds)
         self.moment = self.write.at
         self._status = None
@@ -241,7 +244,7 @@ class LeaseHistory(Struct):
         at = min(moment or self.at or 0, bounds.latest)
         took = seen.answer.took if seen.answer else 0
         if moment is None or seen.is_stamp_old:
-            dating, earliest, latest = Dating.ORDER, self.at or 0, None
+            dating, earliest, latest = Dating.ORDER, 0 if self.write.is_claimed else self.write.earliest, None
         elif seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None:
             dating, earliest, latest = Dating.LOG, at - took - skew, at + skew
         elif seen.at is None and seen.object is not None and not seen.entries:
@@ -752,6 +755,8 @@ class LeaseHistory(Struct):
     def _ended(self, at: int, how: Handover, writer: Writer | None = None) -> None:
         if holder := self.holder:
             holder.until, holder.ended = at, self.write
+            if how is Handover.DELETED and not holder.is_end_dated:
+                holder.ended = replace(self.write, earliest=self._write_known.earliest, dating=Dating.ORDER)
             if how is Handover.RELEASED:
                 holder.is_end_dated = self.write.is_dated
                 self._happened(EventKind.RELEASED, at, writer=writer)
