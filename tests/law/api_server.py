@@ -140,6 +140,8 @@ def invalidity(new: Document, old: Document | None) -> str:
     annotations = metadata.get("annotations") or {}
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > MAX_ANNOTATIONS:
         return "annotations"
+    if {"orphan", "foregroundDeletion"} <= set(metadata.get("finalizers") or ()):
+        return "finalizers"
     before = () if old is None else old["metadata"].get("finalizers") or ()
     if metadata.get("deletionTimestamp") and set(metadata.get("finalizers") or ()) - set(before):
         return "finalizers"
@@ -248,10 +250,9 @@ def merged(old: Document, patch: Document) -> Document:
 
 
 def _cleaned(document: Document) -> Document:
-    """A copy without what an API server leaves out: nulls and empty lists and maps."""
-    metadata = {
-        key: value for key, value in (document.get("metadata") or {}).items() if value or key == "managedFields"
-    }
+    """A copy without what an API server leaves out: nulls and empty texts, lists and maps."""
+    found = document.get("metadata") or {}
+    metadata = {key: value for key, value in found.items() if value or value == 0 or key == "managedFields"}
     metadata.pop("resourceVersion", None)
     spec = {key: value for key, value in (document.get("spec") or {}).items() if value is not None}
     head = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}

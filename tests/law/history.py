@@ -33,7 +33,7 @@ from tests.law.modes import KEYS, NONE, Admission, Mode, annotations_of
 from tests.law.strangers import COLLECTOR, StrangersWrite, some_write
 from tests.law.writers import CLIENT_GO, HABITS, Habit, Writer, plainer, writer
 from tests.model.api_server import User
-from tests.model.managed_fields import SECOND
+from tests.model.managed_fields import APPLY, SECOND
 
 START: Final = 1_800_000_000 * SECOND + 7 * SECOND // 10
 FORGED: Final = 65
@@ -284,13 +284,21 @@ class World:
         if not is_entitled or not self._admission.in_force:
             return
         try:
-            self._server.outcome(self._server.stored, one.user, request, self.now, _admit_all)
+            left = self._server.outcome(self._server.stored, one.user, request, self.now, _admit_all)
         except Refused:
             if word not in (CONFLICT, NOT_FOUND, EXISTS):
                 if self._alone and self._alone[self._step] == "stored":
                     self._break(ALIKE, text)
                 elif self._is_guarded and word == INVALID and kind != "renewal" and not self.is_planted:
                     self._break(FREE, text)
+            return
+        if kind == "release" and left is not None and not left["metadata"].get("managedFields"):
+            # It leaves nothing that managedFields could own, and so a lease which no API server would date again.
+            self.counts["release of everything refused"] += 1
+            return
+        if kind == "release" and request.verb == APPLY and left is not None and left["spec"].get("holderIdentity"):
+            # A stranger owns the holder as well, so that an apply which leaves it out releases nothing.
+            self.counts["release by an apply refused"] += 1
             return
         self._break(HARMLESS, text)
 
@@ -321,8 +329,8 @@ class World:
         stored = self._server.stored
         if not (self._is_guarded and self.is_stamped and self.spec_by not in (None, STRANGER)) or stored is None:
             return False
-        if not annotations_of(stored)[0]:
-            return False  # there was no room for stamps
+        if not all(annotations_of(stored)[:2]):
+            return False  # there was no room for stamps, or no time, because someone had emptied managedFields
         duration = stored["spec"].get("leaseDurationSeconds")
         if not stored["spec"].get("holderIdentity") or duration is None:
             return False

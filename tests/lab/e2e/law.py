@@ -187,7 +187,9 @@ class RealWorld(World):
         if not is_entitled or not self._admission.in_force:
             return
         text = f"{kind} by {one.identity}: {refusal[:400]}"
-        if ours:
+        if kind == "release" and "erases the time" in refusal:
+            self.counts["release of everything refused"] += 1
+        elif ours:
             self._break(HARMLESS, text)
         elif word not in (CONFLICT, NOT_FOUND, EXISTS) and self._alone and self._alone[self._step] == "stored":
             self._break(ALIKE, text)
