@@ -16,6 +16,8 @@ DEFAULT_DURATION: Final = 15
 """Seconds, for a lease without a duration, and for a released one: client-go writes 1 when it releases."""
 SCRAPE_LAG: Final = 60
 """Seconds by which kube-state-metrics and Prometheus may be late: two scrapes of 30 s."""
+MAX_LIMIT: Final = 3600
+"""Seconds: no known elector sets such a duration, and an alert after it would come too late."""
 UNLISTED_LIMIT: Final = 900
 """Seconds, for leases that are not in the table: longer than any known elector needs."""
 MAX_RULES_OF_AN_OBJECT: Final = 1000
@@ -45,7 +47,7 @@ class WatchedLease(Struct, frozen=True, order=True):
         to take it. A heartbeat is silent after five durations, as Open Cluster Management sees it.
         """
         duration = self.duration if self.duration is not None and self.duration > 1 else DEFAULT_DURATION
-        return (5 if self.is_heartbeat else 2) * duration + SCRAPE_LAG
+        return min(MAX_LIMIT, (5 if self.is_heartbeat else 2) * duration + SCRAPE_LAG)
 
 
 def prometheus_rules(

@@ -83,6 +83,13 @@ class Verdict(Struct, frozen=True, gc=False):
     findings: tuple[Result, ...] = ()
     event: str = ""
 
+    @property
+    def outcome(self) -> str:
+        """`denied`, `warned` (allowed, with warnings) or `allowed`: one word for logs, metrics and records."""
+        if not self.allowed:
+            return "denied"
+        return "warned" if self.warnings else "allowed"
+
 
 class Fact(Struct, frozen=True, gc=False):
     """Results about one and the same fact, the strongest mode first; they share one sentence.

@@ -71,6 +71,9 @@ def export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Export:
         pytest.param(lease("a", leaseDurationSeconds=None), ("election", "vector(90)"), id="no duration"),
         pytest.param(lease("a", leaseDurationSeconds=1, holderIdentity=""), ("election", "vector(90)"), id="released"),
         pytest.param(lease("a", leaseDurationSeconds=-5), ("election", "vector(90)"), id="a negative duration"),
+        pytest.param(
+            lease("a", leaseDurationSeconds=2**31 - 1), ("election", "vector(3600)"), id="an endless duration"
+        ),
         pytest.param(heartbeat("a"), ("heartbeat", "vector(360)"), id="a heartbeat: five durations"),
     ],
 )
@@ -100,6 +103,11 @@ def test_a_lease_that_is_silent_already_is_mentioned(export: Export) -> None:
     _, _, err = export(lease("a"), lease("b", renewed=91))
     assert "shop/b is not renewed now: its alert will fire" in err
     assert "shop/a is" not in err
+
+
+def test_a_duration_that_no_elector_sets_is_mentioned(export: Export) -> None:
+    _, _, err = export(lease("a", leaseDurationSeconds=2**31 - 1))
+    assert "shop/a lasts 2147483647 s, so its limit is 3600 s" in err
 
 
 def test_an_old_list_is_compared_with_itself(export: Export) -> None:

@@ -163,7 +163,7 @@ def test_a_lease_of_another_group_is_skipped(run: Run) -> None:
     write("lease.yaml", {"apiVersion": "example.com/v1", "kind": "Lease"})
     assert run("lease.yaml") == (
         2,
-        "0 evaluated; 1 skipped (Lease 1): no Lease, LeaseCandidate or AdmissionReview here can be\n",
+        "0 evaluated; 1 skipped (Lease 1): nothing here is a Lease, a LeaseCandidate or an AdmissionReview\n",
         "lease-webhook: 0 evaluated, and at least 1 must be: --require 0 lets that pass\n",
     )
     assert run("lease.yaml", "--require", "0")[0] == 0
@@ -386,7 +386,10 @@ def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_to_judge_is_said(run: Run) -> None:
     Path("empty").mkdir()
     code, out, _ = run("empty")
-    assert (code, out) == (2, "0 evaluated: no Lease, LeaseCandidate or AdmissionReview here can be\n")
+    assert (code, out) == (
+        2,
+        "0 evaluated: nothing here is a Lease, a LeaseCandidate or an AdmissionReview\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -600,6 +603,7 @@ def test_the_keys_of_a_json_line_are_those_of_the_contract(run: Run) -> None:
         "namespace": "shop",
         "name": "checkout",
         "user": "",
+        "verdict": "denied",
         "allowed": False,
         "code": 422,
         "reason": CODES[422],

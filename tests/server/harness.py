@@ -31,10 +31,10 @@ ROOT = Path(__file__).parents[2]
 NAMES = service_names("lease-webhook", "lease-webhook")
 
 
-def make_certificates(directory: Path, days: float = 90) -> Issued:
-    """A CA and a leaf, as `lease-webhook certs` makes them."""
+def make_certificates(directory: Path, days: float = 90, age: float = 0) -> Issued:
+    """A CA and a leaf, as `lease-webhook certs` made them `age` days ago."""
     directory.mkdir(parents=True, exist_ok=True)
-    now = dt.datetime.now(dt.UTC)
+    now = dt.datetime.now(dt.UTC) - dt.timedelta(days=age)
     authority = create_authority(now)
     save(directory, authority, CA_KEY, CA_CERTIFICATE)
     save(directory, issue_leaf(authority, NAMES, days, now))

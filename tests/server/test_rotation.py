@@ -194,3 +194,12 @@ def test_tls_floor_and_no_renegotiation(tmp_path: Path) -> None:
     context = certificates.listener_context()
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
     assert context.options & ssl.OP_NO_RENEGOTIATION
+
+
+def test_an_expired_certificate_at_the_start_is_not_called_the_last_good_one(tmp_path: Path) -> None:
+    make_certificates(tmp_path, days=1, age=2)
+    with running(tmp_path, **QUICK) as server:
+        server.wait_for_line("certificate rejected; there is no good one, so API servers refuse this one")
+        assert not server.said("certificate rejected; the last good one stays in use")
+        assert not server.said("certificate expires soon")
+        assert server.probe("/readyz")[0] == 503

@@ -8,7 +8,7 @@ from typing import Final
 import click
 from msgspec import Struct, field
 
-from webhook.alerts import DOCS, WatchedLease, prometheus_rules, rules_file
+from webhook.alerts import DOCS, MAX_LIMIT, WatchedLease, prometheus_rules, rules_file
 from webhook.api.objects import Lease
 from webhook.api.times import DAY, SECOND
 from webhook.cli.options import Command
@@ -23,6 +23,7 @@ from webhook.yaml_writer import comment, stream
 
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.:-]{0,251}[a-z0-9])?")
 _MAX_NAMED: Final = 5
+_AUDIT: Final = "says how to repair it"
 _HEADER: Final = "Made by lease-webhook export alerts. To apply: kubectl -n NAMESPACE-OF-PROMETHEUS apply -f FILE"
 _HELP: Final = """\
 Prints alerts for Prometheus on leases that no one renews: elections without a leader, leases that are gone, times in
@@ -108,6 +109,10 @@ def _watched(leases: dict[tuple[str, str], Lease], only: str, now: int) -> list[
         else:
             duration = lease.spec.lease_duration_seconds
             watched.append(WatchedLease(namespace, name, duration, is_heartbeat(lease, namespace)))
+            if duration is not None and duration > MAX_LIMIT:
+                print_message(
+                    f"{place} lasts {duration} s, so its limit is {MAX_LIMIT} s: lease-webhook audit {_AUDIT}"
+                )
             if as_of - renewal > watched[-1].limit * SECOND:
                 print_message(f"{place} is not renewed now: its alert will fire")
     _mention(abandoned, "not renewed for a day, so without a limit")

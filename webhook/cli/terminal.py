@@ -31,7 +31,9 @@ def needing_the_server(what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as missing:
-        raise Failure(f"{what} needs {missing.name}, which the server brings: lease-webhook[server]") from missing
+        raise Failure(
+            f"{what} needs {missing.name}, which a checkout installs with: pip install '.[server]'"
+        ) from missing
 
 
 def style(text: str, **how: Any) -> str:  # noqa: ANN401 - those of click

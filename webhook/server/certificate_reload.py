@@ -92,6 +92,11 @@ class CertificateReloader:
             return "success"
         return "failure" if self.error != before else None
 
+    @property
+    def has_good_pair(self) -> bool:
+        """Whether API servers accept the certificate that is served now."""
+        return self.current is not None and not self.current.problems and _now() < self.current.not_after
+
     def reasons(self) -> list[str]:
         """Return why this server should get no traffic because of its certificate; empty when it may."""
         if self.current is None:

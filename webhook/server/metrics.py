@@ -114,7 +114,7 @@ class Metrics:
             return
         # A resource may be any text, as long as a review, and would be kept until the next flush.
         resource = request.resource if request.resource in _RESOURCES else OTHER
-        outcome = "denied" if not verdict.allowed else "warned" if verdict.warnings else "allowed"
+        outcome = verdict.outcome
         labels = (resource, request.operation, verdict.event, outcome)
         # Appending needs no lock, whichever thread does it.
         self._waiting.append((labels, review.seconds, [(one.rule, one.mode) for one in verdict.findings]))

@@ -239,5 +239,5 @@ def _entry(received: dt.datetime, review: ReviewRecord, unique: str) -> dict[str
             if (key.startswith("HTTP_") or key in _HEADERS) and key not in _SECRET
         },
         "bytes": len(review.body),
-        "verdict": "allowed" if verdict.allowed else "denied",
+        "verdict": verdict.outcome,
     }

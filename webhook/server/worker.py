@@ -189,7 +189,11 @@ class WsgiServer:
         """Count and log that changed files were loaded, or refused with this error."""
         self.hooks.count("reloads", "certificate", "failure" if error else "success")
         if error:
-            LOG.error("certificate rejected; the last good one stays in use", extra={"fields": {"problem": error}})
+            is_kept = self.certificates is not None and self.certificates.has_good_pair
+            kept = (
+                "the last good one stays in use" if is_kept else "there is no good one, so API servers refuse this one"
+            )
+            LOG.error(f"certificate rejected; {kept}", extra={"fields": {"problem": error}})
         else:
             LOG.info("certificate reloaded")
 
@@ -207,7 +211,8 @@ class WsgiServer:
         if result == "success":
             self._show_certificate()
         if self.certificates.expires_soon() and self._expiry_lines.admit(time.monotonic()) is not None:
-            self._show_certificate(logging.ERROR, "certificate expires soon")
+            is_over = not self.certificates.has_good_pair
+            self._show_certificate(logging.ERROR, f"certificate {'is not accepted' if is_over else 'expires soon'}")
 
     def _show_certificate(self, level: int = logging.INFO, message: str = "serving a certificate") -> None:
         if self.certificates and (certificate := self.certificates.current):

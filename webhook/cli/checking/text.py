@@ -85,7 +85,7 @@ class Tally(Struct):
         text += f"; {unknown} not evaluated" if unknown else ""
         text += f"; {skipped_text(self.skipped)}" if self.skipped else ""
         if not evaluated and not self.unreadable:
-            text += ": no Lease, LeaseCandidate or AdmissionReview here can be"
+            text += ": nothing here is a Lease, a LeaseCandidate or an AdmissionReview"
         yield text
         if self.denying_rule:
             yield f"Why a rule exists: lease-webhook rules {self.denying_rule}"
@@ -163,6 +163,7 @@ def as_json(evaluation: Evaluation | Unreadable) -> dict[str, Any]:
         "namespace": request.namespace,
         "name": request.name,
         "user": request.user.username if request.user else "",
+        "verdict": WORDS[evaluation.level][0],
         "allowed": verdict.allowed,
         "code": verdict.code,
         "reason": verdict.reason,
