@@ -248,7 +248,8 @@ class World:
         kind = what or _kind(one, stored)
         # A copy that was changed since, sent whole without its resourceVersion, undoes what its client never saw:
         # a conflict of which its client did not ask to hear.
-        is_stale = one.habit.verb == PUT and one.habit.whole and one.copy is not stored
+        copies = (one.habit.verb == PUT and one.habit.whole) or one.habit.finalizer or one.habit.owner == "added"
+        is_stale = copies and one.copy is not stored
         is_entitled = self._is_entitled(number, stored) and not is_stale
         try:
             found = self._send(one.user, request, number)
@@ -287,7 +288,10 @@ class World:
             left = self._server.outcome(self._server.stored, one.user, request, self.now, _admit_all)
         except Refused:
             if word not in (CONFLICT, NOT_FOUND, EXISTS):
-                if self._alone and self._alone[self._step] == "stored":
+                # A value from before the installation that the API server refuses is no different without us, unless
+                # another stranger's write, which we refused, replaced it there.
+                is_planted = self.is_planted and word == INVALID
+                if self._alone and self._alone[self._step] == "stored" and not is_planted:
                     self._break(ALIKE, text)
                 elif self._is_guarded and word == INVALID and kind != "renewal" and not self.is_planted:
                     self._break(FREE, text)

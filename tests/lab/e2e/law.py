@@ -54,7 +54,7 @@ from tests.law.history import (
     World,
     drawn,
 )
-from tests.law.modes import LABEL, MODES, NONE, SUFFIX, Mode, shipped_stamps
+from tests.law.modes import KEYS, LABEL, MODES, NONE, SUFFIX, Mode, shipped_stamps
 from tests.law.writers import Writer
 from tests.match_condition import EXPRESSION
 from tests.model.api_server import User
@@ -108,6 +108,11 @@ class Server:
     def stored(self, lease: Document) -> None:
         """Replace it: what an administrator does."""
         self._clients["admin"].send("PUT", self._path, lease).expect()
+
+    def clean(self) -> None:
+        """Remove what looks like a stamp, as the installation asks for while the label is `pending`."""
+        body = {"metadata": {"annotations": dict.fromkeys(KEYS)}}
+        self._clients["admin"].send("PATCH", self._path, body, media=MERGE_PATCH).expect(200, 404)
 
     def _same(self, found: Document | None) -> Document | None:
         if found is not None:
@@ -236,14 +241,14 @@ class Batch:
         stories = [_Story(seed, self.places) for seed in seeds]
         with ThreadPoolExecutor(len(stories)) as pool:
             list(pool.map(_Story.before, stories))
-            self.install()
+            self.install(stories)
             list(pool.map(_Story.after, stories))
         for story in stories:
             for world in story.worlds:
                 failures.add(story.name, world)
 
-    def install(self) -> None:
-        """Put every mode in force in its namespace, stamps in two steps."""
+    def install(self, stories: Sequence["_Story"]) -> None:
+        """Put every mode in force in its namespace, stamps in two steps, between which planted ones are removed."""
         for value in ("pending", "required"):
             for place in self.places:
                 labels: dict[str, str] = {LABEL: value} if place.mode.stamps else {}
@@ -255,6 +260,9 @@ class Batch:
                 self._cluster.admin.send("PATCH", path, {"metadata": {"labels": labels}}, media=MERGE_PATCH).expect()
             # The policies see a namespace's labels through a watch.
             time.sleep(2)
+            if value == "pending":
+                for story in stories:
+                    story.clean()
 
 
 class _Story:
@@ -264,10 +272,16 @@ class _Story:
         at = next(number for number, step in enumerate(history.steps) if isinstance(step, Installs))
         self._steps = history.steps[:at], history.steps[at + 1 :]
         self._alone: list[str] = []
+        self._servers = [Server(place.namespace, self.name, place.clients) for place in places if place.mode.stamps]
         self.worlds = [
             RealWorld(history, place.mode, self._alone, Server(place.namespace, self.name, place.clients))
             for place in places
         ]
+
+    def clean(self) -> None:
+        """Remove planted stamps."""
+        for server in self._servers:
+            server.clean()
 
     def before(self) -> None:
         """What is written before the installation."""

@@ -107,6 +107,7 @@ def designs() -> tuple[Check, ...]:
         Check("the component `stamp`", "Stamp", _STAMP, _LAWS["Stamp"]),
         Check("the same, removed and installed again", "Stamp", removed, _LAWS["Stamp"]),
         Check("labels of any number, electors that put theirs back", "Metadata", _LABELS, _LAWS["Metadata"]),
+        Check("a suffix that is known", "Metadata", _KNOWN, _LAWS["Metadata"]),
         Check("an elector that retries conflicts, stamped", "Storm", _STORM, _LAWS["Storm"]),
         Check("a fence, one API server", "Fence", alone, ("InFlight", "Leads")),
         Check("a fence with a token, two API servers", "Fence", _FENCE, _LAWS["Fence"]),
