@@ -348,7 +348,7 @@ class _Reasons:
 
     def _has_requests(self) -> bool:
         names = {one.name for one in self._own}
-        begin, end = self._begin + SLACK, self._end - SLACK
+        begin, end = self._begin + SECOND, self._end - SECOND
         requests = (one for one in self._facts.history.requests if one.process in names)
         return any(begin < one.received and one.answered < end for one in requests)
 

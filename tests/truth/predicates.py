@@ -428,7 +428,7 @@ def _is_cause(facts: Facts, claim: Claim, identity: str) -> bool:
         return True
     begin = facts.earliest(claim, "from", facts.history.begin)
     end = facts.latest(claim, "to", facts.now)
-    if len(said) > 1 and "stopped" in said and not facts.has_writes(identity, begin + SLACK, end - SLACK):
+    if len(said) > 1 and "stopped" in said and not facts.has_writes(identity, begin + POINT, end - POINT):
         return True
     return bool(said & facts.causes(identity, begin, end))
 
