@@ -1,8 +1,8 @@
 """`python -m tests.lab.e2e.law`: histories of `make law` on real API servers, in every mode side by side.
 
 Each history is played step by step in a namespace without us and in one of each mode: the electors of `tests/law`, of
-every habit, and real ones (client-go, and Java, Python and Rust where they can be built) that renew while strangers
-write. A namespace is labeled and listed in the middle of its histories, as an installation is.
+every habit, renew, release and take over while strangers write. A namespace is labeled and listed in the middle of its
+histories, as an installation is.
 """
 
 import argparse
