@@ -4,24 +4,22 @@ A predicate gets the facts of a lease and a claim, and returns whether the claim
 does not say.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 from tests.model.api_server import Spec
 from tests.truth.facts import SLACK, Claim, Facts, Write, is_process
 from tests.truth.plans import Deed, FaultKind, Role
-from tests.truth.records import END, Process
+from tests.truth.records import END
 from tests.truth.stage import MILLISECOND, SECOND
 from webhook.audit.leases import STORED_RULES
 
 Predicate = Callable[[Facts, Claim], bool]
 PREDICATES: Final[dict[str, Predicate]] = {}
-UNCHECKED: Final = frozenset({"input-incomplete", "stamp-says", "says", "not-recorded", *STORED_RULES})
-"""What no history can contradict: what the input does not show, texts that are quoted, rules of stored objects."""
-NOT_PLAYED: Final = frozenset(
-    {"holder-gone", "node-gone", "object-types", "token-ahead", "token-old", "fenced", "write-fenced"}
-)
+UNCHECKED: Final = frozenset(STORED_RULES)
+"""What no history can contradict: rules of stored objects."""
+NOT_PLAYED: Final = frozenset({"holder-gone", "node-gone", "object-types", "token-ahead", "token-old", "write-fenced"})
 """Claims about pods, nodes, fences and objects of wrong types, of which histories have none."""
 POINT: Final = 1050 * MILLISECOND
 """How far one instant may be off that stands for an interval: managedFields have whole seconds."""
@@ -101,18 +99,11 @@ def _does_not_exist(facts: Facts, _: Claim) -> bool:
     return not facts.writes or not facts.writes[-1].is_there
 
 
-@_is("never-renewed")
 def _never_renewed(facts: Facts, claim: Claim) -> bool:
     identity = claim["identity"]
     placed = facts.placing(identity)
     later = [one for one in facts.writes if placed is not None and one.at > placed.at]
     return not any(one.is_renewal and facts.is_own(one, identity) and one.after.holder == identity for one in later)
-
-
-@_is("term")
-def _term(facts: Facts, claim: Claim) -> bool:
-    state = facts.writes[-1].request.after if facts.writes else None
-    return state is not None and str(claim["count"]) == (state.term or str(state.revision - 1))
 
 
 @_is("renewal-interval")
@@ -128,32 +119,7 @@ def _renewal_interval(facts: Facts, claim: Claim) -> bool:
     return any(least <= limit for _, least in gaps)
 
 
-@_is("waiting")
-def _waiting(facts: Facts, claim: Claim) -> bool:
-    placed = facts.placing(facts.holder)
-    since = placed.begin if placed else 0
-    reads = [one for one in facts.requests if one.verb == "get" and one.answered >= since]
-    return len([one for one in reads if facts.is_by(claim.get("by"), one)]) >= 3
-
-
-@_is("nothing-to-do")
-def _nothing_to_do(facts: Facts, claim: Claim) -> bool:
-    duration = (facts.spec.duration or 0) * SECOND
-    if facts.holder != claim.get("identity", facts.holder) or not facts.may_be_live(facts.now):
-        return False
-    renewals = [one for one in facts.writes if one.is_renewal]
-    recent = [one for one in renewals if one.at > facts.now - duration]
-    if len({(one.process.user.name, one.process.uid) for one in recent}) > 1:
-        return False
-    return not renewals or facts.is_own(renewals[-1], facts.holder)
-
-
 # ---- holders one after another --------------------------------------------------------------------------------------
-
-
-@_is("created")
-def _created(facts: Facts, claim: Claim) -> bool:
-    return _happened(facts, claim, lambda one: not one.was_there)
 
 
 @_is("taken")
@@ -218,48 +184,6 @@ def _released(facts: Facts, claim: Claim) -> bool:
     return _happened(facts, claim, is_it)
 
 
-@_is("deleted")
-def _deleted(facts: Facts, claim: Claim) -> bool:
-    return _happened(facts, claim, lambda one: not one.is_there)
-
-
-@_is("edited")
-def _edited(facts: Facts, claim: Claim) -> bool:
-    return _happened(facts, claim, lambda one: one.was_there and one.is_there and not _is_plain_renewal(one))
-
-
-@_is("not-renewed")
-def _not_renewed(facts: Facts, claim: Claim) -> bool:
-    begin, end = facts.inside(claim)
-    return not any(one.is_renewal and begin < one.begin and one.end < end for one in facts.writes)
-
-
-@_is("expired-at")
-def _expired_at(facts: Facts, claim: Claim) -> bool:
-    at = facts.moment(claim["from"])
-    if facts.is_surely_live(at.last + POINT):
-        return False
-    end = facts.earliest(claim, "to", facts.now)
-    return not any(one.puts and at.last + POINT < one.begin and one.end < end for one in facts.writes)
-
-
-@_is("two-leaders-possible")
-def _two_leaders_possible(facts: Facts, claim: Claim) -> bool:
-    begin, end = facts.interval(claim, "from", "to")
-    lease = f"{facts.namespace}/{facts.name}"
-    if any(span.meets(begin, end) for span, _, _ in facts.history.overlaps(lease)):
-        return True
-    taken = [one for one in facts.writes if one.removes and one.at <= end and not facts.is_own(one, one.removes)]
-    return any(_may_still_lead(facts, one.removes, one.at, begin) for one in taken)
-
-
-def _may_still_lead(facts: Facts, identity: str, taken_at: int, at: int) -> bool:
-    """Return whether a process of an identity led when the lease was taken, and is there at an instant."""
-    own = facts.processes_of(identity)
-    led = [one for one in own if any(span.begin <= taken_at and taken_at - POINT <= span.end for span in one.works)]
-    return any(span.end > max(taken_at, at) for one in led for span in one.alive)
-
-
 # ---- processes ------------------------------------------------------------------------------------------------------
 
 
@@ -297,15 +221,7 @@ def _is_ongoing_as_said(facts: Facts, claim: Claim, last: int) -> bool:
     return bool(claim["ongoing"]) == (last > facts.now - duration) or abs(last - facts.now + duration) < 3 * SECOND
 
 
-@_is("heard-again")
-def _heard_again(facts: Facts, claim: Claim) -> bool:
-    at = facts.moment(claim["from"])
-    named = {one.name for one in facts.processes_of(claim["identity"]) if _is_named(claim, one)}
-    requests = (one for one in facts.history.requests if one.process in named)
-    return any(one.received <= at.last and at.first <= one.answered for one in requests)
-
-
-@_is("refused")
+@_is("write-refused")
 def _refused(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     found = [
@@ -320,48 +236,7 @@ def _refused(facts: Facts, claim: Claim) -> bool:
     return len([one for one in own if code in (None, 0, one.code)]) >= count
 
 
-PREDICATES["write-refused"] = _refused
-
-
-@_is("accepted")
-def _accepted(facts: Facts, claim: Claim) -> bool:
-    begin, end = facts.interval(claim, "from", "to")
-    found = facts.within(begin, end, lambda one: facts.is_by(claim.get("by"), one.request))
-    count: int = claim.get("count", 1)
-    return len(list(found)) >= count
-
-
-@_is("stopped")
-def _stopped(facts: Facts, claim: Claim) -> bool:
-    begin, end = facts.inside(claim)
-    named = {one.name for one in _processes(facts, claim)}
-    requests = (one for one in facts.history.requests if one.process in named)
-    return not any(begin < one.received and one.answered < end for one in requests)
-
-
-def _processes(facts: Facts, claim: Claim) -> tuple[Process, ...]:
-    by = claim.get("by")
-    if by and by.get("user"):
-        return facts.named_by(by)
-    return facts.processes_of(claim.get("identity", ""))
-
-
-def _is_named(claim: Claim, process: Process) -> bool:
-    by = claim.get("by")
-    return not by or not by.get("user") or is_process(by, process)
-
-
 # ---- coordinated elections ------------------------------------------------------------------------------------------
-
-
-@_is("asked-to-step-down")
-def _asked(facts: Facts, claim: Claim) -> bool:
-    def is_it(write: Write) -> bool:
-        preferred = claim.get("identity")
-        is_asked = bool(write.after.preferred) and write.after.preferred != write.before.preferred
-        return is_asked and preferred in (None, write.after.preferred) and _names(claim, "previous", write.after.holder)
-
-    return _happened(facts, claim, is_it)
 
 
 @_is("chosen")
@@ -398,27 +273,7 @@ def _preferred_holder_foreign(facts: Facts, claim: Claim) -> bool:
     return _happened(facts, claim, is_it)
 
 
-@_is("candidate-changed")
-def _candidate_changed(facts: Facts, claim: Claim) -> bool:
-    key = ("LeaseCandidate", facts.namespace, claim["identity"])
-    writers = [facts.history.by_name[one.process] for one in facts.history.requests if one.key == key and one.stored_at]
-    return any(
-        one.role is not Role.API_SERVER and one.identity != claim["identity"] and _is_named(claim, one)
-        for one in writers
-    )
-
-
 # ---- causes ---------------------------------------------------------------------------------------------------------
-
-
-@_is("cause")
-def _cause(facts: Facts, claim: Claim) -> bool:
-    return _is_cause(facts, claim, claim["identity"])
-
-
-@_is("causes-left")
-def _causes_left(facts: Facts, claim: Claim) -> bool:
-    return _is_cause(facts, claim, claim["identity"])
 
 
 def _is_cause(facts: Facts, claim: Claim, identity: str) -> bool:
@@ -548,35 +403,6 @@ def _lease_shared(facts: Facts, _: Claim) -> bool:
     return len(users) > 1 or len(managers) > 1
 
 
-@_is("takeover-late")
-def _takeover_late(facts: Facts, claim: Claim) -> bool:
-    begin, end = facts.inside(claim)
-    if any(facts.is_surely_live(at) for at, _, _ in _states_in(facts, begin + POINT, end - POINT)):
-        return False
-    wide = facts.latest(claim, "to", facts.now)
-    return any(facts.within(end - POINT, wide + POINT, lambda one: _names(claim, "identity", one.puts)))
-
-
-@_is("lease-rewritten")
-def _lease_rewritten(facts: Facts, claim: Claim) -> bool:
-    is_rewritten = any(one.kind is FaultKind.MUTATE for one in facts.history.faults)
-    writes = [one for one in facts.writes if facts.is_by(claim.get("by"), one.request)]
-    changed = [one for one in writes if _sent(one.request.body) not in (None, one.after.duration)]
-    return is_rewritten and len(changed) >= claim.get("count", 1)
-
-
-def _sent(body: Any) -> int | None:
-    spec = body.get("spec") if isinstance(body, Mapping) else None
-    return spec.get("leaseDurationSeconds") if isinstance(spec, Mapping) else None
-
-
-@_is("lease-moved")
-def _lease_moved(facts: Facts, claim: Claim) -> bool:
-    namespace, _, name = str(claim["lease"]).rpartition("/")
-    other = Facts(facts.history, namespace or facts.namespace, name, facts.now)
-    return any(other.is_own(one, claim["identity"]) for one in other.writes)
-
-
 @_is("clusters-mixed")
 def _clusters_mixed(_: Facts, __: Claim) -> bool:
     return False
@@ -689,10 +515,6 @@ def _of_this_object(facts: Facts) -> list[Write]:
 def _renewals_in_turn(facts: Facts) -> list[tuple[Write, Write]]:
     renewals = [one for one in facts.writes if one.is_renewal]
     return list(pairwise(renewals))
-
-
-def _is_plain_renewal(write: Write) -> bool:
-    return write.after == _with_renewal(write.before, write.after) and write.before.holder == write.after.holder
 
 
 def _with_renewal(before: Spec, after: Spec) -> Spec:

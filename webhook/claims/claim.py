@@ -1,6 +1,6 @@
 """A claim: one statement about a lease that is true or false, of a kind that says when it may be made.
 
-Every command only renders claims, so two of them cannot differ; what no kind covers is not said.
+Commands print claims in words and as JSON.
 """
 
 from collections.abc import Mapping

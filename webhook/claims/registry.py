@@ -46,20 +46,8 @@ _STATES: Final = (
     Kind(
         "does-not-exist",
         "no lease of this name exists at the end",
-        "reads of it that were answered with 404, or its deletion, and nothing stored after them",
-        ("count", "from"),
-    ),
-    Kind(
-        "never-renewed",
-        "no stored write has moved renewTime by the holder's own process since `identity` was put there",
-        "every write since then",
-        ("identity", "from"),
-    ),
-    Kind(
-        "term",
-        "the token of the writes of the present holder is `count`",
-        "stamps that a policy file vouches for",
-        ("count",),
+        "its deletion, and nothing stored after it",
+        (),
     ),
     Kind(
         "renewal-interval",
@@ -68,24 +56,9 @@ _STATES: Final = (
         "three intervals",
         ("seconds", "longest_seconds"),
     ),
-    Kind("waiting", "`by` read the lease regularly while the present holder had it", f"{_LOG}: three reads", ("by",)),
-    Kind("stamp-says", "an annotation of the lease has this text", _STATE, ()),
-    Kind("input-incomplete", "the input does not show what the sentence names", "always allowed", ()),
-    Kind(
-        "nothing-to-do",
-        "one process renews the lease at its usual rhythm at the end, and nothing that goes on is an error",
-        "two renewals, the last one not longer ago than is usual",
-        ("identity",),
-    ),
 )
 
 _SUCCESSION: Final = (
-    Kind(
-        "created",
-        "the lease was created in [earliest, latest]",
-        "the creation, or creationTimestamp",
-        ("earliest", "latest", "by"),
-    ),
     Kind(
         "taken",
         "holderIdentity changed to `identity` (from `previous`) in [earliest, latest]; by `how` after-release: it was "
@@ -108,34 +81,6 @@ _SUCCESSION: Final = (
         "both states; own and foreign need the process on both sides",
         (*_INTERVAL, "by", "how"),
     ),
-    Kind("deleted", "the lease was deleted in [earliest, latest]", "a deletion, or another uid", (*_INTERVAL, "by")),
-    Kind(
-        "edited",
-        "a write in [earliest, latest] changed fields that a renewal does not",
-        "both states",
-        ("earliest", "latest", "by"),
-    ),
-    Kind("not-renewed", "no stored write moved renewTime in (from, to)", "every write of that time", _SPAN),
-    Kind(
-        "expired-at",
-        "the lease stopped being live at `from`, and was then not taken before `to`",
-        "dated renewals",
-        _SPAN,
-    ),
-    Kind(
-        "two-leaders-possible",
-        "at some time in [from, to] two processes worked as its leader, or the one before could not know that it was "
-        "no longer the holder",
-        "a takeover or deletion while live, a second process under one identity, a process that was not heard to stop",
-        ("from", "to"),
-    ),
-    Kind(
-        "not-recorded",
-        "the input does not show what was written in [from, to]",
-        "what a recorder notes",
-        ("from", "to"),
-    ),
-    Kind("says", "an Event of the API server has this text", "an Event", ("from",)),
 )
 
 _PROCESSES: Final = (
@@ -146,40 +91,9 @@ _PROCESSES: Final = (
         "the writer of each renewal",
         ("identity", "by", "count", "from", "to"),
     ),
-    Kind(
-        "heard-again",
-        "a process of the former holder `identity` made a request at `from`",
-        _LOG,
-        ("identity", "by", "from"),
-    ),
-    Kind(
-        "refused",
-        "`count` writes of `by` in [from, to] were not stored and answered with `code`",
-        _LOG,
-        ("by", "code", "count", "from", "to", "how"),
-    ),
-    Kind(
-        "accepted",
-        "`count` writes of `by` were stored in [from, to]",
-        f"{_LOG}, without objects",
-        ("by", "count", "from", "to"),
-    ),
-    Kind("fenced", "a fence refused `count` writes of `by` in [from, to]", _LOG, ("by", "count", "from", "to")),
-    Kind(
-        "stopped",
-        "`by` made no request in (from, to)",
-        "an audit log of every API server without a hole in that time",
-        ("identity", "by", "from", "to"),
-    ),
 )
 
 _COORDINATED: Final = (
-    Kind(
-        "asked-to-step-down",
-        "preferredHolder was set to another candidate, `previous` being the holder, in [earliest, latest]",
-        "both states, or preferredHolder at the end",
-        ("previous", "identity", "earliest", "latest", "by"),
-    ),
     Kind(
         "chosen",
         "an API server put `identity` into holderIdentity in [earliest, latest]",
@@ -219,21 +133,6 @@ CAUSES: Final[dict[str, str]] = {
     "not-running": "it was written into the lease by another one, and has not renewed since",
 }
 """The causes of a silence, each with what it means."""
-
-_CAUSES: Final = (
-    Kind(
-        "cause",
-        "`identity` did not renew in (from, to) because of `cause`",
-        "only if the input excludes every other cause",
-        (*_SPAN, "cause"),
-    ),
-    Kind(
-        "causes-left",
-        "the reason for which `identity` did not renew in (from, to) is among `causes`",
-        "the smallest set that the input leaves",
-        (*_SPAN, "causes"),
-    ),
-)
 
 _INCIDENTS: Final = (
     Kind(
@@ -295,32 +194,8 @@ _INCIDENTS: Final = (
     ),
     Kind("write-fenced", "a fence refused `count` writes of `by` in [from, to]", _LOG, ("by", "count", "from", "to")),
     Kind(
-        "takeover-late",
-        "the lease was free, or not live, for `seconds` before `identity` took it, longer than electors wait",
-        "dated writes",
-        ("identity", "from", "to", "seconds", "cause"),
-    ),
-    Kind(
-        "lease-rewritten",
-        "what was stored has not the value that `by` wrote, in `count` writes",
-        f"{_LOG} with both objects",
-        ("by", "count"),
-    ),
-    Kind(
-        "lease-moved",
-        "a process of the former holder holds the lease `lease` at the end",
-        _LOG,
-        ("identity", "lease", "by"),
-    ),
-    Kind(
         "preferred-holder-foreign",
         "`by`, which is not an API server, set preferredHolder in [earliest, latest]",
-        _LOG,
-        ("identity", "earliest", "latest", "by"),
-    ),
-    Kind(
-        "candidate-changed",
-        "`by`, which is not the candidate's process, wrote the LeaseCandidate `identity` in [earliest, latest]",
         _LOG,
         ("identity", "earliest", "latest", "by"),
     ),
@@ -378,7 +253,6 @@ SUBJECTS: Final[dict[str, tuple[Kind, ...]]] = {
     "Holders one after another": _SUCCESSION,
     "Processes": _PROCESSES,
     "Coordinated elections": _COORDINATED,
-    "Causes": _CAUSES,
     "What went wrong": _INCIDENTS,
     "Stored objects": _STORED,
     "Rules that stored objects break": _RULES,

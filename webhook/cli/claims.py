@@ -18,7 +18,7 @@ def _ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[
 @click.command(
     "claims",
     cls=Command,
-    help="Lists what `why`, `audit` and `timeline` may say of a lease: when it is true, and from which evidence.",
+    help="Lists the claims that `why` and `audit` make of a lease: when each is true, and from which evidence.",
     epilog="Example:\n  lease-webhook claims lease-stolen",
 )
 @click.argument("name", required=False, metavar="[ID]", shell_complete=_ids)
