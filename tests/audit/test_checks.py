@@ -235,6 +235,12 @@ def test_a_lease_of_the_coordinated_election_is_left_to_it() -> None:
     assert audited(lease, now=NOW) == []
 
 
+def test_the_clock_of_a_holder_alone_does_not_show_that_a_lease_expired_where_writers_are_stamped() -> None:
+    constant = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
+    lease = make_lease(SLOW, put("metadata.managedFields", [constant]))
+    assert "expired" not in checks(audited(lease, now=NOW + 3600 * SECOND))
+
+
 def test_without_any_managed_fields_nothing_is_said_of_stamps() -> None:
     assert audited(make_lease(SLOW, drop("metadata.managedFields"))) == []
     found = audited(make_lease(SLOW, drop("metadata.managedFields")), node_lease())

@@ -52,11 +52,6 @@ class By(Struct, frozen=True):
             return "manager" if self.manager else "unknown"
         return "process" if writer.uid or writer.pod else "user"
 
-    @property
-    def is_known(self) -> bool:
-        """Whether anything but a hint is known."""
-        return self.writer is not None and bool(self.writer.user)
-
 
 class Claim(Finding, frozen=True, gc=False, kw_only=True):
     """One claim: `check` is the id of its kind, `message` the sentence, `fix` a command after the sentence `advice`.
@@ -88,8 +83,6 @@ def as_json(claim: Claim) -> dict[str, Any]:
 def _in_json(key: str, value: object) -> object:
     if isinstance(value, By):
         return by_in_json(value)
-    if isinstance(value, Writer):
-        return by_in_json(By(value))
     if isinstance(value, int) and key in INSTANTS:
         return canonical(value)
     if isinstance(value, int) and key in _LENGTHS:

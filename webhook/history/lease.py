@@ -636,8 +636,8 @@ class LeaseHistory(Struct):
 
         Another writer follows once it has written for some time, as the holder did, while the holder did not.
         """
-        writer = seen.writer
-        who = (writer.pod or writer.name) if writer else ""
+        writer = seen.writer or Writer()
+        who = writer.pod or writer.name
         tenure = self.holder
         if tenure is None:
             self.is_deleted = False
@@ -645,18 +645,14 @@ class LeaseHistory(Struct):
             how = created if seen.act is Act.CREATED else Handover.UNKNOWN if self.tenure else Handover.SEEN
             self._add(who, at, how, writer).is_writer = True
             self._verb = seen.verb
-        elif (
-            tenure.holder == who
-            and (writer.impersonator if writer else "") == tenure.impersonator
-            and tenure.is_by(writer) is not False
-        ):
+        elif tenure.holder == who and writer.impersonator == tenure.impersonator and tenure.is_by(writer) is not False:
             self._rival.clear()
             self._verb = seen.verb
             self._renewed_unseen(tenure, at, writer)
-        elif writer is not None and who == API_SERVER:
+        elif who == API_SERVER:
             # What the API server writes into the lease of another writer only asks that one to step down.
             self.accepted.append((at, writer))
-        elif writer is not None:
+        else:
             self.accepted.append((at, writer))
             if self._verb in {seen.verb, "create"} and writer.impersonator in {"", tenure.impersonator}:
                 if self._rival and self._rival[0][1] != writer:

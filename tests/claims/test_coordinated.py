@@ -1,0 +1,221 @@
+"""Coordinated elections, in which API servers write the holder, and holders that never came to work."""
+
+from typing import Any
+
+import pytest
+
+from tests.claims.test_accounts import account, shop, text
+from tests.history.fake_server import Elector, FakeServer
+from tests.history.observing import advised
+from tests.history.test_elections import of_log, of_metadata, of_watch
+from tests.history.test_refusal import POLICY
+from webhook.claims.account import Account
+from webhook.history.events import API_SERVER
+
+STRATEGY = "OldestEmulationVersion"
+
+
+def coordinated() -> tuple[FakeServer, Elector]:
+    """Return a server with a holder that an API server chose, and that has renewed for 20 s."""
+    server = FakeServer()
+    first = server.elector("a", "shop/db")
+    spec = {"holderIdentity": "a_1", "leaseDurationSeconds": 15, "leaseTransitions": 0, "strategy": STRATEGY}
+    times = {"acquireTime": "2026-11-18T11:06:40.000000Z", "renewTime": "2026-11-18T11:06:40.000000Z"}
+    server.write("shop/db", spec | times, "kube-apiserver", API_SERVER, "")
+    for _ in first.ticks(20):
+        first.renew(strategy=STRATEGY)
+    return server, first
+
+
+def writes(server: FakeServer, user: str = API_SERVER, manager: str = "kube-apiserver", **changes: Any) -> None:
+    """Change the lease as an API server does, or another user."""
+    server.write("shop/db", server.leases["shop/db"]["spec"] | changes, manager, user, "")
+
+
+def chooses(server: FakeServer, identity: str) -> None:
+    now = server.elector(identity, "shop/db")._time()
+    writes(server, holderIdentity=identity, acquireTime=now, renewTime=now)
+
+
+def of(server: FakeServer) -> Account:
+    return account(of_log(server), server.now)
+
+
+def test_a_holder_that_was_asked_to_step_down_and_did_is_not_lost() -> None:
+    server, _ = coordinated()
+    writes(server, preferredHolder="b_1")
+    server.wait(17)
+    chooses(server, "b_1")
+    assert "leader-lost" not in {found.check for found in of(server).findings}
+
+
+def test_a_holder_that_steps_down_as_it_was_asked_is_no_fault() -> None:
+    server, _ = coordinated()
+    writes(server, preferredHolder="b_1")
+    server.elector("mail-0", "shop/mail").lead(12)
+    said = text(of(server))
+    assert "A coordinated election: it was asked to step down for b_1 by system:apiserver." in said
+    assert "To see the candidates: kubectl -n shop get leasecandidates -o yaml" in said
+
+
+def test_a_chosen_holder_that_never_came_was_not_a_leader_to_lose() -> None:
+    server, _ = coordinated()
+    server.wait(17)
+    chooses(server, "b_1")
+    server.wait(17)
+    chooses(server, "c_1")
+    lost = [found.arguments["previous"] for found in of(server).claims if found.check == "leader-lost"]
+    assert lost == ["a_1"]
+
+
+def test_an_election_that_stalls_says_how_to_go_on() -> None:
+    server, _ = coordinated()
+    writes(server, preferredHolder="b_1")
+    server.wait(60)
+    one = of(server)
+    assert text(one).startswith("a_1 was asked to step down for b_1, which has not taken over: not renewed for 1 min")
+    assert "election-stalled" in {found.check for found in one.findings}
+    assert advised(one).startswith("Clear preferredHolder; an API server then names a holder again: kubectl -n shop")
+
+
+def test_a_chosen_holder_that_does_not_come_is_named_at_the_end() -> None:
+    server, _ = coordinated()
+    server.wait(17)
+    chooses(server, "b_1")
+    server.wait(60)
+    one = of(server)
+    assert text(one).startswith("b_1 was chosen")
+    assert one.cause is not None
+    assert one.cause.evidence == "an API server chose it, and it has not renewed since"
+    assert "not-taken-up" in {found.check for found in one.findings}
+
+
+def test_a_holder_that_another_one_wrote_in_never_renewed() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    db.release()
+    writes(server, "ops", "kubectl-edit", holderIdentity="db-9", leaseDurationSeconds=15, renewTime=db._time())
+    server.wait(60)
+    one = of(server)
+    assert one.cause is not None
+    assert one.cause.evidence == "ops wrote it in, and no process has renewed it since"
+
+
+def test_reads_that_are_answered_with_404_show_that_it_does_not_exist() -> None:
+    server, (db, *_) = shop()
+    for _ in db.ticks(6):
+        server.logged("shop/db", "get", db.user, db.pod, {"message": "not found"}, 404)
+    one = of(server)
+    assert text(one).startswith("it does not exist: 3 reads answered with 404, the last one 0 s ago")
+    assert advised(one).startswith("It does not exist; its clients create it when they may: kubectl -n shop get leases")
+
+
+def test_a_client_that_the_api_server_throttles_is_told_apart() -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.wait(10)
+    db.fail(429)
+    server.wait(8)
+    server.elector("db-1", "shop/db").lead(10)
+    one = of(server)
+    assert "The API server limited it (priority and fairness): 1 request answered with 429" in text(one)
+    assert "See which priority level limits it" in advised(one)
+
+
+def test_a_policy_that_refuses_a_holder_after_another_one_wrote_it_in() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    writes(server, "ops", "kubectl-edit", holderIdentity="db-9")
+    db.fail(403, POLICY)
+    said = text(of(server))
+    assert "ops wrote db-9 into the lease. To see whether it may" in said or "--as=ops" in said
+
+
+def test_reads_that_are_refused_keep_a_client_from_writing() -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    server.wait(10)
+    server.logged("shop/db", "get", db.user, db.pod, {"message": "no"}, 403)
+    server.wait(8)
+    server.elector("db-1", "shop/db").lead(10)
+    assert "Its reads were refused, so it did not get to write: 1 read answered with 403" in text(of(server))
+
+
+def test_a_pod_follows_the_administrator_that_wrote_it_in() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    db.release()
+    other = server.elector("db-1", "shop/db")
+    writes(server, "ops", "kubectl-edit", holderIdentity=other.identity, leaseDurationSeconds=15)
+    for _ in other.ticks(10):
+        other.renew()
+    one = of(server)
+    assert one.tenure is not None
+    assert one.tenure.process is not None
+    assert one.tenure.process.pod == "db-1"
+    assert {claim.check for claim in one.claims} >= {"written-in", "last-renewed"}
+
+
+def written_in() -> tuple[FakeServer, Elector]:
+    """Return a server on which an administrator has written a pod into a free lease, and that pod's elector."""
+    server, (db, *_) = shop()
+    db.lead(20)
+    db.release()
+    other = server.elector("db-9", "shop/db")
+    writes(server, "ops", "kubectl-edit", holderIdentity=other.identity, leaseDurationSeconds=15)
+    server.wait(2)
+    return server, other
+
+
+def test_the_pod_that_a_lease_names_is_its_holder_although_another_one_renewed_first() -> None:
+    server, other = written_in()
+    stranger = server.elector("bot", "shop/db", user="bot")
+    stranger.identity, stranger.pod = other.identity, ""
+    stranger.renew()
+    for _ in other.ticks(6):
+        other.renew()
+    (second,) = (claim for claim in of(server).claims if claim.check == "second-writer")
+    assert "bot renewed it as db-9_1" in second.message
+
+
+@pytest.mark.parametrize(
+    ("user", "pod", "how"),
+    [("system:serviceaccount:shop:db", "db-9", "own"), ("jane", "", "unknown")],
+    ids=["the pod that it names", "a user"],
+)
+def test_who_releases_what_another_one_wrote_in_is_known_by_its_pod(user: str, pod: str, how: str) -> None:
+    server, other = written_in()
+    other.user, other.pod = user, pod
+    other.release()
+    released = [claim for claim in of(server).claims if claim.check == "released"]
+    assert released[-1].arguments["how"] == how
+
+
+def test_a_watch_without_stamps_has_no_time_of_a_takeover() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(17)
+    server.elector("db-1", "shop/db").lead(10)
+    for _, _, stored in server.events:
+        del stored["metadata"]["managedFields"]
+    one = account(of_watch(server), server.now)
+    assert one.holder == "db-1_1"
+    assert {claim.check for claim in one.claims}.isdisjoint({"taken", "held-since"})
+
+
+def test_a_takeover_has_a_time_in_a_watch_with_stamps() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(17)
+    server.elector("db-1", "shop/db").lead(10)
+    (taken,) = (claim for claim in account(of_watch(server), server.now).claims if claim.check == "taken")
+    assert {"earliest", "latest"} <= taken.arguments.keys()
+
+
+def test_a_write_without_a_user_in_a_log_without_objects_is_of_no_one() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    db.renew()
+    server.log[-1]["user"] = {}
+    one = account(of_metadata(server), server.now)
+    assert one.holder == "db-0"
