@@ -285,3 +285,15 @@ def test_a_plain_answer_as_it_stands_on_the_wire() -> None:
         b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"u-1","allowed":true,'
         b'"auditAnnotations":{"event":"renewal","policy":"standard 0123abcd"}}}'
     )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "outcome"),
+    [
+        pytest.param(Verdict("1", allowed=True), "allowed", id="allowed"),
+        pytest.param(Verdict("1", allowed=True, warnings=("x",)), "warned", id="allowed, with a warning"),
+        pytest.param(Verdict("1", allowed=False, warnings=("x",)), "denied", id="denied, with a warning"),
+    ],
+)
+def test_the_outcome_is_one_word(verdict: Verdict, outcome: str) -> None:
+    assert verdict.outcome == outcome

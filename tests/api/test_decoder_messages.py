@@ -166,5 +166,21 @@ def test_malformed_json_is_found_by_json_too(text: bytes, monkeypatch: pytest.Mo
     assert not TRAILING.search(problem)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(b"[" * 200_000, id="nested beyond what Python reads"),
+        pytest.param(b"[" + b"9" * 5000 + b"]", id="a number beyond what Python reads"),
+    ],
+)
+def test_what_json_cannot_read_keeps_the_words_of_the_decoder(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Reworded:
+        def decode(self, _given: memoryview) -> object:
+            raise msgspec.DecodeError("words of another release")
+
+    monkeypatch.setattr(decoding_errors, "_raw", Reworded())
+    assert error_in(memoryview(text)) == "words of another release"
+
+
 def test_a_type_that_is_not_known_is_shown_as_it_is() -> None:
     assert reworded("Expected `frob`, got `int`") == "must be frob, not an integer"

@@ -190,3 +190,10 @@ def test_what_is_served_at_a_url_is_unknown(url: str, address: str) -> None:
     outside = entry(clientConfig={"url": url, "caBundle": bundle()})
     named, findings, unknown = examine_certificate(outside, Documents([secret(pem(GOOD))]), NOW)
     assert (named, findings, "it is not in the input" in unknown) == (address, (), True)
+
+
+def test_a_secret_of_something_else_is_no_certificate() -> None:
+    other = {"kind": "Secret", "metadata": {"name": "token", "namespace": "lease-webhook"}, "data": {"token": "eA=="}}
+    _, findings, unknown = examine_certificate(trusting(bundle()), Documents([other]), NOW)
+    assert findings == ()
+    assert "was not examined" in unknown

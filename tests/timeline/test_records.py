@@ -51,6 +51,17 @@ def test_leases_beyond_the_most_are_counted(monkeypatch: pytest.MonkeyPatch) -> 
     assert timeline.thinned == ("2 observations of leases beyond the first 1 are left out",)
 
 
+def test_leases_without_a_lane_are_counted_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "MAX_LANES", 1)
+    monkeypatch.setattr(lanes, "MAX_OTHERS", 1)
+    builder = TimelineBuilder(LATEST)
+    server = FakeServer()
+    for name in "abc":
+        server.elector(name, f"shop/{name}").take()
+    observe_all(builder, read("in", [server.watch()]))
+    assert builder.timeline(LATEST).left_out == 1
+
+
 def test_leases_that_were_only_asked_for_have_no_lane(monkeypatch: pytest.MonkeyPatch) -> None:
     """Anyone may ask for any name: names that no lease has would take the place of real ones."""
     monkeypatch.setattr(lanes, "MAX_LANES", 1)

@@ -50,17 +50,15 @@ class SpanRecord(Struct):
     closed: list[Span] = field(default_factory=list)
     present: _Open | None = None
 
-    def begin(self, kind: SpanKind, at: int, tenure: Tenure | None = None, manager: str = "") -> None:
+    def begin(self, kind: SpanKind, at: int, tenure: Tenure | None = None, manager: str = "", reason: str = "") -> None:
         """End the present span and begin another one."""
-        self.present = _Open(kind, self.end(at), tenure, manager)
+        self.present = _Open(kind, self.end(at), tenure, manager, reason)
 
     def turn(self, kind: SpanKind, at: int, reason: str = "") -> None:
         """Begin another span of the same holder, if its kind is another: expired, not recorded, or held again."""
         before = self.present
         if before and (before.tenure or kind is SpanKind.UNRECORDED) and before.kind is not kind:
-            self.begin(kind, at, before.tenure, before.manager)
-            if self.present:
-                self.present.reason = reason
+            self.begin(kind, at, before.tenure, before.manager, reason)
 
     def delay(self, at: int) -> None:
         """Let the present span begin later, if the one before it is a time without a leader."""

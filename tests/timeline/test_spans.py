@@ -1,0 +1,61 @@
+"""Spans by themselves: cut to a window, at the end of a lease, and in words."""
+
+import pytest
+
+from webhook.timeline.downsampling import Frozen, SpanRecord, lane_within
+from webhook.timeline.model import Lane, Span, SpanKind, Ticks, Timeline, as_json
+
+
+def lane(*spans: Span) -> Lane:
+    return Lane("shop", "checkout", 15, spans, Ticks((), ()), ())
+
+
+def test_a_span_that_ends_after_the_window_goes_on() -> None:
+    cut = lane_within(lane(Span(SpanKind.HELD, 10, 90, "a")), 20, 50)
+    assert cut.spans == (Span(SpanKind.HELD, 10, None, "a"),)
+
+
+def test_a_span_that_ends_within_the_window_stays_as_it_is() -> None:
+    held = Span(SpanKind.HELD, 10, 40, "a")
+    assert lane_within(lane(held), 20, 50).spans == (held,)
+
+
+def test_a_lease_that_was_never_held_begins_with_the_window_if_its_creation_is_unknown() -> None:
+    cut = lane_within(lane(Span(SpanKind.NEVER_HELD, 0)), 20, 50)
+    assert cut.spans == (Span(SpanKind.NEVER_HELD, 20),)
+
+
+@pytest.mark.parametrize("kind", [SpanKind.LEADERLESS, SpanKind.NEVER_HELD])
+def test_that_no_one_holds_a_lease_ends_with_the_lease(kind: SpanKind) -> None:
+    record = SpanRecord()
+    record.begin(kind, 10)
+    assert record.spans(None, 50, is_gone=True) == ()
+    assert [span.kind for span in record.spans(None, 50, is_gone=False)] == [kind]
+
+
+def test_a_frozen_lease_is_not_overdue_as_well() -> None:
+    record = SpanRecord()
+    record.begin(SpanKind.HELD, 10)
+    spans = record.spans(30, 50, Frozen(20, "renewTime is of another age"), is_gone=False)
+    assert [span.kind for span in spans] == [SpanKind.HELD, SpanKind.FROZEN]
+
+
+@pytest.mark.parametrize(
+    ("span", "text"),
+    [
+        pytest.param(Span(SpanKind.HELD, 0, holder="a"), "held by a", id="held"),
+        pytest.param(Span(SpanKind.HELD, 0), "held by a holder that the input does not name", id="held, by no name"),
+        pytest.param(Span(SpanKind.FROZEN, 0, holder="a", reason="why"), "frozen: held by a, and why", id="frozen"),
+        pytest.param(Span(SpanKind.NEVER_HELD, 0), "never held: any replica may take it", id="never held"),
+        pytest.param(Span(SpanKind.SEVERAL, 0, count=3), "3 short spans, too many changes to draw", id="several"),
+    ],
+)
+def test_a_span_in_words(span: Span, text: str) -> None:
+    assert span.text((), 50) == text
+
+
+def test_only_a_span_with_a_reason_has_one_in_json() -> None:
+    spans = (Span(SpanKind.HELD, 10, 20, "a"), Span(SpanKind.FROZEN, 20, holder="a", reason="why"))
+    held, frozen = as_json(Timeline(10, 50, (lane(*spans),)))["leases"][0]["spans"]
+    assert "reason" not in held
+    assert frozen["reason"] == "why"
