@@ -551,6 +551,23 @@ def test_an_unknown_field_is_a_warning_with_its_line(document: Document, warning
     assert f"unknown field {warning[:20]}" in run("lease.yaml")[1] or "did you mean" in warning
 
 
+@pytest.mark.parametrize("field", ["spec.leaseDurationSecond", "metadata.label", "status"])
+def test_an_unknown_field_is_dropped_before_the_rules_see_the_write(field: str, run: Run) -> None:
+    empty = make_lease(*BARE, drop("spec"), drop("metadata.managedFields"))
+    assert run("--policy", "strict", write("empty.yaml", empty))[0] == 1
+    code, out, _ = run("--policy", "strict", write("typo.yaml", changed_document(empty, field)))
+    assert code == 1
+    assert "lease-created-empty" in out
+
+
+def changed_document(document: Document, field: str) -> Document:
+    """The document with a field that no Lease has."""
+    changed = {**document, "metadata": {**document["metadata"]}}
+    target, _, name = field.rpartition(".")
+    (changed.setdefault(target, {}) if target else changed)[name] = {"a": "b"}
+    return changed
+
+
 def test_a_known_field_is_no_warning_in_any_version(run: Run) -> None:
     known = make_lease(*BARE, put("spec.strategy", ""), put("metadata.selfLink", "x"), put("metadata.generation", 1))
     assert [line["unknownFields"] for line in lines(run("--format=json", write("a.yaml", known))[1])] == [[]]

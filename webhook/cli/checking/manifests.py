@@ -61,7 +61,7 @@ def review_of(new: Value, old: Value | None, writer: Value | None) -> bytes:
     """
     version, kind = str(new["apiVersion"]).partition("/")[2], str(new["kind"])
     _, namespace, name = key_of(new)
-    new = _with(new, "namespace", _DEFAULT_NAMESPACE)
+    new = _with(_without_unknown_fields(new), "namespace", _DEFAULT_NAMESPACE)
     if old is not None:
         # What is stored has a resourceVersion; a manifest that was written by hand may have none, and is as good.
         revision = _mapping(new, "metadata").get("resourceVersion") or "1"
@@ -80,6 +80,19 @@ def review_of(new: Value, old: Value | None, writer: Value | None) -> bytes:
     if writer:
         request["userInfo"] = writer
     return encoded({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+
+
+def _without_unknown_fields(document: Value) -> Value:
+    """Return the manifest as an API server decodes it: what its version does not have is dropped before a review."""
+    kind, version = str(document["kind"]), str(document["apiVersion"]).partition("/")[2]
+    if version not in versions_of(kind):
+        return document
+    known = {"metadata": ObjectMeta.__struct_encode_fields__, "spec": spec_fields(kind, version)}
+    kept = {field: value for field, value in document.items() if field in _OBJECT}
+    for field, fields in known.items():
+        if isinstance(kept.get(field), dict):
+            kept[field] = {name: value for name, value in kept[field].items() if name in fields}
+    return kept
 
 
 def _mapping(value: object, field: str) -> Value:
@@ -141,7 +154,8 @@ def _unknown(document: Value) -> Iterator[UnknownField]:
     for field in _beyond(_mapping(document, "spec"), "spec.", known):
         name = field.path.removeprefix("spec.")
         others = [one for one in versions_of(kind) if name in spec_fields(kind, one)]
-        yield UnknownField(field.path, f"; {', '.join(others)} has it") if others else field
+        has = "has" if len(others) == 1 else "have"
+        yield UnknownField(field.path, f"; {', '.join(others)} {has} it") if others else field
 
 
 def _beyond(found: Value, prefix: str, known: Sequence[str]) -> Iterator[UnknownField]:
