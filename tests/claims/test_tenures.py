@@ -412,3 +412,38 @@ def test_a_holder_that_goes_on_after_its_release_holds_the_lease_again() -> None
     server.wait(2)
     first.renew()
     assert "db-0_1 held it (shop/db from pod db-0); not renewed for up to 2 s" in said_of(of_log(server), server)
+
+
+def test_another_pod_that_renews_under_the_same_name_after_expiry_takes_nothing() -> None:
+    server, first, _ = shop()
+    first.lead(20)
+    server.wait(20)
+    again = server.elector("db-0b", "shop/db")
+    again.identity = first.identity
+    again.renew()
+    claims = [one.check for one in account(of_log(server), server.now).claims]
+    assert claims.count("taken") == 1
+
+
+def test_where_writers_are_stamped_a_watch_without_the_policy_has_only_the_clock_of_the_holder() -> None:
+    server, first, _ = shop()
+    first.ahead = 60
+    first.lead(20)
+    for _, _, stored in server.events:
+        constant = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
+        stored["metadata"]["managedFields"] = [constant]
+    renewed = [one for one in account(of_watch(server), server.now).claims if one.check == "last-renewed"]
+    assert [one.arguments["how"] for one in renewed] == ["writer-clock"]
+    assert not {"earliest", "latest"} & renewed[0].arguments.keys()
+
+
+def test_a_removal_without_a_date_may_have_come_after_the_lease_had_expired() -> None:
+    server, _, second = shop()
+    server.wait(2)
+    removed(server, holder=None)
+    entries = server.leases["shop/db"]["metadata"]["managedFields"]
+    server.leases["shop/db"]["metadata"]["managedFields"] = [one for one in entries if one["manager"] == "operator"]
+    server.wait(30)
+    second.take()
+    (found,) = (one for one in account(of_watch(server), server.now).claims if one.check == "holder-removed")
+    assert "11:07:00Z or later db-0_1 was removed as the holder while the lease may have been live" in found.message

@@ -359,7 +359,10 @@ def _foreign_release(facts: Facts, claim: Claim) -> bool:
 
 @_is("holder-removed")
 def _holder_removed(facts: Facts, claim: Claim) -> bool:
-    return _happened(facts, claim, lambda one: _is_removal(one, claim["previous"]) and facts.may_be_live(one.at))
+    begin, _ = facts.interval(claim)
+    return _happened(
+        facts, claim, lambda one: _is_removal(one, claim["previous"]) and facts.may_be_live(min(begin, one.at))
+    )
 
 
 def _is_removal(write: Write, identity: str) -> bool:

@@ -192,6 +192,8 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
         text = f"another pod renews it as {holder} from {clock(tenure.since, now)} on{by_writer(tenure.process)}"
         yield _fact(account, "holder-replaced", text, identity=tenure.holder, by=By(tenure.process), **within)
         return
+    if tenure.began is Handover.EXPIRED and before is not None and before.holder == tenure.holder:
+        return  # another pod renewed it under the same text: no one put it there again
     if tenure.is_chosen:
         yield _fact(
             account,

@@ -247,9 +247,11 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
 
 def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
     at = before.until or now
+    is_dated = before.ended is not None and before.ended.is_dated
+    live = "while the lease was live" if is_dated else "while the lease may have been live"
     message = (
-        f"at {clock(at, now)} or later {name(before.holder)} was removed as the holder while the lease was live: if it "
-        "did not do that itself, two may have led at once"
+        f"at {clock(at, now)}{'' if is_dated else ' or later'} {name(before.holder)} was removed as the holder {live}: "
+        "if it did not do that itself, two may have led at once"
     )
     advice = causes.Advice(
         "The audit log of the API server shows who removed it:", causes.audit_log(history.namespace, history.name)

@@ -163,7 +163,8 @@ _INCIDENTS: Final = (
     ),
     Kind(
         "holder-removed",
-        "`previous` was removed from holderIdentity in [earliest, latest] while the lease was live",
+        "`previous` was removed from holderIdentity in [earliest, latest] while the lease was live, or may have been: "
+        "it was live at `earliest`",
         "both states",
         ("previous", "earliest", "latest", "by"),
     ),

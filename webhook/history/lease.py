@@ -247,7 +247,7 @@ class LeaseHistory(Struct):
             dating, earliest, latest = Dating.ORDER, 0 if self.write.is_claimed else self.write.earliest, None
         elif seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None:
             dating, earliest, latest = Dating.LOG, at - took - skew, at + skew
-        elif seen.at is None and seen.object is not None and not seen.entries:
+        elif seen.at is None and seen.object is not None and (not seen.entries or is_constant(seen.entries)):
             dating, earliest, latest = Dating.WRITER_CLOCK, at, at
         else:
             dating, second = Dating.STAMP, at // SECOND * SECOND
