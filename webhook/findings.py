@@ -47,7 +47,7 @@ class Finding(Struct, frozen=True, gc=False):
 
     `check` is a kebab-case id, on which other programs may match. `message` says what is wrong, `fix` what to change or
     to run. `place` is where it is: a field path with its value, or the input that the subject was read from.
-    `identity` is the holder of a lease.
+    `identity` is the holder of a lease. `how` says what dates it, if that is not an API server.
     """
 
     check: str
@@ -57,6 +57,7 @@ class Finding(Struct, frozen=True, gc=False):
     place: str = ""
     subject: ObjectName = ObjectName()
     identity: str = ""
+    how: str = ""
 
 
 def quoted(text: str) -> str:

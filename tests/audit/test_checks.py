@@ -7,6 +7,7 @@ import pytest
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
 from tests.inputs.reading import read
 from webhook.audit.leases import Inventory, Subject
+from webhook.claims.collect import as_claim
 from webhook.findings import Finding, Severity
 from webhook.inputs.items import Observation
 
@@ -239,6 +240,16 @@ def test_the_clock_of_a_holder_alone_does_not_show_that_a_lease_expired_where_wr
     constant = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
     lease = make_lease(SLOW, put("metadata.managedFields", [constant]))
     assert "expired" not in checks(audited(lease, now=NOW + 3600 * SECOND))
+
+
+def test_without_stamps_a_holder_is_silent_unless_its_clock_is_behind() -> None:
+    document = make_lease(SLOW, drop("metadata.managedFields"))
+    (found,) = (one for one in audited(document, now=NOW + 3600 * SECOND) if one.check == "expired")
+    assert "unless its clock is behind, no longer renews it" in found.message
+    assert as_claim(found).arguments["how"] == "writer-clock"
+    (found,) = (one for one in audited(make_lease(SLOW), now=NOW + 3600 * SECOND) if one.check == "expired")
+    assert "unless its clock" not in found.message
+    assert "how" not in as_claim(found).arguments
 
 
 def test_without_any_managed_fields_nothing_is_said_of_stamps() -> None:

@@ -70,6 +70,10 @@ def _expires(facts: Facts, claim: Claim) -> bool:
 @_is("expired")
 def _expired(facts: Facts, claim: Claim) -> bool:
     identity = claim.get("identity", facts.holder)
+    if claim.get("how") == "writer-clock":
+        renewed, duration = facts.spec.renewed, facts.spec.duration
+        is_over = renewed is not None and duration is not None and renewed + duration * SECOND <= facts.now + POINT
+        return facts.holder == identity and is_over
     begin, end = facts.inside(claim)
     if begin > end or "from" not in claim:
         return facts.holder == identity and not facts.is_surely_live(facts.now)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from webhook.api.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry, nest_too_deeply
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
@@ -197,8 +198,11 @@ def _expired(subject: Subject) -> Iterator[Finding]:
         yield subject.finding("not-taken-up", Severity.WARNING, message, "{kubectl} get leasecandidates,pods")
     else:
         message = f"{holder} holds the lease and no longer renews it; {seen}"
+        if not standing.from_stamps:
+            message = f"{holder} holds the lease and, unless its clock is behind, no longer renews it; {seen}"
         fix = f"{{kubectl}} get pods; {{kubectl}} logs {pod_of(standing.holder) or 'POD'} --previous"
-        yield subject.finding("expired", Severity.WARNING, message, fix)
+        found = subject.finding("expired", Severity.WARNING, message, fix)
+        yield found if standing.from_stamps else replace(found, how="writer-clock")
 
 
 def pod_of(holder: str) -> str:

@@ -49,7 +49,7 @@ def as_claim(finding: Finding) -> Claim:
     named = KINDS[finding.check].arguments
     # The identity of a stalled election is the one that was to follow.
     key = "previous" if "previous" in named else "identity" if "identity" in named else ""
-    return Claim(**fields, arguments={key: finding.identity} if key and finding.identity else {})
+    return Claim(**fields, arguments=known({key: finding.identity if key else "", "how": finding.how}))
 
 
 def interval(write: Write | None, end: int) -> Mapping[str, int]:

@@ -37,7 +37,13 @@ _STATES: Final = (
         "a dated renewal, and the duration",
         ("identity", "from"),
     ),
-    Kind("expired", "it names `identity` and is not live, throughout [from, to]", _STATE, _SPAN),
+    Kind(
+        "expired",
+        "it names `identity` and is not live, throughout [from, to]; if `how` is `writer-clock`, by renewTime alone, "
+        "which is what its writer claims",
+        _STATE,
+        (*_SPAN, "how"),
+    ),
     Kind(
         "free", "holderIdentity is empty, or its holder has released it, throughout [from, to]", _STATE, ("from", "to")
     ),
