@@ -117,7 +117,7 @@ def test_every_check_is_a_claim() -> None:
 def test_a_seeded_defect_is_found(check: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": SEEDS[check]}))
-    assert check in found(capsys, str(dump), "--now", NOW)
+    assert check in found(capsys, "--input", str(dump), "--now", NOW)
 
 
 HOSTILE = "{name}'; reboot; --all {lease}{kubectl}"
@@ -136,7 +136,7 @@ def test_names_are_words_of_the_commands(check: str, tmp_path: Path, capsys: pyt
             one["spec"]["leaseName"] += HOSTILE
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": renamed}))
-    main(["audit", str(dump), "--now", NOW, "--format", "json"])
+    main(["audit", "--input", str(dump), "--now", NOW, "--format", "json"])
     repairs = [json.loads(line)["fix"] for line in capsys.readouterr().out.splitlines()]
     named = [word for repair in repairs if "reboot" in repair for word in shlex.split(repair) if "reboot" in word]
     # A sentence may follow a command.
@@ -145,4 +145,4 @@ def test_names_are_words_of_the_commands(check: str, tmp_path: Path, capsys: pyt
 
 @pytest.mark.parametrize("check", HISTORIES)
 def test_an_incident_is_found_in_its_log(check: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check in found(capsys, str(DATA / HISTORIES[check]))
+    assert check in found(capsys, "--input", str(DATA / HISTORIES[check]))

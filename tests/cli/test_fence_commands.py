@@ -52,12 +52,12 @@ def test_refusals(capsys: pytest.CaptureFixture[str], arguments: list[str], word
 
 def test_a_proposal_from_an_audit_log(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     log = DATA / "audit.log"
-    code, out, _ = run(capsys, "suggest", "fence", str(log), "--writer", "shop/operator")
+    code, out, _ = run(capsys, "suggest", "fence", "--input", str(log), "--writer", "shop/operator")
     assert code == 0
     (entry,) = yaml.safe_load(out)["fences"]
     assert (entry["lease"], entry["resources"]) == ("shop/operator", ["configmaps", "deployments.apps"])
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(log.read_bytes())))
-    assert run(capsys, "suggest", "fence", "-", "--writer", "shop/operator")[1] == out
+    assert run(capsys, "suggest", "fence", "--input", "-", "--writer", "shop/operator")[1] == out
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_a_proposal_from_an_audit_log(capsys: pytest.CaptureFixture[str], monkey
         pytest.param(b"a: [", [], "#1: line 2, column 1: did not", id="broken YAML"),
         pytest.param(b"\xff", [], "not UTF-8", id="bytes"),
         pytest.param(b"", [], "name the lease", id="empty"),
-        pytest.param(b"a: b", ["--lease", "shop/operator"], "nothing to fence", id="nothing of use"),
-        pytest.param(b"[" * 3000, ["--lease", "shop/operator"], "nested too deeply", id="deep"),
+        pytest.param(b"a: b", ["shop/operator"], "nothing to fence", id="nothing of use"),
+        pytest.param(b"[" * 3000, ["shop/operator"], "nested too deeply", id="deep"),
     ],
 )
 def test_bad_inputs(
@@ -77,22 +77,22 @@ def test_bad_inputs(
 ) -> None:
     file = tmp_path / "input"
     file.write_bytes(content)
-    code, out, err = run(capsys, "suggest", "fence", str(file), "--writer", "shop/operator", *arguments)
+    code, out, err = run(capsys, "suggest", "fence", "--input", str(file), "--writer", "shop/operator", *arguments)
     assert (code, out) == (2, "")
     assert words in err
 
 
 def test_a_writer_without_a_namespace(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--writer must be" in run(capsys, "suggest", "fence", "x", "--writer", "operator")[2]
+    assert "--writer must be" in run(capsys, "suggest", "fence", "--input", "x", "--writer", "operator")[2]
 
 
 def test_the_doctor_finds_what_was_changed_by_hand(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     cluster = tmp_path / "cluster.yaml"
     text = run(capsys, "export", "fence", POLICY)[1]
     cluster.write_text(text)
-    assert run(capsys, "doctor", str(cluster), "--policy", POLICY)[0] == 0
+    assert run(capsys, "doctor", "--input", str(cluster), "--policy", POLICY)[0] == 0
     cluster.write_text(text.replace("failurePolicy: Fail", "failurePolicy: Ignore"))
-    code, out, _ = run(capsys, "doctor", str(cluster), "--policy", POLICY)
+    code, out, _ = run(capsys, "doctor", "--input", str(cluster), "--policy", POLICY)
     assert code == 1
     assert "fence-drift  ValidatingAdmissionPolicy spec.failurePolicy: Ignore" in out
 

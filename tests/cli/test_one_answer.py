@@ -40,10 +40,10 @@ def test_three_commands_have_one_answer(incident: Path, name: str, capsys: pytes
     namespace, lease = truth["namespace"], truth.get("lease") or truth["name"]
     file = str(incident / name)
     why = json.loads(printed(capsys, "why", f"{namespace}/{lease}", "--input", file))
-    audit = map(json.loads, printed(capsys, "audit", file).splitlines())
+    audit = map(json.loads, printed(capsys, "audit", "--input", file).splitlines())
     own = [one for one in audit if (one["namespace"], one["name"]) == (namespace, lease)]
     assert loud(own) == loud(why["findings"])
-    shown = json.loads(printed(capsys, "timeline", file, "--lease", f"{namespace}/{lease}"))
+    shown = json.loads(printed(capsys, "timeline", "--input", file, f"{namespace}/{lease}"))
     holders = [one["holder"] for one in shown["leases"][0]["spans"] if one["holder"]]
     assert [one for one, _ in groupby(holders)] == [one for one, _ in groupby(one["holder"] for one in why["tenures"])]
 
@@ -54,7 +54,7 @@ def test_a_holder_that_the_api_server_chose_leads_from_its_own_first_renewal(
     file = str(DATA / "incidents" / "coordinated" / "audit.log.gz")
     why = json.loads(printed(capsys, "why", "scheduler/scheduler", "--input", file))
     before, after = why["tenures"]
-    (shown,) = json.loads(printed(capsys, "timeline", file, "--lease", "scheduler/scheduler"))["leases"]
+    (shown,) = json.loads(printed(capsys, "timeline", "--input", file, "scheduler/scheduler"))["leases"]
     (_, _, held) = shown["spans"]
     unled = dt.datetime.fromisoformat(held["begins"]) - dt.datetime.fromisoformat(before["until"])
     assert unled.total_seconds() == after["leaderless_seconds"] == 23.178049

@@ -54,7 +54,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
 
 
 def test_show_names_the_layer_of_every_setting_of_a_lease(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = shown(capsys, SHOP, "--namespace", "shop", "--lease", "checkout")
+    lines = shown(capsys, SHOP, "shop/checkout")
     assert "for lease shop/checkout" in lines
     assert {rule for rule in RULE_IDS if any(line.startswith(f"{rule} ") for line in lines)} == set(RULE_IDS)
     for line in (

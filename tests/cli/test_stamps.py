@@ -135,8 +135,10 @@ def test_two_pods_under_one_identity_are_found_in_a_watch(
     assert "identity-shared (ongoing)" in said
     assert "uid-of-db-0" in said
     assert "uid-of-db-1" in said
-    assert "identity-shared" in run(capsys, "audit", watch, "--policy", policy)
-    assert "identity-shared" in run(capsys, "timeline", watch, "--policy", policy, "--format", "json", "-o", "-")
+    assert "identity-shared" in run(capsys, "audit", "--input", watch, "--policy", policy)
+    assert "identity-shared" in run(
+        capsys, "timeline", "--input", watch, "--policy", policy, "--format", "json", "-o", "-"
+    )
 
 
 def test_a_label_is_not_the_holders(tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,13 +148,13 @@ def test_a_label_is_not_the_holders(tmp_path: Path, policy: str, capsys: pytest.
         elector.lead(2)
         server.label("shop/db")
     watch = written(tmp_path / "watch.json", server.watch())
-    drawn = json.loads(run(capsys, "timeline", watch, "--policy", policy, "--format", "json", "-o", "-"))
+    drawn = json.loads(run(capsys, "timeline", "--input", watch, "--policy", policy, "--format", "json", "-o", "-"))
     (lane,) = drawn["leases"]
     assert lane["spans"][0]["writer"] == "shop/db from the pod with uid uid-of-db-0"
     assert "forged" not in json.dumps(drawn)
-    assert "identity-shared" not in run(capsys, "audit", watch, "--policy", policy)
+    assert "identity-shared" not in run(capsys, "audit", "--input", watch, "--policy", policy)
     # Without a policy no stamp decides anything, and nothing is called a forgery.
-    assert "forged" not in run(capsys, "timeline", watch, "--format", "json", "-o", "-")
+    assert "forged" not in run(capsys, "timeline", "--input", watch, "--format", "json", "-o", "-")
 
 
 @pytest.mark.parametrize(
@@ -175,14 +177,14 @@ def test_a_held_lease_without_a_stamp_is_found(
     server.elector("db-0", "shop/db").lead(40)
     server.leases["shop/db"]["metadata"] |= changed
     path = written(tmp_path / "leases.json", listed(server))
-    assert ("stamp-missing" in run(capsys, "audit", path, "--policy", policy, "--now", AT)) is found
+    assert ("stamp-missing" in run(capsys, "audit", "--input", path, "--policy", policy, "--now", AT)) is found
     server.leases["shop/db"]["spec"]["holderIdentity"] = ""
     path = written(tmp_path / "leases.json", listed(server))
-    assert "stamp-missing" not in run(capsys, "audit", path, "--policy", policy, "--now", AT)
+    assert "stamp-missing" not in run(capsys, "audit", "--input", path, "--policy", policy, "--now", AT)
 
 
 def test_audit_says_that_a_stamp_is_not_verified(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
-    said = run(capsys, "audit", dump, "--now", AT)
+    said = run(capsys, "audit", "--input", dump, "--now", AT)
     assert "its stamps count only with a policy file that lists its namespace" in said
     assert "stamp-missing" not in said
 
@@ -199,7 +201,7 @@ def test_pods_of_a_user_are_one_writer_where_the_policy_says_so(
     text = f"apiVersion: lease-webhook/v1\nstamps: [{{suffix: {SUFFIX}, namespaces: [shop], writer: user}}]\n"
     by_user = written(tmp_path / "by-user.yaml", text.encode())
     watch = written(tmp_path / "watch.json", server.watch())
-    assert "identity-shared" not in run(capsys, "audit", watch, "--policy", by_user)
+    assert "identity-shared" not in run(capsys, "audit", "--input", watch, "--policy", by_user)
 
 
 def test_a_live_timeline_takes_no_policy(policy: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def test_what_is_printed_is_a_good_policy(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, out, err = run(capsys, "bindings", CLIENT)
+    code, out, err = run(capsys, "bindings", "--input", CLIENT)
     assert (code, err) == (0, "")
     policy = tmp_path / "policy.yaml"
     policy.write_text(out)
@@ -44,8 +44,11 @@ def test_what_is_printed_is_a_good_policy(capsys: pytest.CaptureFixture[str], tm
 
 
 def test_the_binding_of_a_real_elector(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = run(capsys, "bindings", CLIENT, "client-go/operator")
-    assert run(capsys, "bindings", "--input", CLIENT, "-n", "client-go")[1] == run(capsys, "bindings", CLIENT)[1]
+    _, out, _ = run(capsys, "bindings", "--input", CLIENT, "client-go/operator")
+    assert (
+        run(capsys, "bindings", "--input", CLIENT, "-n", "client-go")[1]
+        == run(capsys, "bindings", "--input", CLIENT)[1]
+    )
     assert yaml.safe_load(out)["bindings"] == [
         {"namespace": "client-go", "lease": "operator", "writers": ["client-go/operator"], "holder": ["${pod}_*"]}
     ]
@@ -55,11 +58,11 @@ def test_the_binding_of_a_real_elector(capsys: pytest.CaptureFixture[str]) -> No
     ("arguments", "words"),
     [
         (["bindings", "--input", "gone.log"], "gone.log#1: No such file"),
-        (["bindings", "gone.log"], "gone.log is neither a file nor NAMESPACE/NAME"),
+        (["bindings", "gone.log"], "gone.log is not NAMESPACE/NAME"),
         (["bindings", "a/b", "c/d"], "one lease at a time: a/b, c/d"),
-        (["bindings", CLIENT, "shop/operator"], "nothing was seen of lease shop/operator"),
+        (["bindings", "--input", CLIENT, "shop/operator"], "nothing was seen of lease shop/operator"),
         (["bindings", "--input", CLIENT, "-n", "shop"], "nothing was seen of any lease in shop"),
-        (["bindings", "docs/examples/bound.yaml"], "no lease and no candidate is in the input"),
+        (["bindings", "--input", "docs/examples/bound.yaml"], "no lease and no candidate is in the input"),
     ],
     ids=str,
 )
@@ -75,7 +78,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_counts(
     monkeypatch.setattr(reading, "MAX_NAMED", 1)
     broken = log.parent / "broken.json"
     broken.write_text('{"kind": 5}\n{"kind": "Lease"}\n')
-    code, out, err = run(capsys, "bindings", str(broken), str(log))
+    code, out, err = run(capsys, "bindings", "--input", str(broken), "--input", str(log))
     assert code == 2
     assert err == f"{broken}#1: not a Kubernetes object\n1 more could not be read\n"
     assert "# not seen: 2 parts of the input that could not be read\n" in out
@@ -85,7 +88,7 @@ def test_hostile_names_give_no_control_characters(log: Path, capsys: pytest.Capt
     hostile = log.parent / "hostile.log"
     evil = make_event(put("user.username", "a\x1b[2J\nb"), put("responseObject.spec.holderIdentity", "\x1b]0;x\x07"))
     hostile.write_text(json.dumps(evil))
-    _, out, err = run(capsys, "bindings", str(hostile), str(log))
+    _, out, err = run(capsys, "bindings", "--input", str(hostile), "--input", str(log))
     assert (out + err).replace("\n", "").isprintable()
 
 

@@ -49,7 +49,7 @@ def document(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
 
 def test_a_page_is_written_and_summed_up(watched: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
-    code, out, err = run(capsys, watched, "-o", str(page))
+    code, out, err = run(capsys, "--input", watched, "-o", str(page))
     assert (code, out) == (0, "")
     assert err.endswith("page.html: 2 leases, 94 renewals, 3 marks\n")
     assert page.read_text().startswith("<!DOCTYPE html>")
@@ -57,7 +57,7 @@ def test_a_page_is_written_and_summed_up(watched: str, tmp_path: Path, capsys: p
 
 
 def test_without_a_file_the_page_goes_to_standard_output(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, watched)
+    code, out, err = run(capsys, "--input", watched)
     assert (code, err) == (0, "")
     assert out.startswith("<!DOCTYPE html>")
 
@@ -74,7 +74,7 @@ def test_on_a_terminal_the_page_goes_to_a_file_which_is_named(
 
 
 def test_json_has_spans_and_marks(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
-    db, mail = document(capsys, watched)["leases"]
+    db, mail = document(capsys, "--input", watched)["leases"]
     assert (db["name"], mail["name"]) == ("db", "mail")
     assert [span["kind"] for span in db["spans"]] == ["held", "overdue", "held"]
 
@@ -84,13 +84,13 @@ def test_a_file_whose_name_is_no_text(output: str, watched: str, capsys: pytest.
     """A name of a file may be any bytes, and is in the page."""
     strange = Path(watched).with_name("leases\udcff.json")
     Path(watched).rename(strange)
-    code, out, err = run(capsys, str(strange), "--format", output, "--lease", "shop/db")
+    code, out, err = run(capsys, "--input", str(strange), "--format", output, "shop/db")
     assert (code, err) == (0, "")
     assert "shop/db" in out or '"db"' in out
 
 
 def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = document(capsys, watched, "--lease", "shop/db")
+    found = document(capsys, "--input", watched, "shop/db")
     assert [one["name"] for one in found["leases"]] == ["db"]
 
 
@@ -121,7 +121,7 @@ def test_a_namespace_selects_the_leases_of_an_input(
 
 def test_standard_input(watched: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(watched).read_bytes())))
-    assert len(document(capsys, "-")["leases"]) == 2
+    assert len(document(capsys, "--input", "-")["leases"]) == 2
 
 
 def test_kubectl_is_run_if_nothing_is_named(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,12 +134,12 @@ def test_kubectl_is_run_if_nothing_is_named(fake: Install, capsys: pytest.Captur
 
 
 COMPLAINTS = [
-    pytest.param(["db"], "db is neither a file nor NAMESPACE/NAME", id="a lease without a namespace"),
-    pytest.param(["a/b/c"], "neither a file nor NAMESPACE/NAME", id="a lease with too many parts"),
+    pytest.param(["db"], "db is not NAMESPACE/NAME", id="a lease without a namespace"),
+    pytest.param(["a/b/c"], "a/b/c is not NAMESPACE/NAME", id="a lease with too many parts"),
     pytest.param(["shop/other"], "lease shop/other is not in the input; 2 others are", id="another lease"),
     pytest.param(["--format", "png"], "'png' is not one of", id="an unknown format"),
     pytest.param(["--bind", "127.0.0.1:80"], "--bind is for --serve", id="an address without a server"),
-    pytest.param(["--serve", "--lease", "shop/db"], "--serve shows everything", id="a server of one lease"),
+    pytest.param(["--serve", "shop/db"], "--serve shows everything", id="a server of one lease"),
     pytest.param(["--serve", "--bind", "nowhere"], "is not HOST:PORT", id="an address without a port"),
 ]
 
@@ -148,7 +148,7 @@ COMPLAINTS = [
 def test_what_cannot_be_drawn_is_said_in_one_line(
     words: list[str], text: str, watched: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, out, err = run(capsys, watched, *words)
+    code, out, err = run(capsys, "--input", watched, *words)
     assert (code, out) == (2, "")
     assert text in err
     assert err.count("\n") == 1
@@ -157,7 +157,7 @@ def test_what_cannot_be_drawn_is_said_in_one_line(
 def test_an_input_without_leases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}')
-    assert run(capsys, str(path))[::2] == (2, "lease-webhook: no lease is in the input\n")
+    assert run(capsys, "--input", str(path))[::2] == (2, "lease-webhook: no lease is in the input\n")
 
 
 def test_a_file_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,7 +167,7 @@ def test_a_file_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_place_that_cannot_be_written(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = run(capsys, watched, "-o", "/nowhere/page.html")
+    code, _, err = run(capsys, "--input", watched, "-o", "/nowhere/page.html")
     assert (code, err) == (2, "lease-webhook: /nowhere/page.html: No such file or directory\n")
 
 
@@ -176,7 +176,7 @@ def test_an_input_without_stamps_says_so(tmp_path: Path, capsys: pytest.CaptureF
     lease = make_lease()
     del lease["metadata"]["managedFields"]
     path.write_text(json.dumps(lease))
-    code, _, err = run(capsys, str(path), "--format", "json")
+    code, _, err = run(capsys, "--input", str(path), "--format", "json")
     assert code == 0
     assert "--show-managed-fields" in err
 
@@ -184,7 +184,7 @@ def test_an_input_without_stamps_says_so(tmp_path: Path, capsys: pytest.CaptureF
 def test_broken_parts_cost_only_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.json"
     path.write_text("[1, 2, 3, 4, 5, 6, 7]" + json.dumps(make_lease()))
-    code, _, err = run(capsys, str(path), "--format", "json")
+    code, _, err = run(capsys, "--input", str(path), "--format", "json")
     assert code == 0
     assert "2 more could not be read" in err
 
@@ -205,7 +205,7 @@ def test_a_damaged_input_never_gives_a_traceback(
 ) -> None:
     path = tmp_path / "x.json"
     path.write_text(line[:place] + text + line[place + gone :])
-    code, _, err = run(capsys, str(path), "--format", output)
+    code, _, err = run(capsys, "--input", str(path), "--format", output)
     assert code in {0, 2}
     assert "this is a bug" not in err
 
@@ -219,7 +219,7 @@ def test_the_example_is_a_recorded_incident(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_the_example_is_an_input_of_its_own(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, watched, "--example")[::2] == (
+    assert run(capsys, "--input", watched, "--example")[::2] == (
         2,
         "lease-webhook: --example is an input of its own: it takes no file\n",
     )
@@ -258,6 +258,6 @@ def test_a_lease_that_cannot_be_drawn_is_named_and_the_others_are_drawn(
     code, _, err = run(capsys, "--input", watched, "-o", str(page))
     assert code == 0
     assert "shop/db cannot be drawn: this is a bug: ValueError: a defect\n" in err
-    leases = {one["name"]: one for one in json.loads(run(capsys, watched, "--format", "json")[1])["leases"]}
+    leases = {one["name"]: one for one in json.loads(run(capsys, "--input", watched, "--format", "json")[1])["leases"]}
     assert leases["db"]["problem"] == "this is a bug: ValueError: a defect"
     assert leases["mail"]["spans"][0]["kind"] == "held"

@@ -86,7 +86,9 @@ def audited(
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     file = policy_file or policy(tmp_path / "policy.yaml")
-    main(["audit", "--fence", "--policy", file, "--format", form, str(dump), "--now", "2026-11-20T12:10:01Z"])
+    main(
+        ["audit", "--fence", "--policy", file, "--format", form, "--input", str(dump), "--now", "2026-11-20T12:10:01Z"]
+    )
     said = capsys.readouterr()
     found = [json.loads(line) for line in said.out.splitlines()] if form == "json" else []
     return [one for one in found if one["check"].startswith("token-")], " ".join((said.err + said.out).split())
@@ -204,7 +206,8 @@ def test_the_latest_state_of_a_watch_counts(tmp_path: Path, capsys: pytest.Captu
     dump.write_text(json.dumps(OBJECT))
     for number, is_found in ((1, True), (2, False)):
         file.write_text("\n".join(map(json.dumps, watch[:number])))
-        main(["audit", "--fence", "--policy", policy(tmp_path / "policy.yaml"), str(file), str(dump)])
+        given = ["--fence", "--policy", policy(tmp_path / "policy.yaml")]
+        main(["audit", *given, "--input", str(file), "--input", str(dump)])
         assert ("token-old" in capsys.readouterr().out) is is_found
 
 
@@ -220,7 +223,7 @@ def test_it_needs_a_fence_with_a_token(
     words: list[str], fence: dict[str, Any] | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [] if fence is None else ["--policy", policy(tmp_path / "policy.yaml", **fence)]
-    assert main(["audit", "--fence", *given, *words, *([] if words else ["x.json"])]) == 2
+    assert main(["audit", "--fence", *given, *words, *([] if words else ["--input", "x.json"])]) == 2
     assert "--fence needs a --policy with a fence that has a token" in capsys.readouterr().err
 
 
@@ -272,7 +275,7 @@ def test_terms_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert f"; term {terms[1]}" in said
     assert f"Term {terms[1]}: the token of its writes" in said
     assert f"Term {terms[1]}:" in run(capsys, "why", "shop/db", "--input", str(dump), *given)
-    drawn = run(capsys, "timeline", str(watch), *given, "--format", "json", "-o", "-")
+    drawn = run(capsys, "timeline", "--input", str(watch), *given, "--format", "json", "-o", "-")
     assert f"; term {terms[1]}" in drawn
     unverified = run(capsys, "why", "shop/db", "--input", str(watch))
     assert "term" not in unverified.lower()

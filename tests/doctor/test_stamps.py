@@ -178,7 +178,7 @@ def test_the_policies_without_the_webhook_may_have_been_applied(
     def code(objects: list[Document]) -> int:
         shipped = (DATA / "safe-as-shipped.yaml").read_text()
         cluster.write_text(f"{shipped}\n---\n{yaml.safe_dump_all([*objects, namespace(stamp='required'), STAMPED])}")
-        return main(["doctor", str(cluster), "--policy", str(file)])
+        return main(["doctor", "--input", str(cluster), "--policy", str(file)])
 
     assert code(made) == code(applied()) == 0
     assert code(changed(3, validationActions=["Warn", "Audit"])) == 1
@@ -215,12 +215,14 @@ def test_the_command_reads_the_policy_file(tmp_path: Path, capsys: pytest.Captur
     shipped = (DATA / "safe-as-shipped.yaml").read_text()
     cluster = tmp_path / "cluster.yaml"
     cluster.write_text(f"{shipped}\n---\n{yaml.safe_dump_all([*applied(), namespace(stamp='required'), STAMPED])}")
-    assert main(["doctor", str(cluster), "--policy", str(tmp_path / "policy.yaml")]) == 0
+    assert main(["doctor", "--input", str(cluster), "--policy", str(tmp_path / "policy.yaml")]) == 0
     assert not capsys.readouterr().err
     cluster.write_text(f"{shipped}\n---\n{yaml.safe_dump_all([*suffixed('ffffffff'), namespace()])}")
-    assert main(["doctor", str(cluster), "--policy", str(tmp_path / "policy.yaml")]) == 1
+    assert main(["doctor", "--input", str(cluster), "--policy", str(tmp_path / "policy.yaml")]) == 1
     output = capsys.readouterr().out
     assert "stamp-drift" in output
     assert "stamp-namespace-not-labeled" in output
-    assert main(["doctor", str(DATA / "safe-as-shipped.yaml"), "--policy", str(tmp_path / "policy.yaml")]) == 0
+    assert (
+        main(["doctor", "--input", str(DATA / "safe-as-shipped.yaml"), "--policy", str(tmp_path / "policy.yaml")]) == 0
+    )
     assert "not known whether stamps are in force" in capsys.readouterr().err

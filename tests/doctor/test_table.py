@@ -21,7 +21,7 @@ def expected(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_finds_exactly_what_the_file_says(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["doctor", str(path)])
+    code = main(["doctor", "--input", str(path)])
     output = capsys.readouterr().out
     wanted = expected(path)
     assert set(_CHECK.findall(output)) == wanted

@@ -191,7 +191,7 @@ def test_the_audit_of_the_cron_job(server: None, tmp_path: Path, capsys: pytest.
     assert (code, set(found)) == (0, {"timing-tight"})
     assert 'lease_audit_findings{check="timing-tight",severity="info"} 3.0' in gauge.read_text()
     assert "lease_audit_examined 4.0" in gauge.read_text()
-    assert main(["audit", "--in-cluster", "x"]) == 2
+    assert main(["audit", "--in-cluster", "--input", "x"]) == 2
 
 
 def test_a_watch_goes_on_where_it_was_closed_until_that_place_is_unknown(

@@ -82,7 +82,7 @@ def measure(folder: Path, command: str, content: Callable[[int], Iterator[str]],
     with path.open("w") as file:
         file.writelines(content(count))
     with (folder / "output").open("w") as output:
-        words = [sys.executable, "-m", "webhook", command, str(path)]
+        words = [sys.executable, "-m", "webhook", command, *(["--input"] if command == "doctor" else []), str(path)]
         process = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT)
         _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -76,7 +76,7 @@ def whole_timeline(address: str) -> int:
 def rows(*, in_real_time: bool) -> Iterator[Row]:
     """Run the command and measure it."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "webhook", "timeline", "--serve", "-"],
+        [sys.executable, "-m", "webhook", "timeline", "--serve", "--input", "-"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

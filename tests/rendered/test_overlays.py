@@ -41,7 +41,7 @@ COMPONENTS = (*ENTRIES, "observe", "all-renewals", "monitoring", "high-availabil
 def assert_safe(text: str, directory: Path) -> None:
     path = directory / "rendered.yaml"
     path.write_text(text)
-    assert main(["doctor", str(path)]) == 0
+    assert main(["doctor", "--input", str(path)]) == 0
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)

@@ -1,6 +1,5 @@
 """`lease-webhook audit`: what is wrong with the leases that are stored, and how to fix it."""
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -18,13 +17,13 @@ from webhook.claims.claim import as_json as claim_as_json
 from webhook.claims.collect import as_claim
 from webhook.claims.findings import beside, incidents
 from webhook.cli import reading
-from webhook.cli.options import Command, files, format_option, moment
+from webhook.cli.options import Command, format_option, moment
 from webhook.cli.terminal import Failure, advice, indent, json_line, needing_the_server, print_message, style
 from webhook.fence.tokens import TokenCheck
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.follow import Follower
 from webhook.inputs.cluster import Cluster
-from webhook.inputs.items import STANDARD_INPUT, AboutInput, Fenced, Foreign, InputKind, Item, Observation, Unreadable
+from webhook.inputs.items import AboutInput, Fenced, Foreign, InputKind, Item, Observation, Unreadable
 from webhook.policy_file import load
 
 _DESCRIPTION = """\
@@ -50,8 +49,8 @@ Examples:
 _MAX_NAME: Final = 400
 """More than a kind, a namespace and a name that an API server stored."""
 
-_NOT_A_FILE: Final = (
-    "{} is not a file: audit examines the cluster, or --input; `why NAMESPACE/NAME` has the findings of one lease"
+_NO_LEASE: Final = (
+    "{} is not expected: audit examines the cluster, or --input; `why NAMESPACE/NAME` has the findings of one lease"
 )
 _SEVERITIES: Final = click.Choice([*map(str, Severity)])
 _FAIL_ON: Final = "exit with 1 for findings of this severity or above"
@@ -63,7 +62,7 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 
 
 @click.command("audit", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.argument("paths", metavar="", nargs=-1, shell_complete=files)
+@click.argument("words", metavar="", nargs=-1)
 @reading.input_option
 @click.option("--now", type=moment, metavar="RFC3339", help="evaluate the leases as of this time")
 @click.option("--severity", type=_SEVERITIES, default=Severity.WARNING.value, help=_SEVERITY)
@@ -77,7 +76,7 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 @format_option("json prints one line per finding")
 def command(
     *,
-    paths: tuple[str, ...],
+    words: tuple[str, ...],
     inputs: tuple[str, ...],
     now: int | None,
     severity: str,
@@ -90,19 +89,18 @@ def command(
     cluster: Cluster,
     output: str,
 ) -> int:
-    words, paths = paths, (*inputs, *paths)
+    _refuse(words)
     in_force = load(policy) if policy else None
-    inventory = Inventory(reading.evaluation_time(now, paths, None).at, frozenset(in_force.stamps if in_force else ()))
+    inventory = Inventory(reading.evaluation_time(now, inputs, None).at, frozenset(in_force.stamps if in_force else ()))
     tokens = TokenCheck([one for one in in_force.fences if one.token] if in_force and with_tokens else [])
-    audit = _Audit(inventory, tokens, Severity(fail_on), now, paths, reading.only_namespace(cluster))
-    if paths and in_cluster:
+    audit = _Audit(inventory, tokens, Severity(fail_on), now, inputs, reading.only_namespace(cluster))
+    if inputs and in_cluster:
         raise Failure("give either --input or --in-cluster")
     if with_tokens and (in_cluster or not tokens.fences):
         raise Failure("--fence needs a --policy with a fence that has a token, and works without --in-cluster")
-    _refuse_names(words)
     resources = sorted({replace(one, subresource="") for fence in tokens.fences for one in fence.resources})
     items = reading.observed(
-        *(paths, reading.everywhere(cluster), policy),
+        *(inputs, reading.everywhere(cluster), policy),
         with_pods=with_pods,
         is_inside=in_cluster,
         resources=[*map(str, resources)],
@@ -121,11 +119,11 @@ def command(
     return audit.exit_code
 
 
-def _refuse_names(words: Iterable[str]) -> None:
-    """Raise Failure for an argument that is not an input."""
-    for word in words:
-        if word != STANDARD_INPUT and not os.path.exists(word):  # noqa: PTH110 - never raises
-            raise Failure(_NOT_A_FILE.format(quote(truncate(word, _MAX_NAME))))
+def _refuse(words: Sequence[str]) -> None:
+    """Raise UsageError for an argument: there are none."""
+    reading.refuse_files(words)
+    if words:
+        raise click.UsageError(_NO_LEASE.format(quote(truncate(words[0], _MAX_NAME))))
 
 
 class _Audit(Struct):

@@ -1,10 +1,7 @@
 """`lease-webhook doctor`: says whether a webhook configuration is safe for the leases of a cluster."""
 
 import datetime as dt
-import os
 import shlex
-import stat
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -14,10 +11,10 @@ import msgspec
 
 from webhook.api.decoding_errors import located, reworded
 from webhook.api.formats import MAX_NAME
-from webhook.api.text import escape, truncate
+from webhook.api.text import escape, quote, truncate
 from webhook.claims.words import count
 from webhook.cli.options import Command, files, format_option, policy_option
-from webhook.cli.reading import cluster_options
+from webhook.cli.reading import cluster_options, refuse_files
 from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style
 from webhook.doctor.checks import Report, examine
 from webhook.doctor.documents import LISTED, Documents, danger
@@ -25,7 +22,6 @@ from webhook.doctor.policies import examine_fences, examine_stamps
 from webhook.findings import Finding
 from webhook.inputs.cluster import NO_SUCH_KIND, Cluster, objects_of
 from webhook.inputs.files import objects
-from webhook.inputs.items import STANDARD_INPUT
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.policy.schema import PolicyError
@@ -51,14 +47,18 @@ Examples:
 
 
 @click.command("doctor", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.argument("file", required=False, metavar="", shell_complete=files)
-@click.option("--input", "given", metavar="FILE|-", help="instead of kubectl", shell_complete=files)
+@click.argument("words", metavar="", nargs=-1)
+@click.option("--input", "path", metavar="FILE|-", help="instead of kubectl", shell_complete=files)
 @policy_option("the policy that should be in force, or a preset's name", metavar="FILE")
 @cluster_options
 @format_option()
-def command(*, file: str | None, given: str | None, policy: str | None, cluster: Cluster, output: str) -> int:
+def command(*, words: tuple[str, ...], path: str | None, policy: str | None, cluster: Cluster, output: str) -> int:
+    refuse_files(words)
+    if words:
+        raise click.UsageError(
+            f"{quote(truncate(words[0], MAX_NAME))} is not expected: doctor examines the cluster, or --input"
+        )
     now = dt.datetime.now(dt.UTC)
-    path = given or file or (STANDARD_INPUT if _is_piped() else None)
     found = _of_cluster(cluster) if path is None else Documents(objects(path))
     has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
     if path is not None and not (found.configurations or found.refused or has_fences):
@@ -82,15 +82,6 @@ def command(*, file: str | None, given: str | None, policy: str | None, cluster:
         print_message(note)
     (_print_json if output == "json" else _print)(reports)
     return int(any(report.findings for report in reports))
-
-
-def _is_piped() -> bool:
-    """Return whether something is written to standard input: until 0.4 that is the input where none is named."""
-    try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode
-    except (OSError, ValueError, AttributeError):
-        return True
-    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
 def _of_cluster(cluster: Cluster) -> Documents:

@@ -93,12 +93,12 @@ def schema() -> int:
 @click.argument("file", required=False, metavar="[NAME|FILE]", shell_complete=policies)
 @click.argument("named", default="", metavar="[NAMESPACE/NAME]")
 @click.option("--namespace", default="", metavar="N", help="for leases of this namespace")
-@click.option("--lease", default="", hidden=True)
 @format_option()
-def show(file: str | None, named: str, namespace: str, lease: str, output: str) -> int:
+def show(file: str | None, named: str, namespace: str, output: str) -> int:
     policy = load(file)
-    if name := named or (lease if "/" in lease else ""):
-        namespace, lease = namespaced(name, f"{name} must be NAMESPACE/NAME")
+    lease = ""
+    if named:
+        namespace, lease = namespaced(named, f"{named} must be NAMESPACE/NAME")
     settings = list(explain(policy, namespace, lease))
     document = policy.document
     bindings = enumerate(document.bindings)

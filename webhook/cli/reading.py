@@ -1,6 +1,7 @@
 """Reads the inputs of a command, merged in the order of time, and says as of when they are evaluated."""
 
 import os
+import shlex
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.api.formats import dns_label, dns_subdomain
 from webhook.api.text import escape, truncate
 from webhook.api.times import MINUTE, canonical_seconds, span
 from webhook.cli.options import files, policy_option
@@ -57,18 +59,29 @@ input_option: Final = click.option(
 
 
 def leases_and_inputs(function: Callable[..., int]) -> Callable[..., int]:
-    """Add leases as arguments and inputs as options; until 0.4 a file may be an argument, and --lease a lease."""
+    """Add leases as arguments and inputs as options."""
 
-    @click.argument("words", metavar="[NAMESPACE/NAME]...", nargs=-1, shell_complete=_names)
+    @click.argument("leases", metavar="[NAMESPACE/NAME]...", nargs=-1, shell_complete=_names)
     @input_option
-    @click.option("--lease", "leases", multiple=True, hidden=True)
     @wraps(function)
-    def with_leases(words: tuple[str, ...], inputs: tuple[str, ...], leases: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - what click passes
-        paths = [word for word in words if word == STANDARD_INPUT or os.path.exists(word)]  # noqa: PTH110 - never raises
-        names = (*leases, *(word for word in words if word not in paths))
-        return function(leases=names, inputs=(*inputs, *paths), **given)
+    def with_leases(leases: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - what click passes
+        refuse_files(word for word in leases if not _is_lease(word))
+        return function(leases=leases, **given)
 
     return with_leases
+
+
+def refuse_files(words: Iterable[str]) -> None:
+    """Raise UsageError for an argument that is a file, a directory or `-`: inputs are named by an option."""
+    for word in words:
+        if word == STANDARD_INPUT or os.path.exists(word):  # noqa: PTH110 - never raises
+            # The word is there to be copied, so it is not cut.
+            raise click.UsageError(f"an input is an option: --input {shlex.quote(word)}")
+
+
+def _is_lease(word: str) -> bool:
+    namespace, _, name = word.partition("/")
+    return not (dns_label(namespace) or dns_subdomain(name))
 
 
 def _names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

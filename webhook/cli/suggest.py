@@ -42,7 +42,7 @@ _FENCE_EPILOG: Final = """\
 Examples:
   lease-webhook suggest fence --input audit.log --writer shop/operator
 """
-_NO_LEASE: Final = "{} is neither a file nor NAMESPACE/NAME"
+_NO_LEASE: Final = "{} is not NAMESPACE/NAME"
 
 
 @click.command("bindings", cls=Command, help=_BINDINGS, epilog=_BINDINGS_EPILOG)

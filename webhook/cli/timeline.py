@@ -83,7 +83,7 @@ def command(
         if inputs:
             raise Failure("--example is an input of its own: it takes no file")
         inputs = tuple(str(EXAMPLE / name) for name in EXAMPLE_FILES)
-    wanted = [namespaced(lease, f"{lease} is neither a file nor NAMESPACE/NAME") for lease in leases]
+    wanted = [namespaced(lease, f"{lease} is not NAMESPACE/NAME") for lease in leases]
     cluster = reading.everywhere(cluster)
     if is_live:
         if place or leases or policy or now is not None or output != "html" or (inputs and cluster.namespace):

@@ -51,7 +51,7 @@ def main() -> None:
         browser = driver.chromium.launch(executable_path=program, chromium_sandbox=os.geteuid() != 0)
         for name, (incident, *words) in COMMANDS.items():
             file = Path(directory, f"{name}.html")
-            inputs = [str(_INCIDENTS / incident / one) for one in ("leases.json.gz", "audit.log.gz")]
+            inputs = [f"--input={_INCIDENTS / incident / one}" for one in ("leases.json.gz", "audit.log.gz")]
             with redirect_stderr(io.StringIO()) as said:
                 assert command(["timeline", *inputs, *words, "-o", str(file)]) == 0, said.getvalue()
             # The policy of the page forbids a style of another origin.

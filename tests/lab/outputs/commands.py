@@ -58,11 +58,11 @@ def _about_rules_and_policies() -> Iterator[tuple[object, ...]]:
         yield ("policy", "check", policy)
         yield ("policy", "check", policy, "--format", "json")
         yield ("policy", "show", policy)
-        yield ("policy", "show", policy, "--lease", "shop/checkout")
+        yield ("policy", "show", policy, "shop/checkout")
         yield ("export", "fence", policy)
     for preset in PRESETS:
         yield ("policy", "show", preset)
-        yield ("policy", "show", preset, "--lease", "kube-node-lease/worker-1", "--format", "json")
+        yield ("policy", "show", preset, "kube-node-lease/worker-1", "--format", "json")
 
 
 def _histories() -> list[Path]:
@@ -75,10 +75,11 @@ def _about_histories() -> Iterator[tuple[object, ...]]:
         yield from _about_history(file)
     for folder in sorted((DATA / "incidents").iterdir()):
         if folder.is_dir():
-            yield ("why", "--input", folder / "audit.log.gz", "--input", folder / "leases.json.gz")
+            both = ("--input", folder / "audit.log.gz", "--input", folder / "leases.json.gz")
+            yield ("why", *both)
             yield ("why", "--input", folder / "leases.json.gz", "--input", folder / "audit.log.gz", "--format", "json")
-            yield ("audit", folder / "audit.log.gz", folder / "leases.json.gz", "--now", NOW)
-            yield ("timeline", folder / "audit.log.gz", folder / "leases.json.gz", "--format", "json", "-o", "-")
+            yield ("audit", *both, "--now", NOW)
+            yield ("timeline", *both, "--format", "json", "-o", "-")
     yield ("timeline", "--example", "--format", "json", "-o", "-")
 
 
@@ -90,11 +91,11 @@ def _about_history(file: Path) -> Iterator[tuple[object, ...]]:
         yield ("why", "--input", file, "--now", NOW, "--format", "json")
         for lease in _leases_of(truth):
             yield ("why", lease, "--input", file)
-            yield ("timeline", file, "--lease", lease, "--format", "json", "-o", "-")
-    yield ("timeline", file, "--format", "json", "-o", "-")
-    yield ("audit", file, "--now", NOW)
-    yield ("audit", file, "--now", NOW, "--format", "json")
-    yield ("suggest", "bindings", file)
+            yield ("timeline", lease, "--input", file, "--format", "json", "-o", "-")
+    yield ("timeline", "--input", file, "--format", "json", "-o", "-")
+    yield ("audit", "--input", file, "--now", NOW)
+    yield ("audit", "--input", file, "--now", NOW, "--format", "json")
+    yield ("suggest", "bindings", "--input", file)
 
 
 def _leases_of(truth: Path) -> Iterator[str]:
@@ -110,22 +111,22 @@ def _about_files() -> Iterator[tuple[object, ...]]:
         for file in _files(DATA / folder):
             yield ("check", file, "--now", NOW)
             yield ("check", file, "--now", NOW, "--policy", "strict", "--format", "json")
-            yield ("audit", file, "--now", NOW)
+            yield ("audit", "--input", file, "--now", NOW)
             yield ("why", "--input", file, "--now", NOW)
-            yield ("suggest", "bindings", file)
+            yield ("suggest", "bindings", "--input", file)
         for form in ("text", "json"):
             yield ("check", DATA / folder, "--now", NOW, "--format", form)
-            yield ("audit", DATA / folder, "--now", NOW, "--format", form)
+            yield ("audit", "--input", DATA / folder, "--now", NOW, "--format", form)
     for file in _files("docs/examples"):
         yield ("check", file, "--now", NOW)
         yield ("check", file, "--now", NOW, "--format", "json", "--user", "system:serviceaccount:shop:checkout")
-        yield ("audit", file, "--now", NOW)
+        yield ("audit", "--input", file, "--now", NOW)
     yield ("check", "docs/examples/taken-lease.yaml", "--old", "docs/examples/live-lease.yaml", "--now", NOW)
     for broken in ("no-such-file.yaml", DATA / "transport", "LICENSE", "tests/data/README.md"):
         yield ("check", broken)
-        yield ("audit", broken)
+        yield ("audit", "--input", broken)
         yield ("why", "--input", broken)
-        yield ("timeline", broken, "-o", "-")
+        yield ("timeline", "--input", broken, "-o", "-")
 
 
 def _about_reviews() -> Iterator[tuple[object, ...]]:
@@ -135,9 +136,9 @@ def _about_reviews() -> Iterator[tuple[object, ...]]:
             yield ("check", folder, "--policy", preset, "--format", "json")
         yield ("check", folder, "--format", "json")
         yield ("why", "--input", folder, "--format", "json", "--now", NOW)
-        yield ("suggest", "bindings", folder)
-        yield ("timeline", folder, "--format", "json", "-o", "-")
-        yield ("audit", folder, "--now", NOW, "--format", "json")
+        yield ("suggest", "bindings", "--input", folder)
+        yield ("timeline", "--input", folder, "--format", "json", "-o", "-")
+        yield ("audit", "--input", folder, "--now", NOW, "--format", "json")
     yield ("check", DATA / "recordings", "--against", "strict")
     yield ("check", DATA / "recordings", "--format", "text")
     for file in _files(DATA / "attacks", "*.strict.jsonl.gz"):
@@ -147,9 +148,9 @@ def _about_reviews() -> Iterator[tuple[object, ...]]:
 
 def _about_configurations() -> Iterator[tuple[object, ...]]:
     for file in [*_files(DATA / "doctor"), *_files("deploy/base"), *_files("deploy/static-manifests")]:
-        yield ("doctor", file)
-        yield ("doctor", file, "--format", "json")
-        yield ("doctor", file, "--policy", "strict")
+        yield ("doctor", "--input", file)
+        yield ("doctor", "--input", file, "--format", "json")
+        yield ("doctor", "--input", file, "--policy", "strict")
     for certificate in ("cert-manager", "openshift"):
         yield ("install", "--certificate", certificate, "--image", "registry.example/lease-webhook:0.2.0")
     yield ("install",)
@@ -158,7 +159,7 @@ def _about_configurations() -> Iterator[tuple[object, ...]]:
     yield ("install", "--policies-only", "--kubernetes", "1.29")
     yield ("install", "--policies-only", "--component", "strict")
     for file in _files(DATA / "fence"):
-        yield ("suggest", "fence", file)
+        yield ("suggest", "fence", "--input", file)
 
 
 def _files(folder: Path | str, pattern: str = "*") -> list[Path]:

@@ -86,6 +86,7 @@ def _audited(bench: Bench, kubectl: Kubectl) -> list[dict[str, str]]:
             "-m",
             "webhook",
             "audit",
+            "--input",
             "-",
             "--fence",
             "--policy",

@@ -61,7 +61,7 @@ class _Trial:
         self._allow_everything([self.electors[0], self.intruder])
         self._elect("recorded")
         self._steal()
-        bindings = self._suggested("bindings", "--lease=shop/checkout")
+        bindings = self._suggested("bindings", "shop/checkout")
         is_granted = "other/intruder" in _uncommented(bindings)
         yield _row("the intruder is left out", is_granted, bindings, "other/intruder")
         policy = self._policy("bindings.yaml", bindings)
@@ -119,7 +119,8 @@ class _Trial:
         self.intruder.client.send("PATCH", lease, _held("mallory"), media=MERGE).expect()
 
     def _suggested(self, what: str, *options: str) -> str:
-        command = [sys.executable, "-m", "webhook", "suggest", what, str(self.world.plane.audit_log), *options]
+        given = ["--input", str(self.world.plane.audit_log), *options]
+        command = [sys.executable, "-m", "webhook", "suggest", what, *given]
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
 
     def _policy(self, name: str, text: str) -> Path:

@@ -1,0 +1,72 @@
+"""Inputs are options, everywhere but in `check`: a file as an argument is refused in one line that says so."""
+
+import io
+import shlex
+from pathlib import Path
+
+import pytest
+
+from webhook.cli.main import main
+
+COMMANDS = ["why", "timeline", "audit", "doctor", "suggest bindings", "suggest fence --writer=shop/checkout"]
+
+
+@pytest.fixture(autouse=True)
+def no_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "word",
+    [
+        pytest.param("leases.json", id="a file"),
+        pytest.param("./leases.json", id="a path with one slash"),
+        pytest.param("folder", id="a directory"),
+        pytest.param("-", id="standard input"),
+        pytest.param("two words\n.json", id="a name of two lines"),
+    ],
+)
+def test_a_file_as_an_argument_is_refused(
+    command: str, word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    for name in {"leases.json", word} - {"folder", "-", "./leases.json"}:
+        (tmp_path / name).write_text("{}")
+    assert main([*command.split(), word]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert f"an input is an option: --input {' '.join(shlex.quote(word).split())} (see " in err
+
+
+@pytest.mark.parametrize("command", ["why", "timeline", "suggest bindings"])
+def test_a_lease_may_have_the_name_of_a_file(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "checkout").touch()
+    (tmp_path / "leases.json").write_text("{}")
+    assert main([*command.split(), "shop/checkout", "--input", "leases.json"]) == 2
+    assert "an input is an option" not in capsys.readouterr().err
+
+
+def test_doctor_has_no_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "shop/checkout"]) == 2
+    assert '"shop/checkout" is not expected: doctor examines the cluster, or --input' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", COMMANDS[:-1])
+def test_what_is_piped_is_read_only_if_it_is_named(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    piped = io.BytesIO(b"{}")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(piped))
+    assert main(command.split()) == 2
+    assert "kubectl" in capsys.readouterr().err
+    assert piped.tell() == 0
+
+
+@pytest.mark.parametrize("command", ["why", "timeline", "suggest bindings", "policy show"])
+def test_a_lease_is_no_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command.split(), "--lease", "shop/checkout"]) == 2
+    assert "No such option '--lease'" in capsys.readouterr().err
