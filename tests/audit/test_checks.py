@@ -176,7 +176,7 @@ def test_managed_fields_that_nest_too_deeply_are_forged() -> None:
 
 
 HEARTBEAT = (drop("spec.acquireTime"), drop("spec.leaseTransitions"))
-"""What makes a heartbeat of the lease of an election."""
+"""The changes that turn the lease of an election into a heartbeat."""
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ def test_the_program_answers_why_a_pair_is_unusable(monkeypatch: pytest.MonkeyPa
 
 
 class _Issuer:
-    """What is asked of an issuer: its version, and its extensions by kind."""
+    """An issuer with a version and extensions, as the check reads it."""
 
     def __init__(self, version: x509.Version, **extensions: x509.ExtensionType) -> None:
         self.version = version

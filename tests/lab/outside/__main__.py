@@ -26,7 +26,7 @@ from tests.waiting import wait_for
 
 NAMESPACE = "shop"
 OWN = "4b1c"
-"""What the elector appends to the name of its pod."""
+"""The suffix that the elector appends to the name of its pod."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
