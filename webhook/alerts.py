@@ -192,8 +192,8 @@ def _heartbeats(docs: str) -> list[Rule]:
             "annotations": {
                 "runbook_url": f"{docs}#leaseheartbeatsilent",
                 "summary": f"The heartbeat of {_LEASE} is silent",
-                "description": f"It was last renewed {_AGO} ago. This is not an election: no one else would take it. Look "
-                f"at the process that the lease is named after. {_CLOCK}",
+                "description": f"It was last renewed {_AGO} ago. This is not an election: no one else would take it. "
+                f"Look at the process that the lease is named after. {_CLOCK}",
             },
         }
     ]
