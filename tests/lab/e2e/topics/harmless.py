@@ -224,7 +224,9 @@ def _few_seats(world: World, stack: ExitStack) -> Row:
         world.admin.send("PATCH", path, one, media=APPLY, fieldManager="e2e", force=True).expect()
     world.settle()
     statuses, is_kept, seen, _ = _stormed(world, stack, stranger, place, 12)
-    return Row("the same by 12 connections, one at a time", seen, is_kept and statuses[429] > statuses[200])
+    # Whether the leader gets through depends on the machine, so it is said and not required: docs/promises.md.
+    seen += "; kept" if is_kept else "; lost"
+    return Row("the same by 12 connections, one at a time: most are rejected", seen, statuses[429] > statuses[200])
 
 
 def _stormed(

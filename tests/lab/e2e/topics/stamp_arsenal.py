@@ -188,6 +188,10 @@ def _writer_of(client: ApiClient) -> str:
     return stamps(client.send("POST", leases(SHOP), body, dryRun="All").body)[0]
 
 
+class LeaseGoneError(Exception):
+    """The lease of an attack does not exist any more."""
+
+
 class _Watched(RealWorld):
     """Each write is held against what the stamps said before it; a refusal by anybody is an outcome."""
 
@@ -220,6 +224,12 @@ class _Watched(RealWorld):
                 self.taken.append(f"{by} {method}: {spec} is now {after.get('spec')}")
         return outcome
 
+    def read(self) -> dict[str, Any]:
+        """Return the stored lease. Raises LeaseGoneError."""
+        if not self._stored():
+            raise LeaseGoneError
+        return super().read()
+
     def _stored(self) -> dict[str, Any]:
         reply = self._admin.send("GET", self._lease)
         return decode(reply.data) if reply.status == 200 else {}
@@ -236,6 +246,9 @@ def _arsenal(actors: Mapping[str, ApiClient], minor: int) -> Row:
         try:
             with turns:
                 played = play(attack, attack.lease_name(STRICT), here)
+        except LeaseGoneError:
+            # A finalizer that would have kept it was refused, so a deletion while no one held it was one.
+            return len(here.must_pass), [f"{attack.id}: {problem}" for problem in here.taken]
         except Exception as error:  # noqa: BLE001 - the other attacks are still played
             return 0, [f"{attack.id}: {type(error).__name__}: {error}"]
         refused = [
