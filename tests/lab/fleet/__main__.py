@@ -144,12 +144,12 @@ def _followed(folder: Path) -> Follower:
 
 
 def handovers(follower: Follower) -> Rows:
-    """Return what `why` says, in the columns of SQL."""
+    """Return what `why` says, in the columns of SQL, which compares identities: of one identity it sees no successor."""
     return [
         (namespace, name, tenure.since, tenure.previous, tenure.holder, tenure.began.value, _leaderless(tenure))
         for (namespace, name), one in follower.leases.items()
         for tenure in one.tenures
-        if tenure.began not in {Handover.SEEN, Handover.CREATED} and tenure.previous
+        if tenure.began not in {Handover.SEEN, Handover.CREATED, Handover.REPLACED} and tenure.previous
     ]
 
 
@@ -165,7 +165,7 @@ def refusals(follower: Follower) -> Rows:
         (namespace, name, refusal.at, refusal.code, refusal.by.value)
         for (namespace, name), one in follower.leases.items()
         for refusal in one.refusals
-        if refusal.code >= 400
+        if refusal.code >= 400 and not refusal.is_read
     ]
 
 
