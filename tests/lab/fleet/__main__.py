@@ -144,7 +144,7 @@ def _followed(folder: Path) -> Follower:
 
 
 def handovers(follower: Follower) -> Rows:
-    """Return what `why` says, in the columns of SQL, which compares identities: of one identity it sees no successor."""
+    """Return what `why` says, in the columns of SQL, which compares identities: a new pod under one is not seen."""
     return [
         (namespace, name, tenure.since, tenure.previous, tenure.holder, tenure.began.value, _leaderless(tenure))
         for (namespace, name), one in follower.leases.items()
