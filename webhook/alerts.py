@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from webhook.history.renewals import DEFAULT_DURATION
+
 LIMIT: Final = "lease:silence_limit:seconds"
 """The recorded series: seconds without a renewal, by namespace, lease and kind."""
-DEFAULT_DURATION: Final = 15
-"""Seconds, for a lease without a duration, and for a released one: client-go writes 1 when it releases."""
 SCRAPE_LAG: Final = 60
 """Seconds by which kube-state-metrics and Prometheus may be late: two scrapes of 30 s."""
 MAX_LIMIT: Final = 3600
@@ -44,7 +44,8 @@ class WatchedLease(Struct, frozen=True, order=True):
         """Seconds without a renewal after which someone should look.
 
         An election has no leader once its duration has passed; another duration is left for a replica to notice and
-        to take it. A heartbeat is silent after five durations, as Open Cluster Management sees it.
+        to take it. A lease without a duration has the usual one, and so has a released one: client-go writes 1 when it
+        releases. A heartbeat is silent after five durations, as Open Cluster Management sees it.
         """
         duration = self.duration if self.duration is not None and self.duration > 1 else DEFAULT_DURATION
         return min(MAX_LIMIT, (5 if self.is_heartbeat else 2) * duration + SCRAPE_LAG)

@@ -145,13 +145,13 @@ class Server:
             body["metadata"].pop("managedFields", None)
             reply = client.send("PATCH", self._path, body, media=APPLY, fieldManager=manager, force=request.force)
         if reply.status not in (200, 201):
-            raise Refused(_said(reply))
+            raise Refused(_reason_of(reply))
         if request.verb == DELETE:
             return self.stored
         return self._same(reply.body)
 
 
-def _said(reply: Reply) -> str:
+def _reason_of(reply: Reply) -> str:
     """The refusal as the model words it."""
     if any(word in reply.message for word in _OURS):
         return reply.message
