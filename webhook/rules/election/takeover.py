@@ -166,12 +166,20 @@ def _taken(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
     )
 
 
-def _lost(change: LeaseChange, field: str, detail: Text, what: str, fact: str = "") -> tuple[Finding, ...]:
+def _lost(
+    change: LeaseChange, field: str, detail: Text, what: str, fact: str = "", *, tier: Mode = Mode.DENY
+) -> tuple[Finding, ...]:
     """`what` is a clause about the lease, `{0}`, and its holder, `{1}`."""
     lease = f"{change.request.namespace}/{change.request.name}"
     happened = Statement(partial(_happened, change.expiry, what), (lease, change.old_holder))
     return (
-        Finding(forbidden(field, detail), without_stamps=not change.expiry.from_stamps, happened=happened, fact=fact),
+        Finding(
+            forbidden(field, detail),
+            tier=tier,
+            without_stamps=not change.expiry.from_stamps,
+            happened=happened,
+            fact=fact,
+        ),
     )
 
 
@@ -279,7 +287,9 @@ def _shortened(
 def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may not be deleted, except by the garbage collector and the namespace controller.
 
-    An UPDATE that removes the last finalizer of a lease which was deleted before deletes it as well.
+    An UPDATE that removes the last finalizer of a lease which was deleted before deletes it as well. It only warns of
+    one that renews the lease or releases it: an elector that writes the whole lease without finalizers removes those of
+    others each time.
 
     Source: ours: kube-apiserver, konnectivity and medik8s delete their own leases, so only audited by default
     Why: After a live lease is deleted, another process can create it and lead at the same time as the old leader.
@@ -295,7 +305,8 @@ def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
         f"the lease is held by {quote(change.old_holder)} for another {expiry.seconds_left} s{expiry.whose_clock}; "
         "stop its holder first, or delete the lease after that"
     )
-    return _lost(change, "metadata", detail, "{0} of {1} was deleted")
+    of_its_elector = change.request.new and change.new_holder in ("", change.old_holder) and _is_of_an_elector(change)
+    return _lost(change, "metadata", detail, "{0} of {1} was deleted", tier=Mode.WARN if of_its_elector else Mode.DENY)
 
 
 _Owner = tuple[str, str, str, str]
