@@ -3,7 +3,6 @@
 A write is a few changes to what is stored at that moment, sent by one verb; so it means the same in every world.
 """
 
-import copy
 import random
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -12,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from tests.factories import Document
-from tests.law.api_server import CREATE, DELETE, ETCD_LIMIT, MERGE, NAME, PUT, Request, stored_size
+from tests.law.api_server import CREATE, DELETE, ETCD_LIMIT, MERGE, NAME, PUT, Request, copied, stored_size
 from tests.law.modes import KEYS
 from tests.model.api_server import User, service_account
 from tests.model.managed_fields import APPLY, SECOND
@@ -57,7 +56,7 @@ class StrangersWrite(Struct, frozen=True):
         if (stored is None) is not (self.verb == CREATE):
             return None
         old = stored or {"metadata": {"name": NAME}, "spec": {"holderIdentity": "", "leaseDurationSeconds": 15}}
-        new = copy.deepcopy(old)
+        new = copied(old)
         for change in self.changes:
             CHANGES[change.name](new, now, *change.arguments)
         if self.verb == APPLY:

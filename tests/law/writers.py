@@ -4,14 +4,13 @@ A habit is what its kind of client does with each write, whatever is stored: whi
 metadata it puts back, how it counts, what its release looks like. All instants are true time in microseconds.
 """
 
-import copy
 from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tests.factories import Document
-from tests.law.api_server import CREATE, MERGE, NAME, NAMESPACE, PUT, Request
+from tests.law.api_server import CREATE, MERGE, NAME, NAMESPACE, PUT, Request, copied
 from tests.model.api_server import User, service_account
 from tests.model.managed_fields import APPLY, SECOND
 from webhook.api.times import canonical, parse
@@ -186,7 +185,7 @@ class Writer(Struct, kw_only=True):
             return Request(verb=MERGE, body={"metadata": metadata | version, "spec": usual | changed})
         if not habit.whole:
             return Request(verb=PUT, body=body | {"metadata": {"name": NAME} | metadata | version, "spec": spec})
-        whole = copy.deepcopy(known)
+        whole = copied(known)
         for name, value in metadata.items():
             whole[name] = (whole.get(name) or {}) | value if isinstance(value, dict) else value
         if not habit.guarded:
