@@ -1,6 +1,7 @@
 """Whatever comes in, a verdict or a 4xx goes out: never an exception, the uid echoed, equal input with equal bytes."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import hypothesis.strategies as st
@@ -11,6 +12,8 @@ from tests.acceptance import accept, is_plain
 from tests.factories import make_candidate, make_lease, make_review, put, to_bytes
 from tests.recordings import recordings
 from tests.review_rows import WHEN
+from webhook.api.request import AdmissionRequest
+from webhook.api.review import ReviewError, _decode_parts, decode
 from webhook.policy.model import Policy
 from webhook.policy_file import load
 from webhook.server.reviewer import respond
@@ -89,19 +92,43 @@ REVIEWS = [
 ]
 
 
-@given(st.sampled_from(REVIEWS), st.data())
-@settings(max_examples=150)
-def test_any_value_of_a_review_replaced(review: dict[str, Any], data: st.DataObject) -> None:
-    document = json.loads(to_bytes(review))
-    path = data.draw(st.sampled_from([place for place in places(document) if place]))
+@st.composite
+def with_a_value_replaced(draw: st.DrawFn) -> bytes:
+    """A review with any value of it removed or replaced."""
+    document = json.loads(to_bytes(draw(st.sampled_from(REVIEWS))))
+    path = draw(st.sampled_from([place for place in places(document) if place]))
     parent = document
     for step in path[:-1]:
         parent = parent[step]
-    if data.draw(st.booleans()):
-        parent[path[-1]] = data.draw(JSON)
+    if draw(st.booleans()):
+        parent[path[-1]] = draw(JSON)
     else:
         del parent[path[-1]]
-    assert_answered(to_bytes(document))
+    return to_bytes(document)
+
+
+@given(with_a_value_replaced())
+@settings(max_examples=150)
+def test_any_value_of_a_review_replaced(body: bytes) -> None:
+    assert_answered(body)
+
+
+def outcome(read: Callable[[bytes], AdmissionRequest], body: bytes) -> AdmissionRequest | tuple[int, str]:
+    try:
+        return read(body)
+    except ReviewError as error:
+        return error.status, error.text
+
+
+@given(with_a_value_replaced())
+@settings(max_examples=150)
+def test_a_review_reads_the_same_at_once_and_part_by_part(body: bytes) -> None:
+    assert outcome(_decode_parts, body) == outcome(decode, body)
+
+
+@pytest.mark.parametrize("body", BODIES[::7])
+def test_a_recorded_review_reads_the_same_at_once_and_part_by_part(body: bytes) -> None:
+    assert _decode_parts(body) == decode(body)
 
 
 HIDDEN = ["\x00", "\x1f", "\n", "\x7f", "\u202e", "\u2028", "\ufeff", "\ud800", "\U000e0101", '"', "x" * 5000]

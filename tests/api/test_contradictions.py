@@ -84,6 +84,11 @@ def contradiction(review: Document) -> str:
             id="UPDATE without an old object",
         ),
         pytest.param(
+            changed(UPDATE, put("request.object", None), put("request.oldObject.spec", 5)),
+            "UPDATE needs request.object",
+            id="UPDATE without an object, and an old one with a wrong type",
+        ),
+        pytest.param(
             changed(UPDATE, put("request.object", None), put("request.oldObject", None)),
             "UPDATE needs request.object",
             id="UPDATE of nothing",

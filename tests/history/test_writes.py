@@ -8,7 +8,7 @@ from webhook.inputs.items import Act, InputKind, Observation, Place
 
 
 def write(uid: str, act: Act = Act.UPDATED) -> Observation:
-    lease = Lease(metadata_or_none=ObjectMeta(managed_fields=Raw(b"[]")))
+    lease = Lease(metadata=ObjectMeta(managed_fields=Raw(b"[]")))
     return Observation(
         place=Place("in"), input_kind=InputKind.WATCH, act=act, kind="Lease", namespace="shop", name="db",
         object=lease, uid=uid,

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tests.factories import Tweak, drop, make_entry, put, to_bytes
+from tests.factories import Document, Tweak, drop, make_entry, make_lease, make_review, put, to_bytes
 from tests.rules.findings import change_of, update
 from webhook.api.managed_fields import entries_of
-from webhook.api.objects import Lease
-from webhook.api.request import AdmissionRequest
+from webhook.api.review import decode
 from webhook.rules.change import SetFields
 
 POD = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "1"}
@@ -105,20 +104,32 @@ def test_who_owns_it(fields: Any, owned: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("new", "old", "names"),
+    ("review", "names"),
     [
-        pytest.param(b'{"spec":null}', b"null", set(), id="absent"),
-        pytest.param(b'{"spec":{"a":1}}', b"0.5", {"f:a"}, id="beside what the operation has no use for"),
-        pytest.param(b'{"spec":[]}', b"[]", set(), id="lists"),
-        pytest.param(b'{"spec":{"a":1,"b":[2]}}', b'{"spec":{"a":1}}', {"f:b"}, id="one of two"),
+        pytest.param(make_review(new=make_lease(put("spec", None))), set(), id="absent"),
+        pytest.param(
+            make_review(put("request.oldObject", 0.5), new=make_lease(put("spec", {"a": 1}))),
+            {"f:a"},
+            id="beside what the operation has no use for",
+        ),
+        pytest.param(make_review(new=make_lease(put("spec", []))), set(), id="a list"),
+        pytest.param(
+            make_review(new=make_lease(put("spec", {"a": 1, "b": [2]})), old=make_lease(put("spec", {"a": 1}))),
+            {"f:b"},
+            id="one of two",
+        ),
+        pytest.param(
+            make_review(new=make_lease(put("spec", {"a": None, "b": None})), old=make_lease(put("spec", {"b": None}))),
+            {"f:a"},
+            id="null where nothing was",
+        ),
     ],
 )
-def test_the_spec_of_any_object_is_compared(new: bytes, old: bytes, names: set[str]) -> None:
-    body = b'{"request":{"object":%b,"oldObject":%b}}' % (new, old)
-    assert AdmissionRequest("u", old=Lease(), body=body).set_in_body == names
+def test_the_spec_is_compared_as_json(review: Document, names: set[str]) -> None:
+    assert decode(to_bytes(review)).set_in_spec == names
 
 
 def test_a_spec_beside_lists_that_nest_too_deeply_is_read() -> None:
     deep = b'[{"fieldsV1":' + b'{"f:a":' * 5000 + b"{}" + b"}" * 5000 + b"}]"
-    body = b'{"request":{"object":{"metadata":{"managedFields":' + deep + b'},"spec":{"a":1}}}}'
-    assert AdmissionRequest("u", body=body).set_in_body == {"f:a"}
+    review = make_review(new=make_lease(put("metadata.managedFields", "@@"), put("spec", {"a": 1})))
+    assert decode(to_bytes(review).replace(b'"@@"', deep)).set_in_spec == {"f:a"}

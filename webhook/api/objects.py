@@ -9,7 +9,7 @@ from functools import cache
 from typing import Annotated, Any, Final, get_args
 
 import msgspec
-from msgspec import Meta, Raw, Struct, UnsetType, field
+from msgspec import Meta, Raw, Struct, UnsetType, convert, field
 from msgspec.inspect import is_struct_type
 
 from webhook.api.decoding_errors import located
@@ -101,35 +101,34 @@ NO_LEASE_SPEC = LeaseSpec()
 NO_CANDIDATE_SPEC = LeaseCandidateSpec()
 
 
-class _Stored(Struct, frozen=True, gc=False, rename="camel"):
+class Lease(Struct, frozen=True, gc=False):
+    """A Lease, v1 or v1beta1; metadata and spec are empty if the document has none."""
+
     api_version: str | None = None
     kind: str | None = None
-    metadata_or_none: ObjectMeta | None = field(default=NO_METADATA, name="metadata")
-
-    @property
-    def metadata(self) -> ObjectMeta:
-        """`metadata`, empty if the document has none."""
-        return self.metadata_or_none or NO_METADATA
+    metadata: ObjectMeta = NO_METADATA
+    spec: LeaseSpec = NO_LEASE_SPEC
 
 
-class Lease(_Stored, frozen=True, gc=False, rename="camel"):
-    """A Lease, v1 or v1beta1."""
+class LeaseCandidate(Struct, frozen=True, gc=False):
+    """A LeaseCandidate, converted from the JSON of its version; metadata and spec are empty if that has none."""
 
-    spec_or_none: LeaseSpec | None = field(default=NO_LEASE_SPEC, name="spec")
-
-    @property
-    def spec(self) -> LeaseSpec:
-        """`spec`, empty if the document has none."""
-        return self.spec_or_none or NO_LEASE_SPEC
-
-
-class LeaseCandidate(_Stored, frozen=True, gc=False):
-    """A LeaseCandidate of any version, converted from that version's JSON."""
-
+    api_version: str | None = None
+    kind: str | None = None
+    metadata: ObjectMeta = NO_METADATA
     spec: LeaseCandidateSpec = NO_CANDIDATE_SPEC
 
 
-# ---- the JSON of each version of LeaseCandidate ---------------------------------------------------------------------
+# ---- the JSON of each version ---------------------------------------------------------------------------------------
+
+
+class Document(Struct, frozen=True, gc=False, rename="camel"):
+    """An object of any kind and version; its spec is JSON, with fields that are not known here, and with nulls."""
+
+    api_version: str | None = None
+    kind: str | None = None
+    metadata: ObjectMeta | None = None
+    spec: dict[str, Any] | None = None
 
 
 class _CandidateFields(Struct, frozen=True, gc=False, rename="camel"):
@@ -143,66 +142,54 @@ class _CandidateFields(Struct, frozen=True, gc=False, rename="camel"):
 class _SpecV1Alpha1(_CandidateFields, frozen=True, gc=False, rename="camel"):
     preferred_strategies: list[str | None] | None = None
 
+    def converted(self) -> LeaseCandidateSpec:
+        strategies = tuple(strategy or "" for strategy in self.preferred_strategies or ())
+        return _candidate_spec(self, strategies, PREFERRED_STRATEGIES)
+
 
 class _SpecV1Alpha2(_CandidateFields, frozen=True, gc=False, rename="camel"):
-    strategy: str | None = None
-
-
-class _CandidateV1Alpha1(_Stored, frozen=True, gc=False, rename="camel"):
-    spec: _SpecV1Alpha1 | None = None
-
-    def converted(self) -> LeaseCandidate:
-        spec = self.spec or _SpecV1Alpha1()
-        strategies = tuple(strategy or "" for strategy in spec.preferred_strategies or ())
-        return _candidate(self, spec, strategies, PREFERRED_STRATEGIES)
-
-
-class _CandidateV1Alpha2(_Stored, frozen=True, gc=False, rename="camel"):
     """v1beta1 is the same."""
 
-    spec: _SpecV1Alpha2 | None = None
+    strategy: str | None = None
 
-    def converted(self) -> LeaseCandidate:
-        spec = self.spec or _SpecV1Alpha2()
-        return _candidate(self, spec, (spec.strategy,) if spec.strategy else (), ONE_STRATEGY)
+    def converted(self) -> LeaseCandidateSpec:
+        return _candidate_spec(self, (self.strategy,) if self.strategy else (), ONE_STRATEGY)
 
 
-def _candidate(
-    stored: _Stored, spec: _CandidateFields, strategies: tuple[str, ...], schema: CandidateSchema
-) -> LeaseCandidate:
-    converted = LeaseCandidateSpec(
-        lease_name=spec.lease_name,
-        ping_time=spec.ping_time,
-        renew_time=spec.renew_time,
-        binary_version=spec.binary_version,
-        emulation_version=spec.emulation_version,
+def _candidate_spec(
+    fields: _CandidateFields, strategies: tuple[str, ...], schema: CandidateSchema
+) -> LeaseCandidateSpec:
+    return LeaseCandidateSpec(
+        lease_name=fields.lease_name,
+        ping_time=fields.ping_time,
+        renew_time=fields.renew_time,
+        binary_version=fields.binary_version,
+        emulation_version=fields.emulation_version,
         strategies=strategies,
         schema=schema,
     )
-    return LeaseCandidate(stored.api_version, stored.kind, stored.metadata_or_none, converted)
 
 
-_Form = type[Lease | _CandidateV1Alpha1 | _CandidateV1Alpha2]
-_FORMS: Final[dict[tuple[str, str], _Form]] = {
-    ("Lease", "v1"): Lease,
-    ("Lease", "v1beta1"): Lease,
-    ("LeaseCandidate", "v1beta1"): _CandidateV1Alpha2,
-    ("LeaseCandidate", "v1alpha2"): _CandidateV1Alpha2,
-    ("LeaseCandidate", "v1alpha1"): _CandidateV1Alpha1,
+_Spec = type[LeaseSpec | _SpecV1Alpha1 | _SpecV1Alpha2]
+_SPECS: Final[dict[tuple[str, str], _Spec]] = {
+    ("Lease", "v1"): LeaseSpec,
+    ("Lease", "v1beta1"): LeaseSpec,
+    ("LeaseCandidate", "v1beta1"): _SpecV1Alpha2,
+    ("LeaseCandidate", "v1alpha2"): _SpecV1Alpha2,
+    ("LeaseCandidate", "v1alpha1"): _SpecV1Alpha1,
 }
-"""The JSON of each version, the newest one of a kind first."""
-_NEWEST: Final = dict(reversed(_FORMS))
+"""The spec of each version, the newest one of a kind first."""
+_NEWEST: Final = {kind: spec for (kind, _), spec in reversed(_SPECS.items())}
 
 
 def versions_of(kind: str) -> tuple[str, ...]:
     """Return the versions of a kind that are decoded and evaluated, the newest one first."""
-    return tuple(version for one, version in _FORMS if one == kind)
+    return tuple(version for one, version in _SPECS if one == kind)
 
 
 def spec_fields(kind: str, version: str) -> tuple[str, ...]:
     """Return the names that `spec` may have in this version, as JSON spells them."""
-    spec = next(field.type for field in msgspec.structs.fields(_FORMS[kind, version]) if field.encode_name == "spec")
-    return tuple(next(filter(is_struct_type, get_args(spec))).__struct_encode_fields__)
+    return _SPECS[kind, version].__struct_encode_fields__
 
 
 class WrongTypesError(ValueError):
@@ -213,28 +200,48 @@ class WrongTypesError(ValueError):
         self.problems = problems
 
 
-_decoders: Final = {form: msgspec.json.Decoder(form) for form in _FORMS.values()}
+_documents: Final = msgspec.json.Decoder(Document)
 
 
-def decode_object(kind: str, version: str, document: Raw | bytes) -> Lease | LeaseCandidate:
+def decode_object(kind: str, version: str, text: Raw | bytes) -> Lease | LeaseCandidate:
     """Decode a Lease or LeaseCandidate; a version that is not known is read as the newest one.
 
     Raises WrongTypesError, msgspec.DecodeError or (nesting) RecursionError.
     """
-    form = _FORMS.get((kind, version)) or _FORMS[kind, _NEWEST[kind]]
+    return object_of(kind, version, decode_document(kind, version, text))
+
+
+def decode_document(kind: str, version: str, text: Raw | bytes) -> Document:
+    """Decode what `object_of` takes, with the types of this kind and version; raises as `decode_object` does."""
     try:
-        stored = _decoders[form].decode(document)
+        document = _documents.decode(text)
+        object_of(kind, version, document)
     except msgspec.ValidationError as error:
         first = located(error)
     else:
-        return stored if isinstance(stored, Lease) else stored.converted()
+        return document
+    problems = _problems(Document, _spec_type(kind, version), bytes(text), "") if first[1] else ()
     # If a key appears twice, the decoder refuses the first one, although only the last one counts.
-    raise WrongTypesError((list(_problems(form, bytes(document), "")) if first[1] else []) or [first])
+    raise WrongTypesError(list(problems) or [first])
 
 
-def _problems(form: type[Struct], document: bytes, path: str) -> Iterator[tuple[str, str]]:
+def object_of(kind: str, version: str, document: Document) -> Lease | LeaseCandidate:
+    """Return the typed object that a document is; raises msgspec.ValidationError for a spec with wrong types."""
+    spec, metadata = document.spec, document.metadata or NO_METADATA
+    if kind == "Lease":
+        lease_spec = NO_LEASE_SPEC if spec is None else convert(spec, LeaseSpec)
+        return Lease(document.api_version, document.kind, metadata, lease_spec)
+    candidate_spec = convert(spec or {}, _spec_type(kind, version)).converted()
+    return LeaseCandidate(document.api_version, document.kind, metadata, candidate_spec)
+
+
+def _spec_type(kind: str, version: str) -> Any:  # noqa: ANN401 - a class
+    return _SPECS.get((kind, version)) or _NEWEST[kind]
+
+
+def _problems(form: type[Struct], spec: type[Struct], document: bytes, path: str) -> Iterator[tuple[str, str]]:
     """Decode each field by itself, because a decoder stops at the first wrong type."""
-    pieces, decoders = _plan(form)
+    pieces, decoders = _plan(form, spec)
     known = pieces.decode(document)
     for field_, (name, decoder, inner) in decoders.items():
         piece = getattr(known, field_)
@@ -242,7 +249,7 @@ def _problems(form: type[Struct], document: bytes, path: str) -> Iterator[tuple[
             continue
         text = bytes(piece)
         if inner and text.startswith(b"{"):
-            yield from _problems(inner, text, f"{path}{name}.")
+            yield from _problems(inner, spec, text, f"{path}{name}.")
             continue
         try:
             decoder.decode(text)
@@ -254,11 +261,16 @@ def _problems(form: type[Struct], document: bytes, path: str) -> Iterator[tuple[
 
 @cache
 def _plan(
-    form: type[Struct],
+    form: type[Struct], spec: type[Struct]
 ) -> tuple[msgspec.json.Decoder[Any], dict[str, tuple[str, msgspec.json.Decoder[Any], Any]]]:
-    """Return what decodes a form into its fields as bytes, and by field its name in JSON, its decoder and its form."""
+    """Return what decodes a form into its fields as bytes, and by field its name in JSON, its decoder and its form.
+
+    `spec` is the form of a document's spec.
+    """
     fields = msgspec.structs.fields(form)
     pieces = [(one.name, Raw | UnsetType, field(default=msgspec.UNSET, name=one.encode_name)) for one in fields]
     made = msgspec.json.Decoder(msgspec.defstruct(f"{form.__name__}Pieces", pieces))
     inner = {one.name: next(filter(is_struct_type, get_args(one.type)), None) for one in fields}
+    if form is Document:
+        inner["spec"] = spec
     return made, {one.name: (one.encode_name, msgspec.json.Decoder(one.type), inner[one.name]) for one in fields}

@@ -1,6 +1,6 @@
 """The request inside an AdmissionReview, as a frozen value: what is written, how, and by whom."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -80,6 +80,10 @@ class Options(Struct, frozen=True, gc=False, rename="camel"):
 
 NO_OPTIONS = Options()
 
+Specs = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""`spec` of object and of oldObject as JSON values; empty if there is none."""
+NO_SPECS: Final[Specs] = {}, {}
+
 
 class UserInfo(Struct, frozen=True, dict=True):
     """Who writes, as the API server's authenticator says; remembered with what was computed of it."""
@@ -157,7 +161,8 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     `user` is None if userInfo is absent or unreadable.
     `contradiction` is set for a request that contradicts itself (a verdict with code 400).
     `object_errors` are wrong JSON types inside object or oldObject; rules then do not run.
-    `api_version` is that of the review, repeated in the response. `body` is the review, for what only some rules read.
+    `specs` are empty if there is no review.
+    `api_version` is that of the review, repeated in the response. `body` is the review, for what only one rule reads.
     """
 
     uid: str
@@ -172,6 +177,7 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     user: UserInfo | None = None
     new: Lease | LeaseCandidate | None = None
     old: Lease | LeaseCandidate | None = None
+    specs: Specs = NO_SPECS
     options: Options = NO_OPTIONS
     object_errors: tuple[FieldError, ...] = ()
     contradiction: str = ""
@@ -208,17 +214,8 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
         return len(memoryview(new)), len(memoryview(old))
 
     @property
-    def specs(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """`spec` of object and of oldObject as JSON values; empty if there is none, or it is not an object.
-
-        Of an object that its operation does not use, the type was not checked.
-        """
-        new, old = self._raw
-        return _spec_of(new), {} if self.old is None else _spec_of(old)
-
-    @property
-    def set_in_body(self) -> frozenset[str]:
-        """The fields of spec that the write added or changed, as managedFields spells them.
+    def set_in_spec(self) -> frozenset[str]:
+        """The fields of `specs` that the write added or changed, as managedFields spells them.
 
         A null is set: it is the zero time, which is owned. So is a field that is not known here.
         """
@@ -235,16 +232,4 @@ class _Review(Struct, frozen=True, gc=False):
     request: _Request
 
 
-class _Object(Struct, frozen=True, gc=False):
-    spec: dict[str, Any] | None = None
-
-
 _review: Final = msgspec.json.Decoder(_Review)
-_object: Final = msgspec.json.Decoder(_Object)
-
-
-def _spec_of(document: Raw) -> dict[str, Any]:
-    try:
-        return _object.decode(document).spec or {}
-    except msgspec.ValidationError:
-        return {}

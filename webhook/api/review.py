@@ -14,28 +14,32 @@ from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Raw, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from webhook.api.decoding_errors import OVERSIZED_NUMBERS, located, reworded
 from webhook.api.field import FieldError, type_invalid
 from webhook.api.managed_fields import count_of, truncate_review
 from webhook.api.objects import (
     NO_METADATA,
+    Document,
     Lease,
     LeaseCandidate,
     WrongTypesError,
-    decode_object,
+    decode_document,
+    object_of,
 )
 from webhook.api.request import (
     GROUP,
     KIND_OF,
     MAX_REQUEST,
     NO_OPTIONS,
+    NO_SPECS,
     NULL,
     VERSIONS_OF,
     AdmissionRequest,
     Operation,
     Options,
+    Specs,
     user_of,
 )
 
@@ -46,6 +50,7 @@ REVIEW_VERSIONS: Final = frozenset({"admission.k8s.io/v1", "admission.k8s.io/v1b
 MAX_UID: Final = 256
 _ABSENT: Final = Raw(b"")
 
+_KIND: Final = "AdmissionReview"
 OPENING: Final = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1'
 """How an API server begins a review, v1 or v1beta1: it writes the fields in this order and without white space."""
 
@@ -93,18 +98,20 @@ def decode(body: bytes) -> AdmissionRequest:
     """Read one AdmissionReview, v1 or v1beta1; raises ReviewError for anything else, and without a usable uid."""
     if not body.isascii() and not is_utf8(body):
         raise ReviewError(400, "the body is not UTF-8")
-    is_large = len(body) > MAX_REQUEST
-    if is_large and not may_be_a_review(len(body), body):
-        raise ReviewError(413, "a body of this size must begin as an API server begins a review")
-    if is_large and is_more_than(body, 2):
-        return _contradicting(body, _TOO_MUCH)
     try:
-        request = _decode_parts(body)
+        return _decode_whole(body) if len(body) <= MAX_REQUEST else _decode_large(body)
     except RecursionError:
         return decode(_truncated(body))
-    if is_large and any(
-        one and _has_too_many_fields(one.metadata.managed_fields) for one in (request.new, request.old)
-    ):
+
+
+def _decode_large(body: bytes) -> AdmissionRequest:
+    """Decode a review that is larger than most writes; raises RecursionError."""
+    if not may_be_a_review(len(body), body):
+        raise ReviewError(413, "a body of this size must begin as an API server begins a review")
+    if is_more_than(body, 2):
+        return _contradicting(body, _TOO_MUCH)
+    request = _decode_parts(body)
+    if any(one and _has_too_many_fields(one.metadata.managed_fields) for one in (request.new, request.old)):
         return _contradicting(body, "managedFields hold more than a stored object can have")
     return request
 
@@ -120,16 +127,35 @@ def _unread(uid: str, api_version: str, contradiction: str = "") -> AdmissionReq
     return AdmissionRequest(uid, api_version=api_version, contradiction=contradiction)
 
 
+def _decode_whole(body: bytes) -> AdmissionRequest:
+    """Decode a review in one pass, and in parts what is refused as a whole; raises RecursionError."""
+    try:
+        review = _review.decode(body)
+        if review.kind != _KIND or review.api_version not in REVIEW_VERSIONS:
+            raise ReviewError(*_NOT_A_REVIEW)
+        return _request(review.request, review.api_version, body, [])
+    except msgspec.DecodeError:
+        return _decode_parts(body)
+
+
 def _decode_parts(body: bytes) -> AdmissionRequest:
-    """Decode a review as it is, else as Go reads lone surrogates; raises RecursionError."""
+    """Decode a review part by part, so that each thing that is wrong is found; raises RecursionError.
+
+    A body with lone surrogates is read as Go reads it.
+    """
     envelope = _opened(body)
     try:
-        wire = _wire.decode(envelope.request)
+        wire = _parts.decode(envelope.request)
     except msgspec.ValidationError as error:
         field = located(error)[1].partition(".")[0]
         contradiction = envelope.surrogates or f"request.{field} has a type that no API server sends"
         return _unread(envelope.uid, envelope.api_version, contradiction)
-    return _request(wire, envelope.api_version, envelope.body, envelope.surrogates)
+    parts = wire.object, wire.old_object, wire.options
+    if len(body) > MAX_REQUEST and any(is_more_than(bytes(part), 1) for part in parts):
+        return _unread(wire.uid, envelope.api_version, _TOO_MUCH)
+    errors: list[FieldError] = []
+    request = _from_parts(wire, errors)
+    return _request(request, envelope.api_version, envelope.body, errors, envelope.surrogates)
 
 
 def _truncated(body: bytes) -> bytes:
@@ -236,7 +262,7 @@ class _Resource(Struct, frozen=True, gc=False):
     resource: str | None = None
 
 
-class _Request(Struct, frozen=True, gc=False, rename="camel"):
+class _RequestFields(Struct, frozen=True, gc=False, rename="camel"):
     uid: _Uid
     kind: _Kind | None = None
     resource: _Resource | None = None
@@ -245,12 +271,27 @@ class _Request(Struct, frozen=True, gc=False, rename="camel"):
     namespace: str | None = None
     operation: str | None = None
     user_info: Raw = NULL
-    object: Raw = NULL
-    old_object: Raw = NULL
     options: Raw = NULL
 
 
-_wire: Final = msgspec.json.Decoder(_Request)
+class _Request(_RequestFields, frozen=True, gc=False, rename="camel"):
+    object: Document | None = None
+    old_object: Document | None = None
+
+
+class _RequestInParts(_RequestFields, frozen=True, gc=False, rename="camel"):
+    object: Raw = NULL
+    old_object: Raw = NULL
+
+
+class _Review(Struct, frozen=True, gc=False, rename="camel"):
+    kind: str
+    api_version: str
+    request: _Request
+
+
+_review: Final = msgspec.json.Decoder(_Review)
+_parts: Final = msgspec.json.Decoder(_RequestInParts)
 _options: Final = msgspec.json.Decoder(Options | None)
 
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
@@ -260,28 +301,44 @@ _USUAL_OPTIONS: Final = frozenset(
 )
 """Empty options, as an API server writes them."""
 
+_EVALUATED: Final = frozenset(
+    (_Resource(GROUP, version, resource), _Kind(GROUP, version, KIND_OF[resource]))
+    for resource, versions in VERSIONS_OF.items()
+    for version in versions
+)
+"""The pairs of resource and kind that are decoded and evaluated."""
+
 _VERSION_LEFT_OUT: Final = frozenset({None, "", "/", f"{GROUP}/"})
 """An apiVersion without a version, for which the API server takes that of the request."""
 
 
-def _request(wire: _Request, api_version: str, body: bytes, surrogates: str) -> AdmissionRequest:
-    """Return the request with typed objects, or with its contradiction, which is `surrogates` if that is not ""."""
+def _request(
+    wire: _Request, api_version: str, body: bytes, errors: list[FieldError], surrogates: str = ""
+) -> AdmissionRequest:
+    """Return the request with typed objects, or with its contradiction, which is `surrogates` if that is not "".
+
+    An object may be missing if there are `errors`. Raises msgspec.ValidationError for a wrong type in a spec.
+    """
     uid, operation, resource, kind = wire.uid, _OPERATIONS.get(wire.operation or ""), wire.resource, wire.kind
-    parts = wire.object, wire.old_object, wire.options
-    if len(body) > MAX_REQUEST and any(is_more_than(bytes(part), 1) for part in parts):
-        return _unread(uid, api_version, _TOO_MUCH)
     if operation is None:
         return _unread(uid, api_version, surrogates or "request.operation must be CREATE, UPDATE, DELETE or CONNECT")
     if resource is None or kind is None or not resource.resource or not kind.kind:
         return _unread(uid, api_version, surrogates or "request.resource and request.kind must be set")
     new = old = None
-    options, contradiction = NO_OPTIONS, ""
-    errors: list[FieldError] = []
-    # Neither resource has subresources or CONNECT, so the rest of such a request is not evaluated.
-    if operation is not _CONNECT and not wire.sub_resource:
+    specs, options, contradiction = NO_SPECS, NO_OPTIONS, ""
+    if (resource, kind) in _EVALUATED:
+        # Neither resource has subresources or CONNECT, so the rest of such a request is not evaluated.
+        if operation is not _CONNECT and not wire.sub_resource:
+            new_document = None if operation is _DELETE else wire.object
+            old_document = None if operation is _CREATE else wire.old_object
+            new, old, specs = _typed(new_document, old_document, kind.kind, resource.version or "")
+            if new is None and operation is not _DELETE and not errors:
+                contradiction = f"{operation} needs request.object"
+            elif old is None and operation is not _CREATE and not errors:
+                contradiction = f"{operation} needs request.oldObject"
+            options = NO_OPTIONS if bytes(wire.options) in _USUAL_OPTIONS else _read_options(wire.options, errors)
+    elif operation is not _CONNECT and not wire.sub_resource:
         contradiction = _resource_against_kind(resource, kind)
-        if not contradiction and resource.group == GROUP and resource.version in VERSIONS_OF.get(resource.resource, ()):
-            new, old, options, contradiction = _content(wire, kind.kind, resource.version, operation, errors)
     subject = old if new is None else new
     metadata = NO_METADATA if subject is None else subject.metadata
     return AdmissionRequest(
@@ -297,6 +354,7 @@ def _request(wire: _Request, api_version: str, body: bytes, surrogates: str) -> 
         user_of(wire.user_info),
         new,
         old,
+        specs,
         options,
         tuple(errors),
         surrogates or contradiction or _objects_against_request(wire, kind.kind, resource.version, new, old),
@@ -308,22 +366,13 @@ def _request(wire: _Request, api_version: str, body: bytes, surrogates: str) -> 
 Content = Lease | LeaseCandidate | None
 
 
-def _content(
-    wire: _Request, kind: str, version: str, operation: Operation, errors: list[FieldError]
-) -> tuple[Content, Content, Options, str]:
-    """Return both objects, the options, and which object is missing."""
-    new = old = None
-    missing = ""
-    if operation is not _DELETE:
-        new = _object(wire.object, kind, version, "", errors)
-        if new is None and not errors:
-            missing = f"{operation} needs request.object"
-    if operation is not _CREATE:
-        old = _object(wire.old_object, kind, version, "oldObject", errors)
-        if old is None and not errors:
-            missing = missing or f"{operation} needs request.oldObject"
-    options = NO_OPTIONS if bytes(wire.options) in _USUAL_OPTIONS else _read_options(wire.options, errors)
-    return new, old, options, missing
+def _typed(new: Document | None, old: Document | None, kind: str, version: str) -> tuple[Content, Content, Specs]:
+    """Return both objects, and their specs as JSON."""
+    return (
+        None if new is None else object_of(kind, version, new),
+        None if old is None else object_of(kind, version, old),
+        ({} if new is None else new.spec or {}, {} if old is None else old.spec or {}),
+    )
 
 
 def _resource_against_kind(resource: _Resource, kind: _Kind) -> str:
@@ -336,7 +385,7 @@ def _resource_against_kind(resource: _Resource, kind: _Kind) -> str:
     return ""
 
 
-def _objects_against_request(wire: _Request, kind: str, version: str | None, new: Content, old: Content) -> str:
+def _objects_against_request(wire: _RequestFields, kind: str, version: str | None, new: Content, old: Content) -> str:
     """Return how the objects contradict the request, or ""; what an object leaves out is taken from the request."""
     api_version = f"{GROUP}/{version}"
     for role, document in (("object", new), ("oldObject", old)):
@@ -356,12 +405,30 @@ def _objects_against_request(wire: _Request, kind: str, version: str | None, new
     return ""
 
 
-def _object(value: Raw, kind: str, version: str, role: str, errors: list[FieldError]) -> Content:
-    """Return the typed object, or None: without an error for null, with an error for each field of a wrong type."""
+def _from_parts(parts: _RequestInParts, errors: list[FieldError]) -> _Request:
+    """Return the request with its objects decoded, those that its operation has; one with wrong types is left out.
+
+    Each field of a wrong type is an error.
+    """
+    written = stored = None
+    if (parts.resource, parts.kind) in _EVALUATED:
+        assert parts.resource is not None
+        assert parts.kind is not None
+        kind, version = parts.kind.kind or "", parts.resource.version or ""
+        if parts.operation != _DELETE:
+            written = _document(parts.object, kind, version, "", errors)
+        # That object is missing is said before what is wrong with oldObject.
+        if parts.operation != _CREATE and (parts.operation == _DELETE or written is not None or errors):
+            stored = _document(parts.old_object, kind, version, "oldObject", errors)
+    return _Request(**{**asdict(parts), "object": written, "old_object": stored})
+
+
+def _document(value: Raw, kind: str, version: str, role: str, errors: list[FieldError]) -> Document | None:
+    """Return an object; None without an error for null, and with an error for each field of a wrong type."""
     if bytes(memoryview(value)[:1]) != b"{":
         return None
     try:
-        return decode_object(kind, version, value)
+        return decode_document(kind, version, value)
     except WrongTypesError as error:
         errors.extend(_type_error(problem, path, role) for problem, path in error.problems)
         return None
@@ -446,7 +513,7 @@ def _opened(body: bytes) -> _Envelope:
         surrogates = "the review contains an escaped lone surrogate, which no API server sends"
         return replace(_opened(replaced), surrogates=surrogates)
     api_version = _text(review.api_version)
-    if _text(review.kind) != "AdmissionReview" or api_version not in REVIEW_VERSIONS:
+    if _text(review.kind) != _KIND or api_version not in REVIEW_VERSIONS:
         raise ReviewError(*_NOT_A_REVIEW)
     try:
         uid = _text(_loose_request.decode(review.request).uid)

@@ -386,4 +386,4 @@ def _dated(lease: Lease, stamp: Stamp) -> Lease:
     entry: dict[str, object] = {"operation": "Update", "apiVersion": "coordination.k8s.io/v1", "fieldsV1": _OWNED}
     if stamp.written is not None:
         entry["time"] = canonical_seconds(stamp.written)
-    return replace(lease, metadata_or_none=replace(lease.metadata, managed_fields=Raw(msgspec.json.encode([entry]))))
+    return replace(lease, metadata=replace(lease.metadata, managed_fields=Raw(msgspec.json.encode([entry]))))

@@ -384,7 +384,7 @@ def _logged(document: Document) -> Observation | Fenced | None:
         stored, named, problem = typed(kind, reference.api_version, shown)
     if stored is not None and shown is event.request_object:
         # It has the stamps of an earlier write, or any that the client invented.
-        stored = replace(stored, metadata_or_none=replace(stored.metadata, managed_fields=NULL))
+        stored = replace(stored, metadata=replace(stored.metadata, managed_fields=NULL))
     return Observation(
         place=document.place,
         input_kind=InputKind.AUDIT_LOG,

@@ -254,7 +254,7 @@ class Change(Struct, frozen=True, dict=True):
 
     @property
     def _set_in_spec(self) -> frozenset[str]:
-        return self.request.set_in_body
+        return self.request.set_in_spec
 
 
 class LeaseChange(Change, frozen=True, dict=True):
@@ -287,8 +287,8 @@ class LeaseChange(Change, frozen=True, dict=True):
     @property
     def _set_in_spec(self) -> frozenset[str]:
         if self.request.body:
-            return self.request.set_in_body
-        # Without the JSON of a review, only known fields can be compared.
+            return self.request.set_in_spec
+        # Without a review, only known fields can be compared.
         new, old = self.new_spec, self.old_spec
         values = ((name, getattr(new, field), getattr(old, field)) for field, name in _SPEC_FIELDS)
         return frozenset([name for name, value, before in values if value is not None and value != before])
@@ -355,8 +355,8 @@ def change_made_by(
     new, old = request.new, request.old
     of_lease = request.resource == _LEASES
     none = NO_LEASE_SPEC if of_lease else NO_CANDIDATE_SPEC
-    new_metadata = (new and new.metadata_or_none) or NO_METADATA
-    old_metadata = (old and old.metadata_or_none) or NO_METADATA
+    new_metadata = new.metadata if new else NO_METADATA
+    old_metadata = old.metadata if old else NO_METADATA
     new_spec: Any = new.spec if new else none
     old_spec: Any = old.spec if old else none
     common = (

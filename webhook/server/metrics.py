@@ -117,7 +117,8 @@ class Metrics:
         outcome = verdict.outcome
         labels = (resource, request.operation, verdict.event, outcome)
         # Appending needs no lock, whichever thread does it.
-        self._waiting.append((labels, review.seconds, [(one.rule, one.mode) for one in verdict.findings]))
+        findings = [(one.rule, one.mode) for one in verdict.findings] if verdict.findings else []
+        self._waiting.append((labels, review.seconds, findings))
         if len(self._waiting) >= MAX_REVIEWS_WAITING:
             self.flush()
 

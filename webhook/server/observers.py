@@ -67,13 +67,15 @@ class ReviewLog:
     def record(self, review: ReviewRecord) -> None:
         """Log a denial or warnings; a body that no API server sends, at most once a second."""
         request, verdict = review.response.request, review.response.verdict
+        if verdict is not None and verdict.allowed and not verdict.warnings:
+            return
         refused = review.response.refused_user
         # Any client could fill the log with such bodies.
         if refused and self._refused.admit(time.monotonic()) is not None:
             reason = review.response.body.decode().strip()
             fields = {"user": refused, "code": review.response.status, "reason": reason, "bytes": len(review.body)}
             LOG.warning("refused a body that no API server sends", extra={"fields": fields})
-        if request is None or verdict is None or (verdict.allowed and not verdict.warnings):
+        if request is None or verdict is None:
             return
         fields = _described(request, verdict)
         fields["rules"] = ",".join([f"{one.rule}={one.mode.word}" for one in verdict.findings if one.mode >= Mode.WARN])

@@ -27,10 +27,11 @@ NAMESPACE: Final = "metadata.namespace"
 
 def wrong_names(name: str, base: str, form: Format, form_of_base: Format) -> Iterator[FieldError]:
     """Yield what is wrong with a name and with the generateName beside it."""
-    if base:
-        yield from each_invalid(GENERATE_NAME, base, form_of_base(base))
+    if base and (wrong := form_of_base(base)):
+        yield from each_invalid(GENERATE_NAME, base, wrong)
     if name:
-        yield from each_invalid(NAME, name, form(name))
+        if wrong := form(name):
+            yield from each_invalid(NAME, name, wrong)
     else:
         yield required(NAME, "name or generateName is required")
 
@@ -38,7 +39,8 @@ def wrong_names(name: str, base: str, form: Format, form_of_base: Format) -> Ite
 def wrong_namespace(namespace: str) -> Iterator[FieldError]:
     """Yield what is wrong with a namespace; both resources live in one."""
     if namespace:
-        yield from each_invalid(NAMESPACE, namespace, formats.dns_label(namespace))
+        if wrong := formats.dns_label(namespace):
+            yield from each_invalid(NAMESPACE, namespace, wrong)
     else:
         yield required(NAMESPACE)
 

@@ -200,7 +200,6 @@ class Connection(asyncio.Protocol):
         response = self._port.respond(Request(head, body, self._begun, self._client))
         if isinstance(response, HttpResponse):
             self._send(response, keep_alive=keep_alive)
-            self._reader.release()
             return
         self.expires = self._now + self._port.guards.request_seconds
         self._response = response

@@ -7,7 +7,7 @@ import httptools
 from webhook.server.http import message
 from webhook.server.http.message import Head, RefusedError
 from webhook.server.http.port import Port
-from webhook.server.http.state import BODY, HEAD, State
+from webhook.server.http.state import BODY, HEAD, RESPONDING, State
 
 STEP: Final = 1024
 """Bytes that are parsed at once at most, but for a body whose length is known: 200 headers or 170 chunks."""
@@ -183,6 +183,8 @@ class RequestReader:
         self.requests += 1
         body, self._body = bytes(self._body), b""
         self._connection.complete(self.head, body, keep_alive=self._parser.should_keep_alive())
+        if self._connection.state is not RESPONDING:
+            self.release()
 
     def _grow(self, size: int) -> None:
         self._body_size += size

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Final
 
+from msgspec import Struct
+
 from webhook.server.http.message import HttpResponse, Request
 from webhook.server.http.stream import AbandonedError, Stream
 from webhook.server.logs import LOG
@@ -36,14 +38,13 @@ def environ_of(request: Request) -> Environ:
     return environ
 
 
-class _Started:
-    """What an application said by `start_response`."""
+class _Started(Struct):
+    """What an application said by `start_response`; `write` is what that returns."""
 
-    def __init__(self, write: Callable[[bytes], object]) -> None:
-        self.status = ""
-        self.headers: list[tuple[str, str]] = []
-        self.are_sent = False
-        self._write = write
+    write: Callable[[bytes], object]
+    status: str = ""
+    headers: list[tuple[str, str]] = []
+    are_sent: bool = False
 
     def start_response(
         self, status: str, headers: list[tuple[str, str]], exc_info: _Error | None = None
@@ -54,7 +55,7 @@ class _Started:
         if exc_info is None and self.status:
             raise ValueError("start_response was called twice")
         self.status, self.headers = status, headers
-        return self._write
+        return self.write
 
     @property
     def length(self) -> int | None:
@@ -111,10 +112,13 @@ def respond(app: Application, environ: Environ) -> HttpResponse:
         blocks: list[bytes] = []
         started = _Started(blocks.append)
         result = app(environ, started.start_response)
-        try:
+        if isinstance(result, list):
             blocks += result
-        finally:
-            _close(result)
+        else:
+            try:
+                blocks += result
+            finally:
+                _close(result)
         return started.response(b"".join(blocks), is_to_head=environ["REQUEST_METHOD"] == "HEAD", is_whole=True)
     except Exception:  # noqa: BLE001 - any bug of the application
         LOG.exception("an application failed")

@@ -12,8 +12,7 @@ from tests.lab.e2e.world import Row
 SHOWN = {
     "the webhook is in force": "in force: the webhook refused",
     "`why` says who stopped": "checkout-a",
-    "`why` says how the lease was lost": "leader-lost",
-    "`why` says for how long nothing was renewed": "not renewed for up to",
+    "`why` says for how long no one led": "no one led",
     "the steal is refused": "takeover-across-namespaces",
 }
 
