@@ -5,6 +5,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webhook.inputs import yaml_reader
 from webhook.policy import parse as policy_yaml
 from webhook.yaml_writer import comment, flow, scalar, stream
 
@@ -25,6 +26,13 @@ def test_documents_read_back_in_their_order() -> None:
 def test_nothing_is_read_as_another_type(word: str) -> None:
     assert yaml.safe_load(scalar(word)) == word
     assert policy_yaml.read(f"a: {scalar(word)}") == {"a": word}
+
+
+@pytest.mark.parametrize("word", ["y", "N", "1e3", "0o7", "08", "1.e2", "-.5e3", "0X1F", "1_000", "=", "<<", "07"])
+def test_kubectl_reads_no_text_as_another_type(word: str) -> None:
+    written = stream([{word: word}])
+    assert yaml_reader.read(written) == {word: word}
+    assert yaml.safe_load(written) == {word: word}
 
 
 @given(st.lists(PRINTABLE, max_size=4), st.text())

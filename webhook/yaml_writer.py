@@ -14,6 +14,8 @@ _WIDTH: Final = 4096  # columns, so many that no expression is folded
 _PLAIN: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9./-]*[A-Za-z0-9])?")
 _WORDS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 """Words that YAML 1.1 does not read as text."""
+_NUMBER: Final = re.compile(r"[-+]?(?:0[xXoObB][0-9A-Fa-f_]*|\.?[0-9][0-9_.]*(?:[eE][-+]?[0-9_]*)?)")
+"""What kubectl may read as a number, such as `1e3` and `0o7`; PyYAML has other numbers."""
 
 
 def stream(objects: Iterable[dict[str, Any]]) -> str:
@@ -49,6 +51,8 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     style = "|" if "\n" in text else None
+    if text.lower() in _WORDS or _NUMBER.fullmatch(text):
+        style = "'"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -245,3 +245,10 @@ def test_bytes_that_are_no_text_are_named() -> None:
     with pytest.raises(UnicodeDecodeError) as caught:
         b"\xff".decode()
     assert documents.problem_of(caught.value) == "not UTF-8"
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_the_column_of_what_is_broken_counts_from_the_start_of_its_line(size: int) -> None:
+    found = [*documents.documents("in", cut(b'{"a": 1}\n{"b": 2} truu\n', size), is_json=True)]
+    assert isinstance(found[-1], Unreadable)
+    assert found[-1].error == "line 2, column 11: not JSON: invalid character"

@@ -241,7 +241,10 @@ class _ListItems:
 
 
 class _Cutter:
-    """`_text[_start:]` is what was read and not given yet; its first line has the number `_line`."""
+    """`_text[_start:]` is what was read and not given yet; its first line has the number `_line`.
+
+    `_indent` is the number of bytes of the line in which `_text` begins that came before it.
+    """
 
     def __init__(self, path: str, pieces: Iterable[bytes], *, is_json: bool) -> None:
         self._path = path
@@ -250,6 +253,7 @@ class _Cutter:
         self._text = b""
         self._start = 0
         self._line = 1
+        self._indent = 0
         self._number = 0
         self._wasted = 0
         self._last_event = b""
@@ -330,7 +334,8 @@ class _Cutter:
             return f"line {self._line}: not JSON: {_CUT_OFF if problem == TRUNCATED else problem}"
         at = self._start + int(found[1])
         line = self._line + self._text.count(b"\n", self._start, at)
-        column = at - self._text.rfind(b"\n", 0, at)
+        newline = self._text.rfind(b"\n", 0, at)
+        column = at - newline if newline >= 0 else self._indent + at + 1
         what = problem[: found.start()].removeprefix("JSON is malformed: ").strip()
         return f"line {line}, column {column}: not JSON: {what}"
 
@@ -446,6 +451,8 @@ class _Cutter:
 
     def _more(self) -> bool:
         """Read more, as much again if much is unread; False at the end of the input."""
+        newline = self._text.rfind(b"\n", 0, self._start)
+        self._indent = self._start - newline - 1 if newline >= 0 else self._indent + self._start
         parts = [self._text[self._start :]]
         unread = len(parts[0])
         wanted = unread // 2 if unread > _SMALL else 1

@@ -5,6 +5,7 @@ the process on deep nesting. Refused in every dialect: a key that appears twice,
 and aliases that expand to more than the dialect allows.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -199,43 +200,51 @@ class _Reader:
 
 
 # The dialect of kubectl is YAML 1.1 as kubernetes-sigs/yaml turns it into JSON (yaml.go, goyaml.v2/resolve.go): `yes`
-# and `on` are booleans, a time stays text, a whole float is an integer, base 60 does not exist.
+# and `on` are booleans, a time stays text, a whole float is an integer, base 60 does not exist, and a number that does
+# not fit into 64 bits stays text, or becomes a float if it is decimal.
 
 _WORDS: Final[dict[str, Scalar]] = {
     **dict.fromkeys(["", "~", "null", "Null", "NULL"]),
     **{form(low): True for low in ("y", "yes", "true", "on") for form in (str.lower, str.capitalize, str.upper)},
     **{form(low): False for low in ("n", "no", "false", "off") for form in (str.lower, str.capitalize, str.upper)},
 }
-_INTEGER: Final = re.compile(r"[-+]?(?:0b[01_]+|0o?[0-7_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*)")
-_FLOAT: Final = re.compile(
-    r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
-)
+_INTEGER: Final = re.compile(r"[-+]?(?:0[bB][01]+|0[oO]?[0-7]+|0[xX][0-9a-fA-F]+|0|[1-9][0-9]*)")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NO_JSON: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_BETWEEN_DIGITS: Final = re.compile(r"(?<=[0-9])_(?=[0-9])")
 _NUMBERS_BEGIN_WITH: Final = frozenset("-+.0123456789")
 _MAX_PLAIN_FLOAT: Final = 1e21
 """Go prints a float below this without an exponent, so a whole one reads back as an integer."""
 
 
 def _plain(text: str) -> Scalar:
-    if text[:1] in _NUMBERS_BEGIN_WITH:
-        if _INTEGER.fullmatch(text):
-            return _integer(text)
-        return _float(text) if _FLOAT.fullmatch(text) else text
-    return _WORDS.get(text, text)
+    if text[:1] not in _NUMBERS_BEGIN_WITH:
+        return _WORDS.get(text, text)
+    if _NO_JSON.fullmatch(text):
+        raise ValueError(f"JSON has no {text}")
+    digits = _BETWEEN_DIGITS.sub("", text) if text.startswith(".") else text.replace("_", "")
+    number: Scalar = None
+    if _INTEGER.fullmatch(digits):
+        number = _integer(digits)
+    if number is None and _FLOAT.fullmatch(digits):
+        number = _float(digits)
+    return text if number is None else number
 
 
-def _integer(text: str) -> int:
-    if len(text) > _MAX_DIGITS:
+def _integer(digits: str) -> int | None:
+    """Return an integer of 64 bits, signed or not; None for a larger one."""
+    if len(digits) > _MAX_DIGITS:
         raise ValueError(f"a number of more than {_MAX_DIGITS} characters")
-    digits = text.replace("_", "")
     octal = re.fullmatch(r"([-+]?)0([0-7]+)", digits)
-    return int(f"{octal[1]}0o{octal[2]}" if octal else digits, 0)
+    number = int(f"{octal[1]}0o{octal[2]}" if octal else digits, 0)
+    return number if -(2**63) <= number < 2**64 else None
 
 
-def _float(text: str) -> int | float:
-    digits = text.replace("_", "")
-    if digits.lower().strip("+-") in {".inf", ".nan"}:
-        raise ValueError(f"JSON has no {digits}")
+def _float(digits: str) -> int | float | None:
+    """Return a float; None for one that does not fit into 64 bits."""
     number = float(digits)
+    if math.isinf(number):
+        return None
     return int(number) if number.is_integer() and abs(number) < _MAX_PLAIN_FLOAT else number
 
 
