@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test draw coverage outputs check static docs model truth spec torture planted elector-kit fuzz page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
+.PHONY: help setup run test draw coverage outputs check static docs model truth spec torture planted elector-kit fuzz fuzz-guided page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -79,6 +79,11 @@ elector-kit: $(READY) ## what recorded electors do wrong on a real API server, i
 
 fuzz: $(READY) ## 200,000 streams of bytes against the HTTP of the server (four minutes); SHORT=1: 20,000
 	$(BIN)/python -m tests.lab.fuzz --count $(if $(SHORT),20000,200000) $(if $(SEED),--seed $(SEED))
+
+fuzz-guided: $(READY) ## inputs that learn which lines they run, by atheris (Linux; a minute each): TARGET=reviews SECONDS=600 SEED=1 RUNS= KEEP=1
+	$(INSTALL) -r requirements-fuzz.txt
+	$(BIN)/python -m tests.lab.fuzz_guided $(if $(TARGET),--target $(TARGET)) $(if $(SECONDS),--seconds $(SECONDS)) \
+		$(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep)
 
 page: $(READY) ## the page of a timeline in a browser, two minutes (Debian's chromium; npm, once)
 	$(INSTALL) -r tests/page/requirements.txt
@@ -228,6 +233,7 @@ lock: $(DEV) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements-dev.txt requirements-dev.in
 	$(LOCK) --output-file requirements-mutation.txt requirements-mutation.in
 	$(LOCK) --output-file requirements-release.txt requirements-release.in
+	$(LOCK) --output-file requirements-fuzz.txt requirements-fuzz.in
 	$(LOCK) --output-file tests/lab/bench/requirements.txt tests/lab/bench/requirements.in
 	$(LOCK) --output-file tests/lab/servers/requirements.txt tests/lab/servers/requirements.in
 	$(LOCK) --output-file tests/lab/spec/requirements.txt tests/lab/spec/requirements.in

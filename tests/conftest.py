@@ -27,6 +27,7 @@ UNCOUNTED: Final = {
     "attacks",
     "conformance",
     "evidence",
+    "fuzz",
     "law",
     "model",
     "server",

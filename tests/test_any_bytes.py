@@ -8,17 +8,16 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from tests.acceptance import accept, is_plain
+from tests.acceptance import accept
 from tests.factories import make_candidate, make_lease, make_review, put, to_bytes
+from tests.fuzz.reviews import POLICIES, assert_answered
 from tests.recordings import recordings
 from tests.review_rows import WHEN
 from webhook.api.request import AdmissionRequest
 from webhook.api.review import ReviewError, _decode_parts, decode
 from webhook.policy.model import Policy
-from webhook.policy_file import load
 from webhook.server.reviewer import respond
 
-POLICIES = [load(name) for name in ("observe", "standard", "strict")]
 BODIES = [one.body for one in recordings() if len(one.body) < 20_000]
 FACES: st.SearchStrategy[Any] = st.sampled_from(
     [
@@ -42,20 +41,6 @@ FACES: st.SearchStrategy[Any] = st.sampled_from(
     ]
 )
 JSON = st.recursive(FACES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner))
-
-
-def assert_answered(body: bytes) -> None:
-    assert respond(body, POLICIES[1], WHEN).body == respond(body, POLICIES[1], WHEN).body
-    for policy in POLICIES:
-        reply = respond(body, policy, WHEN)
-        if reply.status == 200:
-            assert reply.request
-            accept(reply.body, reply.request.uid, reply.request.api_version)
-        else:
-            assert reply.status in {400, 413, 415}
-            assert reply.verdict is None
-            assert len(reply.body) < 1000
-            assert is_plain(reply.body.decode().removesuffix("\n"))
 
 
 @given(st.binary(max_size=300))

@@ -1,0 +1,57 @@
+"""Envelopes: the audit events in any bytes, the same ones in one envelope more."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from webhook.api.decoding_errors import error_in
+from webhook.inputs import kinds
+from webhook.inputs.documents import document
+from webhook.inputs.envelopes import MAX_DEPTH, events
+from webhook.inputs.items import Place
+
+FOLDER: Final = Path(__file__).parents[1] / "data" / "envelopes"
+_FEW: Final = 8000
+"""Bytes of a seed: what is behind them is more of the same."""
+
+
+def check(data: bytes) -> None:
+    """Look for events; raises AssertionError for a law that does not hold."""
+    found = list(events(data))
+    for number, event in enumerate(found, 1):
+        assert b"audit.k8s.io" in event, "not an event"
+        kinds.observed(document(Place("file", number), event))
+    if data[:1] != b"{" or error_in(memoryview(data)):
+        return
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return
+    assert list(events(b"[" + data + b"," + data + b"]")) == 2 * list(events(data, 1))
+    wrapped = json.dumps({"records": [{"log": text}], "other": text}).encode()
+    assert list(events(wrapped)) == list(events(text.strip().encode(), 4))
+    assert list(events(data, MAX_DEPTH)) in ([], [data])
+
+
+def seeds() -> Iterator[bytes]:
+    """Yield one document of each service, of few events."""
+    for path in sorted(FOLDER.glob("*.gz")):
+        value, _ = json.JSONDecoder().raw_decode(gzip.decompress(path.read_bytes()).decode())
+        while len(text := json.dumps(value, separators=(",", ":")).encode()) > _FEW:
+            if not _shorten(value):
+                break
+        yield text
+
+
+def _shorten(value: object) -> bool:
+    """Halve each list of several members; False if there is none."""
+    is_shorter = False
+    if isinstance(value, list) and len(value) > 1:
+        del value[(len(value) + 1) // 2 :]
+        is_shorter = True
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in inner:
+        is_shorter = _shorten(item) or is_shorter
+    return is_shorter
