@@ -27,20 +27,24 @@ LABELS: Final[Mapping[str, str]] = {"lease-webhook/stamp": "required"}
 
 
 class Written(Struct, frozen=True):
-    """A write of a lease: None as `new` deletes it, None as `old` creates it. `labels` are those of the namespace."""
+    """A write of a lease: None as `new` deletes it, None as `old` creates it.
+
+    `labels` and `annotations` are those of the namespace.
+    """
 
     user: Mapping[str, Any]
     new: Document | None
     old: Document | None
     labels: Mapping[str, str] = field(default_factory=lambda: LABELS)
     options: Mapping[str, Any] = {}
+    annotations: Mapping[str, str] = {}
 
     @property
     def data(self) -> Document:
         """What the expressions see."""
         operation = "DELETE" if self.new is None else "CREATE" if self.old is None else "UPDATE"
         request = {"operation": operation, "userInfo": self.user, "options": self.options}
-        namespace = {"metadata": {"labels": self.labels}}
+        namespace = {"metadata": {"labels": self.labels, "annotations": self.annotations}}
         return {"request": request, "object": self.new, "oldObject": self.old, "namespaceObject": namespace}
 
 
@@ -75,7 +79,7 @@ def refusals(write: Written, *, are_exempt: bool = True) -> list[str]:
 def stored(write: Written) -> tuple[Document | None, list[str]]:
     """Return the stamped object, and why it is refused."""
     new = stamped(write)
-    after = Written(write.user, new, write.old, write.labels, write.options)
+    after = Written(write.user, new, write.old, write.labels, write.options, write.annotations)
     return new, refusals(after)
 
 

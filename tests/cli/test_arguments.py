@@ -70,3 +70,19 @@ def test_what_is_piped_is_read_only_if_it_is_named(
 def test_a_lease_is_no_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command.split(), "--lease", "shop/checkout"]) == 2
     assert "No such option '--lease'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["why", "--as-group", "dev"], "--as-group needs --as, as in kubectl"),
+        (["why", "--request-timeout", "soon"], '"soon" is not a time such as 5s'),
+        (["audit", "--in-cluster", "--as", "dev"], "without kubectl: --as is not for it"),
+        (["record", "history", "--in-cluster", "--context", "eu"], "without kubectl: --context is not for it"),
+    ],
+)
+def test_options_of_kubectl_that_do_not_fit_are_refused(
+    words: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert problem in capsys.readouterr().err

@@ -38,7 +38,7 @@ def offered(words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: p
         (["check", "--old", "li"], ["file,li"]),
         (["check", "lea"], ["file,lea"]),
         (["serve", "--tls-dir", "ce"], ["dir,ce"]),
-        (["check", "--requ"], ["plain,--require"]),
+        (["check", "--requi"], ["plain,--require"]),
         (["completion", ""], ["plain,bash", "plain,zsh", "plain,fish"]),
     ],
     ids=lambda value: " ".join(value) if value and "," not in value[0] else "",

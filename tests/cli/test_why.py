@@ -63,9 +63,10 @@ def test_one_long_name_does_not_make_every_row_long(tmp_path: Path, capsys: pyte
 
 def test_all_leases(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "--input", watched)
-    head, db, mail, moment = out.splitlines()
+    first, head, db, mail, moment = out.splitlines()
     assert code == 0
-    assert head.split() == ["LEASE", "STATE", "HOLDER", "LAST", "RENEWED", "CAN", "BE", "TAKEN", "CHANGES", "WRONG"]
+    assert first == "1 of 2 leases needs attention"
+    assert head.split() == ["LEASE", "STATE", "HOLDER", "RENEWED", "CAN", "BE", "TAKEN", "CHANGES", "WRONG"]
     assert db.split()[:3] == ["shop/db", "live", "db-1_1"]
     assert db.split()[-2:] == ["1", "leader-lost"]
     assert mail.split()[-2:] == ["-", "-"]
@@ -155,7 +156,7 @@ def test_hidden_managed_fields_are_said_once(tmp_path: Path, capsys: pytest.Capt
     path.write_bytes(server.dump(managed_fields=False))
     _, out, err = run(capsys, "--input", str(path), "--now", "2026-11-18T11:06:45Z")
     assert err.count("--show-managed-fields") == 1
-    assert out.splitlines()[1].split()[:2] == ["shop/db", "live"]
+    assert out.splitlines()[2].split()[:2] == ["shop/db", "live"]
 
 
 def test_standard_input_is_as_of_the_clock(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,10 +16,12 @@ KUBECTL = """\
 echo "$1 $2 $3" >> calls
 case "$*" in
 "get --raw "*) cat served ;;
+*stamp-adopters*) cat adopters ;;
 "get namespace shop "*) cat label ;;
 "get namespace "*) echo NotFound >&2 && exit 1 ;;
 "get mutatingadmissionpolicies "*) cat suffix ;;
 "get mutatingadmissionpolicybindings "*) cat binding ;;
+*ownerReferences*) cat owners ;;
 *" get leases "*"[*]"*) cat unlabeled ;;
 *" get leases "*) cat held ;;
 *" annotate "*) cat kept > unlabeled ;;
@@ -46,6 +48,8 @@ PLANTED = f'db {{"lease-webhook/writer-{SUFFIX}":"- mallory"}}\n'
 FOUND = {
     "served": NEW + OLD,
     "label": "",
+    "adopters": "",
+    "owners": "db \n",
     "suffix": f"'{SUFFIX}'",
     "binding": "lease-webhook-stamp\n",
     "unlabeled": "",
@@ -198,3 +202,12 @@ def test_the_policies_are_removed_if_no_namespace_is_labeled(
 ) -> None:
     assert run(words, "--remove", **answers).returncode == code
     assert changes(tmp_path) == ["label", *["delete"] * deleted]
+
+
+def test_it_warns_of_owners_that_an_operator_sets(run: Run) -> None:
+    """A takeover removes them, and nobody else than the holder may put them back, unless the namespace names it."""
+    text = "These have an owner, which ends with the tenure of their holder: db two \n"
+    owned = "db true\nplain \nother false\ntwo false true\n"
+    assert text in run("shop", owners=owned).stderr
+    assert "These have an owner" not in run("shop").stderr
+    assert "These have an owner" not in run("shop", owners=owned, adopters="system:serviceaccount:a:b").stderr

@@ -204,6 +204,47 @@ def test_a_namespace_may_leave_metadata_open(name: str, count: int) -> None:
     assert len(refused(write)) == count
 
 
+ADOPTERS: Final = {"lease-webhook/stamp-adopters": "system:serviceaccount:shop:c,system:serviceaccount:shop:b"}
+
+
+@pytest.mark.parametrize("metadata", METADATA.values(), ids=list(METADATA))
+def test_whom_the_namespace_names_changes_metadata_of_a_held_lease(metadata: Document) -> None:
+    new = with_metadata(lease(), **metadata)
+    assert refused(Written(B, new, lease(), annotations=ADOPTERS)) == []
+    for name in ("system:serviceaccount:shop", "system:serviceaccount:shop:c ", ""):
+        others = {"lease-webhook/stamp-adopters": name}
+        assert refused(Written(B, new, lease(), annotations=others)) != []
+
+
+def test_whom_the_namespace_names_may_do_nothing_else() -> None:
+    deleted = lease(deletionTimestamp=second(0), finalizers=["a.b/c"])
+    for new, old in (
+        (changed(lease()), lease()),
+        (changed(lease(), holderIdentity="b"), lease()),
+        (None, lease()),
+        (lease(deletionTimestamp=second(0)), deleted),
+    ):
+        assert len(refused(Written(B, new, old, annotations=ADOPTERS))) == 1
+
+
+def test_an_owner_that_an_operator_sets_again_after_a_takeover_stays() -> None:
+    """The takeover removes the owner: who set it is not known then."""
+    old = lease(ownerReferences=[OWNER])
+    taken = stamped(Written(B, changed(old, at=30, holderIdentity="b"), old))
+    assert taken is not None
+    assert not taken["metadata"]["ownerReferences"]
+    operator = user("c")
+    owned, refusal = stored(
+        Written(operator, with_metadata(taken, ownerReferences=[OWNER]), taken, annotations=ADOPTERS)
+    )
+    assert refusal == []
+    assert owned is not None
+    renewed, refusal = stored(Written(B, changed(owned, at=32), owned))
+    assert refusal == []
+    assert renewed is not None
+    assert renewed["metadata"]["ownerReferences"] == [OWNER]
+
+
 @pytest.mark.parametrize("own", OWN.values(), ids=list(OWN))
 def test_open_metadata_costs_the_writer_no_renewal(own: Document) -> None:
     """Strangers fill what they may; the elector puts its own back."""

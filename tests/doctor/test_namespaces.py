@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from tests.doctor.shipped import NAME, entry
+from webhook.api.selectors import Selector
 from webhook.doctor.checks import check_namespaces
-from webhook.doctor.documents import Selector, is_opt_in, may_select
+from webhook.doctor.documents import is_opt_in, may_select
 
 
 def selector(**fields: Any) -> Selector:

@@ -30,7 +30,7 @@ def names(items: list[Item]) -> list[str]:
 
 def test_recorded_reviews_have_the_time_of_their_index() -> None:
     items = list(observed([str(FOLDER)]))
-    assert len(items) == 316
+    assert len(items) == 330
     assert all(isinstance(one, Observation) and one.at for one in items)
 
 
@@ -162,13 +162,28 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 def test_kubectl_is_run_with_the_options_of_the_user(fake: Install) -> None:
     log = fake()
     notes: list[str] = []
-    chosen = Cluster(context="prod", kubeconfig="/k", all_namespaces=True)
+    chosen = Cluster(
+        context="prod",
+        kubeconfig="/k",
+        all_namespaces=True,
+        cluster="eu",
+        user="dev",
+        groups=("a", "b"),
+        request_timeout="5s",
+    )
     assert names(list(cluster.listed(chosen, notes))) == ["checkout"]
     assert notes == []
     assert log.read_text().splitlines()[0] == (
         "get leases.coordination.k8s.io --all-namespaces --output=json --show-managed-fields --chunk-size=500 "
-        "--request-timeout=60s --context=prod --kubeconfig=/k"
+        "--request-timeout=5s --context=prod --kubeconfig=/k --cluster=eu --as=dev --as-group=a --as-group=b"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60), ("1500ms", 1.5), ("2m", 120), ("1h", 3600), ("7", 7), ("0", None), ("0s", None)]
+)
+def test_a_request_is_given_up_after_a_time(text: str, seconds: float | None) -> None:
+    assert Cluster(request_timeout=text).timeout_seconds == seconds
 
 
 def test_prompts_of_kubectl_are_passed_on_and_its_last_line_is_the_error(

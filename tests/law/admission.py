@@ -7,9 +7,10 @@ checked: `make e2e E2E="--only stamp"` asks API servers.
 import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, Final
 
+import msgspec
 from cel_expr_python import cel
 from cel_expr_python.ext.ext_optional import ExtOptional
 from cel_expr_python.ext.ext_strings import ExtStrings
@@ -29,7 +30,10 @@ class ExpressionError(Exception):
 
 
 class Policy:
-    """A MutatingAdmissionPolicy or ValidatingAdmissionPolicy and what its binding does about a failure."""
+    """A MutatingAdmissionPolicy or ValidatingAdmissionPolicy and what its binding does about a failure.
+
+    Two of the same text are equal, and what the last few hundred writes came to is kept: several modes ask the same.
+    """
 
     def __init__(self, document: Document, actions: Sequence[str] = ("Deny",)) -> None:
         self.name: str = document["metadata"]["name"]
@@ -38,6 +42,17 @@ class Policy:
         self._spec = document["spec"]
         self._variables = {one["name"]: one["expression"] for one in self._spec.get("variables", ())}
         self._fails = self._spec.get("failurePolicy", "Fail") == "Fail"
+        self._text = msgspec.json.encode(document)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Policy) and self._text == other._text
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._text)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def concerns(self, operation: str, namespace: Mapping[str, str]) -> bool:
         """Return whether the policy is in force for an operation on a Lease in a namespace with these labels."""
@@ -52,6 +67,14 @@ class Policy:
 
     def mutated(self, data: Mapping[str, Any]) -> Document:
         """Return the object after the mutations. Raises ExpressionError if one errs and the policy fails then."""
+        return _mutated(self, msgspec.json.encode(data))
+
+    def refusal(self, data: Mapping[str, Any]) -> str:
+        """Return why a write is refused, "" if it is not."""
+        return _refusal(self, msgspec.json.encode(data))
+
+    def evaluate_mutations(self, data: Mapping[str, Any]) -> Document:
+        """As `mutated`."""
         evaluation = _Evaluation(self._variables, data)
         document: Document = data["object"]
         try:
@@ -65,8 +88,8 @@ class Policy:
             return document
         return document
 
-    def refusal(self, data: Mapping[str, Any]) -> str:
-        """Return why a write is refused, "" if it is not."""
+    def evaluate_validations(self, data: Mapping[str, Any]) -> str:
+        """As `refusal`."""
         evaluation = _Evaluation(self._variables, data)
         try:
             if not self._is_met(evaluation):
@@ -84,6 +107,16 @@ class Policy:
 
     def _is_met(self, evaluation: "_Evaluation") -> bool:
         return all(evaluation.value(one["expression"]) for one in self._spec.get("matchConditions", ()))
+
+
+@lru_cache(maxsize=400)
+def _mutated(policy: Policy, data: bytes) -> Document:
+    return policy.evaluate_mutations(msgspec.json.decode(data))
+
+
+@lru_cache(maxsize=800)
+def _refusal(policy: Policy, data: bytes) -> str:
+    return policy.evaluate_validations(msgspec.json.decode(data))
 
 
 class _Evaluation:

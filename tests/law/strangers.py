@@ -3,15 +3,15 @@
 A write is a few changes to what is stored at that moment, sent by one verb; so it means the same in every world.
 """
 
-import copy
 import random
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from tests.factories import Document
-from tests.law.api_server import CREATE, DELETE, ETCD_LIMIT, MERGE, NAME, PUT, Request, stored_size
+from tests.law.api_server import CREATE, DELETE, ETCD_LIMIT, MERGE, NAME, PUT, Request, copied, stored_size
 from tests.law.modes import KEYS
 from tests.model.api_server import User, service_account
 from tests.model.managed_fields import APPLY, SECOND
@@ -56,7 +56,7 @@ class StrangersWrite(Struct, frozen=True):
         if (stored is None) is not (self.verb == CREATE):
             return None
         old = stored or {"metadata": {"name": NAME}, "spec": {"holderIdentity": "", "leaseDurationSeconds": 15}}
-        new = copy.deepcopy(old)
+        new = copied(old)
         for change in self.changes:
             CHANGES[change.name](new, now, *change.arguments)
         if self.verb == APPLY:
@@ -204,6 +204,17 @@ def _filled(new: Document, now: int, room: int) -> None:
     labels["rest"] = "v" * min(63, max(0, ETCD_LIMIT - stored_size(new) - room - 14))
 
 
+def _weight(new: Document, now: int, room: int) -> None:
+    """Annotations of a stranger alone, and labels, until the JSON of the object is `room` bytes below 256 KiB."""
+    metadata = new["metadata"]
+    stamps = {key: value for key, value in (metadata.get("annotations") or {}).items() if key in KEYS}
+    metadata["annotations"] = stamps | {"weight": "v" * 200_000}
+    # Each label is named by the entry of its manager, too.
+    label, value = f"{'w' * 120}/l", "v" * 63
+    wanted = 256 * 1024 - room - len(msgspec.json.encode(new)) - 400
+    metadata["labels"] = {f"{label}{at:05}": value for at in range(wanted // (2 * len(label) + len(value) + 25))}
+
+
 CHANGES: Final[Mapping[str, Callable[..., None]]] = {
     "labels": _labels,
     "annotations": _annotations,
@@ -216,6 +227,7 @@ CHANGES: Final[Mapping[str, Callable[..., None]]] = {
     "entries": _entries,
     "generateName": _generate_name,
     "filled": _filled,
+    "weight": _weight,
     "holder": _holder,
     "renewal": _renewal,
     "value": _value,
@@ -302,6 +314,8 @@ def some_write(draw: random.Random, *, spec: float = 0.3) -> StrangersWrite:
         return StrangersWrite(by, (), DELETE)
     if draw.random() < 0.001:
         return StrangersWrite(by, (Change("filled", (draw.choice((20, 100, 300, 1000, 2000)),)),))
+    if draw.random() < 0.01:
+        return StrangersWrite(by, (Change("weight", (draw.choice((-9_000, -500, 0, 500, 1000, 2500, 9_000)),)),))
     changes = [some_metadata(draw) for _ in range(draw.choice((1, 1, 2, 3)))]
     if draw.random() < spec:
         changes = [some_spec(draw), *changes[: draw.randrange(2)]]

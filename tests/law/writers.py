@@ -4,14 +4,13 @@ A habit is what its kind of client does with each write, whatever is stored: whi
 metadata it puts back, how it counts, what its release looks like. All instants are true time in microseconds.
 """
 
-import copy
 from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tests.factories import Document
-from tests.law.api_server import CREATE, MERGE, NAME, NAMESPACE, PUT, Request
+from tests.law.api_server import CREATE, MERGE, NAME, NAMESPACE, PUT, Request, copied
 from tests.model.api_server import User, service_account
 from tests.model.managed_fields import APPLY, SECOND
 from webhook.api.times import canonical, parse
@@ -25,10 +24,10 @@ class Habit(Struct, frozen=True, kw_only=True):
     `verb`: PUT, MERGE or APPLY; `force` is that of an apply. `reads`: it reads before each write; else it renews over
     its last answer, and reads after a conflict. `whole`: its PUT has what it read; else only what it sets itself.
     `guarded`: its write has the resourceVersion. `labels`, `annotations`, `finalizer`: it puts its own back. `counter`:
-    its annotation has a new value each time. `owner`: "", "if none" is there, "added" to those that are there, or
-    "alone". `transitions`: "counted", "counted in 32 bits" or "never" set. `acquires`: acquireTime is set by renewals,
-    too. `expiry`: by "observation", or by "renewTime". `release`: holder "empty", "kept" with a duration of 1 s, all
-    "removed", or "none".
+    its annotation has a new value each time. `bulk`: characters of another annotation that it puts back. `owner`: "",
+    "if none" is there, "added" to those that are there, or "alone". `transitions`: "counted", "counted in 32 bits" or
+    "never" set. `acquires`: acquireTime is set by renewals, too. `expiry`: by "observation", or by "renewTime".
+    `release`: holder "empty", "kept" with a duration of 1 s, all "removed", or "none".
     """
 
     verb: str = PUT
@@ -39,6 +38,7 @@ class Habit(Struct, frozen=True, kw_only=True):
     labels: bool = False
     annotations: bool = False
     counter: bool = False
+    bulk: int = 0
     finalizer: bool = False
     owner: str = ""
     transitions: str = "counted"
@@ -60,6 +60,7 @@ HABITS: Final[dict[str, tuple[str | int, ...]]] = {
     "labels": (False, True),
     "annotations": (False, False, True),
     "counter": (False, True),
+    "bulk": (0, 0, 0, 0, 3_000, 12_000),
     "finalizer": (False, False, False, True),
     "owner": ("", "", "if none", "added", "alone"),
     "transitions": ("counted", "counted in 32 bits", "never"),
@@ -184,7 +185,7 @@ class Writer(Struct, kw_only=True):
             return Request(verb=MERGE, body={"metadata": metadata | version, "spec": usual | changed})
         if not habit.whole:
             return Request(verb=PUT, body=body | {"metadata": {"name": NAME} | metadata | version, "spec": spec})
-        whole = copy.deepcopy(known)
+        whole = copied(known)
         for name, value in metadata.items():
             whole[name] = (whole.get(name) or {}) | value if isinstance(value, dict) else value
         if not habit.guarded:
@@ -198,6 +199,8 @@ class Writer(Struct, kw_only=True):
         if habit.annotations:
             epoch = f"{self.writes:06}" if habit.counter else "here"
             found["annotations"] = {"app.example/epoch": epoch}
+        if habit.bulk:
+            found["annotations"] = found.get("annotations", {}) | {"app.example/state": "s" * habit.bulk}
         if habit.finalizer:
             others = [one for one in known.get("finalizers") or () if one != "app.example/elector"]
             # Nothing may be added to an object that is being deleted, and its writer sees that it is.

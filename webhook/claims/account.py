@@ -29,6 +29,15 @@ _EXPLAINED: Final = frozenset({Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame
 _USUAL: Final = 10 * SECOND
 """Clients renew more often than that, unless their leases last for minutes."""
 
+_STATES_BY_TROUBLE: Final = (
+    State.FROZEN,
+    State.EXPIRED,
+    State.UNKNOWN,
+    State.RELEASED,
+    State.NEVER_HELD,
+    State.LIVE,
+)
+
 
 class Account(Struct, frozen=True):
     """One lease at `now`; `standing` is None if its object was never seen, or is gone."""
@@ -99,6 +108,17 @@ class Account(Struct, frozen=True):
         annotations = (lease.metadata.annotations or {}).items()
         stamps = [stamp_of(text) or 0 for key, text in annotations if key.startswith(f"{NAMES}written-")]
         return next((at for at in stamps if renewed + SECOND < at <= self.now), None)
+
+    @property
+    def worst(self) -> Finding | None:
+        """The most severe finding; None if nothing needs attention."""
+        return next((one for one in self.findings if one.severity is not Severity.INFO), None)
+
+    @property
+    def trouble(self) -> tuple[int, int]:
+        """A key that sorts leases with the worst first: by the severity of what is wrong, then by state."""
+        severity = self.worst.severity if self.worst else Severity.INFO
+        return ORDER[severity], _STATES_BY_TROUBLE.index(self.state)
 
     @property
     def claims(self) -> Iterator[Claim]:

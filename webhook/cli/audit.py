@@ -96,6 +96,8 @@ def command(
     audit = _Audit(inventory, tokens, Severity(fail_on), now, inputs, reading.only_namespace(cluster))
     if inputs and in_cluster:
         raise Failure("give either --input or --in-cluster")
+    if in_cluster:
+        reading.refuse_inside(cluster)
     if with_tokens and (in_cluster or not tokens.fences):
         raise Failure("--fence needs a --policy with a fence that has a token, and works without --in-cluster")
     resources = sorted({replace(one, subresource="") for fence in tokens.fences for one in fence.resources})

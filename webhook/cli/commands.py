@@ -164,8 +164,6 @@ def _complain(problem: click.ClickException, name: str) -> int:
     text = problem.format_message()
     if isinstance(problem, click.NoSuchOption | click.NoSuchCommand):
         near = [*(problem.possibilities or ())]
-        if isinstance(problem, click.NoSuchOption) and problem.ctx and problem.option_name in {"-o", "--output"}:
-            near = ["--format"] if any("--format" in one.opts for one in problem.ctx.command.params) else near
         text = f"{problem.message} Did you mean {near[0]}?" if near else problem.message
     hint = f" (see {command} --help)" if command else ""
     print(escape(" ".join(f"{command or name}: {text}{hint}".split())), file=sys.stderr)

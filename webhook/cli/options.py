@@ -45,8 +45,9 @@ def policy_option(text: str, name: str = "--policy", metavar: str = "NAME|FILE")
 
 
 def format_option(text: str = "json prints one line", formats: Sequence[str] = ("text", "json")) -> Callable[[F], F]:
-    """Return the option for output that a program reads; its value is `output`."""
-    return click.option("--format", "output", type=click.Choice(formats), default="text", help=text)
+    """Return the option for output that a program reads, by kubectl's names too; its value is `output`."""
+    names = ("-o", "--format", "--output")
+    return click.option(*names, "output", type=click.Choice(formats), default="text", help=text)
 
 
 def namespaced(text: str, problem: str) -> tuple[str, str]:

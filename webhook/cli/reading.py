@@ -15,12 +15,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.api.formats import dns_label, dns_subdomain
-from webhook.api.text import escape, truncate
+from webhook.api.text import escape, quote, truncate
 from webhook.api.times import MINUTE, canonical_seconds, span
 from webhook.cli.options import files, policy_option
 from webhook.cli.terminal import Failure, print_message
 from webhook.history.merge import Merged
-from webhook.inputs.cluster import Cluster, lease_names, listed, listed_inside
+from webhook.inputs.cluster import TIMEOUT, Cluster, lease_names, listed, listed_inside
 from webhook.inputs.files import inputs
 from webhook.inputs.items import STANDARD_INPUT, Item, StampReader, Unreadable, Unrecorded
 from webhook.policy_file import load
@@ -28,6 +28,7 @@ from webhook.rules.expiry import BOUND, MAX_TOLERANCE
 
 MAX_NAMED: Final = 5
 """How many unreadable parts are named, and gaps of a record, the latest; other unreadable parts are counted."""
+_REQUEST_TIMEOUT: Final = "give up a request of kubectl after this time; 60s unless given, 0 for never"
 HIDDEN_STAMPS: Final = (
     "the input has no managedFields, so only the holders' own clocks say when they renewed; "
     "kubectl shows them with --show-managed-fields"
@@ -39,18 +40,64 @@ SKEWED: Final = (
 )
 
 
-def cluster_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of kubectl that say which cluster; the command gets them as one `Cluster`."""
+def connection_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of kubectl that say which cluster, and as whom; the command gets them as one `Cluster`."""
 
     @click.option("--context", metavar="NAME", default="", help="run kubectl with this context")
+    @click.option("--cluster", "cluster_name", metavar="NAME", default="", help="run kubectl with this cluster")
     @click.option("--kubeconfig", metavar="FILE", default="", help="for kubectl", shell_complete=files)
+    @click.option("--as", "as_user", metavar="USER", default="", help="let kubectl impersonate this user")
+    @click.option("--as-group", "as_groups", metavar="GROUP", multiple=True, help="and this group; may be repeated")
+    @click.option("--request-timeout", metavar="TIME", type=_timeout, default="60s", help=_REQUEST_TIMEOUT)
+    @wraps(function)
+    def with_connection(  # the values are those that click passes
+        context: str,
+        cluster_name: str,
+        kubeconfig: str,
+        as_user: str,
+        as_groups: tuple[str, ...],
+        request_timeout: str,
+        **given: Any,  # noqa: ANN401
+    ) -> int:
+        if as_groups and not as_user:
+            raise Failure("--as-group needs --as, as in kubectl")
+        cluster = Cluster(
+            context=context,
+            kubeconfig=kubeconfig,
+            cluster=cluster_name,
+            user=as_user,
+            groups=as_groups,
+            request_timeout=request_timeout,
+        )
+        return function(cluster=cluster, **given)
+
+    return with_connection
+
+
+def cluster_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the same, and those that say which namespaces."""
+
+    @connection_options
     @click.option("-n", "--namespace", metavar="NAME", default="", help="run kubectl for this namespace")
     @click.option("-A", "--all-namespaces", is_flag=True, help="run kubectl for all namespaces")
     @wraps(function)
-    def with_cluster(context: str, kubeconfig: str, namespace: str, all_namespaces: bool, **given: Any) -> int:  # noqa: ANN401, FBT001 - what click passes
-        return function(cluster=Cluster(context, kubeconfig, namespace, all_namespaces), **given)
+    def with_cluster(cluster: Cluster, namespace: str, all_namespaces: bool, **given: Any) -> int:  # noqa: ANN401, FBT001 - what click passes
+        return function(cluster=replace(cluster, namespace=namespace, all_namespaces=all_namespaces), **given)
 
     return with_cluster
+
+
+def _timeout(text: str) -> str:
+    if not TIMEOUT.fullmatch(text):
+        raise click.BadParameter(f"{quote(truncate(text))} is not a time such as 5s, 2m or 0 for no limit")
+    return text
+
+
+def refuse_inside(cluster: Cluster) -> None:
+    """Raise Failure if options of kubectl are given for a command that runs in a pod, as the account of that."""
+    if cluster.options:
+        option = cluster.options[0].partition("=")[0]
+        raise Failure(f"--in-cluster uses the service account of the pod, without kubectl: {option} is not for it")
 
 
 input_option: Final = click.option(
@@ -132,7 +179,7 @@ def observed(
     if paths or cluster is None:
         items = merged = Merged(inputs(paths), time.time_ns() // 1000 + BOUND)
     elif is_inside:
-        items = listed_inside(notes, namespace=cluster.namespace, with_pods=with_pods)
+        items = listed_inside(cluster, notes, with_pods=with_pods)
     else:
         items = listed(cluster, notes, with_pods=with_pods, resources=resources)
     unreadable = 0

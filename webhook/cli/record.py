@@ -7,7 +7,7 @@ from queue import Empty, SimpleQueue
 import click
 
 from webhook.cli.options import Command, directories
-from webhook.cli.reading import cluster_options, everywhere
+from webhook.cli.reading import cluster_options, everywhere, refuse_inside
 from webhook.cli.terminal import print_message
 from webhook.inputs.cluster import CANDIDATES, EVENTS, LEASES, Cluster
 from webhook.live.recorder import Recorder, Records
@@ -39,6 +39,8 @@ Exit codes: 0 it was stopped, 2 it cannot write.
 @click.option("--save-every", type=click.FloatRange(0.1), default=60, metavar="SECONDS", help="60 unless given")
 @cluster_options
 def command(*, directory: Path, in_cluster: bool, max_size: int, save_every: float, cluster: Cluster) -> int:
+    if in_cluster:
+        refuse_inside(cluster)
     # Not an Event: a signal that comes while the main thread holds its lock would wait for that forever.
     signals: SimpleQueue[int] = SimpleQueue()
     for number in (signal.SIGTERM, signal.SIGINT):

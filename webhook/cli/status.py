@@ -6,9 +6,11 @@ from typing import Final
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.api.text import escape
-from webhook.cli.options import Command, files, format_option
+from webhook.cli.options import Command, format_option
+from webhook.cli.reading import connection_options
 from webhook.cli.terminal import json_line, style, table, width
 from webhook.doctor.documents import LISTED, VALIDATING, Documents
 from webhook.doctor.in_force import NAME, PROOF, Fact, Sample, facts, in_force, samples
@@ -54,12 +56,11 @@ class _Status(Struct, frozen=True, rename="camel"):
 @click.command("status", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.option("-n", "--namespace", metavar="NAME", default="default", help="send the dry run to this namespace")
 @click.option("--wait", metavar="SECONDS", type=click.FloatRange(min=0), default=0, help="wait for exit code 0")
-@click.option("--context", metavar="NAME", default="", help="run kubectl with this context")
-@click.option("--kubeconfig", metavar="FILE", default="", help="for kubectl", shell_complete=files)
+@connection_options
 @format_option()
-def command(*, namespace: str, wait: float, context: str, kubeconfig: str, output: str) -> int:
+def command(*, namespace: str, wait: float, cluster: Cluster, output: str) -> int:
     until = time.monotonic() + wait
-    cluster = Cluster(context, kubeconfig, namespace)
+    cluster = replace(cluster, namespace=namespace)
     while (status := _status(cluster)).code and time.monotonic() + _PAUSE < until:
         time.sleep(_PAUSE)
     if output == "json":

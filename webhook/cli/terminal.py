@@ -38,8 +38,12 @@ def needing_the_server(what: str) -> Iterator[None]:
 
 def style(text: str, **how: Any) -> str:  # noqa: ANN401 - those of click
     """Return the text in a style of `click.style`, on a terminal only; NO_COLOR (no-color.org) switches it off."""
-    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty()
-    return text if is_plain else click.style(text, **how)
+    return click.style(text, **how) if has_color() else text
+
+
+def has_color() -> bool:
+    """Return whether standard output is a terminal that wants colors."""
+    return not (os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb") and sys.stdout.isatty()
 
 
 def width() -> int:

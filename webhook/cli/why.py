@@ -6,18 +6,22 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from webhook.api.text import escape, truncate
+from webhook import yaml_writer
+from webhook.api.objects import Lease
+from webhook.api.text import escape
 from webhook.claims.account import Account, account_of, account_of_state, as_json
 from webhook.claims.claim import Claim
 from webhook.claims.text import MAX_EVENTS, Line, events, facts, headline, quoted
-from webhook.claims.words import ago, clock, count, name
+from webhook.claims.words import count
 from webhook.cli import reading
+from webhook.cli.lease_table import COLUMNS, SEVERITY_COLORS, STATE_COLORS, WIDE, heading, row_of
 from webhook.cli.options import Command, format_option, moment
-from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style, table, width
+from webhook.cli.selection import Selection, selection_options
+from webhook.cli.tables import print_table
+from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style, width
 from webhook.findings import Severity
-from webhook.history.follow import Follower
+from webhook.history.follow import Follower, Key
 from webhook.history.lease import LeaseHistory
-from webhook.history.status import State
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster
 
@@ -41,9 +45,8 @@ Examples:
 Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 """
 
-_MAX_LEASE: Final = 320
-"""Characters in the list, as many as valid names have at most: the longest one makes every row as long."""
 _MOMENT: Final = "A list has no history. To keep one from now on: lease-webhook record history (docs/record.md)"
+FORMATS: Final = ("text", "wide", "json", "yaml", "name")
 _OVER: Final = {None: "", True: " (over)", False: " (ongoing)"}
 _MAX_SHORT: Final = 6
 """Events that are shown without --verbose: the latest."""
@@ -56,8 +59,9 @@ _LABEL: Final = 16
 @click.option("--now", type=moment, metavar="RFC3339", help="decide what has expired as of this time")
 @reading.stamps_option
 @reading.cluster_options
+@selection_options
 @click.option("-v", "--verbose", is_flag=True, help="print every fact and event that is known")
-@format_option("json prints one line per lease")
+@format_option("wide: every column, in full; json: a line for each lease; name: NAMESPACE/NAME", FORMATS)
 def command(
     *,
     leases: tuple[str, ...],
@@ -65,33 +69,44 @@ def command(
     now: int | None,
     policy: str | None,
     cluster: Cluster,
+    selection: Selection,
     verbose: bool,
     output: str,
 ) -> int:
-    selection = _selection(reading.only_lease(leases), cluster.namespace)
-    if selection is None:
+    key = _named(reading.only_lease(leases), cluster.namespace)
+    if key is None:
         cluster = reading.everywhere(cluster)
+    elif not selection.is_everything:
+        raise click.UsageError("--state, --check and --selector are for the list of all leases")
     elif not cluster.all_namespaces:
-        cluster = replace(cluster, namespace=selection[0] or cluster.namespace)
+        cluster = replace(cluster, namespace=key[0] or cluster.namespace)
     history = _history(inputs, cluster, policy)
     as_of = reading.evaluation_time(now, inputs, history.bounds.until)
     if now is None and history.bounds.until is None:
         reading.doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
-    if selection is None:
-        _print_all(history, reading.only_namespace(cluster), as_of, output)
+    if key is None:
+        _print_all(history, reading.only_namespace(cluster), as_of, selection, output)
         return 0
-    one = _found(history, *selection, is_whole=bool(inputs) or cluster.all_namespaces)
+    one = _found(history, *key, is_whole=bool(inputs) or cluster.all_namespaces)
     for item in () if inputs else clusters.lease_events(cluster, one.namespace, one.name):
         history.feed(item)
     account = account_of(history, one, as_of.at, as_of.seen_until)
-    if output == "json":
-        print(json_line(as_json(account)))
+    if output in {"text", "wide"}:
+        print("\n".join(_lines(account, as_of, verbose=verbose or output == "wide")))
     else:
-        print("\n".join(_lines(account, as_of, verbose=verbose)))
+        print(_written(account, output))
     return 0
 
 
-def _selection(lease: str | None, namespace: str) -> tuple[str, str] | None:
+def _written(account: Account, output: str) -> str:
+    """Return an account for a program."""
+    if output == "name":
+        return escape(f"{account.history.namespace}/{account.history.name}")
+    document = as_json(account)
+    return json_line(document) if output == "json" else yaml_writer.stream([document]).rstrip("\n")
+
+
+def _named(lease: str | None, namespace: str) -> tuple[str, str] | None:
     """Return (namespace, name) of the lease that was named; the namespace is "" where none was."""
     if lease is None:
         return None
@@ -131,47 +146,66 @@ def _found(history: Follower, namespace: str, name: str, *, is_whole: bool) -> L
     raise Failure(f"lease {shown} is not in the input{hint}")
 
 
-def _print_all(history: Follower, namespace: str, as_of: reading.EvaluationTime, output: str) -> None:
+def _print_all(
+    history: Follower, namespace: str, as_of: reading.EvaluationTime, selection: Selection, output: str
+) -> None:
     names = [key for key in history.names() if namespace in ("", key[0])]
     if not names:
         raise Failure(f"no lease of namespace {namespace} is in the input")
-    if output == "json":
-        for key in names:
-            print(json_line(as_json(account_of(history, history.history_of(key), as_of.at, as_of.seen_until))))
+    if output not in {"text", "wide"}:
+        _write_all(history, names, as_of, selection, output)
         return
-    rows: list[tuple[str, ...]] = [("LEASE", "STATE", "HOLDER", "LAST RENEWED", "CAN BE TAKEN", "CHANGES", "WRONG")]
-    for key in names:
-        # A row shows no more of what only a list shows, which has no history.
-        if state := history.stored.get(key):
-            rows.append(_row(account_of_state(state, as_of.at)))
-        else:
-            rows.append(_row(account_of(history, history.history_of(key), as_of.at, as_of.seen_until)))
-    for line in table(rows, 0):
-        print(line)
+    rows = [row_of(account) for account in _selected(history, names, as_of, selection, is_row=True)]
+    print(heading(rows) if selection.is_everything else f"{len(rows)} of {count(len(names), 'lease')}")
+    columns = (*COLUMNS, *WIDE) if output == "wide" else COLUMNS
+    shown = [row.cells[: len(columns)] for row in selection.sorted(rows)]
+    if shown:
+        print_table(columns, shown, is_wide=output == "wide")
     print(as_of.text)
 
 
-def _row(account: Account) -> tuple[str, ...]:
-    history, standing, now = account.history, account.standing, account.now
-    takeable = standing.takeable_at if standing else None
-    is_free = account.state in {State.RELEASED, State.NEVER_HELD} or (takeable is not None and takeable <= now)
-    worst = account.findings[0] if account.findings and account.findings[0].severity is not Severity.INFO else None
-    return (
-        escape(truncate(f"{history.namespace}/{history.name}", _MAX_LEASE)),
-        account.state.value,
-        escape(name(account.holder)) if account.holder else "-",
-        "-" if account.last_renewal is None else ago(account.last_renewal, now),
-        "now" if is_free else "-" if takeable is None else clock(takeable, now),
-        str(history.changes) if history.changes else "-",
-        worst.check if worst else "-",
-    )
+def _write_all(
+    history: Follower, names: Sequence[Key], as_of: reading.EvaluationTime, selection: Selection, output: str
+) -> None:
+    """Write leases for a program: in the order of their names, each as soon as it is known, or as it is asked for."""
+    accounts = _selected(history, names, as_of, selection)
+    if selection.order in {"", "name"}:
+        for account in accounts:
+            print(_written(account, output))
+        return
+    texts = {row.key: (row, text) for row, text in ((row_of(one), _written(one, output)) for one in accounts)}
+    for row in selection.sorted(row for row, _ in texts.values()):
+        print(texts[row.key][1])
+
+
+def _selected(
+    history: Follower,
+    names: Iterable[Key],
+    as_of: reading.EvaluationTime,
+    selection: Selection,
+    *,
+    is_row: bool = False,
+) -> Iterator[Account]:
+    """Yield the accounts of those leases that are asked for; `is_row`: with no more than a row shows of them."""
+    for key in names:
+        account: Account | None = None
+        if is_row and (state := history.stored.get(key)):
+            # A row shows no more of what only a list shows, which has no history.
+            lease = state.object if isinstance(state.object, Lease) else None
+            account = account_of_state(state, as_of.at) if selection.has_labels(lease) else None
+        else:
+            one = history.history_of(key)
+            if selection.has_labels(one.lease):
+                account = account_of(history, one, as_of.at, as_of.seen_until)
+        if account is not None and selection.includes(account):
+            yield account
 
 
 def _lines(account: Account, as_of: reading.EvaluationTime, *, verbose: bool) -> Iterator[str]:
     """Yield the state, the facts, what happened, what is wrong, what to do."""
     history = account.history
     title = escape(f"{history.namespace}/{history.name}")
-    state = style(account.state.value, fg="green" if account.state is State.LIVE else "red")
+    state = style(account.state.value, fg=STATE_COLORS[account.state])
     yield f"{style(title, bold=True)}  {state}: {escape(headline(account))}{_counted(account)}"
     yield style(as_of.text, dim=True)
     yield ""
@@ -202,9 +236,8 @@ def _wrong(account: Account) -> Iterator[str]:
         yield ""
         yield style("What is wrong", bold=True)
     for one in worrying:
-        color = "red" if one.severity is Severity.ERROR else "yellow"
         over = _OVER[one.is_over if isinstance(one, Claim) else None]
-        yield f"  {style(one.severity.value, fg=color)}  {one.check}{over}"
+        yield f"  {style(one.severity.value, fg=SEVERITY_COLORS[one.severity])}  {one.check}{over}"
         yield indent(escape(one.message), 4)
         if one.fix != account.advice.command:  # that is shown below
             yield advice("->", escape(one.fix), 4, 7)

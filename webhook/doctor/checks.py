@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from webhook.api.request import Resource
 from webhook.api.review import REVIEW_PATH
+from webhook.api.selectors import requirements
 from webhook.api.text import truncate
 from webhook.doctor.certificate import check_bundle, examine_certificate
 from webhook.doctor.documents import (
@@ -28,7 +29,6 @@ from webhook.doctor.documents import (
     danger,
     is_opt_in,
     may_select,
-    requirements,
 )
 from webhook.findings import Finding, word
 from webhook.policy.model import Policy

@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 
 from webhook import fence
 from webhook.api.request import GROUP, Resource
+from webhook.api.selectors import Selector, is_met, requirements
 from webhook.certificate_files import LEAF_CERTIFICATE, LEAF_KEY, MAX_FILE, Pair
 from webhook.findings import Finding, Severity
 
@@ -23,21 +24,6 @@ MUTATING: Final = "MutatingWebhookConfiguration"
 
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 """The API server sets this label on every namespace, and it cannot be changed."""
-
-
-class SelectorRequirement(Struct, frozen=True):
-    """One expression of a label selector."""
-
-    key: str
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: tuple[str, ...] | None = None
-
-
-class Selector(Struct, frozen=True, rename="camel"):
-    """A label selector; an empty one selects everything."""
-
-    match_labels: Mapping[str, str] | None = None
-    match_expressions: tuple[SelectorRequirement, ...] | None = None
 
 
 class MatchRule(Struct, frozen=True, rename="camel"):
@@ -209,7 +195,7 @@ def may_select(selector: Selector | None, namespace: str, labels: Mapping[str, s
     """True if a namespace with just these labels is selected; if they are not known, or can be changed, by its name."""
     known = {**(labels or {}), NAMESPACE_NAME: namespace}
     asked = (one for one in requirements(selector) if labels is not None or one.key == NAMESPACE_NAME)
-    return all(_matches(one, known.get(one.key)) for one in asked)
+    return all(is_met(one, known) for one in asked)
 
 
 def is_opt_in(selector: Selector | None) -> bool:
@@ -217,19 +203,6 @@ def is_opt_in(selector: Selector | None) -> bool:
     # Every namespace has a name, so to ask whether it has one selects all.
     chosen = (one for one in requirements(selector) if (one.key, one.operator) != (NAMESPACE_NAME, "Exists"))
     return any(one.operator in {"In", "Exists"} for one in chosen)
-
-
-def requirements(selector: Selector | None) -> tuple[SelectorRequirement, ...]:
-    """Return labels and expressions in one form; all of them must hold."""
-    if selector is None:
-        return ()
-    labels = (SelectorRequirement(key, "In", (value,)) for key, value in (selector.match_labels or {}).items())
-    return (*labels, *(selector.match_expressions or ()))
-
-
-def _matches(requirement: SelectorRequirement, value: str | None) -> bool:
-    listed, is_there = value in (requirement.values or ()), value is not None
-    return {"In": listed, "NotIn": not listed, "Exists": is_there, "DoesNotExist": not is_there}[requirement.operator]
 
 
 KINDS: Final = (*fence.KINDS, "Secret", "ConfigMap", "Namespace", "Lease", "Pod", "Deployment", "StatefulSet")

@@ -35,6 +35,9 @@ PAGE: Final = 500
 
 _TIMEOUT: Final = 60
 """Seconds that one request may take."""
+TIMEOUT: Final = re.compile(r"([0-9]{1,6})(ms|s|m|h|)", re.ASCII)
+"""A limit for one request; 0 is none."""
+_UNITS: Final = {"ms": 0.001, "s": 1, "": 1, "m": 60, "h": 3600}
 _STAMPED: Final = ("--output=json", "--show-managed-fields")
 _MAX_FORWARD: Final = 10
 """Seconds that it may take to read the metrics of a pod."""
@@ -62,18 +65,40 @@ NO_SUCH_KIND: Final = "the server doesn't have a resource type"
 
 
 class Cluster(Struct, frozen=True):
-    """Which cluster and namespace, as kubectl takes it; "" leaves it to kubectl's own configuration."""
+    """Which cluster and namespace, and as whom, as kubectl takes it; "" leaves it to kubectl's own configuration."""
 
     context: str = ""
     kubeconfig: str = ""
     namespace: str = ""
     all_namespaces: bool = False
+    cluster: str = ""
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    """Whom to impersonate."""
+    request_timeout: str = f"{_TIMEOUT}s"
 
     @property
     def options(self) -> list[str]:
-        """Options that say which cluster."""
-        words = [f"--context={self.context}"] if self.context else []
-        return words + ([f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else [])
+        """Options that say which cluster, and as whom."""
+        given = {
+            "--context": self.context,
+            "--kubeconfig": self.kubeconfig,
+            "--cluster": self.cluster,
+            "--as": self.user,
+        }
+        words = [f"{option}={value}" for option, value in given.items() if value]
+        return words + [f"--as-group={group}" for group in self.groups]
+
+    @property
+    def timeout(self) -> str:
+        """The option that limits one request; a watch has no limit."""
+        return f"--request-timeout={self.request_timeout}"
+
+    @property
+    def timeout_seconds(self) -> float | None:
+        """The same in seconds; None for no limit."""
+        found = TIMEOUT.fullmatch(self.request_timeout)
+        return int(found[1]) * _UNITS[found[2]] or None if found else None
 
     @property
     def scope(self) -> list[str]:
@@ -210,7 +235,7 @@ class Complaints(threading.Thread):
 
 
 def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
-    words = ("get", resource, *cluster.scope, *shown, f"--request-timeout={_TIMEOUT}s", *cluster.options)
+    words = ("get", resource, *cluster.scope, *shown, cluster.timeout, *cluster.options)
     with _started(words) as process:
         complaints = Complaints(process)
         try:
@@ -221,11 +246,13 @@ def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
         finally:
             reason = complaints.reason()
     if process.returncode:
-        raise InputError(reason or f"kubectl get {resource} ended with exit code {process.returncode}")
+        problem = reason or f"kubectl get {resource} ended with exit code {process.returncode}"
+        hint = "; -n NAMESPACE looks in one namespace" if "at the cluster scope" in problem else ""
+        raise InputError(f"{problem}{hint}")
 
 
 def _run(cluster: Cluster, *words: str, given: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
-    everything = [*words, f"--request-timeout={_TIMEOUT}s", *cluster.options]
+    everything = [*words, cluster.timeout, *cluster.options]
     with _started(everything, stdin=None if given is None else subprocess.PIPE) as process:
         output, errors = process.communicate(given)
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
@@ -240,13 +267,13 @@ def _started(words: Sequence[str], stdin: int | None = None) -> "subprocess.Pope
         raise InputError(problem) from error
 
 
-def listed_inside(notes: list[str], *, namespace: str = "", with_pods: bool = False) -> Iterator[Item]:
+def listed_inside(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:
     """Yield the same with the service account of the pod that this runs in, whose image has no kubectl.
 
-    Raises InputError if this is not a pod, or the API server does not list leases; `namespace` is "" for all.
+    Raises InputError if this is not a pod, or the API server does not list leases.
     """
-    server = PodServer()
-    scope = f"/namespaces/{quote(namespace)}" if namespace else ""
+    server = PodServer(cluster.timeout_seconds)
+    scope = f"/namespaces/{quote(cluster.namespace)}" if cluster.namespace else ""
     yield from server.list(f"/apis/{GROUP}/v1{scope}/leases")
     if with_pods:
         yield from server.list(f"/api/v1{scope}/pods")
@@ -312,7 +339,7 @@ def _watched(server: "PodServer", path: str) -> Iterator[bytes]:
 class PodServer:
     """The API server as a pod sees it; one request at a time."""
 
-    def __init__(self, timeout: int = _TIMEOUT) -> None:
+    def __init__(self, timeout: float | None = _TIMEOUT) -> None:
         host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
         if not host:
             raise InputError("--in-cluster works in a pod only: KUBERNETES_SERVICE_HOST is not set")

@@ -20,11 +20,13 @@ class Elector:
 
     def events(self, event: str) -> Iterator[dict[str, Any]]:
         """Yield what it has reported so far, of one kind: `started`, `stopped`, `leader` or `write`."""
+        return (entry for entry in self.lines() if entry["event"] == event)
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Yield everything that it has reported so far."""
         for line in self.process.log.read_text(errors="replace").splitlines():
             if line.startswith("{") and line.endswith("}"):
-                entry = json.loads(line)
-                if entry["event"] == event:
-                    yield entry
+                yield json.loads(line)
 
 
 def client_go(

@@ -8,6 +8,7 @@ from tests.rules.findings import (
     FORBIDDEN,
     RIVAL,
     SECOND,
+    WARN,
     by_service_account,
     by_user,
     deleted,
@@ -52,6 +53,19 @@ def test_live_lease_deleted(review: Document, after_seconds: int, speaks: bool) 
 
 
 BY_THE_COLLECTOR = by_service_account("kube-system", "generic-garbage-collector")
+
+
+@pytest.mark.parametrize(
+    "tweak",
+    [
+        pytest.param(put("spec.renewTime", "2025-11-20T12:00:04.000000Z"), id="a renewal"),
+        pytest.param(put("spec.holderIdentity", ""), id="a release"),
+        pytest.param(put("spec", {}), id="a release that removes all"),
+    ],
+)
+def test_an_elector_that_writes_no_finalizers_removes_the_last_one(tweak: Tweak) -> None:
+    """A denial would end it for good, for what someone else left in the lease."""
+    assert said("live-lease-deleted", finalized(tweak), now=NOW + 4 * SECOND) == {(FORBIDDEN, "metadata", WARN)}
 
 
 @pytest.mark.parametrize(

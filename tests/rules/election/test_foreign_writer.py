@@ -11,6 +11,7 @@ from webhook.api import times
 from webhook.api.review import decode
 from webhook.evaluate import evaluate
 from webhook.policy.parse import parse
+from webhook.rules.holders import Binding
 from webhook.rules.stamps import Stamps
 from webhook.verdict import Verdict
 
@@ -109,6 +110,16 @@ def test_a_deletion_is_found_unless_the_writer_or_a_collector_deletes() -> None:
 def test_a_label_by_another_writer_is_not_found() -> None:
     document = review(put("metadata.labels", {"a": "b"}), stamp=stamped())
     assert not found_by(document, stamps=STAMPS)
+
+
+def test_a_writer_of_a_binding_changes_owners_and_nothing_else() -> None:
+    """An operator that owns the lease of its pods sets its owner again."""
+    binding = Binding(service_accounts=frozenset({("shop", "checkout")}), holders=("*",))
+    for tweaks, is_found in ((OWNED, False), (RENEWAL, True), (take(""), True)):
+        document = review(tweaks, stamp=stamped() if tweaks is OWNED else None)
+        assert ("foreign-writer" in found_by(document, stamps=STAMPS, binding=binding)) == is_found
+    strangers = Binding(service_accounts=frozenset({("other", "checkout")}), holders=("*",))
+    assert "foreign-writer" in found_by(review(OWNED, stamp=stamped()), stamps=STAMPS, binding=strangers)
 
 
 def test_a_takeover_after_expiry_by_the_stamps_is_not_found() -> None:

@@ -50,12 +50,16 @@ def padded(size: int) -> Tweak:
     "review",
     [
         pytest.param(update(add(owning(LIMIT))), id="by an entry"),
-        pytest.param(update(RENEWAL, add(owning(LIMIT))), id="by an entry, in a renewal"),
+        pytest.param(update(RENEWAL, add(owning(LIMIT + 9000))), id="by an entry, in a renewal"),
+        pytest.param(update(RENEWAL, padded(2 * LIMIT)), id="by labels, in a renewal"),
         pytest.param(update(padded(LIMIT + 9000)), id="by labels"),
         pytest.param(update(put("metadata.annotations", {"a": "b" * LIMIT})), id="by an annotation"),
         pytest.param(update(put("spec.preferredHolder", "b" * LIMIT)), id="by spec"),
         pytest.param(update(put("metadata.labels.a", "1"), old=[add(owning(LIMIT))]), id="a larger one, by a label"),
-        pytest.param(update(RENEWAL, add(owning(2048)), old=[add(owning(LIMIT))]), id="a larger one, in a renewal"),
+        pytest.param(
+            update(RENEWAL, add(owning(LIMIT), owning(LIMIT, "y")), old=[add(owning(LIMIT))]),
+            id="a larger one, in a renewal",
+        ),
         pytest.param(make_review(new=make_lease(put("metadata.annotations", {"a": "b" * LIMIT}))), id="on CREATE"),
     ],
 )
@@ -64,6 +68,8 @@ def test_a_lease_does_not_grow(review: Document) -> None:
 
 
 LARGER = add(owning(LIMIT))
+RESTORED: Tweak = put("metadata.annotations", {"elector": "b" * 20_000})
+RELEASE: Tweak = put("spec", {"holderIdentity": "", "leaseTransitions": 0})
 
 
 @pytest.mark.parametrize(
@@ -75,6 +81,12 @@ LARGER = add(owning(LIMIT))
         pytest.param(
             update(RENEWAL, add(make_entry("acquireTime", manager="m" * 128)), old=[LARGER]),
             id="the first renewal of a manager",
+        ),
+        pytest.param(update(RENEWAL, RESTORED, old=[LARGER]), id="a renewal that restores an annotation"),
+        pytest.param(update(RELEASE, RESTORED, old=[LARGER]), id="a release that does so"),
+        pytest.param(
+            update(RENEWAL, RESTORED, old=[put("metadata.annotations", {"pad": "b" * (LIMIT - 3000)})]),
+            id="one of a lease that was a little smaller",
         ),
         pytest.param(
             update(written(taken_by("r" * 4096), at="2025-11-20T12:00:20Z"), old=[LARGER]),

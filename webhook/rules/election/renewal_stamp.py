@@ -14,7 +14,7 @@ from webhook.api.managed_fields import APPLY, BEFORE_FIRST_APPLY, MAX_LEVELS, En
 from webhook.api.objects import NO_METADATA, LeaseSpec, ObjectMeta
 from webhook.api.text import quote, truncate
 from webhook.api.times import canonical_seconds, instant, stamp_of
-from webhook.rules.change import LeaseChange, SetFields, set_fields
+from webhook.rules.change import Event, LeaseChange, SetFields, set_fields
 from webhook.rules.expiry import BOUND, MAX_TOLERANCE, seen_at, whole_seconds
 from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement, literal
 from webhook.rules.stamps import NAMES, is_constant
@@ -151,11 +151,12 @@ def _created_without_entries(change: LeaseChange) -> str | None:
 MAX_BYTES: Final = 256 * 1024
 """Bytes of JSON to which a lease may grow. Honest ones have a few thousand; etcd takes 1.5 MiB."""
 
-MAX_RENEWAL_GROWTH: Final = 2 * 1024
-"""Bytes by which a larger lease may grow in a write that renews it, besides a longer holderIdentity.
+MAX_OWN_GROWTH: Final = MAX_BYTES
+"""Bytes by which a larger lease may grow in a write that renews, takes or releases it.
 
-The entry of a manager that is new to the lease has less than half of it, so no one can fill a lease up to `MAX_BYTES`
-to stop the next takeover. To the size that `may_lose_entries` asks for it is hundreds of renewals.
+An elector puts back with each write what it always sets, and someone else may have replaced that by as much as
+`MAX_BYTES` allow, so it is measured by what it adds itself. In the holder's name five such writes reach the size that
+`_may_lose_entries` asks for; a renewal with a duration of 1 s takes a lease in two.
 """
 
 MAX_GROWTH_BY_FIRST_ENTRIES: Final = 3
@@ -168,7 +169,8 @@ _MIN_BYTES_OF_FALLBACK: Final = 1024 * 1024
 def lease_too_large(change: LeaseChange) -> Iterable[Finding]:
     """A lease may not grow beyond 256 KiB.
 
-    A lease that was larger before may shrink or stay, and a renewal or takeover may still add the entry of its manager.
+    A lease that was larger before may shrink or stay. A renewal, a takeover or a release may add as much to any lease:
+    its writer puts back what others replaced.
 
     Source: ours: kube-apiserver drops managedFields of what etcd refuses as too large, and with them all stamps
     Why: Where etcd refuses an object as too large, the API server removes its managedFields, and with them all that
@@ -182,9 +184,8 @@ def lease_too_large(change: LeaseChange) -> Iterable[Finding]:
         return NO_FINDINGS
     after, before = change.request.sizes
     allowed = before
-    if change.renews:
-        longer = len(change.new_holder.encode()) - len(change.old_holder.encode())
-        allowed += MAX_RENEWAL_GROWTH + max(0, longer)
+    if change.renews or change.event is Event.RELEASE:
+        allowed += MAX_OWN_GROWTH
     if change.new_entries and not change.old_entries:
         # The first entries name each label, annotation, finalizer and owner once more.
         allowed = max(allowed, MAX_GROWTH_BY_FIRST_ENTRIES * before)

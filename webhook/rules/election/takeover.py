@@ -88,8 +88,8 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be written only by the writer that the API server stamped on it.
 
     Evaluated in namespaces that the policy file lists under `stamps`: takeovers, renewals and releases for the holder,
-    other changes of spec, deletions, and changes of owners. Anyone may change labels and other annotations. The garbage
-    collector and the namespace controller are exempt.
+    other changes of spec, deletions, and changes of owners. Anyone may change labels and other annotations; the writers
+    of a binding may change owners. The garbage collector and the namespace controller are exempt.
 
     Source: ours: the writer is the pod and the user of an authenticated token, which no client chooses
     Why: The holder is a text that any client may write, so a client that writes in the holder's name looks like the
@@ -103,11 +103,11 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
     stamps = change.stamps
     if stamps is None or (stamp := change.old_stamp) is None or not stamp.writer or not change.old_holder:
         return NO_FINDINGS
+    user, after = change.user, change.new_stamp
     if change.event is Event.UNTOUCHED and (
-        change.new_metadata.owner_references == change.old_metadata.owner_references
+        change.new_metadata.owner_references == change.old_metadata.owner_references or _is_listed(change)
     ):
         return NO_FINDINGS
-    user, after = change.user, change.new_stamp
     # Its sender chose that a write has no time: our clock, which may be wrong, does not stand in.
     is_undated = after is not None and after.written is None and bool(change.request.new)
     is_expired = change.expiry.expired and not is_undated
@@ -166,12 +166,20 @@ def _taken(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
     )
 
 
-def _lost(change: LeaseChange, field: str, detail: Text, what: str, fact: str = "") -> tuple[Finding, ...]:
+def _lost(
+    change: LeaseChange, field: str, detail: Text, what: str, fact: str = "", *, tier: Mode = Mode.DENY
+) -> tuple[Finding, ...]:
     """`what` is a clause about the lease, `{0}`, and its holder, `{1}`."""
     lease = f"{change.request.namespace}/{change.request.name}"
     happened = Statement(partial(_happened, change.expiry, what), (lease, change.old_holder))
     return (
-        Finding(forbidden(field, detail), without_stamps=not change.expiry.from_stamps, happened=happened, fact=fact),
+        Finding(
+            forbidden(field, detail),
+            tier=tier,
+            without_stamps=not change.expiry.from_stamps,
+            happened=happened,
+            fact=fact,
+        ),
     )
 
 
@@ -279,7 +287,9 @@ def _shortened(
 def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may not be deleted, except by the garbage collector and the namespace controller.
 
-    An UPDATE that removes the last finalizer of a lease which was deleted before deletes it as well.
+    An UPDATE that removes the last finalizer of a lease which was deleted before deletes it as well. It only warns of
+    one that renews the lease or releases it: an elector that writes the whole lease without finalizers removes those of
+    others each time.
 
     Source: ours: kube-apiserver, konnectivity and medik8s delete their own leases, so only audited by default
     Why: After a live lease is deleted, another process can create it and lead at the same time as the old leader.
@@ -295,7 +305,8 @@ def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
         f"the lease is held by {quote(change.old_holder)} for another {expiry.seconds_left} s{expiry.whose_clock}; "
         "stop its holder first, or delete the lease after that"
     )
-    return _lost(change, "metadata", detail, "{0} of {1} was deleted")
+    of_its_elector = change.request.new and change.new_holder in ("", change.old_holder) and _is_of_an_elector(change)
+    return _lost(change, "metadata", detail, "{0} of {1} was deleted", tier=Mode.WARN if of_its_elector else Mode.DENY)
 
 
 _Owner = tuple[str, str, str, str]
@@ -313,7 +324,8 @@ def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     Source: ours: seen with the real garbage collector; the plugin OwnerReferencesPermissionEnforcement helps too
     Why: The garbage collector deletes an object whose owner does not exist. With `update` alone, this deletes a live
         lease.
-    Who: Operators that adopt a lease after its elector created it; of a bound lease also before.
+    Who: Operators that adopt a lease after its elector created it, such as [CloudNativePG's](../protect-postgresql.md);
+        of a bound lease also before.
     Fix: Set the owner when the lease is created, or let a writer that a binding lists add it.
     Attack: gave a held lease an owner with which it is deleted
     """
@@ -383,6 +395,11 @@ def _owner(reference: OwnerReference) -> _Owner:
     return (group if slash else "", reference.kind or "", reference.name or "", reference.uid or "")
 
 
+def _is_listed(change: LeaseChange) -> bool:
+    """True if a binding of the lease lists this writer."""
+    return change.binding is not None and change.binding.lists(change.user)
+
+
 def _is_by_the_stamped_writer(change: LeaseChange) -> bool:
     """True if the lease is held and the API server stamped this writer on it: then it is no guess who the holder is."""
     stamps = change.stamps
@@ -393,7 +410,7 @@ def _is_by_the_stamped_writer(change: LeaseChange) -> bool:
 
 def _is_free(change: LeaseChange, owners: Iterable[OwnerReference]) -> bool:
     user = change.user
-    if user.username in CLEANUP_CONTROLLERS or (change.binding is not None and change.binding.lists(user)):
+    if user.username in CLEANUP_CONTROLLERS or _is_listed(change):
         return True
     if _is_by_the_stamped_writer(change):
         return True

@@ -12,7 +12,8 @@ from tests.lab.e2e.world import Row
 SHOWN = {
     "the webhook is in force": "in force: the webhook refused",
     "`why` says who stopped": "checkout-a",
-    "`why` says for how long no one led": "no one led",
+    "`why` says how the lease was lost": "leader-lost",
+    "`why` says for how long nothing was renewed": "not renewed for up to",
     "the steal is refused": "takeover-across-namespaces",
 }
 

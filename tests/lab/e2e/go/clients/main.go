@@ -2,6 +2,8 @@
 //
 //	clients elector   -kubeconfig FILE -namespaces a,b -lease NAME -identity ID [-coordinated] [-release] [-qps 0.05 -burst 9]
 //	clients candidate -kubeconfig FILE -namespaces a   -lease NAME -identity ID -binary 1.36.3 -emulation 1.36.0
+//	clients primary   -kubeconfig FILE -namespaces a   -lease NAME -identity POD [-release]
+//	clients cluster   -kubeconfig FILE -namespaces a   -lease NAME -identity UID
 package main
 
 import (
@@ -18,7 +20,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/leaderelection"
@@ -81,19 +82,9 @@ type settings struct {
 }
 
 func (s settings) elect(ctx context.Context, config *rest.Config, namespace string) error {
-	name := event{Namespace: namespace, Identity: s.identity}
-	config = rest.CopyConfig(config)
-	config.Timeout = s.deadline / 2
-	config.QPS, config.Burst = float32(s.qps), s.burst
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return timedWrites{next, name} })
-	clientset, err := kubernetes.NewForConfig(config)
+	clientset, report, err := s.reporting(config, namespace)
 	if err != nil {
 		return err
-	}
-	report := func(what, leader string) {
-		e := name
-		e.Event, e.Leader = what, leader
-		say(e)
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
@@ -124,14 +115,14 @@ func (s settings) elect(ctx context.Context, config *rest.Config, namespace stri
 
 func run(arguments []string) error {
 	if len(arguments) == 0 {
-		return fmt.Errorf("usage: clients elector|candidate -kubeconfig FILE -namespaces a,b -lease NAME -identity ID")
+		return fmt.Errorf("usage: clients elector|candidate|primary|cluster -kubeconfig FILE -namespaces a,b -lease NAME -identity ID")
 	}
 	var s settings
 	flags := flag.NewFlagSet(arguments[0], flag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "how to reach the API server")
 	namespaces := flags.String("namespaces", "default", "one elector or candidate runs in each")
 	flags.StringVar(&s.lease, "lease", "leader", "name of the Lease")
-	flags.StringVar(&s.identity, "identity", "a", "holderIdentity, or the name of the LeaseCandidate")
+	flags.StringVar(&s.identity, "identity", "a", "holderIdentity, the name of the LeaseCandidate, or the uid of the Cluster")
 	flags.StringVar(&s.binary, "binary", "1.36.3", "binaryVersion of a candidate")
 	flags.StringVar(&s.emulation, "emulation", "1.36.0", "emulationVersion of a candidate")
 	flags.DurationVar(&s.duration, "duration", 15*time.Second, "LeaseDuration")
@@ -150,7 +141,9 @@ func run(arguments []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	work := map[string]func(context.Context, *rest.Config, string) error{"elector": s.elect, "candidate": s.stand}[arguments[0]]
+	work := map[string]func(context.Context, *rest.Config, string) error{
+		"elector": s.elect, "candidate": s.stand, "primary": s.bePrimary, "cluster": s.reconcile,
+	}[arguments[0]]
 	if work == nil {
 		return fmt.Errorf("unknown command %q", arguments[0])
 	}

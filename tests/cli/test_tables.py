@@ -1,0 +1,83 @@
+"""Tables fit the terminal, and have the same content in a pipe."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.on_terminal import on_terminal, plain
+from webhook.cli.tables import Cell, Column, fitted, print_table, shortened
+
+SEEDED = "tests/data/leases/seeded.json"
+LIST = ["why", "--input", SEEDED, "--now", "2026-11-22T12:00:00Z"]
+COLUMNS = [Column("NAME", least=8), Column("STATE"), Column("HOLDER", least=6), Column("CHANGES", dispensable=1)]
+
+
+@pytest.mark.parametrize(
+    ("total", "widths"),
+    [
+        pytest.param(60, [20, 7, 15, 7], id="everything fits"),
+        pytest.param(50, [15, 7, 15, 7], id="the widest is shortened"),
+        pytest.param(45, [12, 7, 13, 7], id="then both"),
+        pytest.param(34, [8, 7, 6, 7], id="both to the least"),
+        pytest.param(33, [11, 7, 11, 0], id="then a column is left out"),
+        pytest.param(10, [8, 7, 6, 0], id="no column becomes narrower than its least"),
+    ],
+)
+def test_columns_fit(total: int, widths: list[int]) -> None:
+    assert fitted(COLUMNS, [20, 7, 15, 7], total) == widths
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [
+        ("checkout", 8, "checkout"),
+        ("checkout-7d4b9c-x2x8p", 11, "check…x2x8p"),
+        ("checkout-7d4b9c-x2x8p", 2, "c…"),
+        ("結帳結帳結帳", 7, "結帳…帳"),
+    ],
+)
+def test_a_name_is_shortened_in_the_middle(text: str, width: int, shown: str) -> None:
+    assert shortened(text, width) == shown
+
+
+def test_an_empty_column_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    columns, rows = [Column("NAME"), Column("HOLDER"), Column("STATE")], [(Cell("a"), Cell(), Cell("live"))]
+    print_table(columns, rows)
+    assert capsys.readouterr().out.splitlines() == ["NAME  STATE", "a     live"]
+    print_table(columns, rows, is_wide=True)
+    assert capsys.readouterr().out.splitlines() == ["NAME  HOLDER  STATE", "a     -       live"]
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120, 200])
+def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
+    code, shown = on_terminal(LIST, columns=columns)
+    lines = plain(shown).splitlines()
+    assert code == 0
+    assert len(lines) == 16
+    assert max(map(len, lines)) <= columns
+
+
+def test_a_terminal_shows_states_in_color_unless_unwanted() -> None:
+    assert "\x1b[31mfrozen" in on_terminal(LIST)[1]
+    assert "\x1b" not in on_terminal(LIST, environment={"NO_COLOR": "1"})[1]
+
+
+def test_a_pipe_has_the_whole_names_that_a_wide_terminal_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    piped = subprocess.run([sys.executable, "-m", "webhook", *LIST], capture_output=True, text=True, check=True).stdout
+    wide = plain(on_terminal(LIST, columns=300)[1])
+    assert [line.split() for line in wide.splitlines()] == [line.split() for line in piped.splitlines()]
+
+
+def test_a_pipe_imports_no_rich() -> None:
+    script = (
+        f"import sys; from webhook.cli.main import main; main({LIST}); "
+        "sys.exit(any(one.split('.')[0] in ('rich', 'pygments') for one in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0
+
+
+def test_wide_rows_are_longer_than_the_terminal() -> None:
+    code, shown = on_terminal([*LIST, "-o", "wide"], columns=60)
+    assert code == 0
+    assert "2093-12-08T15:14:07Z" in plain(shown).replace("\n", "")

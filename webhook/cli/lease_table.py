@@ -1,0 +1,84 @@
+"""A lease as a row of a table, and the table of many: what `why` and `top` list."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.api.text import escape, truncate
+from webhook.api.times import SECOND
+from webhook.claims.account import Account
+from webhook.claims.words import ago, clock, count, length, name
+from webhook.cli.tables import EMPTY, Cell, Column, Row
+from webhook.findings import Severity
+from webhook.history.status import State
+
+STATE_COLORS: Final = {
+    State.LIVE: "green",
+    State.FROZEN: "red",
+    State.EXPIRED: "red",
+    State.RELEASED: "yellow",
+    State.NEVER_HELD: "bright_black",
+    State.UNKNOWN: "yellow",
+}
+SEVERITY_COLORS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+COLUMNS: Final = (
+    Column("LEASE", least=17),
+    Column("STATE"),
+    Column("HOLDER", least=13),
+    Column("RENEWED"),
+    Column("CAN BE TAKEN", dispensable=2),
+    Column("CHANGES", dispensable=1),
+    Column("WRONG", least=22),
+)
+WIDE: Final = (Column("USUALLY"), Column("DURATION"), Column("DATED BY"))
+"""Columns that come after those."""
+_MAX_LEASE: Final = 320
+"""Characters, as many as valid names have at most: the longest one makes every row as long."""
+_DATED_BY: Final = {True: "API server", False: "holder"}
+
+
+class LeaseRow(Struct, frozen=True, gc=False):
+    """One lease in a table; `trouble` sorts the worst first, and `renewed` is in microseconds since 1970."""
+
+    key: tuple[str, str]
+    cells: Row
+    trouble: tuple[int, int]
+    needs_attention: bool
+    renewed: int
+    changes: int
+
+
+def row_of(account: Account) -> LeaseRow:
+    """Return a lease as a row, with the columns of WIDE."""
+    history, standing, now = account.history, account.standing, account.now
+    takeable = standing.takeable_at if standing else None
+    is_free = account.state in {State.RELEASED, State.NEVER_HELD} or (takeable is not None and takeable <= now)
+    taken = "now" if is_free else EMPTY if takeable is None else clock(takeable, now)
+    worst, usual = account.worst, history.interval
+    cells = (
+        Cell(escape(truncate(f"{history.namespace}/{history.name}", _MAX_LEASE))),
+        Cell(account.state.value, STATE_COLORS[account.state]),
+        Cell(escape(name(account.holder))) if account.holder else Cell(),
+        Cell() if account.last_renewal is None else Cell(ago(account.last_renewal, now)),
+        Cell(taken),
+        Cell(str(history.changes)) if history.changes else Cell(),
+        Cell(worst.check, SEVERITY_COLORS[worst.severity]) if worst else Cell(),
+        Cell() if usual is None else Cell(f"every {length(int(usual * SECOND))}"),
+        Cell() if standing is None or standing.duration is None else Cell(length(standing.duration * SECOND)),
+        Cell() if standing is None or standing.last_renewal is None else Cell(_DATED_BY[standing.from_stamps]),
+    )
+    return LeaseRow(
+        key=(history.namespace, history.name),
+        cells=cells,
+        trouble=account.trouble,
+        needs_attention=worst is not None,
+        renewed=account.last_renewal or 0,
+        changes=history.changes,
+    )
+
+
+def heading(rows: Sequence[LeaseRow]) -> str:
+    """Return `3 of 11 leases need attention`, or that none does."""
+    troubled, total = sum(row.needs_attention for row in rows), len(rows)
+    return f"{troubled or 'none'} of {count(total, 'lease')} {'need' if troubled > 1 else 'needs'} attention"

@@ -1,0 +1,131 @@
+"""Options that select and sort leases, as kubectl has them."""
+
+import difflib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import wraps
+from typing import Any, Final
+
+import click
+from click.shell_completion import CompletionItem
+from msgspec import Struct
+
+from webhook.api.objects import Lease
+from webhook.api.selectors import SelectorRequirement, is_met, parse_selector
+from webhook.api.text import quote, truncate
+from webhook.claims.account import Account
+from webhook.claims.registry import KINDS
+from webhook.cli.lease_table import LeaseRow
+from webhook.findings import Finding
+from webhook.history.status import State
+
+ORDERS: Final[Mapping[str, Callable[[LeaseRow], Any]]] = {
+    "worst": lambda row: (row.trouble, row.key),
+    "name": lambda row: row.key,
+    "renewed": lambda row: (row.renewed, row.key),
+    "changes": lambda row: (-row.changes, row.key),
+}
+"""By the name of an order, the key of a row: the worst, the longest silent and the most often changed come first."""
+_STATES: Final = tuple(map(str, State))
+_MAX_WORD: Final = 80
+_ORDER: Final = "worst unless given; json, yaml and name are sorted by name"
+
+
+class Selection(Struct, frozen=True):
+    """Which leases are shown, and in which order; without a value everything is."""
+
+    states: frozenset[str] = frozenset()
+    checks: frozenset[str] = frozenset()
+    labels: tuple[SelectorRequirement, ...] = ()
+    order: str = ""
+    """One of ORDERS; "" leaves it to the command."""
+
+    @property
+    def is_everything(self) -> bool:
+        """True if nothing is left out."""
+        return not (self.states or self.checks or self.labels)
+
+    def has_labels(self, lease: Lease | None) -> bool:
+        """Return whether a lease has the labels; one of which only writes were seen has none that are known."""
+        if lease is None:
+            return not self.labels
+        labels = {key: value or "" for key, value in (lease.metadata.labels or {}).items()}
+        return all(is_met(one, labels) for one in self.labels)
+
+    def has_check(self, findings: Iterable[Finding]) -> bool:
+        """Return whether one of the findings is asked for."""
+        return not self.checks or any(one.check in self.checks for one in findings)
+
+    def includes(self, account: Account) -> bool:
+        """Return whether an account is in a state, and has a finding, that is asked for."""
+        return (not self.states or account.state.value in self.states) and self.has_check(account.findings)
+
+    def sorted(self, rows: Iterable[LeaseRow]) -> list[LeaseRow]:
+        """Return rows in the order that is asked for, the worst first unless one is."""
+        return sorted(rows, key=ORDERS[self.order or "worst"])
+
+
+def parse_checks(values: Iterable[str]) -> frozenset[str]:
+    """Return names of checks, of which each value may have several; raises BadParameter for an unknown one."""
+    return _listed(values, KINDS, "a check; lease-webhook claims lists them")
+
+
+def _parsed_labels(text: str) -> tuple[SelectorRequirement, ...]:
+    try:
+        return parse_selector(text) if text else ()
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _listed(values: Iterable[str], known: Collection[str], what: str) -> frozenset[str]:
+    found = [word for value in values for word in map(str.strip, value.split(",")) if word]
+    for one in found:
+        if one not in known:
+            near = difflib.get_close_matches(one[:_MAX_WORD], known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise click.BadParameter(f"{quote(truncate(one, _MAX_WORD))} is not {what}{hint}")
+    return frozenset(found)
+
+
+def _complete_checks(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(one) for one in KINDS if one.startswith(incomplete)]
+
+
+check_option: Final = click.option(
+    "--check",
+    "checks",
+    metavar="CHECK,...",
+    multiple=True,
+    help="only those with one of these findings; may be repeated",
+    shell_complete=_complete_checks,
+)
+
+
+def selection_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the options; the command gets them as one `Selection`."""
+
+    @click.option("-l", "--selector", "labels", metavar="LABELS", default="", help="only leases with these labels")
+    @click.option("--state", "states", metavar="STATE,...", multiple=True, help=f"only leases that are {_or(_STATES)}")
+    @check_option
+    @click.option("--sort-by", "order", type=click.Choice(tuple(ORDERS)), help=_ORDER)
+    @wraps(function)
+    def with_selection(
+        labels: str,
+        states: tuple[str, ...],
+        checks: tuple[str, ...],
+        order: str | None,
+        **given: Any,  # noqa: ANN401 - what click passes
+    ) -> int:
+        selection = Selection(
+            states=_listed(states, _STATES, f"a state: {_or(_STATES)}"),
+            checks=parse_checks(checks),
+            labels=_parsed_labels(labels),
+            order=order or "",
+        )
+        return function(selection=selection, **given)
+
+    return with_selection
+
+
+def _or(words: Collection[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} or {last}"

@@ -1,0 +1,145 @@
+"""Tables of leases: plain text in a pipe; on a terminal as wide as that, with colors, by rich.
+
+rich is imported only where the output is a terminal.
+"""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from webhook.cli.terminal import has_color, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+EMPTY: Final = "-"
+_GAP: Final = 2
+"""Columns of a terminal between those of a table."""
+_AT_ONCE: Final = 200
+"""Rows that are drawn together: the first ones of many appear at once."""
+
+
+class Cell(Struct, frozen=True, gc=False):
+    """What is in one column of a row; the color is one that both click and rich know."""
+
+    text: str = EMPTY
+    color: str = ""
+
+
+class Column(Struct, frozen=True):
+    """A column of a table.
+
+    On a narrow terminal its text is shortened in the middle down to `least` characters, unless that is 0. If all are
+    shortened and it is still too narrow, columns are left out, those with the highest `dispensable` first; 0 is never.
+    """
+
+    head: str
+    least: int = 0
+    dispensable: int = 0
+
+
+Row = tuple[Cell, ...]
+
+
+def print_table(columns: Sequence[Column], rows: Sequence[Row], *, is_wide: bool = False) -> None:
+    """Print rows below their heads, without columns that are empty; `is_wide` prints all of them, and in full."""
+    kept = range(len(columns)) if is_wide else filled(columns, rows)
+    columns, rows = [columns[n] for n in kept], [tuple(row[n] for n in kept) for row in rows]
+    if not sys.stdout.isatty():
+        texts = (tuple(cell.text for cell in row) for row in rows)
+        for line in table([tuple(one.head for one in columns), *texts], 0):
+            print(line)
+        return
+    widths = widths_of(columns, rows)
+    total = shutil.get_terminal_size().columns
+    widths = widths if is_wide else fitted(columns, widths, total)
+    console = console_of(max(total, sum(widths) + _GAP * len(widths)))
+    for first in range(0, max(1, len(rows)), _AT_ONCE):
+        console.print(drawn(columns, widths, rows[first : first + _AT_ONCE], has_head=not first))
+
+
+def filled(columns: Sequence[Column], rows: Sequence[Row]) -> list[int]:
+    """Return the numbers of the columns in which some row has something."""
+    return [n for n in range(len(columns)) if any(row[n].text != EMPTY for row in rows) or not rows]
+
+
+def widths_of(columns: Sequence[Column], rows: Sequence[Row]) -> list[int]:
+    """Return how wide each column would be in full."""
+    from rich.cells import cell_len  # noqa: PLC0415 - only on a terminal
+
+    heads = [len(one.head) for one in columns]
+    return [max([head, *(cell_len(row[n].text) for row in rows)]) for n, head in enumerate(heads)]
+
+
+def fitted(columns: Sequence[Column], widths: Sequence[int], total: int) -> list[int]:
+    """Return widths that fit in `total` columns of a terminal if possible; 0 is that of a column which is left out."""
+    shown = [*widths]
+    fits = _squeezed(columns, shown, total)
+    for number in sorted(range(len(columns)), key=lambda n: -columns[n].dispensable):
+        if _excess(fits, total) <= 0 or not columns[number].dispensable:
+            break
+        shown[number] = 0
+        fits = _squeezed(columns, shown, total)
+    return fits
+
+
+def _squeezed(columns: Sequence[Column], widths: Sequence[int], total: int) -> list[int]:
+    """Return widths of which the widest were reduced first, so that what is shorter stays whole."""
+    fits = [*widths]
+    for _ in range(_excess(fits, total)):
+        wide = [n for n, column in enumerate(columns) if 0 < column.least < fits[n]]
+        if not wide:
+            break
+        fits[max(wide, key=fits.__getitem__)] -= 1
+    return fits
+
+
+def _excess(widths: Sequence[int], total: int) -> int:
+    shown = [one for one in widths if one]
+    return sum(shown) + _GAP * (len(shown) - 1) - total
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a text that is as wide as `width` at most, without its middle: names differ at both ends."""
+    from rich.cells import cell_len  # noqa: PLC0415 - only on a terminal
+
+    if cell_len(text) <= width:
+        return text
+    for kept in range(width - 1, 0, -1):
+        tail = kept // 2
+        cut = f"{text[: kept - tail]}…{text[len(text) - tail :]}"
+        if cell_len(cut) <= width:
+            return cut
+    return "…"
+
+
+def console_of(width: int | None = None) -> "Console":
+    """Return the terminal that standard output is; without colors where they are not wanted."""
+    from rich.console import Console  # noqa: PLC0415 - only on a terminal
+
+    return Console(
+        color_system="auto" if has_color() else None,
+        width=width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+
+
+def drawn(columns: Sequence[Column], widths: Sequence[int], rows: Sequence[Row], *, has_head: bool = True) -> "Table":
+    """Return rows as rich draws them; a column of width 0 is left out."""
+    from rich.table import Table  # noqa: PLC0415 - only on a terminal
+    from rich.text import Text  # noqa: PLC0415
+
+    shown = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_header=has_head, header_style="bold")
+    numbers = [n for n, width in enumerate(widths) if width]
+    for n in numbers:
+        shown.add_column(columns[n].head, width=widths[n], no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        shown.add_row(*(Text(shortened(row[n].text, widths[n]), style=row[n].color) for n in numbers))
+    return shown
