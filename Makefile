@@ -237,6 +237,7 @@ lock: $(DEV) ## pin the packages again, by hash
 	$(LOCK) --output-file tests/lab/bench/requirements.txt tests/lab/bench/requirements.in
 	$(LOCK) --output-file tests/lab/servers/requirements.txt tests/lab/servers/requirements.in
 	$(LOCK) --output-file tests/lab/spec/requirements.txt tests/lab/spec/requirements.in
+	$(LOCK) --output-file tests/lab/e2e/requirements.txt tests/lab/e2e/requirements.in
 	$(LOCK) --output-file tests/lab/fleet/requirements.txt tests/lab/fleet/requirements.in
 	$(LOCK) --output-file tests/page/requirements.txt tests/page/requirements.in
 

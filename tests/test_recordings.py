@@ -27,6 +27,10 @@ WARNED: Final = {
         "renew-time-in-future",
         "kubernetes_asyncio writes the local time of its zone as UTC; this one runs east of Greenwich",
     ),
+    "1.36.3/kubernetes-python-aio/02-update-claim.json": (
+        "renew-time-in-future",
+        "kubernetes.aio does the same",
+    ),
     "1.36.3/cloudnative-pg/13-update-untouched.json": (
         "owner-reference-added",
         "an owner that does not exist would have the lease deleted; docs/protect-postgresql.md has the binding",

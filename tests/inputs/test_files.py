@@ -30,7 +30,7 @@ def names(items: list[Item]) -> list[str]:
 
 def test_recorded_reviews_have_the_time_of_their_index() -> None:
     items = list(observed([str(FOLDER)]))
-    assert len(items) == 330
+    assert len(items) == 339
     assert all(isinstance(one, Observation) and one.at for one in items)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
-from tests.lab.e2e.electors import Elector, client_go, kubernetes_asyncio
+from tests.lab.e2e.electors import Elector, client_go, kubernetes_asyncio, kubernetes_python
 from tests.lab.e2e.world import World, leases
 from tests.waiting import wait_for
 
@@ -86,6 +86,35 @@ def elect_asyncio(world: World, stack: ExitStack, namespace: str) -> str:
     return f"elected, renewed, failed over {crash:.1f} s after a crash"
 
 
+def elect_python(world: World, stack: ExitStack, namespace: str, package: str = "kubernetes", zone: str = "UTC") -> str:
+    """Two electors of the official Python client (they cannot release); returns what happened, with times."""
+    lease, electors = "kubernetes-python", dict[str, Elector]()
+    for name in ("cyan", "pink"):
+        config = world.account(namespace, name).kubeconfig
+        electors[name] = kubernetes_python(
+            stack,
+            world.plane.binaries,
+            config,
+            *ASYNCIO_TIMES,
+            namespaces=[namespace],
+            lease=lease,
+            identity=name,
+            package=package,
+            environment=[f"TZ={zone}"],
+        )
+    first, _ = _next_holder(world, namespace, lease, "", "a first leader in Python")
+    _renews(world, namespace, lease, 3)
+    electors[first].process.kill()
+    _, crash = _next_holder(world, namespace, lease, first, "fail-over in Python")
+    _renews(world, namespace, lease, 2)
+    return f"elected, renewed, failed over {crash:.1f} s after a crash"
+
+
+def elect_python_aio(world: World, stack: ExitStack, namespace: str) -> str:
+    """The same by its asyncio half, nine hours east of Greenwich."""
+    return elect_python(world, stack, namespace, "kubernetes.aio", "Asia/Tokyo")
+
+
 def elect_coordinated(world: World, stack: ExitStack, namespace: str) -> str:
     """The API server elects the candidate with the oldest emulation version that answers its ping."""
     lease, pairs = "coordinated", dict[str, list[Elector]]()
@@ -132,6 +161,7 @@ def elect_each(world: World, stack: ExitStack, namespace: str) -> Iterator[tuple
     lives = {
         "client-go, 3 electors": elect_client_go,
         "kubernetes_asyncio, 2 electors": elect_asyncio,
+        "kubernetes for Python, 2 electors": elect_python,
         "coordinated, 2 LeaseCandidates": elect_coordinated,
     }
     with ThreadPoolExecutor(len(lives)) as pool:

@@ -10,6 +10,7 @@ from tests.lab.e2e.processes import Process
 from tests.lab.e2e.toolchain import Binaries
 
 ASYNCIO_PROGRAM = Path(__file__).parent / "asyncio_elector.py"
+THREADS_PROGRAM = Path(__file__).parent / "python_elector.py"
 
 
 class Elector:
@@ -45,6 +46,24 @@ def client_go(
         *(f"-lease={lease}", f"-identity={identity}", *flags),
     ]
     return Elector(stack, command, kubeconfig.with_name(f"{mode}-{namespaces[0]}-{lease}-{identity}.log"))
+
+
+def kubernetes_python(
+    stack: ExitStack,
+    binaries: Binaries,
+    kubeconfig: Path,
+    *times: int,
+    namespaces: Sequence[str],
+    lease: str,
+    identity: str,
+    package: str = "kubernetes",
+    environment: Sequence[str] = (),
+) -> Elector:
+    """An elector of the official Python client, with threads or by asyncio (`kubernetes.aio`); `times` as below."""
+    program = ["env", f"ASYNCIO_PACKAGE={package}", *environment, str(binaries.asyncio_python)]
+    program.append(str(THREADS_PROGRAM if package == "kubernetes" else ASYNCIO_PROGRAM))
+    command = [*program, str(kubeconfig), ",".join(namespaces), lease, identity, *map(str, times)]
+    return Elector(stack, command, kubeconfig.with_name(f"{package}-{namespaces[0]}-{lease}-{identity}.log"))
 
 
 def kubernetes_asyncio(

@@ -1,9 +1,10 @@
-"""TCP forwarders: one stands for a Service, one can cut its clients off, one can hold single streams."""
+"""TCP forwarders: for a Service, or to cut clients off, to end their connections, to hold single streams."""
 
 import itertools
 import socket
 import threading
 import time
+from contextlib import suppress
 from typing import Self
 
 CHUNK = 65536
@@ -88,6 +89,25 @@ class Partition(Forwarder):
         """Return when the connection is not cut, after the delay."""
         self._open.wait()
         time.sleep(self.delay)
+
+
+class Interruption(Forwarder):
+    """Forwards to one port until `interrupt`: then its connections end, and new ones end at once."""
+
+    def __init__(self, backend: int) -> None:
+        super().__init__(backend)
+        self._ends: list[socket.socket] = []
+
+    def interrupt(self) -> None:
+        """End everything."""
+        self.routed = (0,)
+        for end in self._ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+        self._ends += [source, target]
+        super()._pump(source, target)
 
 
 class HeldStreams(Forwarder):

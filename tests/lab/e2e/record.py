@@ -1,6 +1,6 @@
 """`make record`: record the reviews of real clients again, for any Kubernetes version, with `serve --capture`.
 
-It replaces the recordings of the clients that can run here: client-go, kubernetes_asyncio, the coordinated election and
+It replaces the recordings of the clients that can run here: client-go, three of Python, the coordinated election and
 what CloudNativePG sends.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.e2e.control_plane import ControlPlane
-from tests.lab.e2e.elections import elect_asyncio, elect_client_go, elect_coordinated
+from tests.lab.e2e.elections import elect_asyncio, elect_client_go, elect_coordinated, elect_python, elect_python_aio
 from tests.lab.e2e.primaries import OPERATOR, elect_primary
 from tests.lab.e2e.toolchain import Binaries, all_binaries
 from tests.lab.e2e.webhook_server import WebhookServer
@@ -26,6 +26,8 @@ ROUTE = "record"
 ELECTIONS = {
     "client-go": elect_client_go,
     "kubernetes-asyncio": elect_asyncio,
+    "kubernetes-python": elect_python,
+    "kubernetes-python-aio": elect_python_aio,
     "coordinated": elect_coordinated,
     "cloudnative-pg": elect_primary,
 }
@@ -106,6 +108,8 @@ def _thinned(captured: Path, namespace: str) -> Iterator[dict[str, Any]]:
 def _client_version(client: str, binaries: Binaries) -> str:
     if client == "kubernetes-asyncio":
         return f"kubernetes_asyncio (PyPI) {binaries.kubernetes_asyncio}"
+    if client.startswith("kubernetes-python"):
+        return f"kubernetes (PyPI) {binaries.kubernetes_python}{'.aio' if client.endswith('aio') else ''}"
     if client == "cloudnative-pg":
         return f"the writes of CloudNativePG 1.30, by k8s.io/client-go {binaries.client_go}"
     return f"k8s.io/client-go {binaries.client_go}"

@@ -21,7 +21,7 @@ class MissingToolchainError(Exception):
 
 
 class Binaries(Struct, frozen=True):
-    """Paths of the programs for one Kubernetes version (`v1.36.3`), and of a Python that has kubernetes_asyncio."""
+    """Paths of the programs for one Kubernetes version (`v1.36.3`), and of a Python that has its clients."""
 
     version: str
     etcd: Path
@@ -46,6 +46,11 @@ class Binaries(Struct, frozen=True):
     def kubernetes_asyncio(self) -> str:
         """The locked version of kubernetes_asyncio."""
         return _locked(HERE / "requirements.txt", "kubernetes-asyncio==")
+
+    @property
+    def kubernetes_python(self) -> str:
+        """The locked version of the official Python client."""
+        return _locked(HERE / "requirements.txt", "\nkubernetes==")
 
     @property
     def candidate_versions(self) -> tuple[str, ...]:
@@ -188,13 +193,13 @@ def build(source: Path, package: str, name: str, flags: tuple[str, ...] = ()) ->
 
 
 def _asyncio_python() -> Path:
-    """A virtual environment of its own with the locked kubernetes_asyncio."""
+    """A virtual environment of its own with the locked clients."""
     lock = HERE / "requirements.txt"
     digest = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()[:16]
     directory = cache_directory() / "python" / digest
     python, ready = directory / "bin" / "python", directory / "ready"
     if not ready.exists():
-        print(f"installing kubernetes_asyncio into {directory} (once)", file=sys.stderr, flush=True)
+        print(f"installing clients of Python into {directory} (once)", file=sys.stderr, flush=True)
         _run([sys.executable, "-m", "venv", "--clear", str(directory)])
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         _run([*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(lock)])

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 
 from tests.lab.e2e.control_plane import ControlPlane
-from tests.lab.e2e.electors import ASYNCIO_PROGRAM
+from tests.lab.e2e.electors import ASYNCIO_PROGRAM, THREADS_PROGRAM
 from tests.lab.e2e.toolchain import Binaries, MissingToolchainError, all_binaries
 from tests.lab.e2e.world import World
 from tests.lab.elector_kit import checks
@@ -35,7 +35,10 @@ RESULTS: Final = Path(__file__).parent / "results.json"
 WRONG: Final = "one that is wrong on purpose"
 """The last column: each check must find something in it."""
 PAGE: Final = Path(__file__).parents[3] / "docs" / "electors.md"
-_WORDS: Final = "{kubeconfig} {namespace} {lease} {identity} {duration} {deadline} {retry}"
+EXAMPLE: Final = Path(__file__).parents[3] / "docs" / "examples" / "python_elector.py"
+"""What docs/python-electors.md gives its readers."""
+_TIMES: Final = "{duration} {deadline} {retry}"
+_WORDS: Final = f"{{kubeconfig}} {{namespace}} {{lease}} {{identity}} {_TIMES}"
 
 
 class Result(Struct, frozen=True):
@@ -80,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = [Result(one.name, binaries.version, wrong) for one, wrong in zip(electors, found, strict=True)]
     print(table(results))
     if options.results:
+        results = _beside_others(results, binaries)
         RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
         write_between(PAGE, "electors", table(results))
     return int(bool(given) and any(any(one.found.values()) for one in results))
@@ -89,9 +93,18 @@ def recorded(binaries: Binaries) -> list[Elector]:
     """Return the clients that are recorded and can be run here."""
     go = f"{binaries.clients} elector -kubeconfig={{kubeconfig}} -namespaces={{namespace}} -lease={{lease}} "
     go += "-identity={identity} -duration={duration}s -deadline={deadline}s -retry={retry}s"
-    python = shlex.join([str(binaries.asyncio_python), str(ASYNCIO_PROGRAM)])
+    example = shlex.join([str(binaries.asyncio_python), str(EXAMPLE)])
+    example = f"env KUBECONFIG={{kubeconfig}} {example} {{namespace}} {{lease}} {{identity}} {_TIMES}"
+    python, threads = (
+        shlex.join([str(binaries.asyncio_python), str(program)]) for program in (ASYNCIO_PROGRAM, THREADS_PROGRAM)
+    )
     found = [
         Elector(f"client-go {binaries.client_go}", f"{go} -release"),
+        Elector(f"kubernetes {binaries.kubernetes_python}", f"{threads} {_WORDS}"),
+        Elector(f"kubernetes {binaries.kubernetes_python}, {EXAMPLE.name}", example, "^leading", "^lost the lease"),
+        Elector(
+            f"kubernetes.aio {binaries.kubernetes_python}", f"env ASYNCIO_PACKAGE=kubernetes.aio {python} {_WORDS}"
+        ),
         Elector(f"kubernetes_asyncio {binaries.kubernetes_asyncio}", f"{python} {_WORDS}"),
     ]
     names = {"java": "client-java 24.0.0", "rust": "kube-leader-election 0.44.0"}
@@ -110,6 +123,12 @@ def table(results: Sequence[Result]) -> str:
 def stored() -> list[Result]:
     """Return what the page shows."""
     return msgspec.json.decode(RESULTS.read_bytes(), type=list[Result]) if RESULTS.exists() else []
+
+
+def _beside_others(results: Sequence[Result], binaries: Binaries) -> list[Result]:
+    """Return these and the stored results of the electors that were not tried this time, in the order of the table."""
+    tried = {one.elector: one for one in (*stored(), *results)}
+    return [tried[one.name] for one in recorded(binaries) if one.name in tried]
 
 
 def _cell(found: Mapping[str, str], name: str) -> str:
