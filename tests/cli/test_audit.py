@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.factories import Document, drop, make_candidate, make_lease, put, to_bytes
 from tests.history.fake_server import FakeServer, together
 from tests.inputs.test_files import Install, fake
+from webhook.cli.audit import MAX_EQUAL
 from webhook.cli.main import main
 
 __all__ = ["fake"]
@@ -250,3 +252,49 @@ def test_a_lease_is_no_input(name: str, capsys: pytest.CaptureFixture[str]) -> N
     assert (code, out) == (2, "")
     assert "`why NAMESPACE/NAME`" in err
     assert len(err) < 1000
+
+
+def many(path: Path, number: int) -> str:
+    expired = [make_lease(put("metadata.name", f"old-{n}"), put("spec.renewTime", OLD)) for n in range(number)]
+    return dump(path, *expired, FROZEN)
+
+
+OLD = "2025-01-01T00:00:00.000000Z"
+
+
+def test_errors_come_before_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "--input", many(tmp_path, 2), "--now", NOW)
+    severities = [line.split()[0] for line in out.splitlines() if line[0] in "ew"]
+    assert severities == sorted(severities)
+    assert set(severities) == {"error", "warning"}
+
+
+def test_many_equal_findings_are_one_line_with_an_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = many(tmp_path, MAX_EQUAL + 1)
+    _, out, _ = run(capsys, "--input", path, "--now", NOW)
+    assert "warning  21 findings, such as Lease shop/old-0  " in out
+    assert "old-1" not in out
+    check = out.split("--check ")[1].split()[0]
+    _, out, _ = run(capsys, "--input", path, "--now", NOW, "--check", check)
+    assert all(f"shop/old-{number} " in out for number in range(MAX_EQUAL + 1))
+    assert "frozen" not in out
+    assert f"22 examined: {MAX_EQUAL + 1} warnings" in out
+
+
+def test_few_equal_findings_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "--input", many(tmp_path, MAX_EQUAL), "--now", NOW)
+    assert "such as" not in out
+    assert all(f"shop/old-{number} " in out for number in range(MAX_EQUAL))
+
+
+def test_labels_and_names_select(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = make_lease(put("spec.leaseTransitions", 2**31 - 1), put("metadata.labels", {"team": "shop"}))
+    path = dump(tmp_path, FROZEN, other)
+    assert run(capsys, "--input", path, "--now", NOW, "-o", "name")[1] == "shop/checkout\nshop/frozen\n"
+    assert run(capsys, "--input", path, "--now", NOW, "-o", "name", "-l", "team=shop")[1] == "shop/checkout\n"
+
+
+def test_yaml_is_json_in_another_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = dump(tmp_path, FROZEN, TIGHT)
+    texts = [run(capsys, "--input", path, "--now", NOW, "-o", output)[1] for output in ("yaml", "json")]
+    assert [*yaml.safe_load_all(texts[0])] == lines(texts[1])

@@ -12,6 +12,7 @@ from webhook.alerts import DOCS, MAX_LIMIT, WatchedLease, prometheus_rules, rule
 from webhook.api.objects import Lease
 from webhook.api.times import DAY, SECOND
 from webhook.cli.options import Command
+from webhook.cli.progress import Progress
 from webhook.cli.reading import cluster_options, everywhere, input_option, observed, only_namespace
 from webhook.cli.terminal import Failure, print_message
 from webhook.heartbeats import is_heartbeat
@@ -77,7 +78,8 @@ class _LatestLeases(Struct):
 @cluster_options
 def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -> int:
     latest = _LatestLeases()
-    for item in observed(inputs, everywhere(cluster)):
+    progress = Progress()
+    for item in observed(inputs, everywhere(cluster), progress=progress):
         latest.observe(item)
     if not latest.leases:
         raise Failure("no lease is in the input")
@@ -87,7 +89,7 @@ def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -
     print(stream(objects if form == "operator" else [rules_file(objects)]), end="")
     heartbeats = sum(lease.is_heartbeat for lease in watched)
     print_message(f"limits of {len(watched) - heartbeats} elections and {heartbeats} heartbeats")
-    return 2 if latest.unreadable else 0
+    return progress.exit_code(2 if latest.unreadable else 0)
 
 
 def _watched(leases: dict[tuple[str, str], Lease], only: str, now: int) -> list[WatchedLease]:

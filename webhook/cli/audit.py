@@ -1,5 +1,6 @@
 """`lease-webhook audit`: what is wrong with the leases that are stored, and how to fix it."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -10,18 +11,23 @@ import click
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
+from webhook import yaml_writer
 from webhook.api.text import escape, quote, truncate
 from webhook.audit.leases import Inventory, Subject
 from webhook.claims.account import ongoing_cause
 from webhook.claims.claim import as_json as claim_as_json
 from webhook.claims.collect import as_claim
 from webhook.claims.findings import beside, incidents
+from webhook.claims.words import count
 from webhook.cli import reading
+from webhook.cli.lease_table import SEVERITY_COLORS
 from webhook.cli.options import Command, format_option, moment
+from webhook.cli.progress import Progress
+from webhook.cli.selection import Selection, check_option, labels_option, parse_checks, parse_labels
 from webhook.cli.terminal import Failure, advice, indent, json_line, needing_the_server, print_message, style
 from webhook.fence.tokens import TokenCheck
-from webhook.findings import Finding, ObjectName, Severity
-from webhook.history.follow import Follower
+from webhook.findings import ORDER, Finding, ObjectName, Severity
+from webhook.history.follow import Follower, Key
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.items import AboutInput, Fenced, Foreign, InputKind, Item, Observation, Unreadable
 from webhook.policy_file import load
@@ -46,6 +52,10 @@ Examples:
   kubectl lease audit --severity info
 """
 
+FORMATS: Final = ("text", "json", "yaml", "name")
+MAX_EQUAL: Final = 20
+"""Findings of one check that are listed one by one."""
+_MARGIN: Final = 9
 _MAX_NAME: Final = 400
 """More than a kind, a namespace and a name that an API server stored."""
 
@@ -73,7 +83,9 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 @click.option("--metrics", metavar="FILE", help=_METRICS)
 @reading.stamps_option
 @reading.cluster_options
-@format_option("json prints one line per finding")
+@check_option
+@labels_option
+@format_option("json: a line for each finding; name: NAMESPACE/NAME of each object with one", FORMATS)
 def command(
     *,
     words: tuple[str, ...],
@@ -87,13 +99,16 @@ def command(
     metrics: str | None,
     policy: str | None,
     cluster: Cluster,
+    checks: tuple[str, ...],
+    labels: str,
     output: str,
 ) -> int:
     _refuse(words)
+    selection = Selection(checks=parse_checks(checks), labels=parse_labels(labels))
     in_force = load(policy) if policy else None
     inventory = Inventory(reading.evaluation_time(now, inputs, None).at, frozenset(in_force.stamps if in_force else ()))
     tokens = TokenCheck([one for one in in_force.fences if one.token] if in_force and with_tokens else [])
-    audit = _Audit(inventory, tokens, Severity(fail_on), now, inputs, reading.only_namespace(cluster))
+    audit = _Audit(inventory, tokens, Severity(fail_on), now, inputs, reading.only_namespace(cluster), selection)
     if inputs and in_cluster:
         raise Failure("give either --input or --in-cluster")
     if in_cluster:
@@ -101,24 +116,71 @@ def command(
     if with_tokens and (in_cluster or not tokens.fences):
         raise Failure("--fence needs a --policy with a fence that has a token, and works without --in-cluster")
     resources = sorted({replace(one, subresource="") for fence in tokens.fences for one in fence.resources})
+    progress = Progress()
     items = reading.observed(
         *(inputs, reading.everywhere(cluster), policy),
         with_pods=with_pods,
         is_inside=in_cluster,
         resources=[*map(str, resources)],
+        progress=progress,
     )
-    for finding in audit.run(items):
-        if output == "json":
-            print(json_line(_as_json(finding)))
-        elif finding.severity.is_at_least(Severity(severity)):
-            print("\n".join(_lines(finding)))
+    _print(audit.run(items), Severity(severity), output, is_whole=bool(checks))
     for note in audit.complaints():
         print_message(note)
     if output == "text":
         print("\n".join(_summary(audit, Severity(severity))))
     if metrics:
         _write_gauges(metrics, audit)
-    return audit.exit_code
+    return progress.exit_code(audit.exit_code)
+
+
+def _print(findings: Iterator[Finding], least: Severity, output: str, *, is_whole: bool) -> None:
+    """Print findings: for a program each as soon as it is known, for people the errors first, and equal ones together.
+
+    `is_whole`: all of the equal ones.
+    """
+    if output == "json":
+        for finding in findings:
+            print(json_line(_as_json(finding)))
+    elif output == "yaml":
+        for finding in findings:
+            print(yaml_writer.stream([_as_json(finding)]), end="")
+    elif output == "name":
+        subjects = {one.subject for one in findings if one.severity.is_at_least(least)}
+        for namespace, name in sorted({(one.namespace, one.name) for one in subjects}):
+            print(escape(truncate(f"{namespace}/{name}", _MAX_NAME)))
+    else:
+        for group in _groups(findings, least, math.inf if is_whole else MAX_EQUAL):
+            print("\n".join(group.lines()))
+
+
+class _Group(Struct):
+    """The findings of one check and severity; of many only the first ones."""
+
+    findings: list[Finding] = field(default_factory=list)
+    number: int = 0
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of each, or of the first as an example of all."""
+        if self.number == len(self.findings):
+            for finding in self.findings:
+                yield from _lines(finding)
+            return
+        first = self.findings[0]
+        yield from _lines(first, f"{self.number:,} findings, such as ")
+        yield f"{' ' * _MARGIN}{style(f'--check {first.check} lists all of them', dim=True)}"
+
+
+def _groups(findings: Iterator[Finding], least: Severity, most: float) -> list[_Group]:
+    """Return findings in groups, the errors first; of a check with more than `most`, only the first is kept."""
+    groups: dict[tuple[str, Severity], _Group] = {}
+    for finding in findings:
+        if finding.severity.is_at_least(least):
+            group = groups.setdefault((finding.check, finding.severity), _Group())
+            group.number += 1
+            if group.number <= most:
+                group.findings.append(finding)
+    return [groups[key] for key in sorted(groups, key=lambda key: ORDER[key[1]])]
 
 
 def _refuse(words: Sequence[str]) -> None:
@@ -137,18 +199,27 @@ class _Audit(Struct):
     now: int | None
     paths: Sequence[str]
     only: str  # the namespace to report on; "" for all
+    selection: Selection
     history: Follower = field(default_factory=Follower)
     examined: int = 0
     by_check: Counter[tuple[str, Severity]] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
+    labeled: set[Key] = field(default_factory=set)
+    """The objects that have the labels of the selection."""
 
     def run(self, items: Iterable[Item]) -> Iterator[Finding]:
         """Yield every finding as soon as it is certain."""
         for finding in chain(chain.from_iterable(map(self._take, items)), self._rest()):
-            if not self.only or finding.subject.namespace in {"", self.only}:
+            if self._is_selected(finding):
                 self.by_check[finding.check, finding.severity] += 1
                 yield finding
+
+    def _is_selected(self, finding: Finding) -> bool:
+        subject = finding.subject
+        is_here = not self.only or subject.namespace in {"", self.only}
+        is_labeled = not self.selection.labels or (subject.namespace, subject.name) in self.labeled
+        return is_here and is_labeled and self.selection.has_check([finding])
 
     def count(self, severity: Severity) -> int:
         return sum(number for (_, found), number in self.by_check.items() if found is severity)
@@ -175,6 +246,8 @@ class _Audit(Struct):
 
     def _take(self, item: Item) -> Iterator[Finding]:
         self.tokens.see(item)
+        if self.selection.labels and isinstance(item, Observation) and self.selection.has_labels(item.object):
+            self.labeled.add((item.namespace, item.name))
         if isinstance(item, Fenced):
             self.history.feed(item)
         elif isinstance(item, Unreadable):
@@ -222,12 +295,12 @@ class _Audit(Struct):
         yield from self.tokens.findings()
 
 
-def _lines(finding: Finding) -> Iterator[str]:
-    color = "red" if finding.severity is Severity.ERROR else "yellow"
+def _lines(finding: Finding, lead: str = "") -> Iterator[str]:
     who = escape(truncate(str(finding.subject), _MAX_NAME))
-    yield f"{style(f'{finding.severity.value:<8}', fg=color)} {style(who, bold=True)}  {finding.check}"
-    yield indent(escape(finding.message), 9)
-    yield advice("->", escape(finding.fix), 9, 12)
+    severity = style(f"{finding.severity.value:<8}", fg=SEVERITY_COLORS[finding.severity])
+    yield f"{severity} {lead}{style(who, bold=True)}  {finding.check}"
+    yield indent(escape(finding.message), _MARGIN)
+    yield advice("->", escape(finding.fix), _MARGIN, _MARGIN + 3)
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:
@@ -237,13 +310,18 @@ def _as_json(finding: Finding) -> dict[str, Any]:
 
 
 def _summary(audit: _Audit, severity: Severity) -> Iterator[str]:
-    found = [f"{number} {one.value}" for one in Severity if (number := audit.count(one))]
+    found = [_counted(number, one) for one in Severity if (number := audit.count(one))]
     skipped = f"; {reading.skipped_text(audit.skipped)}" if audit.skipped else ""
     result = f": {', '.join(found) or 'nothing found'}" if audit.is_about_something else ""
     yield f"{audit.examined} examined{result}{skipped}"
     hidden = sum(audit.count(one) for one in Severity if not one.is_at_least(severity))
     if hidden:
         yield f"{hidden} below {severity.value} not shown: --severity info shows all"
+
+
+def _counted(number: int, severity: Severity) -> str:
+    """Return `1 error`, `5 warnings`, `3 info`."""
+    return f"{number} info" if severity is Severity.INFO else count(number, severity.value)
 
 
 def _write_gauges(path: str, audit: _Audit) -> None:

@@ -19,6 +19,7 @@ from webhook.cli.checking.manifests import user_info
 from webhook.cli.checking.printer import FORMATS, MAX_ALLOWED, Printer
 from webhook.cli.checking.text import CHANGES, Counts, Tally, as_json, change, counts_of, lines_of, rules_and_modes
 from webhook.cli.options import Command, files, format_option, moment, policy_option
+from webhook.cli.progress import Progress
 from webhook.cli.reading import cluster_options, everywhere, observed, skipped_text
 from webhook.cli.terminal import Failure, json_line, print_message, style
 from webhook.history.writes import Writes
@@ -134,11 +135,12 @@ def command(
     policies = [first] if against is None else [first, load(against)]
     names = [policy or first.preset] if against is None else [policy or first.preset, against]
     received = Received([path for path in paths if path != STANDARD_INPUT])
+    progress = Progress()
     # Of a recording, which has an index, every file counts.
-    items = submitted(paths, ignore, skip_found=not received.moments, skip_named=skip_foreign)
+    items = submitted(paths, ignore, skip_found=not received.moments, skip_named=skip_foreign, meter=progress.meter)
     history = None if paths else observed((), everywhere(cluster))
     evaluator = Evaluator(policies, received, now, user_info(user, groups) if user else None, Writes(all_logs))
-    outcomes = evaluator.outcomes(items, old, history)
+    outcomes = progress.reading(evaluator.outcomes(items, old, history))
     if write_expected:
         code, evaluated = _write(outcomes, write_expected)
     elif expect:
@@ -154,7 +156,7 @@ def command(
     if unknown := evaluator.writes.unknown:
         print_message(_UNKNOWN.format(count(unknown, "write")) + ("" if all_logs else _NOT_WHOLE))
     _require(evaluated if code != _UNREADABLE else None, require if require is not None else int(not skip_foreign))
-    return code
+    return progress.exit_code(code)
 
 
 def _require(evaluated: int | None, least: int) -> None:

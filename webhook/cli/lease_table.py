@@ -8,7 +8,7 @@ from msgspec import Struct
 from webhook.api.text import escape, truncate
 from webhook.api.times import SECOND
 from webhook.claims.account import Account
-from webhook.claims.words import ago, clock, count, length, name
+from webhook.claims.words import ago, clock, length, name
 from webhook.cli.tables import EMPTY, Cell, Column, Row
 from webhook.findings import Severity
 from webhook.history.status import State
@@ -81,4 +81,5 @@ def row_of(account: Account) -> LeaseRow:
 def heading(rows: Sequence[LeaseRow]) -> str:
     """Return `3 of 11 leases need attention`, or that none does."""
     troubled, total = sum(row.needs_attention for row in rows), len(rows)
-    return f"{troubled or 'none'} of {count(total, 'lease')} {'need' if troubled > 1 else 'needs'} attention"
+    leases, need = "lease" if total == 1 else "leases", "need" if troubled > 1 else "needs"
+    return f"{format(troubled, ',') if troubled else 'none'} of {total:,} {leases} {need} attention"

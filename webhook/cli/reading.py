@@ -18,11 +18,14 @@ from webhook.api.formats import dns_label, dns_subdomain
 from webhook.api.text import escape, quote, truncate
 from webhook.api.times import MINUTE, canonical_seconds, span
 from webhook.cli.options import files, policy_option
+from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
 from webhook.history.merge import Merged
+from webhook.inputs import InputError
 from webhook.inputs.cluster import TIMEOUT, Cluster, lease_names, listed, listed_inside
 from webhook.inputs.files import inputs
 from webhook.inputs.items import STANDARD_INPUT, Item, StampReader, Unreadable, Unrecorded
+from webhook.inputs.meter import Meter
 from webhook.policy_file import load
 from webhook.rules.expiry import BOUND, MAX_TOLERANCE
 
@@ -165,26 +168,28 @@ def observed(
     with_pods: bool = False,
     is_inside: bool = False,
     resources: Sequence[str] = (),
+    progress: Progress | None = None,
 ) -> Iterator[Item]:
     """Yield every item in files, directories and standard input (`-`), each as soon as it is read.
 
     Without paths the cluster is listed, with pods and nodes if `with_pods`: by kubectl, which also lists `resources`,
     or, if `is_inside`, with the service account of the pod that this runs in. The `policy` file says where stamps are
-    believed.
+    believed. `progress` is shown meanwhile.
     """
     reader = StampReader({} if policy is None else load(policy).stamps)
     notes: list[str] = []
     items: Iterable[Item]
     merged = None
+    meter = progress.meter if progress else Meter()
     if paths or cluster is None:
-        items = merged = Merged(inputs(paths), time.time_ns() // 1000 + BOUND)
+        items = merged = Merged(inputs(paths, meter), time.time_ns() // 1000 + BOUND)
     elif is_inside:
-        items = listed_inside(cluster, notes, with_pods=with_pods)
+        items = _until_stopped(listed_inside(cluster, notes, with_pods=with_pods), meter)
     else:
-        items = listed(cluster, notes, with_pods=with_pods, resources=resources)
+        items = _until_stopped(listed(cluster, notes, with_pods=with_pods, resources=resources), meter)
     unreadable = 0
     gaps: deque[Unrecorded] = deque(maxlen=MAX_NAMED)
-    for item in items:
+    for item in progress.reading(items) if progress else items:
         if isinstance(item, Unreadable):
             unreadable += 1
             if unreadable <= MAX_NAMED:
@@ -199,6 +204,19 @@ def observed(
         notes.append(SKEWED.format(span(merged.skew)))
     for note in notes:
         print_message(note)
+
+
+def _until_stopped(items: Iterator[Item], meter: Meter) -> Iterator[Item]:
+    """Yield and count what a cluster lists, until the meter stops it: Ctrl-C ends kubectl, too."""
+    try:
+        for item in items:
+            meter.items += 1
+            yield item
+            if meter.is_stopped:
+                return
+    except InputError:
+        if not meter.is_stopped:
+            raise
 
 
 class EvaluationTime(Struct, frozen=True):

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 
-from webhook.api.objects import Lease
+from webhook.api.objects import Lease, LeaseCandidate
 from webhook.api.selectors import SelectorRequirement, is_met, parse_selector
 from webhook.api.text import quote, truncate
 from webhook.claims.account import Account
@@ -44,11 +44,11 @@ class Selection(Struct, frozen=True):
         """True if nothing is left out."""
         return not (self.states or self.checks or self.labels)
 
-    def has_labels(self, lease: Lease | None) -> bool:
-        """Return whether a lease has the labels; one of which only writes were seen has none that are known."""
-        if lease is None:
+    def has_labels(self, seen: Lease | LeaseCandidate | None) -> bool:
+        """Return whether an object has the labels; one of which only writes were seen has none that are known."""
+        if seen is None:
             return not self.labels
-        labels = {key: value or "" for key, value in (lease.metadata.labels or {}).items()}
+        labels = {key: value or "" for key, value in (seen.metadata.labels or {}).items()}
         return all(is_met(one, labels) for one in self.labels)
 
     def has_check(self, findings: Iterable[Finding]) -> bool:
@@ -69,7 +69,8 @@ def parse_checks(values: Iterable[str]) -> frozenset[str]:
     return _listed(values, KINDS, "a check; lease-webhook claims lists them")
 
 
-def _parsed_labels(text: str) -> tuple[SelectorRequirement, ...]:
+def parse_labels(text: str) -> tuple[SelectorRequirement, ...]:
+    """Return the requirements of a label selector, none of ""; raises BadParameter for anything else."""
     try:
         return parse_selector(text) if text else ()
     except ValueError as error:
@@ -99,11 +100,15 @@ check_option: Final = click.option(
     shell_complete=_complete_checks,
 )
 
+labels_option: Final = click.option(
+    "-l", "--selector", "labels", metavar="LABELS", default="", help="only those with these labels"
+)
+
 
 def selection_options(function: Callable[..., int]) -> Callable[..., int]:
     """Add the options; the command gets them as one `Selection`."""
 
-    @click.option("-l", "--selector", "labels", metavar="LABELS", default="", help="only leases with these labels")
+    @labels_option
     @click.option("--state", "states", metavar="STATE,...", multiple=True, help=f"only leases that are {_or(_STATES)}")
     @check_option
     @click.option("--sort-by", "order", type=click.Choice(tuple(ORDERS)), help=_ORDER)
@@ -118,7 +123,7 @@ def selection_options(function: Callable[..., int]) -> Callable[..., int]:
         selection = Selection(
             states=_listed(states, _STATES, f"a state: {_or(_STATES)}"),
             checks=parse_checks(checks),
-            labels=_parsed_labels(labels),
+            labels=parse_labels(labels),
             order=order or "",
         )
         return function(selection=selection, **given)

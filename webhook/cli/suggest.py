@@ -7,6 +7,7 @@ import click
 
 from webhook.api.text import escape
 from webhook.cli.options import Command, namespaced
+from webhook.cli.progress import Progress
 from webhook.cli.reading import cluster_options, everywhere, leases_and_inputs, observed, only_lease, only_namespace
 from webhook.cli.terminal import Failure
 from webhook.inputs.cluster import Cluster
@@ -52,7 +53,8 @@ def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Clust
     lease = only_lease(leases)
     key = None if lease is None else namespaced(lease, _NO_LEASE.format(lease))
     seen = AllWrites(time.time_ns() // 1000)
-    for item in observed(inputs, everywhere(cluster), resources=("pods",)):
+    progress = Progress()
+    for item in observed(inputs, everywhere(cluster), resources=("pods",), progress=progress):
         seen.observe(item)
     if not seen.coverage.count:
         raise Failure("no lease and no candidate is in the input")
@@ -62,7 +64,7 @@ def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Clust
         raise Failure(f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}{only and f' in {only}'}")
     parse(text)  # what a policy check would refuse is a bug
     print(text, end="")
-    return 2 if seen.unreadable else 0
+    return progress.exit_code(2 if seen.unreadable else 0)
 
 
 @click.command("fence", cls=Command, help=_FENCE, epilog=_FENCE_EPILOG)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 EMPTY: Final = "-"
 _GAP: Final = 2
 """Columns of a terminal between those of a table."""
-_AT_ONCE: Final = 200
-"""Rows that are drawn together: the first ones of many appear at once."""
+MAX_ROWS: Final = 1000
+"""Rows on a terminal: more scroll away before anyone reads them."""
 
 
 class Cell(Struct, frozen=True, gc=False):
@@ -46,7 +46,10 @@ Row = tuple[Cell, ...]
 
 
 def print_table(columns: Sequence[Column], rows: Sequence[Row], *, is_wide: bool = False) -> None:
-    """Print rows below their heads, without columns that are empty; `is_wide` prints all of them, and in full."""
+    """Print rows below their heads, without columns that are empty; `is_wide` prints all of them, and in full.
+
+    Of very many rows a terminal shows the first ones.
+    """
     kept = range(len(columns)) if is_wide else filled(columns, rows)
     columns, rows = [columns[n] for n in kept], [tuple(row[n] for n in kept) for row in rows]
     if not sys.stdout.isatty():
@@ -54,12 +57,13 @@ def print_table(columns: Sequence[Column], rows: Sequence[Row], *, is_wide: bool
         for line in table([tuple(one.head for one in columns), *texts], 0):
             print(line)
         return
-    widths = widths_of(columns, rows)
+    shown = rows[:MAX_ROWS]
+    widths = widths_of(columns, shown)
     total = shutil.get_terminal_size().columns
     widths = widths if is_wide else fitted(columns, widths, total)
-    console = console_of(max(total, sum(widths) + _GAP * len(widths)))
-    for first in range(0, max(1, len(rows)), _AT_ONCE):
-        console.print(drawn(columns, widths, rows[first : first + _AT_ONCE], has_head=not first))
+    console_of(max(total, sum(widths) + _GAP * len(widths))).print(drawn(columns, widths, shown))
+    if len(rows) > len(shown):
+        print(f"... {len(rows) - len(shown):,} more: select some, or pipe this into less, which gets all of them")
 
 
 def filled(columns: Sequence[Column], rows: Sequence[Row]) -> list[int]:
@@ -131,12 +135,12 @@ def console_of(width: int | None = None) -> "Console":
     )
 
 
-def drawn(columns: Sequence[Column], widths: Sequence[int], rows: Sequence[Row], *, has_head: bool = True) -> "Table":
+def drawn(columns: Sequence[Column], widths: Sequence[int], rows: Sequence[Row]) -> "Table":
     """Return rows as rich draws them; a column of width 0 is left out."""
     from rich.table import Table  # noqa: PLC0415 - only on a terminal
     from rich.text import Text  # noqa: PLC0415
 
-    shown = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_header=has_head, header_style="bold")
+    shown = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
     numbers = [n for n, width in enumerate(widths) if width]
     for n in numbers:
         shown.add_column(columns[n].head, width=widths[n], no_wrap=True, overflow="ellipsis")

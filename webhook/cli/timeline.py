@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -18,8 +18,10 @@ import msgspec
 from webhook.claims.words import count
 from webhook.cli import reading
 from webhook.cli.options import Command, endpoint, files, moment, namespaced
+from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
 from webhook.inputs.cluster import Cluster
+from webhook.inputs.items import Item
 from webhook.rules.expiry import BOUND
 from webhook.timeline.downsampling import fitted
 from webhook.timeline.lanes import TimelineBuilder
@@ -95,11 +97,14 @@ def command(
     only = reading.only_namespace(cluster)
     # The API server's clock may be ahead of this computer's.
     builder = TimelineBuilder(time.time_ns() // 1000 + BOUND, names=frozenset(wanted), namespace=only)
-    timeline = _selected(_read(builder, inputs, cluster, policy, now), wanted, only)
+    progress = Progress()
+    items = reading.observed(inputs, cluster, policy, progress=progress)
+    progress.count = lambda: builder.follower.number
+    timeline = _selected(_read(builder, items, inputs, cluster, now), wanted, only)
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
     _write(timeline if output == "json" else fitted(timeline), output, place)
-    return 0
+    return progress.exit_code(0)
 
 
 def _write(timeline: Timeline, output: str, place: str) -> None:
@@ -124,9 +129,9 @@ def drawn(timeline: Timeline, output: str) -> bytes:
 
 
 def _read(
-    builder: TimelineBuilder, paths: Sequence[str], cluster: Cluster, policy: str | None, now: int | None
+    builder: TimelineBuilder, items: Iterable[Item], paths: Sequence[str], cluster: Cluster, now: int | None
 ) -> Timeline:
-    for item in reading.observed(paths, cluster, policy):
+    for item in items:
         builder.observe(item)
     until = builder.follower.bounds.until
     as_of = reading.evaluation_time(now, paths, until)

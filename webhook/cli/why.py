@@ -16,6 +16,7 @@ from webhook.claims.words import count
 from webhook.cli import reading
 from webhook.cli.lease_table import COLUMNS, SEVERITY_COLORS, STATE_COLORS, WIDE, heading, row_of
 from webhook.cli.options import Command, format_option, moment
+from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection, selection_options
 from webhook.cli.tables import print_table
 from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style, width
@@ -80,13 +81,14 @@ def command(
         raise click.UsageError("--state, --check and --selector are for the list of all leases")
     elif not cluster.all_namespaces:
         cluster = replace(cluster, namespace=key[0] or cluster.namespace)
-    history = _history(inputs, cluster, policy)
+    progress = Progress()
+    history = _history(inputs, cluster, policy, progress)
     as_of = reading.evaluation_time(now, inputs, history.bounds.until)
     if now is None and history.bounds.until is None:
         reading.doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
     if key is None:
-        _print_all(history, reading.only_namespace(cluster), as_of, selection, output)
-        return 0
+        _print_all(history, reading.only_namespace(cluster), as_of, selection, output, progress)
+        return progress.exit_code(0)
     one = _found(history, *key, is_whole=bool(inputs) or cluster.all_namespaces)
     for item in () if inputs else clusters.lease_events(cluster, one.namespace, one.name):
         history.feed(item)
@@ -95,7 +97,7 @@ def command(
         print("\n".join(_lines(account, as_of, verbose=verbose or output == "wide")))
     else:
         print(_written(account, output))
-    return 0
+    return progress.exit_code(0)
 
 
 def _written(account: Account, output: str) -> str:
@@ -121,11 +123,12 @@ def _named(lease: str | None, namespace: str) -> tuple[str, str] | None:
     return found
 
 
-def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None) -> Follower:
+def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None, progress: Progress) -> Follower:
     history = Follower()
-    for item in reading.observed(inputs, cluster, policy):
+    progress.count = lambda: history.number
+    for item in reading.observed(inputs, cluster, policy, progress=progress):
         history.take(item)
-    if not (history.leases or history.stored.numbers):
+    if not history.number:
         raise Failure("no lease is in the input")
     if history.hides_stamps:
         print_message(reading.HIDDEN_STAMPS)
@@ -147,15 +150,21 @@ def _found(history: Follower, namespace: str, name: str, *, is_whole: bool) -> L
 
 
 def _print_all(
-    history: Follower, namespace: str, as_of: reading.EvaluationTime, selection: Selection, output: str
+    history: Follower,
+    namespace: str,
+    as_of: reading.EvaluationTime,
+    selection: Selection,
+    output: str,
+    progress: Progress,
 ) -> None:
     names = [key for key in history.names() if namespace in ("", key[0])]
     if not names:
         raise Failure(f"no lease of namespace {namespace} is in the input")
     if output not in {"text", "wide"}:
-        _write_all(history, names, as_of, selection, output)
+        _write_all(_selected(history, progress.each(names, "leases"), as_of, selection), selection, output)
         return
-    rows = [row_of(account) for account in _selected(history, names, as_of, selection, is_row=True)]
+    accounts = _selected(history, progress.each(names, "leases"), as_of, selection, is_row=True)
+    rows = [row_of(account) for account in accounts]
     print(heading(rows) if selection.is_everything else f"{len(rows)} of {count(len(names), 'lease')}")
     columns = (*COLUMNS, *WIDE) if output == "wide" else COLUMNS
     shown = [row.cells[: len(columns)] for row in selection.sorted(rows)]
@@ -164,11 +173,8 @@ def _print_all(
     print(as_of.text)
 
 
-def _write_all(
-    history: Follower, names: Sequence[Key], as_of: reading.EvaluationTime, selection: Selection, output: str
-) -> None:
+def _write_all(accounts: Iterator[Account], selection: Selection, output: str) -> None:
     """Write leases for a program: in the order of their names, each as soon as it is known, or as it is asked for."""
-    accounts = _selected(history, names, as_of, selection)
     if selection.order in {"", "name"}:
         for account in accounts:
             print(_written(account, output))

@@ -127,6 +127,11 @@ class Follower(Struct):
         is_any_shown = self.stored.numbers or any(one.lease for one in self.leases.values())
         return bool(is_any_shown) and not self.has_managed_fields
 
+    @property
+    def number(self) -> int:
+        """The number of leases."""
+        return len(self.leases) + len(self.stored.numbers)
+
     def names(self) -> list[Key]:
         """Return the names of all leases, in order."""
         return sorted({*self.leases, *self.stored.numbers})

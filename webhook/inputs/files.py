@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import select
 import stat
 import sys
 import zlib
@@ -11,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +24,10 @@ from webhook.inputs import InputError, documents, kinds
 from webhook.inputs.documents import MAX_DOCUMENT, Document, LastLine, Value
 from webhook.inputs.items import STANDARD_INPUT, Answer, Foreign, Input, Item, Observation, Place, Unreadable
 from webhook.inputs.kinds import Submitted
+from webhook.inputs.meter import Meter
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
 
 INDEX: Final = "index.jsonl"
 """Beside recordings: one JSON object for each file, with `file` (a path from here) and `received` (RFC 3339)."""
@@ -33,6 +38,8 @@ LOG_SUFFIXES: Final = (*SUFFIXES, ".ndjson", ".gz", *(f".{number}" for number in
 
 _PIECE: Final = 1024 * 1024
 """Bytes that are read at once; from a pipe, as many as are available."""
+_PATIENCE: Final = 0.1
+"""Seconds after which a reader that waits looks whether it is to stop."""
 _GZIP: Final = b"\x1f\x8b"
 _START: Final = 64
 """Bytes that show what an input is."""
@@ -68,16 +75,53 @@ def read(file: BinaryIO, path: str, markers: Sequence[bytes] = (b"",)) -> Iterat
         yield Unreadable(Place(path), f"not gzip: {error}")
 
 
-def read_path(path: str, markers: Sequence[bytes] = (b"",)) -> Iterator[Document | Unreadable | LastLine]:
+class _MeteredFile(io.FileIO):
+    """A file or pipe whose position a meter counts, and which it ends."""
+
+    def __init__(self, file: str | int, meter: Meter) -> None:
+        super().__init__(file, closefd=isinstance(file, str))
+        self._meter = meter
+        self._position = 0
+        self._may_block = not stat.S_ISREG(os.fstat(self.fileno()).st_mode)
+
+    def readinto(self, buffer: "Buffer", /) -> int | None:
+        # A read of a pipe goes on after a signal, so there must be something to read.
+        while self._may_block and not self._meter.is_stopped and not select.select([self], (), (), _PATIENCE)[0]:
+            pass
+        if self._meter.is_stopped:
+            return 0
+        number = super().readinto(buffer)
+        self._position += number or 0
+        self._meter.read += number or 0
+        return number
+
+    def seek(self, position: int, whence: int = os.SEEK_SET, /) -> int:
+        reached = super().seek(position, whence)
+        self._meter.read += reached - self._position
+        self._position = reached
+        return reached
+
+
+def read_path(
+    path: str, markers: Sequence[bytes] = (b"",), meter: Meter | None = None
+) -> Iterator[Document | Unreadable | LastLine]:
     """Yield the documents of a file or of standard input, as in `read`; one that cannot be opened is unreadable."""
+    meter = Meter() if meter is None else meter
     if path == STANDARD_INPUT:
-        yield from read(sys.stdin.buffer, path, markers)
+        yield from read(_standard_input(meter), path, markers)
         return
     try:
-        with Path(path).open("rb", buffering=_PIECE) as file:
+        with io.BufferedReader(_MeteredFile(path, meter), _PIECE) as file:
             yield from read(file, path, markers)
     except OSError as error:
         yield Unreadable(Place(path, is_only=True), error.strerror or str(error))
+
+
+def _standard_input(meter: Meter) -> BinaryIO:
+    try:
+        return io.BufferedReader(_MeteredFile(sys.stdin.fileno(), meter), _PIECE)
+    except (OSError, ValueError):
+        return sys.stdin.buffer  # it is not a file of this process
 
 
 def checked(found: Iterable[Document | Unreadable | LastLine]) -> Iterator[Document]:
@@ -102,7 +146,12 @@ def objects(path: str) -> Iterator[Value]:
 
 
 def submitted(
-    paths: Sequence[str], ignore: Sequence[str] = (), *, skip_found: bool = False, skip_named: bool = False
+    paths: Sequence[str],
+    ignore: Sequence[str] = (),
+    *,
+    skip_found: bool = False,
+    skip_named: bool = False,
+    meter: Meter | None = None,
 ) -> Iterator[Submitted | Input]:
     """Yield every document under the paths as what can be evaluated, in order, each as soon as it is read.
 
@@ -110,20 +159,45 @@ def submitted(
     read, except what matches the shell patterns of `ignore`. Text that is not a Kubernetes object counts as foreign,
     not as unreadable, below a directory if `skip_found`, in a named file if `skip_named`.
     """
+    meter = Meter() if meter is None else meter
+    named: list[tuple[str, bool] | Unreadable | Foreign] = []
     for path in paths:
         if path == STANDARD_INPUT or not _is_directory(Path(path)):
-            yield from _submitted(path, skip=skip_named)
-            continue
-        for found in files_below(Path(path), SUFFIXES, ignore):
-            if isinstance(found, str):
-                yield from _submitted(found, skip=skip_found)
-            else:
-                yield found
+            named.append((path, skip_named))
+        else:
+            below = files_below(Path(path), SUFFIXES, ignore)
+            named += [(found, skip_found) if isinstance(found, str) else found for found in below]
+    meter.size += sum(_size(one[0]) for one in named if isinstance(one, tuple))
+    for one in named:
+        if not isinstance(one, tuple):
+            yield one
+        elif not meter.is_stopped:
+            yield from _until_stopped(_submitted(one[0], meter, skip=one[1]), meter)
 
 
-def _submitted(path: str, *, skip: bool) -> Iterator[Submitted | Input]:
+_T = TypeVar("_T")
+
+
+def _until_stopped(items: Iterable[_T], meter: Meter) -> Iterator[_T]:
+    """Yield items until their input is stopped: what comes then may be half of one."""
+    for item in items:
+        if meter.is_stopped:
+            return
+        meter.items += 1
+        yield item
+
+
+def _size(path: str) -> int:
+    """Return the bytes of a file, 0 if that is not known."""
+    try:
+        return 0 if path == STANDARD_INPUT else Path(path).stat().st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def _submitted(path: str, meter: Meter, *, skip: bool) -> Iterator[Submitted | Input]:
     """Yield the items of one file, the first once it is known whether there is a second."""
-    found = read_path(path, kinds.LEASE_MARKERS)
+    found = read_path(path, kinds.LEASE_MARKERS, meter)
     read = list(islice(found, 2)) or [Unreadable(Place(path), "empty", is_foreign=True)]
     if len(read) == 1 and not isinstance(read[0], LastLine):
         read[0] = replace(read[0], place=replace(read[0].place, is_only=True))
@@ -131,7 +205,7 @@ def _submitted(path: str, *, skip: bool) -> Iterator[Submitted | Input]:
     for document in rest:
         if isinstance(document, LastLine) or kinds.is_of_history(document):
             # Standard input cannot be read twice.
-            again = partial(_observed, path, Received(()))
+            again = partial(_observed, path, Received(()), meter)
             whole = partial(kinds.observations, chain([document], rest))
             yield Input(path, whole if path == STANDARD_INPUT else again)
             return
@@ -151,8 +225,9 @@ def _is_named_by_a_template(document: Value) -> bool:
     return any(isinstance(name, str) and documents.TEMPLATE.search(name) for name in names)
 
 
-def inputs(paths: Sequence[str]) -> Iterator[Input]:
+def inputs(paths: Sequence[str], meter: Meter | None = None) -> Iterator[Input]:
     """Yield every file in files and directories, and standard input, in the order of names."""
+    meter = Meter() if meter is None else meter
     received = Received([path for path in paths if path != STANDARD_INPUT])
     found: list[str | Unreadable | Foreign] = [*received.unreadable]
     for path in paths:
@@ -160,16 +235,18 @@ def inputs(paths: Sequence[str]) -> Iterator[Input]:
             found.append(path)
         else:
             found += files_below(Path(path), LOG_SUFFIXES)
+    meter.size += sum(_size(one) for one in found if isinstance(one, str))
     for one in found:
         if isinstance(one, str):
-            yield Input(one, partial(_observed, one, received))
+            yield Input(one, partial(_observed, one, received, meter))
         elif isinstance(one, Unreadable):
             yield Input(one.place.path, partial(iter, (one,)))
 
 
-def _observed(path: str, received: "Received") -> Iterator[Item]:
+def _observed(path: str, received: "Received", meter: Meter) -> Iterator[Item]:
     was_denied = received.was_denied(path)
-    for item in kinds.observations(read_path(path, kinds.LEASE_MARKERS), received.of(path)):
+    observations = kinds.observations(read_path(path, kinds.LEASE_MARKERS, meter), received.of(path))
+    for item in _until_stopped(observations, meter):
         yield replace(item, answer=Answer(403)) if was_denied and isinstance(item, Observation) else item
 
 
