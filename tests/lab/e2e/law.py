@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 from msgspec import Struct
@@ -208,11 +208,19 @@ class RealWorld(World):
 
 
 class Place(Struct, frozen=True):
-    """A namespace of a batch: its mode, and clients of who writes in it."""
+    """A namespace of a batch: its mode, clients of who writes in it, and kubeconfigs of the electors' pods."""
 
     namespace: str
     mode: Mode
     clients: Mapping[str, ApiClient]
+    kubeconfigs: Mapping[str, Path]
+
+
+class Cleans(Protocol):
+    """What is played in the places of a batch."""
+
+    def clean(self) -> None:
+        """Remove planted stamps."""
 
 
 class Batch:
@@ -227,14 +235,15 @@ class Batch:
     def _place(self, name: str, mode: Mode, common: Mapping[str, ApiClient]) -> Place:
         namespace = self._cluster.namespace(name)
         clients = dict(common)
+        kubeconfigs = {}
         for pod in (*(f"checkout-{number}" for number in range(3)), "checkout-9"):
-            clients[f"system:serviceaccount:shop:checkout {pod}"] = self._cluster.account(
-                namespace, "checkout", pod
-            ).client
+            account = self._cluster.account(namespace, "checkout", pod)
+            clients[f"system:serviceaccount:shop:checkout {pod}"] = account.client
+            kubeconfigs[pod] = account.kubeconfig
         clients["system:serviceaccount:shop:mallory mallory-0"] = self._cluster.account(
             namespace, "mallory", "mallory-0"
         ).client
-        return Place(namespace, mode, clients)
+        return Place(namespace, mode, clients, kubeconfigs)
 
     def play(self, seeds: Sequence[int], failures: Failures) -> None:
         """Play the histories of these seeds."""
@@ -247,7 +256,7 @@ class Batch:
             for world in story.worlds:
                 failures.add(story.name, world)
 
-    def install(self, stories: Sequence["_Story"]) -> None:
+    def install(self, stories: Sequence["Cleans"]) -> None:
         """Put every mode in force in its namespace, stamps in two steps, between which planted ones are removed."""
         for value in ("pending", "required"):
             for place in self.places:
@@ -359,22 +368,32 @@ def installed(cluster: Cluster, directory: Path, modes: Sequence[Mode], batches:
         yield
 
 
+def modes_of(binaries: Binaries) -> list[Mode]:
+    """Return the modes that this API server can have."""
+    has_stamps = binaries.minor >= FIRST_WITH_STAMPS
+    return [mode for mode in MODES if mode.name in _IN_FORCE and (has_stamps or not mode.stamps)]
+
+
+def strangers_of(cluster: Cluster) -> dict[str, ApiClient]:
+    """Return clients of those who write in every namespace, and an administrator's."""
+    cluster.namespace("other")
+    mallory = cluster.account("other", "mallory", "mallory-0").client
+    return {
+        "admin": cluster.admin,
+        "system:serviceaccount:other:mallory mallory-0": mallory,
+        "mallory ": cluster.person("mallory")[0],
+    }
+
+
 def run(binaries: Binaries, directory: Path, seeds: range, at_once: int) -> Failures:
     """Play on one API server."""
-    has_stamps = binaries.minor >= FIRST_WITH_STAMPS
-    modes = [mode for mode in MODES if mode.name in _IN_FORCE and (has_stamps or not mode.stamps)]
+    modes = modes_of(binaries)
     failures = Failures()
     batches = [seeds[at : at + at_once] for at in range(0, len(seeds), at_once)]
     with ControlPlane(binaries, directory) as plane:
         cluster = Cluster(plane)
         with installed(cluster, directory, modes, len(batches)):
-            cluster.namespace("other")
-            mallory = cluster.account("other", "mallory", "mallory-0").client
-            common = {
-                "admin": cluster.admin,
-                "system:serviceaccount:other:mallory mallory-0": mallory,
-                "mallory ": cluster.person("mallory")[0],
-            }
+            common = strangers_of(cluster)
             for number, some in enumerate(batches):
                 Batch(cluster, number, modes, common).play(some, failures)
     return failures

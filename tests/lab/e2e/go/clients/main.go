@@ -1,6 +1,6 @@
 // Command clients runs unmodified client-go electors and LeaseCandidates and prints what happens to them, one JSON object per line.
 //
-//	clients elector   -kubeconfig FILE -namespaces a,b -lease NAME -identity ID [-coordinated] [-release] [-qps 0.05 -burst 9]
+//	clients elector   -kubeconfig FILE -namespaces a,b -lease NAME -identity ID [-coordinated] [-release] [-label TEXT] [-qps 0.05 -burst 9]
 //	clients candidate -kubeconfig FILE -namespaces a   -lease NAME -identity ID -binary 1.36.3 -emulation 1.36.0
 //	clients primary   -kubeconfig FILE -namespaces a   -lease NAME -identity POD [-release]
 //	clients cluster   -kubeconfig FILE -namespaces a   -lease NAME -identity UID
@@ -75,6 +75,7 @@ func (t timedWrites) RoundTrip(request *http.Request) (*http.Response, error) {
 
 type settings struct {
 	lease, identity, binary, emulation string
+	label                              string
 	duration, deadline, retry          time.Duration
 	release, coordinated               bool
 	qps                                float64
@@ -86,11 +87,16 @@ func (s settings) elect(ctx context.Context, config *rest.Config, namespace stri
 	if err != nil {
 		return err
 	}
+	var labels map[string]string
+	if s.label != "" {
+		labels = map[string]string{"elector": s.label}
+	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Name: s.lease, Namespace: namespace},
 			Client:     clientset.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: s.identity},
+			Labels:     labels,
 		},
 		Name:            s.lease,
 		LeaseDuration:   s.duration,
@@ -130,6 +136,7 @@ func run(arguments []string) error {
 	flags.DurationVar(&s.retry, "retry", 2*time.Second, "RetryPeriod")
 	flags.Float64Var(&s.qps, "qps", 0, "requests a second that client-go lets pass; its default if 0")
 	flags.IntVar(&s.burst, "burst", 0, "requests that it lets pass at once; its default if 0")
+	flags.StringVar(&s.label, "label", "", "value of a label that the elector sets with each write")
 	flags.BoolVar(&s.release, "release", false, "ReleaseOnCancel")
 	flags.BoolVar(&s.coordinated, "coordinated", false, "let the API server choose among LeaseCandidates")
 	if err := flags.Parse(arguments[1:]); err != nil {
