@@ -90,6 +90,8 @@ class ApiServer:
                 raise Refused(EXISTS)
             return self._stored(None, user, _created(request, clock), admission)
         wanted = request.body.get("metadata", {}).get("resourceVersion")
+        if wanted is None and request.verb == PUT:
+            raise Refused(f"{INVALID}: resourceVersion")  # AllowUnconditionalUpdate of leases is false
         if wanted not in (None, old["metadata"]["resourceVersion"]):
             raise Refused(CONFLICT)
         return self._stored(old, user, _updated(old, request, clock), admission)

@@ -24,7 +24,7 @@ from tests.law.api_server import (
     INVALID,
     NOT_FOUND,
     OF_THE_API_SERVER,
-    PUT,
+    TOO_LARGE,
     ApiServer,
     Refused,
     Request,
@@ -246,9 +246,9 @@ class World:
             self.counts["waits"] += 1
             return ""
         kind = what or _kind(one, stored)
-        # A copy that was changed since, sent whole without its resourceVersion, undoes what its client never saw:
-        # a conflict of which its client did not ask to hear.
-        copies = (one.habit.verb == PUT and one.habit.whole) or one.habit.finalizer or one.habit.owner == "added"
+        # A list of a copy that was changed since, sent without its resourceVersion, undoes what its client never saw;
+        # the renewal of a lease that was deleted since creates it. Its client did not ask to hear of the conflict.
+        copies = one.habit.finalizer or one.habit.owner == "added" or stored is None
         is_stale = copies and one.copy is not stored
         is_entitled = self._is_entitled(number, stored) and not is_stale
         try:
@@ -286,11 +286,13 @@ class World:
             return
         try:
             left = self._server.outcome(self._server.stored, one.user, request, self.now, _admit_all)
-        except Refused:
-            if word not in (CONFLICT, NOT_FOUND, EXISTS):
+        except Refused as without_us:
+            # Nothing that only validates makes a lease larger.
+            is_filled = word == TOO_LARGE and not self.mode.stamps
+            if word not in (CONFLICT, NOT_FOUND, EXISTS) and not is_filled:
                 # A value from before the installation that the API server refuses is no different without us, unless
                 # another stranger's write, which we refused, replaced it there.
-                is_planted = self.is_planted and word == INVALID
+                is_planted = self.is_planted and str(without_us).startswith(INVALID)
                 if self._alone and self._alone[self._step] == "stored" and not is_planted:
                     self._break(ALIKE, text)
                 elif self._is_guarded and word == INVALID and kind != "renewal" and not self.is_planted:

@@ -23,11 +23,11 @@ class Habit(Struct, frozen=True, kw_only=True):
 
     `verb`: PUT, MERGE or APPLY; `force` is that of an apply. `reads`: it reads before each write; else it renews over
     its last answer, and reads after a conflict. `whole`: its PUT has what it read; else only what it sets itself.
-    `guarded`: its write has the resourceVersion. `labels`, `annotations`, `finalizer`: it puts its own back. `counter`:
-    its annotation has a new value each time. `bulk`: characters of another annotation that it puts back. `owner`: "",
-    "if none" is there, "added" to those that are there, or "alone". `transitions`: "counted", "counted in 32 bits" or
-    "never" set. `acquires`: acquireTime is set by renewals, too. `expiry`: by "observation", or by "renewTime".
-    `release`: holder "empty", "kept" with a duration of 1 s, all "removed", or "none".
+    `guarded`: its patch has the resourceVersion, as each PUT must. `labels`, `annotations`, `finalizer`: it puts its
+    own back. `counter`: its annotation has a new value each time. `bulk`: characters of another annotation that it puts
+    back. `owner`: "", "if none" is there, "added" to those that are there, or "alone". `transitions`: "counted",
+    "counted in 32 bits" or "never" set. `acquires`: acquireTime is set by renewals, too. `expiry`: by "observation", or
+    by "renewTime". `release`: holder "empty", "kept" with a duration of 1 s, all "removed", or "none".
     """
 
     verb: str = PUT
@@ -165,7 +165,11 @@ class Writer(Struct, kw_only=True):
         self.writes += 1
         known: Document = {} if old is None else old["metadata"]
         metadata = self._metadata(known)
-        version = {"resourceVersion": known["resourceVersion"]} if old is not None and habit.guarded else {}
+        version = (
+            {"resourceVersion": known["resourceVersion"]}
+            if old is not None and (habit.guarded or habit.verb == PUT)
+            else {}
+        )
         body: Document = {"apiVersion": _API, "kind": "Lease"}
         if habit.verb == APPLY:
             head = {"name": NAME, "namespace": NAMESPACE}
@@ -188,8 +192,6 @@ class Writer(Struct, kw_only=True):
         whole = copied(known)
         for name, value in metadata.items():
             whole[name] = (whole.get(name) or {}) | value if isinstance(value, dict) else value
-        if not habit.guarded:
-            whole.pop("resourceVersion", None)
         return Request(verb=PUT, body=body | {"metadata": whole, "spec": spec})
 
     def _metadata(self, known: Document) -> Document:

@@ -196,8 +196,16 @@ class RealWorld(World):
             self.counts["release of everything refused"] += 1
         elif ours:
             self._break(HARMLESS, text)
-        elif word not in (CONFLICT, NOT_FOUND, EXISTS) and self._alone and self._alone[self._step] == "stored":
+        elif word not in self._without_meaning and self._alone and self._alone[self._step] == "stored":
             self._break(ALIKE, text)
+
+    @property
+    def _without_meaning(self) -> frozenset[str]:
+        """Refusals of the API server that are not compared with the world without us.
+
+        What was planted before the installation may have been replaced there, by a write that we refused.
+        """
+        return frozenset((CONFLICT, NOT_FOUND, EXISTS) + ((INVALID,) if self.is_planted else ()))
 
     def _is_held_by_its_writer(self) -> bool:
         """Return the same a second earlier: the write is on its way for a while."""
