@@ -16,7 +16,7 @@ from webhook.claims.words import ago, at_most, by_writer, clock, count, length, 
 from webhook.history.events import Handover, Tenure
 from webhook.history.lease import MAX_REFUSALS, LeaseHistory
 from webhook.history.status import RELEASED_DURATION, LeaseStatus, State
-from webhook.inputs.items import InputKind, Writer
+from webhook.inputs.items import InputKind, Writer, is_dated
 from webhook.rules.expiry import BOUND
 from webhook.rules.stamps import NAMES, Stamp, is_constant
 
@@ -141,7 +141,7 @@ def facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     if account.tenure is not None and account.tenure.term is not None:
         yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
     yield from _standing(account, verbose=verbose)
-    yield from _unverified(account.history)
+    yield from _unverified(account)
     if account.cause is not None and account.cause.blame is not Blame.UNKNOWN:
         yield Line("Why", sentence_of(account.cause))
     yield from _rhythm(account) if verbose else ()
@@ -190,15 +190,23 @@ def _without_stamps(history: LeaseHistory, now: int) -> str:
     return "the input has no time of the API server for this lease"
 
 
-def _unverified(history: LeaseHistory) -> Iterator[Line]:
-    """Yield what annotations say of the writer where no policy file says that the API server wrote them."""
+def _unverified(account: Account) -> Iterator[Line]:
+    """Yield what annotations say of the writer where the input does not show that the API server wrote them."""
+    history = account.history
+    if is_constant(history.entries):
+        why = "not verified: --policy FILE says which stamps to believe"
+    elif is_dated(history.entries) and not (account.tenure and account.tenure.renewer):
+        why = "if namespace {0} has the label lease-webhook/stamp, which this input does not show"
+        why = why.format(name(history.namespace))
+    else:
+        return
     annotations = (history.lease.metadata.annotations if history.lease else None) or {}
-    for key, who in annotations.items() if is_constant(history.entries) else ():
+    for key, who in annotations.items():
         if key.startswith(f"{NAMES}writer-") and who:
             stamp, written = Stamp(who, None), annotations.get(key.replace("writer", "written", 1))
             at = name(written) if written else "an unknown time"
             said = f"{writer(Writer(stamp.user, uid=stamp.pod_uid))} wrote it at {at}"
-            yield Line("Stamp says", f"{said} (not verified: --policy FILE says which stamps to believe)")
+            yield Line("Stamp says", f"{said} ({why})")
 
 
 def _waiting(account: Account) -> Iterator[str]:

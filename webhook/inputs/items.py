@@ -344,7 +344,8 @@ class StampReader(Struct):
             return item
         here = self.stamps[item.namespace]
         key, spec = (item.namespace, item.name), item.object.spec
-        is_spec_written, self._specs[key] = self._specs.get(key) != spec, spec
+        spec_before, self._specs[key] = self._specs.get(key), spec
+        is_spec_written = spec_before != spec
         stamp = _stamp_of(item.object, here)
         if stamp is None:
             return item
@@ -353,9 +354,11 @@ class StampReader(Struct):
         # Administrators, the API server and controllers leave the stamp of the write before.
         is_old = item.act is not Act.STORED and is_spec_written and before is not None and stamp == before
         is_seen = stamp != before if before is not None else item.act is Act.CREATED or _dates(stamp, spec)
-        # Lists and watches do not show who wrote; a label leaves the stamp, too.
-        is_state = item.input_kind in {InputKind.DUMP, InputKind.WATCH} and item.act is not Act.DELETED
-        if writer is None and stamp.writer and is_state and is_spec_written and is_seen:
+        # A watch does not show who wrote. A client can leave the constant entry alone only by a write that sets nothing,
+        # so a spec that changed beside it shows that the API server stamped; one state, as of a list, does not.
+        is_watched = item.input_kind is InputKind.WATCH and item.act is not Act.DELETED
+        is_proven = is_spec_written and (spec_before is not None or item.act is Act.CREATED)
+        if writer is None and stamp.writer and is_watched and is_proven and is_seen:
             writer = Writer(stamp.user, uid="" if here.by_user else stamp.pod_uid)
         if isinstance(old, Lease) and (stamp_before := _stamp_of(old, here)) is not None:
             old = _dated(old, stamp_before)
