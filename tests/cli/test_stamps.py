@@ -79,13 +79,35 @@ def dump(tmp_path: Path) -> str:
 
 def test_a_list_shows_who_renews_it_and_when(dump: str, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = run(capsys, "why", "shop/db", "--input", dump, "--policy", policy, "--now", AT)
-    # Its clock is not that of the stamp, so an administrator may have written renewTime after the stamped write.
-    assert "uid-of-db-0" not in said
     assert "Clock the holder's is 9 h 0 min ahead of the API server's" in said
-    assert "Stamp says" not in said
+    # A client can write all of this where the policy file lists a namespace that is not labeled.
+    assert "Stamp says shop/db from the pod with uid uid-of-db-0 wrote it at 2026-11-18T11:07:" in said
+    assert "(if namespace shop has the label lease-webhook/stamp, which this input does not show)" in said
     assert "Evidence" not in said
     (found,) = [json.loads(run(capsys, "why", "shop/db", "--input", dump, "--policy", policy, "--format", "json"))]
     assert found["last_renewal_by"] is None
+
+
+def test_a_stamp_that_came_with_no_change_of_spec_names_no_writer(
+    tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nothing is stamped, a client can store the constant entry and invented annotations, by themselves."""
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(4)
+    forged = json.loads(json.dumps(server.leases["shop/db"]))
+    forged["metadata"]["managedFields"] = [ENTRY]
+    forged["metadata"]["annotations"] = {
+        f"lease-webhook/writer-{SUFFIX}": "uid-of-another system:serviceaccount:shop:innocent",
+        f"lease-webhook/written-{SUFFIX}": canonical_seconds(server.now),
+    }
+    forged["metadata"]["resourceVersion"] = str(server.revision + 1)
+    server.events.append((server.now, "MODIFIED", forged))
+    watch = written(tmp_path / "watch.json", server.watch())
+    said = run(capsys, "why", "shop/db", "--input", watch, "--policy", policy)
+    assert "by shop/innocent" not in said
+    assert "Stamp says shop/innocent from the pod with uid uid-of-another" in said
+    (found,) = [json.loads(run(capsys, "why", "shop/db", "--input", watch, "--policy", policy, "--format", "json"))]
+    assert "innocent" not in json.dumps(found)
 
 
 def test_without_a_policy_a_stamp_is_quoted_and_decides_nothing(dump: str, capsys: pytest.CaptureFixture[str]) -> None:

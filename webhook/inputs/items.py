@@ -354,8 +354,8 @@ class StampReader(Struct):
         # Administrators, the API server and controllers leave the stamp of the write before.
         is_old = item.act is not Act.STORED and is_spec_written and before is not None and stamp == before
         is_seen = stamp != before if before is not None else item.act is Act.CREATED or _dates(stamp, spec)
-        # A watch does not show who wrote. A client can leave the constant entry alone only by a write that sets nothing,
-        # so a spec that changed beside it shows that the API server stamped; one state, as of a list, does not.
+        # A watch does not show who wrote. A client can leave the constant entry alone if its write sets nothing, so a
+        # spec that changed beside it was stamped by the API server. One state, as of a list, does not show that.
         is_watched = item.input_kind is InputKind.WATCH and item.act is not Act.DELETED
         is_proven = is_spec_written and (spec_before is not None or item.act is Act.CREATED)
         if writer is None and stamp.writer and is_watched and is_proven and is_seen:

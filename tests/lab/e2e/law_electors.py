@@ -261,6 +261,8 @@ def writes_in(log: Path, namespace: str) -> list[Write]:
                 continue
             status, after = event.get("responseStatus") or {}, event.get("responseObject") or {}
             user = event["user"]
+            if not user.get("username"):
+                continue  # no one could say in time who it was
             pods = (user.get("extra") or {}).get("authentication.kubernetes.io/pod-name") or [""]
             sent = event.get("requestObject") or {}
             found.append(
