@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test draw coverage outputs check static docs model truth spec torture planted elector-kit fuzz fuzz-guided page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
+.PHONY: help setup run test draw coverage outputs check static docs site model truth spec torture planted elector-kit fuzz fuzz-guided page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -178,6 +178,10 @@ pictures: $(READY) ## draw the pictures of elections and of the dashboard again 
 docs: $(READY) ## write what the pages take from the code: rule pages, tables, output of commands
 	$(TOOL).docs
 
+site: $(DEV) ## the documentation as a site with a search, in build/site/html, which fetches nothing from elsewhere; URL= links to the repository
+	$(INSTALL) -r requirements-site.txt
+	$(TOOL).site $(if $(URL),--url=$(URL))
+
 fmt: $(DEV) ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -234,6 +238,7 @@ lock: $(DEV) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements-mutation.txt requirements-mutation.in
 	$(LOCK) --output-file requirements-release.txt requirements-release.in
 	$(LOCK) --output-file requirements-fuzz.txt requirements-fuzz.in
+	$(LOCK) --output-file requirements-site.txt requirements-site.in
 	$(LOCK) --output-file tests/lab/bench/requirements.txt tests/lab/bench/requirements.in
 	$(LOCK) --output-file tests/lab/servers/requirements.txt tests/lab/servers/requirements.in
 	$(LOCK) --output-file tests/lab/spec/requirements.txt tests/lab/spec/requirements.in
