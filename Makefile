@@ -142,6 +142,13 @@ causes: $(READY) ## induce each cause of a silence twenty times, and ask `why`, 
 programs: $(READY) ## build whatever the slower suites run, ten to twenty minutes once (Go): PROGRAMS=--first, --rest
 	$(BIN)/python -m tests.lab.programs $(PROGRAMS)
 
+.PHONY: web pyodide
+web: $(READY) ## the page that runs lease-webhook in a browser, as a folder for any file server: dist/web (npm, node)
+	$(TOOL).web
+
+pyodide: $(READY) ## the core's tests and every stored output in Pyodide's Python 3.14 (node, npm; two minutes)
+	$(BIN)/python -m tests.lab.pyodide $(PYODIDE)
+
 outputs: $(READY) ## compare the output of every command on every recorded input with the stored one; UPDATE=1 stores it
 	$(BIN)/python -m tests.lab.outputs $(if $(UPDATE),--update) $(if $(ONLY),--only "$(ONLY)")
 

@@ -30,6 +30,7 @@ NEEDS = {
     "jq": "jq",
     "kind": "kind and docker; `make cluster` runs the script that it calls",
     "kustomize": "kustomize, which `make manifests` builds",
+    "npm": "npm and node; `make page` builds the page and opens it",
     "minutes": "longer than a test may take, or goes on until Ctrl-C",
     "release": "files of a release",
 }

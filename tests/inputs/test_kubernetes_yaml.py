@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.inputs.loaders import LOADERS
 from webhook.inputs import documents, yaml_reader
 from webhook.inputs.documents import Document
 from webhook.inputs.items import Place, Unreadable
 from webhook.inputs.yaml_reader import YamlError, read
 
 
-@pytest.fixture(autouse=True, params=[yaml.CSafeLoader, yaml.SafeLoader], ids=["libyaml", "Python"])
+@pytest.fixture(autouse=True, params=LOADERS)
 def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both parsers, whichever the machine has."""
     monkeypatch.setattr(yaml_reader, "LOADER", request.param)

@@ -1,10 +1,10 @@
 """What both readers of YAML share: one key once, one document, bounded depth and expansion."""
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.inputs.loaders import LOADERS
 from webhook.inputs import yaml_reader
 from webhook.inputs.yaml_reader import Dialect, YamlError, read
 
@@ -13,7 +13,7 @@ TEXTS = Dialect(plain=str, max_depth=8)
 EXPANDING = Dialect(plain=str, max_depth=8, max_expanded=100)
 
 
-@pytest.fixture(autouse=True, params=[yaml.CSafeLoader, yaml.SafeLoader], ids=["libyaml", "Python"])
+@pytest.fixture(autouse=True, params=LOADERS)
 def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both parsers, whichever the machine has."""
     monkeypatch.setattr(yaml_reader, "LOADER", request.param)

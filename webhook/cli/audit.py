@@ -108,7 +108,7 @@ def command(
     in_force = load(policy) if policy else None
     inventory = Inventory(reading.evaluation_time(now, inputs, None).at, frozenset(in_force.stamps if in_force else ()))
     tokens = TokenCheck([one for one in in_force.fences if one.token] if in_force and with_tokens else [])
-    audit = _Audit(inventory, tokens, Severity(fail_on), now, inputs, reading.only_namespace(cluster), selection)
+    audit = Audit(inventory, tokens, Severity(fail_on), now, inputs, reading.only_namespace(cluster), selection)
     if inputs and in_cluster:
         raise Failure("give either --input or --in-cluster")
     if in_cluster:
@@ -128,7 +128,7 @@ def command(
     for note in audit.complaints():
         print_message(note)
     if output == "text":
-        print("\n".join(_summary(audit, Severity(severity))))
+        print("\n".join(summary(audit, Severity(severity))))
     if metrics:
         _write_gauges(metrics, audit)
     return progress.exit_code(audit.exit_code)
@@ -141,10 +141,10 @@ def _print(findings: Iterator[Finding], least: Severity, output: str, *, is_whol
     """
     if output == "json":
         for finding in findings:
-            print(json_line(_as_json(finding)))
+            print(json_line(as_json(finding)))
     elif output == "yaml":
         for finding in findings:
-            print(yaml_writer.stream([_as_json(finding)]), end="")
+            print(yaml_writer.stream([as_json(finding)]), end="")
     elif output == "name":
         subjects = {one.subject for one in findings if one.severity.is_at_least(least)}
         for namespace, name in sorted({(one.namespace, one.name) for one in subjects}):
@@ -190,7 +190,7 @@ def _refuse(words: Sequence[str]) -> None:
         raise click.UsageError(_NO_LEASE.format(quote(truncate(words[0], _MAX_NAME))))
 
 
-class _Audit(Struct):
+class Audit(Struct):
     """An audit in progress: objects of a dump are examined as they are read, a history when it ends."""
 
     inventory: Inventory
@@ -222,6 +222,7 @@ class _Audit(Struct):
         return is_here and is_labeled and self.selection.has_check([finding])
 
     def count(self, severity: Severity) -> int:
+        """Return the number of findings of one severity."""
         return sum(number for (_, found), number in self.by_check.items() if found is severity)
 
     @property
@@ -303,13 +304,15 @@ def _lines(finding: Finding, lead: str = "") -> Iterator[str]:
     yield advice("->", escape(finding.fix), _MARGIN, _MARGIN + 3)
 
 
-def _as_json(finding: Finding) -> dict[str, Any]:
+def as_json(finding: Finding) -> dict[str, Any]:
+    """Return a finding as a JSON object."""
     claim = as_claim(finding)
     texts = {"check": claim.check, "severity": claim.severity, "message": claim.message, "fix": claim.fix}
     return {**to_builtins(claim.subject), **texts, "source": claim.place, **claim_as_json(claim)}
 
 
-def _summary(audit: _Audit, severity: Severity) -> Iterator[str]:
+def summary(audit: Audit, severity: Severity) -> Iterator[str]:
+    """Yield how much was examined and found; `severity` is that down to which findings are shown."""
     found = [_counted(number, one) for one in Severity if (number := audit.count(one))]
     skipped = f"; {reading.skipped_text(audit.skipped)}" if audit.skipped else ""
     result = f": {', '.join(found) or 'nothing found'}" if audit.is_about_something else ""
@@ -324,7 +327,7 @@ def _counted(number: int, severity: Severity) -> str:
     return f"{number} info" if severity is Severity.INFO else count(number, severity.value)
 
 
-def _write_gauges(path: str, audit: _Audit) -> None:
+def _write_gauges(path: str, audit: Audit) -> None:
     """Write the findings of each check as gauges, for the textfile collector of node_exporter; replace the file."""
     with needing_the_server("--metrics"):
         from prometheus_client import CollectorRegistry, Gauge, write_to_textfile  # noqa: PLC0415

@@ -68,7 +68,7 @@ def _rule_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 def command(name: str | None, output: str) -> int:
     chosen = None if name is None else _find(name)
     if output == "json":
-        lines = [json_line(_as_json(rule)) for rule in ([chosen] if chosen else described().values())]
+        lines = [json_line(as_json(rule)) for rule in ([chosen] if chosen else described().values())]
     else:
         lines = _explained(chosen) if chosen else _listed()
     print("\n".join(lines))
@@ -80,7 +80,8 @@ def described() -> dict[str, Rule]:
     return {one.id: one for one in (*RULES.values(), TYPES)}
 
 
-def _as_json(one: Rule) -> dict[str, Any]:
+def as_json(one: Rule) -> dict[str, Any]:
+    """Return a rule with its texts as a JSON object."""
     return {
         "id": one.id,
         "kinds": kinds_of(one).split(", "),

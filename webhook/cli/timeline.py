@@ -100,7 +100,7 @@ def command(
     progress = Progress()
     items = reading.observed(inputs, cluster, policy, progress=progress)
     progress.count = lambda: builder.follower.number
-    timeline = _selected(_read(builder, items, inputs, cluster, now), wanted, only)
+    timeline = _selected(read(builder, items, inputs, cluster, now), wanted, only)
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
     _write(timeline if output == "json" else fitted(timeline), output, place)
@@ -128,9 +128,10 @@ def drawn(timeline: Timeline, output: str) -> bytes:
     return render(timeline).encode()
 
 
-def _read(
+def read(
     builder: TimelineBuilder, items: Iterable[Item], paths: Sequence[str], cluster: Cluster, now: int | None
 ) -> Timeline:
+    """Return what the items of some paths, or of kubectl, show; raises Failure if that is nothing."""
     for item in items:
         builder.observe(item)
     until = builder.follower.bounds.until

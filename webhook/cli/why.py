@@ -161,9 +161,9 @@ def _print_all(
     if not names:
         raise Failure(f"no lease of namespace {namespace} is in the input")
     if output not in {"text", "wide"}:
-        _write_all(_selected(history, progress.each(names, "leases"), as_of, selection), selection, output)
+        _write_all(selected(history, progress.each(names, "leases"), as_of, selection), selection, output)
         return
-    accounts = _selected(history, progress.each(names, "leases"), as_of, selection, is_row=True)
+    accounts = selected(history, progress.each(names, "leases"), as_of, selection, is_row=True)
     rows = [row_of(account) for account in accounts]
     print(heading(rows) if selection.is_everything else f"{len(rows)} of {count(len(names), 'lease')}")
     columns = (*COLUMNS, *WIDE) if output == "wide" else COLUMNS
@@ -184,7 +184,7 @@ def _write_all(accounts: Iterator[Account], selection: Selection, output: str) -
         print(texts[row.key][1])
 
 
-def _selected(
+def selected(
     history: Follower,
     names: Iterable[Key],
     as_of: reading.EvaluationTime,

@@ -48,13 +48,15 @@ _is_directory: Final = os.path.isdir
 """False for a path of which that cannot be found out, where `Path.is_dir` raises OSError."""
 
 
-def read(file: BinaryIO, path: str, markers: Sequence[bytes] = (b"",)) -> Iterator[Document | Unreadable | LastLine]:
+def read(
+    file: BinaryIO, path: str, markers: Sequence[bytes] = (b"",), meter: Meter | None = None
+) -> Iterator[Document | Unreadable | LastLine]:
     """Yield the documents of an open file, gzipped or not, each as soon as it is read.
 
     `path` is its name in what is found; of an audit log only lines that contain one of the markers are read.
     """
     try:
-        plain = _unzipped(file)
+        plain = _unzipped(file) if meter is None else meter.opened(_unzipped(file))
         start = plain.peek(_START)
         first: list[bytes] = []
         if len(start.lstrip()) < _START:
@@ -108,11 +110,11 @@ def read_path(
     """Yield the documents of a file or of standard input, as in `read`; one that cannot be opened is unreadable."""
     meter = Meter() if meter is None else meter
     if path == STANDARD_INPUT:
-        yield from read(_standard_input(meter), path, markers)
+        yield from read(_standard_input(meter), path, markers, meter)
         return
     try:
         with io.BufferedReader(_MeteredFile(path, meter), _PIECE) as file:
-            yield from read(file, path, markers)
+            yield from read(file, path, markers, meter)
     except OSError as error:
         yield Unreadable(Place(path, is_only=True), error.strerror or str(error))
 

@@ -1,5 +1,7 @@
 """How much of the inputs was read; whoever reads them may end them all."""
 
+from typing import Any
+
 from msgspec import Struct
 
 
@@ -13,3 +15,7 @@ class Meter(Struct):
     read: int = 0
     items: int = 0
     is_stopped: bool = False
+
+    def opened(self, plain: Any) -> Any:  # noqa: ANN401 - a `BufferedReader`, of a module that does no I/O
+        """Return what a file is read from, once it is uncompressed: a meter that limits memory counts these bytes."""
+        return plain

@@ -72,7 +72,8 @@ def output_of(invocation: Invocation) -> Output:
     return Output(invocation.text, code, printed[:MAX_KEPT], complained[:MAX_KEPT], digest)
 
 
-def _all_outputs(chosen: Sequence[Invocation]) -> Iterator[Output]:
+def all_outputs(chosen: Sequence[Invocation]) -> Iterator[Output]:
+    """Yield the output of each command, in order."""
     with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
         yield from pool.imap(output_of, chosen, chunksize=8)
 
@@ -107,7 +108,7 @@ def main() -> int:
         stored = {one.command: one for one in (msgspec.json.decode(line, type=Output) for line in lines)}
     kept = {text: one for text, one in stored.items() if options.only not in text} if options.update else {}
     different = 0
-    for now in _all_outputs(chosen):
+    for now in all_outputs(chosen):
         kept[now.command] = now
         before = stored.pop(now.command, None)
         if before == now:

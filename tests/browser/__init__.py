@@ -1,0 +1,1 @@
+"""What a page asks of the commands, without a browser."""

@@ -1,0 +1,102 @@
+"""A page calls by name, with JSON, and gets JSON whatever happens."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.factories import make_lease, put
+from tests.incidents import FOLDER
+from tests.timeline.election_samples import HOSTILE_NAMES
+from webhook.api.text import escape
+from webhook.browser.calls import CALLS, Page, answer
+from webhook.browser.reviewing import presets
+from webhook.browser.session import Session
+
+LOG = str(FOLDER / "lease-stolen/audit.log.gz")
+
+
+def call(page: Page, name: str, /, **given: Any) -> Any:
+    found = json.loads(answer(page, name, json.dumps(given)))
+    return found.get("result", found)
+
+
+def texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from texts(one)
+
+
+def test_a_page_opens_files_and_shows_each_view() -> None:
+    page = Page()
+    (lease, *_) = call(page, "open", paths=[LOG])["leases"]
+    assert call(page, "account", lease=lease)["lease"] == lease
+    assert call(page, "audit")["findings"]
+    assert call(page, "timeline")["html"]
+    assert call(page, "check", policy=presets()["strict"], all_logs=True)["summary"]
+
+
+def test_a_page_begins_with_presets_the_schema_and_the_rules() -> None:
+    found = call(Page(), "start")
+    assert sorted(found["presets"]) == ["observe", "standard", "strict"]
+    assert found["schema"]["title"] == "Policy of lease-webhook"
+    assert {call(Page(), "rule", name=rule)["id"] for rule in found["rules"]} == set(found["rules"])
+
+
+def test_progress_is_passed_on() -> None:
+    said: list[int] = []
+    call(Page(lambda read, _size: said.append(read)), "open", paths=[LOG])
+    assert said[-1] == Path(LOG).stat().st_size
+
+
+def test_a_review_takes_a_time_as_people_write_it() -> None:
+    lease = json.dumps(make_lease())
+    found = call(Page(), "review", text=lease, policy=presets()["strict"], now="2026-01-31t12:00:00z")
+    assert found[0]["verdict"] in {"allowed", "warned", "denied"}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "problem"),
+    [
+        pytest.param("open", {"paths": ["LICENSE"]}, "no lease is in the input", id="a failure of a command"),
+        pytest.param("review", {"text": "a: b", "policy": presets()["strict"]}, "nothing here", id="an unusable input"),
+        pytest.param("__init__", {}, "there is no call __init__", id="another name"),
+        pytest.param("rule", {"name": "none"}, "this is a bug: KeyError", id="a bug"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(name: str, given: dict[str, Any], problem: str) -> None:
+    error = call(Page(), name, **given)["error"]
+    assert error.startswith(problem)
+    assert "\n" not in error
+
+
+def test_a_policy_that_is_refused_is_a_problem_with_its_place() -> None:
+    found = call(Page(), "review", text="", policy="preset: strictt\n")["problem"]
+    assert (found["line"], found["path"]) == (1, "preset")
+
+
+def test_memory_that_is_full_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_session: Session) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Session, "audit", fail)
+    assert "lease-webhook why --input FILE" in call(Page(), "audit")["error"]
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_any_holder_is_shown_with_what_is_hidden_escaped(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "lease.json"
+    file.write_text(json.dumps(make_lease(put("spec.holderIdentity", name))))
+    page = Page()
+    found = call(page, "open", paths=[str(file)])
+    shown = [found["rows"], call(page, "account", lease=found["leases"][0]), call(page, "audit")]
+    assert [text for text in texts(shown) if text != escape(text)] == []
+    assert found["rows"][0][2] != "-"
+
+
+def test_every_call_is_a_method() -> None:
+    assert all(callable(getattr(Page, name)) for name in CALLS)

@@ -1,0 +1,156 @@
+"""The views of a page have what the commands print of the same files."""
+
+import io
+import json
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.incidents import FOLDER
+from webhook.browser import session as sessions
+from webhook.browser.session import Session
+from webhook.cli import reading
+from webhook.cli.main import main
+from webhook.policy_file import load
+
+STOLEN = [str(FOLDER / "lease-stolen" / name) for name in ("audit.log.gz", "leases.json.gz")]
+INPUTS = [word for path in STOLEN for word in ("--input", path)]
+LEASE = "invoices/invoices"
+OLD = "docs/examples/live-lease.yaml"
+
+
+def printed(*words: str) -> str:
+    with redirect_stdout(io.StringIO()) as out:
+        main([*words])
+    return out.getvalue()
+
+
+def test_the_leases_are_the_rows_of_why() -> None:
+    found = Session(STOLEN).leases()
+    shown = printed("why", *INPUTS, "--format", "wide")
+    for row in [[found["heading"]], found["head"], *found["rows"]]:
+        assert all(cell in shown for cell in row)
+    assert (found["leases"][0], found["severities"][0]) == (LEASE, "error")
+
+
+def test_each_file_is_recognized() -> None:
+    said = [(one["kind"], one["says"]) for one in Session([*STOLEN, OLD, "LICENSE"]).leases()["recognized"]]
+    assert said == [
+        ("audit log", "an audit log"),
+        ("watch", "a watch"),
+        ("dump", "objects as they are stored"),
+        ("", "nothing about leases"),
+    ]
+
+
+def test_what_cannot_be_read_is_a_note() -> None:
+    assert any("LICENSE" in note for note in Session([*STOLEN, "LICENSE"]).leases()["notes"])
+
+
+def test_a_list_without_managed_fields_says_what_is_missing(tmp_path: Path) -> None:
+    file = tmp_path / "lease.json"
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a", "namespace": "b"}}
+    file.write_text(json.dumps(lease | {"spec": {"holderIdentity": "x"}}))
+    assert any("--show-managed-fields" in note for note in Session([str(file)]).leases()["notes"])
+
+
+def test_an_account_is_what_why_prints_of_a_lease() -> None:
+    found = Session(STOLEN).account(LEASE)
+    shown = " ".join(printed("why", LEASE, *INPUTS, "--verbose").split())
+    texts = [found["headline"], found["advice"]["sentence"], *(one["message"] for one in found["findings"])]
+    texts += [text for part in ("facts", "events") for _, text in found[part]]
+    worrying = [one for one in texts if "it lasts 15 s" not in one]
+    assert all(" ".join(text.split()) in shown for text in worrying)
+    assert found["findings"][0]["check"] == "lease-stolen"
+
+
+def test_a_lease_that_is_not_there_is_refused() -> None:
+    with pytest.raises(click.ClickException, match="shop/none is not in the input"):
+        Session(STOLEN).account("shop/none")
+
+
+def test_files_without_a_lease_are_refused() -> None:
+    with pytest.raises(click.ClickException, match="no lease is in the input"):
+        Session(["LICENSE"]).leases()
+
+
+def test_the_history_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = Session(STOLEN)
+    session.leases()
+    monkeypatch.setattr(reading, "observed", None)
+    assert session.account(LEASE)["lease"] == LEASE
+
+
+def test_the_findings_are_those_of_audit_the_worst_first() -> None:
+    found = Session(STOLEN).audit()["findings"]
+    lines = [json.loads(line) for line in printed("audit", *INPUTS, "--format", "json").splitlines()]
+    assert sorted((one["check"], one["message"]) for one in found) == sorted(
+        (line["check"], line["message"]) for line in lines
+    )
+    assert [one["severity"] for one in found] == sorted(
+        (one["severity"] for one in found), key=["error", "warning", "info"].index
+    )
+    assert found[0]["lease"] == LEASE
+
+
+def test_a_finding_about_another_object_names_no_lease(tmp_path: Path) -> None:
+    file = tmp_path / "candidate.json"
+    metadata = {"name": "a", "namespace": "b"}
+    file.write_text(
+        json.dumps({"apiVersion": "coordination.k8s.io/v1beta1", "kind": "LeaseCandidate", "metadata": metadata})
+    )
+    found = Session([str(file)]).audit()["findings"]
+    assert {one["lease"] for one in found} == {""}
+
+
+def test_a_timeline_is_the_page_of_the_command() -> None:
+    found = Session(STOLEN, now=1_795_320_000_000_000).timeline()
+    assert found["leases"] == 4
+    assert found["html"].startswith("<!DOCTYPE html>")
+    assert all(lease in found["html"] for lease in Session(STOLEN).leases()["leases"])
+
+
+@pytest.mark.parametrize("policy", ["strict", "standard"])
+def test_check_has_what_the_command_denies_and_warns_about(policy: str) -> None:
+    found = Session(STOLEN).check(load(policy))
+    lines = [
+        json.loads(line) for line in printed("check", *STOLEN, "--policy", policy, "--format", "json").splitlines()
+    ]
+    expected = [(line["source"], line["verdict"], line["message"]) for line in lines if line["verdict"] != "allowed"]
+    assert [(one["source"], one["verdict"], one["message"]) for one in found["outcomes"]] == expected
+    assert found["summary"] in printed("check", *STOLEN, "--policy", policy)
+    assert {one["lease"] for one in found["outcomes"]} <= {LEASE}
+
+
+def test_check_counts_by_rule_and_mode() -> None:
+    rules = {one["rule"]: one for one in Session(STOLEN).check(load("strict"))["rules"]}
+    assert rules["takeover-before-expiry"]["deny"] == 1
+
+
+def test_check_says_what_it_cannot_evaluate() -> None:
+    log = str(FOLDER / "lease-deleted/audit.log.gz")
+    assert any("not evaluated" in note for note in Session([log]).check(load("strict"))["notes"])
+    evaluated = [Session([log]).check(load("strict"), all_logs=whole)["summary"] for whole in (False, True)]
+    assert [
+        text in printed("check", log, "--policy", "strict", *more)
+        for text, more in zip(evaluated, ([], ["--all-logs"]), strict=True)
+    ] == [True, True]
+
+
+def test_check_lists_what_is_unreadable() -> None:
+    (found,) = Session(["LICENSE"]).check(load("strict"))["outcomes"]
+    assert "LICENSE" in found["subject"]
+    assert found["lease"] == ""
+
+
+def test_more_rows_than_a_page_lists_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MAX_ROWS", 1)
+    leases, audit = Session(STOLEN).leases(), Session(STOLEN).audit()
+    assert (len(leases["rows"]), leases["left_out"]) == (1, 3)
+    assert (len(audit["findings"]), audit["left_out"] > 0) == (1, True)
+    folder = "tests/data/leases"
+    checked = Session([folder]).check(load("strict"))
+    assert len(checked["outcomes"]) == 1
+    assert checked["left_out"] > 0

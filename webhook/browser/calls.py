@@ -1,0 +1,114 @@
+"""What a page may call: a name with arguments as JSON, answered by JSON.
+
+The answer is {"result": ...}, {"error": one line}, or {"problem": {line, path, problem}} for a policy that is refused.
+A bug is an error, too, with the name that the commands give it.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from importlib import resources
+from typing import Any, Final
+
+import click
+import msgspec
+
+from webhook.api.text import escape
+from webhook.api.times import parse_seconds
+from webhook.browser import reviewing
+from webhook.browser.budget import unwatched
+from webhook.browser.session import Session
+from webhook.cli.rules import as_json as rule_as_json
+from webhook.cli.rules import described
+from webhook.inputs import InputError
+from webhook.policy.parse import parse
+from webhook.policy.schema import PolicyError
+
+
+class Page:
+    """The state of one page: the files that are open."""
+
+    def __init__(self, progress: Callable[[int, int], None] = unwatched) -> None:
+        self._progress = progress
+        self._session = Session(())
+
+    def open(self, paths: Sequence[str]) -> dict[str, Any]:
+        """Take other files, and return what `why` lists of them."""
+        self._session = Session(paths, self._progress)
+        return self._session.leases()
+
+    def account(self, lease: str) -> dict[str, Any]:
+        """Return what `why` says of one lease."""
+        return self._session.account(lease)
+
+    def audit(self) -> dict[str, Any]:
+        """Return what `audit` finds."""
+        return self._session.audit()
+
+    def timeline(self) -> dict[str, Any]:
+        """Return the page of `timeline`."""
+        return self._session.timeline()
+
+    def check(self, policy: str, *, all_logs: bool = False) -> dict[str, Any]:
+        """Return what a policy file denies of what is open."""
+        return self._session.check(parse(policy), all_logs=all_logs)
+
+    def review(
+        self, text: str, policy: str, old: str = "", user: str = "", groups: Sequence[str] = (), now: str = ""
+    ) -> list[dict[str, Any]]:
+        """Return what a policy file says of a review or a manifest; `now` is an RFC 3339 time, "" for its own."""
+        at = parse_seconds(now.upper()) if now else None
+        return reviewing.review(text, policy, old=old, user=user, groups=groups, now=at)
+
+    def rule(self, name: str) -> dict[str, Any]:
+        """Return a rule with its texts; raises KeyError for one that no verdict names."""
+        return rule_as_json(described()[name])
+
+    def start(self) -> dict[str, Any]:
+        """Return what does not depend on any file."""
+        schema = resources.files("webhook.policy").joinpath("policy.schema.json").read_bytes()
+        return {
+            "presets": reviewing.presets(),
+            "schema": msgspec.json.decode(schema),
+            "rules": {rule.id: rule.texts.summary for rule in described().values()},
+        }
+
+
+_FULL: Final = "the memory of this page is full; the command reads any size: lease-webhook why --input FILE"
+RAW: Final = frozenset({"html", "lease", "leases", "presets", "response", "review", "schema"})
+"""What a page passes on as it is: documents, and the names by which it asks again. All other text is shown."""
+CALLS: Final = ("start", "open", "account", "audit", "timeline", "check", "review", "rule")
+"""The methods of a page that may be called."""
+_calls: Final = msgspec.json.Decoder(dict[str, Any])
+
+
+def answer(page: Page, name: str, arguments: str) -> str:
+    """Return the answer to one call as JSON; never raises."""
+    # Names may have lone surrogates, which JSON in UTF-8 cannot carry.
+    return json.dumps(_answered(page, name, arguments))
+
+
+def _answered(page: Page, name: str, arguments: str) -> dict[str, Any]:
+    try:
+        if name not in CALLS:
+            return {"error": f"there is no call {escape(name)}"}
+        return {"result": _escaped(getattr(page, name)(**_calls.decode(arguments)))}
+    except PolicyError as refused:
+        return {"problem": {"line": refused.line, "path": escape(refused.path), "problem": escape(refused.problem)}}
+    except (InputError, click.ClickException) as problem:
+        text = problem.format_message() if isinstance(problem, click.ClickException) else str(problem)
+        return {"error": escape(" ".join(text.split()))}
+    except MemoryError:
+        return {"error": _FULL}
+    except Exception as bug:  # noqa: BLE001 - the page shows it; nothing else would
+        return {"error": escape(f"this is a bug: {type(bug).__name__}: {' '.join(str(bug).split())}")}
+
+
+def _escaped(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a value whose texts show what would be hidden, as every command prints them."""
+    if isinstance(value, str):
+        return escape(value)
+    if isinstance(value, dict):
+        return {key: one if key in RAW else _escaped(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_escaped(one) for one in value]
+    return _escaped(msgspec.to_builtins(value)) if isinstance(value, msgspec.Struct) else value

@@ -1,0 +1,105 @@
+"""One write before a policy: the verdict, what kubectl would print, and the review as a file for `check`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import msgspec
+
+from webhook.api.text import escape
+from webhook.browser.kubectl import printed
+from webhook.cli.checking.evaluation import Evaluation, Evaluator, Outcome
+from webhook.cli.checking.manifests import key_of, review_of, user_info
+from webhook.cli.checking.text import as_json, subject_of
+from webhook.history.writes import Writes
+from webhook.inputs import InputError
+from webhook.inputs.documents import Document
+from webhook.inputs.files import Received, submitted
+from webhook.inputs.items import Foreign, Input, Unreadable
+from webhook.inputs.kinds import Manifest, Submitted
+from webhook.policy.parse import parse
+from webhook.policy.schema import API_VERSION, PRESETS
+from webhook.verdict import encode
+
+Data = dict[str, Any]
+
+MAX_DOCUMENTS: Final = 50
+"""Writes of one text that are evaluated; `check` evaluates all of a file."""
+MAX_BYTES: Final = 4_000_000
+_LOG: Final = "this is a log or a watch, which has many writes: open it as a file, and see Check"
+_NOTHING: Final = "nothing here is a Lease, a LeaseCandidate or an AdmissionReview"
+
+
+def presets() -> dict[str, str]:
+    """Return each preset as a policy file."""
+    return {name: f"apiVersion: {API_VERSION}\npreset: {name}\n" for name in PRESETS}
+
+
+def review(
+    text: str, policy: str, *, old: str = "", user: str = "", groups: Sequence[str] = (), now: int | None = None
+) -> list[Data]:
+    """Return what a policy says of each write in a text: AdmissionReviews, or manifests.
+
+    `old` has the stored objects that bare manifests update, `user` and `groups` write them. `now` is in microseconds
+    since 1970. Raises PolicyError for the policy, and InputError for a text that has nothing to evaluate.
+    """
+    in_force = parse(policy)
+    if len(text) > MAX_BYTES:
+        raise InputError(f"more than {MAX_BYTES} characters: open it as a file, and see Check")
+    writer = user_info(user, groups) if user else None
+    with TemporaryDirectory() as folder:
+        new_path, old_path = (Path(folder) / name for name in ("object", "old"))
+        new_path.write_text(text, encoding="utf-8", errors="surrogatepass")
+        old_path.write_text(old, encoding="utf-8", errors="surrogatepass")
+        items = _submitted(new_path)[:MAX_DOCUMENTS]
+        replaced = _submitted(old_path) if old.strip() else []
+        if broken := next((one for one in replaced if isinstance(one, Unreadable)), None):
+            raise InputError(f"the stored object: {broken.error}")
+        evaluator = Evaluator([in_force], Received(()), now, writer, Writes())
+        stored_at = str(old_path) if replaced else None
+        outcomes = [outcome for (outcome,) in evaluator.outcomes(iter(items), stored_at, None)]
+    stored = {key_of(one.document): one.document for one in replaced if isinstance(one, Manifest)}
+    bodies = (
+        _body(item, stored.get(key_of(item.document)) if isinstance(item, Manifest) else None, writer) for item in items
+    )
+    found = [
+        _shown(outcome, body)
+        for outcome, body in zip(outcomes, bodies, strict=True)
+        if not isinstance(outcome, Foreign)
+    ]
+    if not found:
+        raise InputError(_NOTHING)
+    return found
+
+
+def _submitted(path: Path) -> list[Submitted]:
+    found: list[Submitted] = []
+    for one in submitted([str(path)]):
+        if isinstance(one, Input):
+            raise InputError(_LOG)
+        found.append(one)
+    return found
+
+
+def _body(item: Submitted, stored: dict[str, Any] | None, writer: Data | None) -> str:
+    """Return the review as one line of JSON: as it was, or as an API server would send it for a manifest."""
+    if isinstance(item, Document):
+        return msgspec.json.format(item.text, indent=-1).decode()
+    if isinstance(item, Manifest):
+        return review_of(item.document, stored, writer).decode()
+    return ""
+
+
+def _shown(outcome: Outcome, body: str) -> Data:
+    if not isinstance(outcome, Evaluation):
+        assert isinstance(outcome, Unreadable)
+        return {"error": escape(outcome.error), "line": outcome.line}
+    response = msgspec.json.format(encode(outcome.verdict, outcome.request), indent=2).decode()
+    return {
+        **as_json(outcome),
+        "subject": subject_of(outcome),
+        "kubectl": printed(outcome.verdict, outcome.request),
+        "response": response,
+        "review": body,
+    }

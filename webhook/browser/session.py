@@ -1,0 +1,258 @@
+"""The files that are open in a page, and what each command says of them, as plain data.
+
+The methods raise InputError, or a Failure of click, with the sentence that the command would print. What a command
+prints on standard error is in `notes`.
+"""
+
+import io
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
+from itertools import islice
+from typing import Any, Final
+
+from webhook.api.times import canonical_seconds
+from webhook.audit.leases import Inventory
+from webhook.browser.budget import MAX_BYTES, Budget, unwatched
+from webhook.claims.account import account_of
+from webhook.claims.claim import Claim
+from webhook.claims.text import Line, events, facts, headline, quoted
+from webhook.claims.words import count
+from webhook.cli import audit as audit_command
+from webhook.cli import reading
+from webhook.cli import timeline as timeline_command
+from webhook.cli import why as why_command
+from webhook.cli.checking.evaluation import Evaluation, Evaluator
+from webhook.cli.checking.text import Counts, Tally, as_json, rules_and_modes, subject_of
+from webhook.cli.lease_table import COLUMNS, heading, row_of
+from webhook.cli.progress import Progress
+from webhook.cli.selection import Selection
+from webhook.cli.terminal import Failure
+from webhook.fence.tokens import TokenCheck
+from webhook.findings import ORDER, Finding, Severity
+from webhook.history.follow import Follower, Key
+from webhook.history.writes import Writes
+from webhook.inputs.cluster import Cluster
+from webhook.inputs.files import Received, inputs, submitted
+from webhook.inputs.items import Foreign, InputKind, Item, Observation, Unreadable
+from webhook.policy.model import Policy
+from webhook.rules.expiry import BOUND
+from webhook.rules.rule import Mode
+from webhook.timeline.downsampling import fitted
+from webhook.timeline.lanes import TimelineBuilder
+from webhook.timeline.page import render
+
+Data = dict[str, Any]
+
+MAX_ROWS: Final = 2000
+"""Leases, findings and writes that a page lists; the commands list all."""
+_KINDS: Final[dict[str, str]] = {
+    InputKind.DUMP: "objects as they are stored",
+    InputKind.WATCH: "a watch",
+    InputKind.AUDIT_LOG: "an audit log",
+    InputKind.REVIEW: "reviews",
+}
+_NO_KIND: Final = "nothing about leases"
+_PEEKED: Final = 1000
+"""Items at the start of a file that show its kind."""
+_SEVERITIES: Final = tuple(Severity)
+_EVERYTHING: Final = Selection()
+_UNEVALUATED: Final = "{} not evaluated, as the input does not show what they changed"
+
+
+class Session:
+    """Reads its paths once for each command, as the commands do; of `why` the history is kept."""
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        progress: Callable[[int, int], None] = unwatched,
+        *,
+        limit: int = MAX_BYTES,
+        now: int | None = None,
+    ) -> None:
+        self.paths = tuple(paths)
+        self._progress = progress
+        self._limit = limit
+        self._now = now
+        self._history: Follower | None = None
+        self._recognized: list[Data] = []
+        self._notes: list[str] = []
+
+    # ---- what was read -------------------------------------------------------------------------------------------
+
+    def leases(self) -> Data:
+        """Return what was recognized, and a row of `why` for each lease."""
+        history, as_of = self._followed()
+        found = why_command.selected(history, history.names(), as_of, _EVERYTHING, is_row=True)
+        rows = _EVERYTHING.sorted(map(row_of, found))
+        shown = rows[:MAX_ROWS]
+        return {
+            "recognized": self._recognized,
+            "notes": self._notes,
+            "as_of": _moment(as_of),
+            "heading": heading(rows),
+            "head": [column.head for column in COLUMNS],
+            "rows": [[cell.text for cell in row.cells[: len(COLUMNS)]] for row in shown],
+            "leases": ["/".join(row.key) for row in shown],
+            "severities": [_SEVERITIES[row.trouble[0]].value for row in shown],
+            "left_out": len(rows) - len(shown),
+        }
+
+    def account(self, lease: str) -> Data:
+        """Return what `why NAMESPACE/NAME` says; raises Failure if it is not in the input."""
+        history, as_of = self._followed()
+        namespace, _, name = lease.partition("/")
+        known: Key = (namespace, name)
+        if known not in history.names():
+            raise Failure(f"lease {lease} is not in the input")
+        account = account_of(history, history.history_of(known), as_of.at, as_of.seen_until)
+        return {
+            "lease": lease,
+            "title": lease,
+            "state": account.state.value,
+            "headline": headline(account),
+            "as_of": _moment(as_of),
+            "facts": _lines(facts(account)),
+            "events": _lines(events(account)),
+            "quoted": _lines(quoted(account)),
+            "findings": [_finding(one) for one in account.findings],
+            "advice": {"sentence": account.advice.sentence, "command": account.advice.command},
+        }
+
+    def audit(self) -> Data:
+        """Return what `audit` finds, the worst first."""
+        with _said() as notes:
+            inventory = Inventory(reading.evaluation_time(self._now, self.paths, None).at, frozenset())
+            tokens, fail_on = TokenCheck([]), Severity.WARNING
+            audit = audit_command.Audit(inventory, tokens, fail_on, self._now, self.paths, "", _EVERYTHING)
+            found = sorted(audit.run(self._observed()), key=lambda one: ORDER[one.severity])
+            notes.extend(audit.complaints())
+        return {
+            "notes": notes,
+            "summary": " ".join(audit_command.summary(audit, Severity.INFO)),
+            "findings": [
+                {**audit_command.as_json(one), "lease": _lease(one), "subject": str(one.subject)}
+                for one in found[:MAX_ROWS]
+            ],
+            "left_out": max(0, len(found) - MAX_ROWS),
+        }
+
+    def timeline(self) -> Data:
+        """Return the page of `timeline` as HTML."""
+        builder = TimelineBuilder(time.time_ns() // 1000 + BOUND)
+        with _said() as notes:
+            timeline = timeline_command.read(builder, self._observed(), self.paths, Cluster(), self._now)
+        return {"notes": notes, "html": render(fitted(timeline)), "leases": len(timeline.lanes)}
+
+    def check(self, policy: Policy, *, all_logs: bool = False) -> Data:
+        """Return what a policy denies and warns about, as `check` lists it."""
+        evaluator = Evaluator([policy], Received(self.paths), self._now, None, Writes(all_logs))
+        tally, rules, listed = Tally(), Counts(), list[Data]()
+        with _said() as notes:
+            for (outcome,) in evaluator.outcomes(submitted(self.paths, meter=self._budget()), None, None):
+                tally.count(outcome)
+                if isinstance(outcome, Evaluation):
+                    rules.update(rules_and_modes(outcome))
+                if isinstance(outcome, Foreign) or (isinstance(outcome, Evaluation) and outcome.level is Mode.OFF):
+                    continue
+                if len(listed) < MAX_ROWS:
+                    listed.append({**as_json(outcome), "subject": _subject(outcome), "lease": _lease_of(outcome)})
+        if unknown := evaluator.writes.unknown:
+            notes.append(_UNEVALUATED.format(count(unknown, "write")))
+        return {
+            "notes": notes,
+            "summary": next(tally.lines(unknown)),
+            "rules": _by_rule(rules),
+            "outcomes": listed,
+            "left_out": max(0, tally.levels[Mode.DENY] + tally.levels[Mode.WARN] + tally.unreadable - len(listed)),
+        }
+
+    # ---- how it is read ------------------------------------------------------------------------------------------
+
+    def _budget(self) -> Budget:
+        path = " --input ".join(self.paths) or "FILE"
+        return Budget(path=path, limit=self._limit, progress=self._progress)
+
+    def _observed(self) -> Iterator[Item]:
+        progress = Progress()
+        progress.meter = self._budget()
+        return reading.observed(self.paths, progress=progress)
+
+    def _followed(self) -> tuple[Follower, reading.EvaluationTime]:
+        """Return the history of all leases, which is read once, and the time as of which it is evaluated."""
+        if self._history is None:
+            history = Follower()
+            kinds = [(path, _kind(path, self._budget())) for path in self.paths]
+            self._recognized = [
+                {"path": path, "kind": kind, "says": _KINDS.get(kind, _NO_KIND)} for path, kind in kinds
+            ]
+            with _said() as notes:
+                for item in self._observed():
+                    history.take(item)
+                if not history.number:
+                    raise Failure("no lease is in the input")
+                if history.hides_stamps:
+                    notes.append(reading.HIDDEN_STAMPS)
+                as_of = reading.evaluation_time(self._now, self.paths, history.bounds.until)
+                if self._now is None and history.bounds.until is None:
+                    reading.doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
+            self._history, self._notes = history, notes
+        return self._history, reading.evaluation_time(self._now, self.paths, self._history.bounds.until)
+
+
+def _kind(path: str, budget: Budget) -> str:
+    """Return the kind of the first items of a file about leases; "" if there is none."""
+    items = (item for one in inputs([path], budget) for item in one.read())
+    seen = (item.input_kind for item in islice(items, _PEEKED) if isinstance(item, Observation))
+    return next((kind.value for kind in seen), "")
+
+
+@contextmanager
+def _said() -> Iterator[list[str]]:
+    """Collect what a command prints on standard error, a note for each line."""
+    notes: list[str] = []
+    with redirect_stderr(io.StringIO()) as printed:
+        yield notes
+    notes[:0] = printed.getvalue().splitlines()
+
+
+def _moment(as_of: reading.EvaluationTime) -> str:
+    """Return the time of evaluation and where it comes from, without the option that a page does not have."""
+    return f"As of {canonical_seconds(as_of.at)}, {as_of.origin.partition(';')[0]}"
+
+
+def _lines(lines: Iterator[Line]) -> list[list[str]]:
+    return [[line.label, line.text] for line in lines]
+
+
+def _lease(finding: Finding) -> str:
+    """Return the lease that a finding is about, "" for another object."""
+    subject = finding.subject
+    return f"{subject.namespace}/{subject.name}" if subject.kind == "Lease" else ""
+
+
+def _finding(one: Finding) -> Data:
+    return {
+        "severity": one.severity.value,
+        "check": one.check,
+        "is_over": one.is_over if isinstance(one, Claim) else None,
+        "message": one.message,
+        "fix": one.fix,
+    }
+
+
+def _subject(outcome: Evaluation | Unreadable) -> str:
+    return subject_of(outcome) if isinstance(outcome, Evaluation) else str(outcome.place)
+
+
+def _lease_of(outcome: Evaluation | Unreadable) -> str:
+    if isinstance(outcome, Unreadable) or outcome.request.kind != "Lease":
+        return ""
+    return f"{outcome.request.namespace}/{outcome.request.name}"
+
+
+def _by_rule(counts: Counts) -> list[Data]:
+    rules = sorted({rule for rule, _ in counts})
+    modes = (Mode.DENY, Mode.WARN, Mode.AUDIT)
+    return [{"rule": rule, **{mode.word: counts[rule, mode] for mode in modes}} for rule in rules]
