@@ -6,7 +6,8 @@ from typing import Final
 
 _SCRIPT: Final = """\
 #!{python}
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 folder = {folder!r}
 with open(folder + "/pids", "a") as pids:
     pids.write(str(os.getpid()) + "\\n")

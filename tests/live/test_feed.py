@@ -9,6 +9,7 @@ from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.inputs.reading import read
 from webhook.inputs.items import Item
 from webhook.live import server as feed_module
+from webhook.live import server_clock
 from webhook.live.server import Feed
 from webhook.timeline.model import MarkKind, SpanKind
 from webhook.timeline.page import page_data
@@ -92,7 +93,7 @@ def test_one_lease_with_forged_stamps_does_not_move_the_clock(clock: Clock) -> N
 
 
 def test_the_clock_is_compared_by_so_many_leases(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feed_module, "_MEASURED", 2)
+    monkeypatch.setattr(server_clock, "_MEASURED", 2)
     server, feed = FakeServer(), Feed("x")
     electors = [server.elector(name, f"shop/{name}") for name in "abc"]
     together(4, *electors)
@@ -100,7 +101,7 @@ def test_the_clock_is_compared_by_so_many_leases(clock: Clock, monkeypatch: pyte
     for one in electors:
         one.renew()
     seen(feed, server, clock)
-    assert list(feed._delays) == [("shop", "b"), ("shop", "c")]
+    assert list(feed._clock._delays) == [("shop", "b"), ("shop", "c")]
 
 
 def test_a_lease_that_nobody_renews_changes_when_its_time_runs_out(clock: Clock) -> None:

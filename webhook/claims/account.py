@@ -115,10 +115,16 @@ class Account(Struct, frozen=True):
         return next((one for one in self.findings if one.severity is not Severity.INFO), None)
 
     @property
-    def trouble(self) -> tuple[int, int]:
+    def is_late(self) -> bool:
+        """True if it is held, and was not renewed for longer than twice its usual interval."""
+        usual, at = self.history.interval, self.last_renewal
+        return self.state is State.LIVE and usual is not None and at is not None and self.now - at > 2 * usual * SECOND
+
+    @property
+    def trouble(self) -> tuple[int, int, bool]:
         """A key that sorts leases with the worst first: by the severity of what is wrong, then by state."""
         severity = self.worst.severity if self.worst else Severity.INFO
-        return ORDER[severity], _STATES_BY_TROUBLE.index(self.state)
+        return ORDER[severity], _STATES_BY_TROUBLE.index(self.state), not self.is_late
 
     @property
     def claims(self) -> Iterator[Claim]:

@@ -88,6 +88,7 @@ _SECTIONS: Final[dict[str, dict[str, click.Command]]] = {
     },
     "Look at leases": {
         "why": Lazy("why", "show who leads, and why the leader changed"),
+        "top": Lazy("top", "show leases as they are now, the worst first"),
         "audit": Lazy("audit", "find what is wrong with stored leases"),
         "timeline": Lazy("timeline", "draw who held which lease when"),
         "claims": Lazy("claims", "list what these may say of a lease, and when it is true"),

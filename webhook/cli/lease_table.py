@@ -27,12 +27,14 @@ COLUMNS: Final = (
     Column("STATE"),
     Column("HOLDER", least=13),
     Column("RENEWED"),
-    Column("CAN BE TAKEN", dispensable=2),
-    Column("CHANGES", dispensable=1),
+    Column("CAN BE TAKEN", dispensable=3),
+    Column("CHANGES", dispensable=2),
     Column("WRONG", least=22),
 )
-WIDE: Final = (Column("USUALLY"), Column("DURATION"), Column("DATED BY"))
+WIDE: Final = (Column("USUAL", dispensable=1), Column("DURATION"), Column("DATED BY"))
 """Columns that come after those."""
+TOP: Final = ("LEASE", "STATE", "HOLDER", "RENEWED", "USUAL", "CHANGES", "WRONG")
+"""The columns of a table that lives."""
 _MAX_LEASE: Final = 320
 """Characters, as many as valid names have at most: the longest one makes every row as long."""
 _DATED_BY: Final = {True: "API server", False: "holder"}
@@ -43,7 +45,7 @@ class LeaseRow(Struct, frozen=True, gc=False):
 
     key: tuple[str, str]
     cells: Row
-    trouble: tuple[int, int]
+    trouble: tuple[int, int, bool]
     needs_attention: bool
     renewed: int
     changes: int
@@ -55,16 +57,16 @@ def row_of(account: Account) -> LeaseRow:
     takeable = standing.takeable_at if standing else None
     is_free = account.state in {State.RELEASED, State.NEVER_HELD} or (takeable is not None and takeable <= now)
     taken = "now" if is_free else EMPTY if takeable is None else clock(takeable, now)
-    worst, usual = account.worst, history.interval
+    worst, usual, late = account.worst, history.interval, "yellow" if account.is_late else ""
     cells = (
         Cell(escape(truncate(f"{history.namespace}/{history.name}", _MAX_LEASE))),
         Cell(account.state.value, STATE_COLORS[account.state]),
         Cell(escape(name(account.holder))) if account.holder else Cell(),
-        Cell() if account.last_renewal is None else Cell(ago(account.last_renewal, now)),
+        Cell() if account.last_renewal is None else Cell(ago(account.last_renewal, now), late),
         Cell(taken),
         Cell(str(history.changes)) if history.changes else Cell(),
         Cell(worst.check, SEVERITY_COLORS[worst.severity]) if worst else Cell(),
-        Cell() if usual is None else Cell(f"every {length(int(usual * SECOND))}"),
+        Cell() if usual is None else Cell(length(int(usual * SECOND))),
         Cell() if standing is None or standing.duration is None else Cell(length(standing.duration * SECOND)),
         Cell() if standing is None or standing.last_renewal is None else Cell(_DATED_BY[standing.from_stamps]),
     )

@@ -20,6 +20,7 @@ from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection, selection_options
 from webhook.cli.tables import print_table
 from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style, width
+from webhook.cli.watching import watch_all, watch_one
 from webhook.findings import Severity
 from webhook.history.follow import Follower, Key
 from webhook.history.lease import LeaseHistory
@@ -38,6 +39,7 @@ Without --input, kubectl is run with your own credentials.
 _EPILOG = """\
 Examples:
   kubectl lease why shop/checkout
+  kubectl lease why -w shop/checkout         # as it goes on
   kubectl get leases -A -o json --show-managed-fields | lease-webhook why --input -
   kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json   # for a while, then:
   lease-webhook why shop/checkout --input leases.json
@@ -61,6 +63,7 @@ _LABEL: Final = 16
 @reading.stamps_option
 @reading.cluster_options
 @selection_options
+@click.option("-w", "--watch", is_flag=True, help="show it in the terminal, drawn again each second")
 @click.option("-v", "--verbose", is_flag=True, help="print every fact and event that is known")
 @format_option("wide: every column, in full; json: a line for each lease; name: NAMESPACE/NAME", FORMATS)
 def command(
@@ -71,16 +74,18 @@ def command(
     policy: str | None,
     cluster: Cluster,
     selection: Selection,
+    watch: bool,
     verbose: bool,
     output: str,
 ) -> int:
     key = _named(reading.only_lease(leases), cluster.namespace)
-    if key is None:
-        cluster = reading.everywhere(cluster)
-    elif not selection.is_everything:
-        raise click.UsageError("--state, --check and --selector are for the list of all leases")
-    elif not cluster.all_namespaces:
-        cluster = replace(cluster, namespace=key[0] or cluster.namespace)
+    cluster = _scoped(cluster, key, selection)
+    if watch:
+        if inputs or now is not None or policy or output != "text":
+            raise click.UsageError("--watch is of a cluster, now: no --input, --now, --policy and --format")
+        if key is None:
+            return watch_all(cluster, selection, reading.only_namespace(cluster))
+        return watch_one(cluster, key, lambda one, as_of: [*_lines(one, as_of, verbose=verbose)])
     progress = Progress()
     history = _history(inputs, cluster, policy, progress)
     as_of = reading.evaluation_time(now, inputs, history.bounds.until)
@@ -121,6 +126,15 @@ def _named(lease: str | None, namespace: str) -> tuple[str, str] | None:
     if slash and namespace not in {"", before}:
         raise Failure(f"{lease} and --namespace {namespace} name two namespaces")
     return found
+
+
+def _scoped(cluster: Cluster, key: Key | None, selection: Selection) -> Cluster:
+    """Return the cluster with the namespaces to look in: of one lease its own, whose leases it is compared with."""
+    if key is None:
+        return reading.everywhere(cluster)
+    if not selection.is_everything:
+        raise click.UsageError("--state, --check and --selector are for the list of all leases")
+    return cluster if cluster.all_namespaces else replace(cluster, namespace=key[0] or cluster.namespace)
 
 
 def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None, progress: Progress) -> Follower:

@@ -14,20 +14,18 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
-from statistics import median_low
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from webhook.api.objects import Lease
 from webhook.api.times import SECOND
 from webhook.history.follow import Key
-from webhook.history.status import written_at
 from webhook.inputs.cluster import LEASES
-from webhook.inputs.items import Act, Item, Observation
+from webhook.inputs.items import Item, Observation
+from webhook.live.server_clock import ServerClock
 from webhook.live.watch import Listing
-from webhook.rules.expiry import BOUND, MAX_TOLERANCE
+from webhook.rules.expiry import BOUND
 from webhook.timeline.downsampling import fitted
 from webhook.timeline.lanes import TimelineBuilder
 from webhook.timeline.model import Timeline
@@ -35,8 +33,6 @@ from webhook.timeline.page import content_security_policy, page_data, render
 
 MAX_TICKS: Final = 100_000
 """Renewals of all leases together that are drawn one by one."""
-_MEASURED: Final = 64
-"""Leases by whose writes the clocks are compared, each by its latest one: one with forged stamps is outvoted."""
 _MAX_SEARCH: Final = 0.2
 """Seconds in which causes are sought for one message."""
 
@@ -84,7 +80,7 @@ class Feed:
         self._listing = Listing()
         self._version = 1
         self._versions: dict[Key, int] = {}
-        self._delays: dict[Key, int] = {}
+        self._clock = ServerClock()
         self._shown_until = 0
         self._status = ""
         self._has_ended = False
@@ -103,7 +99,7 @@ class Feed:
             self._builder.clock = _now() + BOUND
             if isinstance(item, Observation) and item.kind == "Lease":
                 self._listing.note(item, _now() / SECOND)
-                self._measure(item)
+                self._clock.measure(item, _now())
             self._take(item)
 
     def read(self, items: Iterable[Item]) -> None:
@@ -158,27 +154,11 @@ class Feed:
         left = [key for key in keys if time.monotonic() - began > _MAX_SEARCH or not self._builder.explain(key, ends)]
         self._versions.update(dict.fromkeys(left, self._version + 1))
 
-    def _measure(self, item: Observation) -> None:
-        """Measure how late this computer learns of a write: the difference of the clocks, plus the latency."""
-        if item.act is not Act.UPDATED or not isinstance(item.object, Lease):
-            return
-        at = written_at(item.object.spec, item.entries) if item.at is None else item.at
-        if at is not None:
-            key = (item.namespace, item.name)
-            self._delays.pop(key, None)
-            self._delays[key] = _now() - at
-            if len(self._delays) > _MEASURED:
-                del self._delays[next(iter(self._delays))]
-
     def _ends(self) -> int:
         """Return the present moment by the API server's clock, as far as that can be known."""
         if self._stands_still and self._builder.follower.bounds.until is not None:
             return self._builder.follower.bounds.until
-        until = self._builder.follower.bounds.until or 0
-        if not self._delays:
-            return max(_now(), until)
-        now = _now() - median_low(self._delays.values())
-        return max(now, min(until, now + MAX_TOLERANCE))
+        return self._clock.moment(_now(), self._builder.follower.bounds.until)
 
     def _take(self, item: Item) -> None:
         if key := self._builder.observe(item):

@@ -1,0 +1,90 @@
+"""`top` and `why --watch`: leases live in a terminal."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.on_terminal import on_terminal, plain
+from tests.history.fake_server import FakeServer
+from tests.live.kubectl_script import install, is_running, process_ids
+from webhook.api.times import SECOND
+from webhook.cli.main import main
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> dict[str, str]:
+    """Return a PATH on which kubectl watches a stolen lease and a healthy one."""
+    server = FakeServer(now=time.time_ns() // 1000 - 30 * SECOND)
+    mail, thief = server.elector("m", "shop/mail"), server.elector("other", "shop/db")
+    holder = server.elector("a", "shop/db")
+    for elector in (holder, mail):
+        elector.take()
+    for _ in range(10):
+        server.wait(2)
+        holder.renew()
+        mail.renew()
+    thief.take()
+    server.wait(2)
+    mail.renew()
+    install(tmp_path, server.watch())
+    return {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+
+
+def last_frame(shown: str) -> list[str]:
+    """Return what stays on the terminal after the alternate screen."""
+    return [line.rstrip() for line in plain(shown.rpartition("\x1b[?1049l")[2]).splitlines() if line.strip()]
+
+
+def test_the_worst_lease_is_first(path: dict[str, str], tmp_path: Path) -> None:
+    code, shown = on_terminal(["top"], columns=100, environment=path, until=lambda output: "lease-stolen" in output)
+    first, as_of, head, *rows = last_frame(shown)
+    assert code == 0
+    assert first == "1 of 2 leases needs attention"
+    assert as_of.endswith("(the clock of the API server)")
+    assert head.split() == ["LEASE", "STATE", "HOLDER", "RENEWED", "USUAL", "CHANGES", "WRONG"]
+    assert [row.split()[0] for row in rows] == ["shop/db", "shop/mail"]
+    assert rows[0].split()[-2:] == ["1", "lease-stolen"]
+    assert not any(map(is_running, process_ids(tmp_path)))
+
+
+def test_leases_can_be_selected(path: dict[str, str]) -> None:
+    words = ["top", "-n", "shop", "--check", "lease-stolen"]
+    _, shown = on_terminal(words, columns=100, environment=path, until=lambda output: "lease-stolen" in output)
+    assert "shop/mail" not in "\n".join(last_frame(shown))
+
+
+def test_only_as_many_rows_are_drawn_as_fit(path: dict[str, str]) -> None:
+    _, shown = on_terminal(["top"], lines=6, environment=path, until=lambda output: "... 1 more" in output)
+    assert "shop/mail" not in "\n".join(last_frame(shown))
+
+
+@pytest.mark.parametrize("words", [["why", "--watch", "shop/db"], ["why", "-w", "db"]])
+def test_one_lease_is_shown_as_why_shows_it(words: list[str], path: dict[str, str]) -> None:
+    code, shown = on_terminal(words, columns=100, lines=60, environment=path, until=lambda out: "What to do" in out)
+    assert code == 0
+    frame = last_frame(shown)
+    assert frame[0].startswith("shop/db  live: ")
+    assert "What happened" in frame
+
+
+def test_a_lease_that_does_not_exist_is_waited_for(path: dict[str, str]) -> None:
+    words = ["why", "-w", "shop/gone"]
+    code, shown = on_terminal(words, environment=path, until=lambda output: "no lease shop/gone yet" in output)
+    assert code == 0
+    assert last_frame(shown) == ["no lease shop/gone yet"]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["top"], "this needs a terminal"),
+        (["why", "-w"], "this needs a terminal"),
+        (["why", "-w", "-o", "json"], "--watch is of a cluster, now"),
+        (["why", "-w", "--input", "x.json"], "--watch is of a cluster, now"),
+    ],
+)
+def test_what_cannot_live_is_refused(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert problem in capsys.readouterr().err

@@ -1,0 +1,67 @@
+"""Leases as a watch shows them: deletions and gaps between two watches, and the clock of the API server."""
+
+import json
+
+import pytest
+
+from tests.history.fake_server import FakeServer
+from webhook.api.times import SECOND
+from webhook.inputs.cluster import CANDIDATES, LEASES
+from webhook.inputs.documents import documents
+from webhook.inputs.kinds import observations
+from webhook.live import leases as module
+from webhook.live.leases import LiveLeases
+
+
+class Clock:
+    now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "_now", clock)
+    return clock
+
+
+def show(leases: LiveLeases, server: FakeServer, clock: Clock, *, ahead: int = 0) -> None:
+    """Show what the server did as it happens, to a computer whose clock is ahead."""
+    for at, kind, lease in server.events:
+        clock.now = at + ahead * SECOND
+        for item in observations(documents("-", [json.dumps({"type": kind, "object": lease}).encode()])):
+            leases.observe(item)
+    server.events.clear()
+
+
+def test_the_present_is_by_the_clock_of_the_api_server(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(10)
+    show(leases, server, clock, ahead=30)
+    clock.now += SECOND
+    with leases.now() as (follower, now):
+        assert abs(now - server.now - SECOND) <= SECOND
+        assert follower.names() == [("shop", "db")]
+
+
+def test_what_a_second_watch_lacks_was_deleted_and_the_gap_is_known(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(4)
+    server.elector("b", "shop/mail").lead(4)
+    leases.began(LEASES)
+    show(leases, server, clock)
+    leases.began(CANDIDATES)
+    leases.show_status("The watch ended.")
+    leases.began(LEASES)
+    server.wait(20)
+    server.elector("b", "shop/mail").renew()
+    show(leases, server, clock)
+    clock.now += 10 * SECOND
+    with leases.now() as (follower, _):
+        assert follower.leases["shop", "db"].is_deleted
+        assert not follower.leases["shop", "mail"].is_deleted
+        (gap,) = follower.bounds.unrecorded
+    assert gap.end - gap.start >= 20 * SECOND
+    assert leases.status == "The watch ended."

@@ -1,0 +1,32 @@
+"""`lease-webhook top`: the leases of a cluster as they are now, the worst first."""
+
+from typing import Final
+
+import click
+
+from webhook.cli.options import Command
+from webhook.cli.reading import cluster_options, everywhere, only_namespace
+from webhook.cli.selection import Selection, selection_options
+from webhook.cli.watching import watch_all
+from webhook.inputs.cluster import Cluster
+
+_DESCRIPTION: Final = """\
+Shows the leases of a cluster in the terminal, drawn again each second: who holds each, when it was renewed last and how
+often it usually is, how often the holder changed since this began, and what is wrong. The worst come first. It says of
+a lease what `why` says of it.
+
+It runs kubectl to watch leases, with your own credentials. Ctrl-C ends it.
+"""
+_EPILOG: Final = """\
+Examples:
+  kubectl lease top
+  kubectl lease top -n shop --state expired,frozen
+  kubectl lease why -w shop/checkout         # one lease, with what happened to it
+"""
+
+
+@click.command("top", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
+@cluster_options
+@selection_options
+def command(*, cluster: Cluster, selection: Selection) -> int:
+    return watch_all(everywhere(cluster), selection, only_namespace(cluster))

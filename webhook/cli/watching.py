@@ -1,0 +1,121 @@
+"""What lives in a terminal: leases, or one of them, drawn again each second until Ctrl-C."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from webhook.claims.account import Account, account_of
+from webhook.cli.lease_table import COLUMNS, TOP, WIDE, LeaseRow, heading, row_of
+from webhook.cli.reading import EvaluationTime
+from webhook.cli.selection import Selection
+from webhook.cli.tables import console_of, drawn, filled, fitted, widths_of
+from webhook.cli.terminal import Failure
+from webhook.history.follow import Follower, Key
+from webhook.inputs.cluster import Cluster
+from webhook.live.leases import LiveLeases
+from webhook.live.watch import LiveWatch
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+Draw = Callable[[Follower, EvaluationTime], "list[RenderableType]"]
+
+_ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_CLOCK: Final = "the clock of the API server"
+_PAUSE: Final = 1.0
+_SHARE: Final = 4
+"""The pause after a table, as a multiple of the time that making it took, so that work stays bounded."""
+_AROUND: Final = 4
+"""Lines of the terminal that are not rows: two above them, the head, and one below."""
+
+
+def watch_all(cluster: Cluster, selection: Selection, namespace: str = "") -> int:
+    """Show the leases of a cluster as they are, the worst first."""
+
+    def draw(follower: Follower, as_of: EvaluationTime) -> "list[RenderableType]":
+        keys = [key for key in follower.names() if namespace in {"", key[0]}]
+        rows = [row_of(one) for one in _accounts(follower, keys, as_of, selection)]
+        return [*_lines([heading(rows), as_of.text]), *_table(selection.sorted(rows))]
+
+    return _live(cluster, draw)
+
+
+def watch_one(cluster: Cluster, key: Key, describe: Callable[[Account, EvaluationTime], Sequence[str]]) -> int:
+    """Show one lease as `describe` does, whose lines may have colors of a terminal."""
+
+    def draw(follower: Follower, as_of: EvaluationTime) -> "list[RenderableType]":
+        namespace, name = key
+        found = [one for one in follower.names() if one[1] == name and namespace in {"", one[0]}]
+        if not found:
+            return [*_lines([f"no lease {namespace}{namespace and '/'}{name} yet"])]
+        account = account_of(follower, follower.history_of(found[0]), as_of.at)
+        return [*_lines(describe(account, as_of))]
+
+    return _live(cluster, draw)
+
+
+def _accounts(follower: Follower, keys: Sequence[Key], as_of: EvaluationTime, selection: Selection) -> "list[Account]":
+    histories = (follower.history_of(key) for key in keys)
+    live = (one for one in histories if not one.is_deleted and selection.has_labels(one.lease))
+    accounts = (account_of(follower, one, as_of.at) for one in live)
+    return [one for one in accounts if selection.includes(one)]
+
+
+def _table(rows: Sequence[LeaseRow]) -> "list[RenderableType]":
+    from rich.text import Text  # noqa: PLC0415 - only on a terminal
+
+    if not rows:
+        return []
+    size = console_of().size
+    shown = rows[: max(1, size.height - _AROUND - 1)]
+    every = (*COLUMNS, *WIDE)
+    numbers = [n for n, column in enumerate(every) if column.head in TOP]
+    numbers.sort(key=lambda n: TOP.index(every[n].head))
+    columns, cells = [every[n] for n in numbers], [tuple(row.cells[n] for n in numbers) for row in shown]
+    kept = filled(columns, cells)
+    columns, cells = [columns[n] for n in kept], [tuple(row[n] for n in kept) for row in cells]
+    table = drawn(columns, fitted(columns, widths_of(columns, cells), size.width), cells)
+    more = len(rows) - len(shown)
+    return [table, Text(f"... {more:,} more" if more else "", style="dim")]
+
+
+def _lines(lines: Sequence[str]) -> "list[Text]":
+    from rich.text import Text  # noqa: PLC0415 - only on a terminal
+
+    return [Text.from_ansi(line) for line in "\n".join(lines).split("\n")]
+
+
+def _live(cluster: Cluster, draw: Draw) -> int:
+    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+        raise Failure("this needs a terminal; `lease-webhook record` keeps what happens, and `why` lists what is")
+    from rich.console import Group  # noqa: PLC0415 - only on a terminal
+    from rich.live import Live  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    leases = LiveLeases()
+    watch = LiveWatch(leases, cluster)
+    for number in _ENDING:
+        signal.signal(number, signal.default_int_handler)
+    last: list[RenderableType] = []
+    try:
+        watch.start()
+        with Live(console=console_of(), screen=True, auto_refresh=False, vertical_overflow="crop") as live:
+            while True:
+                began = time.monotonic()
+                with leases.now() as (follower, now):
+                    last = draw(follower, EvaluationTime(now, _CLOCK))
+                status = leases.status or "Ctrl-C ends it"
+                live.update(Group(*last, Text(status, style="dim", no_wrap=True)), refresh=True)
+                time.sleep(max(_PAUSE, _SHARE * (time.monotonic() - began)))
+    except KeyboardInterrupt:
+        # What was seen last stays on the terminal.
+        console_of().print(Group(*last))
+    finally:
+        for number in _ENDING:
+            signal.signal(number, signal.SIG_IGN)
+        watch.stop()
+    return 0
