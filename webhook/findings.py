@@ -82,6 +82,8 @@ def kubectl(namespace: str) -> str:
 
 def filled(fix: str, namespace: str, name: str) -> str:
     """Return a command with `{kubectl}` (and its namespace) and `{name}` filled in."""
+    if "{" not in fix:
+        return fix
     names = {"kubectl": kubectl(namespace), "name": word(name)}
     # In one pass: a name may contain what stands for another one.
     return _PLACES.sub(lambda place: names[place[1]], fix)

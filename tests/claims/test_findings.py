@@ -13,7 +13,7 @@ from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
 from tests.inputs.reading import read
 from webhook.api.times import canonical, parse
 from webhook.claims.account import account_of
-from webhook.claims.causes import pod_of_holder, rights
+from webhook.claims.advice import pod_of_holder, rights
 from webhook.claims.words import at_most
 from webhook.findings import word
 from webhook.history.follow import Follower
@@ -28,7 +28,7 @@ def messages(one: FakeServer) -> dict[str, str]:
     ("message", "said", "command"),
     [
         (RIGHTS, "shop/db needs a Role and RoleBinding that allow update on the lease", "kubectl auth can-i update"),
-        (WEBHOOK, "See why the webhook refuses the writes of shop/db", "lease-webhook doctor"),
+        (WEBHOOK, "See why webhook leases.lease-webhook.svc refuses the writes of shop/db", "lease-webhook doctor"),
         (POLICY, "See why the policy refuses the writes of shop/db", "kubectl get validatingadmissionpolicies"),
     ],
     ids=["rights", "webhook", "policy"],
@@ -120,10 +120,10 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
             "renewed on time, and the log shows 2 requests from it; its last write was answered with 409",
         ),
         ({"answered": 200, "took": 1.5}, "the log shows 2 requests from it; its last write was answered with 200"),
-        ({"after": 8, "by": "mallory"}, "3 other leases were renewed on time, and the log shows no request from it."),
-        ({"after": 8, "by": "mallory", "answered": 429}, "renewed on time, and the log shows no request from it."),
-        ({"after": 8, "by": "mallory", "answered": 200, "took": 2}, "and the log shows no request from it."),
-        ({"by": "mallory", "takes": 1.5}, "renewed on time, and the log shows no request from it."),
+        ({"after": 8, "by": "mallory"}, "or its API server hung: 3 other leases were renewed on time."),
+        ({"after": 8, "by": "mallory", "answered": 429}, "renewed on time."),
+        ({"after": 8, "by": "mallory", "answered": 200, "took": 2}, "renewed on time."),
+        ({"by": "mallory", "takes": 1.5}, "renewed on time."),
     ],
     ids=[
         "failures until the client gives up",
@@ -227,8 +227,14 @@ TAKEOVER = 'admission webhook "leases.lease-webhook.svc" denied the request: spe
     ("message", "said"),
     [
         (TAKEOVER, "The webhook kept the lease for db-0_1."),
-        (TAKEOVER.replace("holderIdentity", "renewTime"), "See why the webhook refuses the writes of shop/db"),
-        (TAKEOVER.replace("lease-webhook", "labels"), "See why the webhook refuses the writes of shop/db"),
+        (
+            TAKEOVER.replace("holderIdentity", "renewTime"),
+            "See why webhook leases.lease-webhook.svc refuses the writes",
+        ),
+        (
+            TAKEOVER.replace("lease-webhook", "labels"),
+            "See why webhook leases.labels.svc refuses the writes of shop/db",
+        ),
     ],
     ids=["a takeover", "another write", "another webhook"],
 )
@@ -373,7 +379,7 @@ def test_a_stored_object_that_breaks_a_rule_comes_first() -> None:
     db.take(leaseTransitions=-1)
     one = account(cluster_of(server.dump()), server.now)
     assert one.findings[0].severity.value == "error"
-    assert one.advice.sentence.endswith(".")
+    assert one.advice.sentence == "Repair what is wrong:"
     assert one.advice.command == one.findings[0].fix
 
 
@@ -485,9 +491,9 @@ def after_a_steal(*, thief_renews: bool, is_lost_later: bool, is_lost_now: bool 
     [
         ({"thief_renews": True, "is_lost_later": False}, "Find out why thief-0_1 does not wait"),
         ({"thief_renews": False, "is_lost_later": True}, "Find out why thief-0_1 does not wait"),
-        ({"thief_renews": True, "is_lost_later": True}, "The lease is held now. "),
-        ({"thief_renews": True, "is_lost_later": False, "is_lost_now": True}, "Find out whether thief-0_1 still runs"),
-        ({"thief_renews": False, "is_lost_later": True, "is_lost_now": True}, "Find out whether db-1_1 still runs"),
+        ({"thief_renews": True, "is_lost_later": True}, "To know the cause, "),
+        ({"thief_renews": True, "is_lost_later": False, "is_lost_now": True}, "See whether thief-0_1 still runs"),
+        ({"thief_renews": False, "is_lost_later": True, "is_lost_now": True}, "See whether db-1_1 still runs"),
         ({"thief_renews": False, "is_lost_later": False, "is_lost_now": True}, "Find out why thief-0_1 does not wait"),
     ],
     ids=[
@@ -509,7 +515,7 @@ def test_what_goes_on_comes_before_what_is_over() -> None:
     thief = server.elector("thief-0", "shop/db", duration=60)
     thief.lead(20)
     mail.lead(30)
-    assert "Find out whether thief-0_1 still runs" in advised(account(of_log(server), server.now))
+    assert "Why thief-0_1 did not renew" in advised(account(of_log(server), server.now))
 
 
 def test_who_held_a_deleted_lease_leads_as_long_as_most_clients_do() -> None:

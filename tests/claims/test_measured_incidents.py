@@ -22,7 +22,9 @@ from tests.incidents import at_metadata, in_three_files, instant
 from tests.inputs.reading import read
 from webhook.claims.account import Account, account_of, as_json
 from webhook.claims.claim import Claim
-from webhook.claims.text import Line, events, facts, headline
+from webhook.claims.happened import events
+from webhook.claims.headline import headline
+from webhook.claims.text import Line, facts
 from webhook.findings import Severity
 from webhook.history.follow import Follower
 from webhook.history.merge import Merged

@@ -78,13 +78,15 @@ def dump(tmp_path: Path) -> str:
 
 
 def test_a_list_shows_who_renews_it_and_when(dump: str, policy: str, capsys: pytest.CaptureFixture[str]) -> None:
-    said = run(capsys, "why", "shop/db", "--input", dump, "--policy", policy, "--now", AT)
+    said = run(capsys, "why", "shop/db", "--verbose", "--input", dump, "--policy", policy, "--now", AT)
     assert "Clock the holder's is 9 h 0 min ahead of the API server's" in said
     # A client can write all of this where the policy file lists a namespace that is not labeled.
     assert "Stamp says shop/db from the pod with uid uid-of-db-0 wrote it at 2026-11-18T11:07:" in said
     assert "(if namespace shop has the label lease-webhook/stamp, which this input does not show)" in said
     assert "Evidence" not in said
-    (found,) = [json.loads(run(capsys, "why", "shop/db", "--input", dump, "--policy", policy, "--format", "json"))]
+    (found,) = [
+        json.loads(run(capsys, "why", "shop/db", "--verbose", "--input", dump, "--policy", policy, "--format", "json"))
+    ]
     assert found["last_renewal_by"] is None
 
 
@@ -111,7 +113,7 @@ def test_a_stamp_that_came_with_no_change_of_spec_names_no_writer(
 
 
 def test_without_a_policy_a_stamp_is_quoted_and_decides_nothing(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
-    said = run(capsys, "why", "shop/db", "--input", dump, "--now", AT)
+    said = run(capsys, "why", "shop/db", "--verbose", "--input", dump, "--now", AT)
     assert "Stamp says shop/db from the pod with uid uid-of-db-0 wrote it at 2026-11-18T11:07:" in said
     assert "(not verified: --policy FILE says which stamps to believe)" in said
     assert "Evidence the holder's own clock" in said
@@ -137,7 +139,9 @@ def test_a_planted_stamp_is_quoted(tmp_path: Path, capsys: pytest.CaptureFixture
     annotations = server.leases["shop/db"]["metadata"]["annotations"]
     annotations |= {"lease-webhook/writer-x": "a \u202eb", "lease-webhook/written-x": "soon \u202e"}
     annotations |= {"lease-webhook/writer-y": "- c", "lease-webhook/writer-z": ""}
-    said = run(capsys, "why", "shop/db", "--input", written(tmp_path / "leases.json", listed(server)), "--now", AT)
+    said = run(
+        capsys, "why", "shop/db", "--verbose", "--input", written(tmp_path / "leases.json", listed(server)), "--now", AT
+    )
     assert "\u202e" not in said
     assert said.count("Stamp says") == 3
     assert "c wrote it at an unknown time" in said
@@ -153,7 +157,7 @@ def test_two_pods_under_one_identity_are_found_in_a_watch(
         together(2, one)
         together(2, other)
     watch = written(tmp_path / "watch.json", server.watch())
-    said = run(capsys, "why", "shop/db", "--input", watch, "--policy", policy)
+    said = run(capsys, "why", "shop/db", "--verbose", "--input", watch, "--policy", policy)
     assert "identity-shared (ongoing)" in said
     assert "uid-of-db-0" in said
     assert "uid-of-db-1" in said
@@ -244,7 +248,7 @@ def robbed() -> StampingServer:
 
 AT_ROBBERY = "2026-11-18T11:07:30Z"
 COMMANDS = {
-    "why": ("why", "shop/db", "--input"),
+    "why": ("why", "shop/db", "--verbose", "--input"),
     "why, in JSON": ("why", "shop/db", "--format", "json", "--input"),
     "why of all": ("why", "--input"),
     "audit": ("audit", "--input"),
@@ -279,14 +283,14 @@ def test_when_only_the_holder_was_changed_is_not_known(
     server = robbed()
     text = condensed(observations(server.watch())) if is_record else server.watch()
     path = written(tmp_path / "watch.json", text)
-    said = run(capsys, "why", "shop/db", "--input", path)
+    said = run(capsys, "why", "shop/db", "--verbose", "--input", path)
     assert "Held by mallory, since 11:07:19Z or later: the input does not say when" in said
     assert "11:07:19Z mallory took it from db-0_1, then or later: whether it had expired is not known" in said
     assert (
         "at 11:07:19Z or later (the input does not say when) mallory was written into the lease, which db-0_1 may still"
         in said
     )
-    found = json.loads(run(capsys, "why", "shop/db", "--input", path, "--format", "json"))
+    found = json.loads(run(capsys, "why", "shop/db", "--verbose", "--input", path, "--format", "json"))
     assert (found["held_since"], found["tenures"][-1]["since"], found["leaderless_seconds"]) == (None, None, 0)
     assert found["tenures"][-1]["began"] == "unknown"
 
@@ -298,13 +302,13 @@ def test_what_else_has_no_time_is_not_dated_either(tmp_path: Path, capsys: pytes
         spec = server.leases["shop/db"]["spec"] | changed
         server.write("shop/db", spec, "kubectl-patch", "admin", "")
     path = written(tmp_path / "watch.json", server.watch())
-    said = run(capsys, "why", "shop/db", "--input", path)
+    said = run(capsys, "why", "shop/db", "--verbose", "--input", path)
     assert "leaseTransitions 0 -> 7, then or later" in said
     assert "db-0_1 released it, then or later" in said
     assert "leaseTransitions 0 -> 7, then or later" in run(
         capsys, "timeline", "--input", path, "--format", "json", "-o", "-"
     )
-    found = json.loads(run(capsys, "why", "shop/db", "--input", path, "--format", "json"))
+    found = json.loads(run(capsys, "why", "shop/db", "--verbose", "--input", path, "--format", "json"))
     assert [(one["since"] is None, one["until"] is None) for one in found["tenures"]] == [(False, True), (True, True)]
 
 
@@ -312,14 +316,22 @@ def test_a_policy_dates_what_an_administrator_wrote(
     tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path / "watch.json", robbed().watch())
-    said = run(capsys, "why", "shop/db", "--input", path, "--policy", policy)
+    said = run(capsys, "why", "shop/db", "--verbose", "--input", path, "--policy", policy)
     assert "11:07:25Z mallory took it from db-0_1, which still held it" in said
 
 
 def test_a_list_of_a_stamped_lease_shows_a_write_after_the_last_renewal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("why", "shop/db", "--input", written(tmp_path / "list.json", listed(robbed())), "--now", AT_ROBBERY)
+    words = (
+        "why",
+        "shop/db",
+        "--verbose",
+        "--input",
+        written(tmp_path / "list.json", listed(robbed())),
+        "--now",
+        AT_ROBBERY,
+    )
     said = run(capsys, *words)
     assert "mallory holds it, as far as the lease says" in said
     assert "says that it was written at 11:07:25Z, after the last renewal" in said
@@ -335,4 +347,6 @@ def test_a_list_of_a_stamped_lease_whose_holder_renews_gives_no_doubt(
     server.elector("db-0", "shop/db").lead(40)
     server.leases["shop/db"]["metadata"]["annotations"]["lease-webhook/written-planted"] = "2999-01-01T00:00:00Z"
     path = written(tmp_path / "list.json", listed(server))
-    assert "db-0_1 holds it as of" in run(capsys, "why", "shop/db", "--input", path, "--now", AT_ROBBERY)
+    assert "db-0_1 holds it, renewed 10 s ago as of" in run(
+        capsys, "why", "shop/db", "--verbose", "--input", path, "--now", AT_ROBBERY
+    )

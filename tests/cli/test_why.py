@@ -40,16 +40,36 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
 def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "shop/db", "--input", watched)
     assert (code, err) == (0, "")
-    assert out.startswith("shop/db  live: db-1_1 holds it (1 warning)\nas of 2026-11-18T")
-    for part in (
-        "What happened",
-        "What is wrong",
-        "What to do",
-        "renewed on time",
-        "leader-lost (over)",
-    ):
+    assert out.startswith("shop/db  live: db-1_1 holds it since 11:07:58Z, renewed 0 s ago\nas of 2026-11-18T")
+    assert "warning  leader-lost (over)\n  db-0_1 last renewed at 11:07:40Z; db-1_1 took the expired lease" in out
+    assert "renewed on time" in out
+    assert "What happened" not in out
+    assert out.endswith("Why db-0_1 did not renew:\n  kubectl -n shop describe pod db-0\n")
+
+
+def test_every_fact_and_event_of_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "shop/db", "--input", watched, "--verbose")
+    assert (code, err) == (0, "")
+    for part in ("Held by", "Last renewed", "Expires", "Renewals", "What happened", "leader-lost (over)"):
         assert part in out
-    assert out.count("kubectl -n shop logs db-0 --previous") == 1
+    assert out.count("kubectl -n shop describe pod db-0") == 1
+
+
+def test_of_several_findings_of_one_kind_the_latest_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = FakeServer()
+    mail = server.elector("mail-0", "shop/mail")
+    for number in range(3):
+        together(30, server.elector(f"db-{number}", "shop/db"), mail)
+        together(16, mail)
+    server.elector("db-3", "shop/db").lead(10)
+    path = tmp_path / "leases.json"
+    path.write_bytes(server.watch())
+    _, out, _ = run(capsys, "shop/db", "--input", str(path))
+    assert "leader-lost (over), and 2 before" in out
+    assert out.count("took the expired lease") == 1
+    assert "db-3_1 took the expired lease" in " ".join(out.split())
 
 
 def test_one_long_name_does_not_make_every_row_long(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +113,7 @@ def test_a_moment_before_the_end_of_the_input_is_said_to_be_one(
     _, out, _ = run(capsys, "shop/db", "--input", watched, "--now", "2026-11-18T11:00:00Z")
     said = out.splitlines()[1]
     assert said.startswith("as of 2026-11-18T11:00:00Z (--now, before the end of the input at 2026-11-18T11:")
-    assert said.endswith(": what happened after --now is included)")
+    assert said.endswith(": what happened after --now is included); --verbose: more")
     assert "renewal-stamp-tampered" not in out
     assert "the API server's stamps are later than the time of evaluation" in " ".join(out.split())
 
@@ -168,7 +188,7 @@ def test_standard_input_is_as_of_the_clock(monkeypatch: pytest.MonkeyPatch, caps
 
 def test_a_dump_is_as_of_when_its_file_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "dump.json").write_text(json.dumps(make_lease()))
-    assert "(when the file was written; --now sets another moment)" in run(capsys, "--input", str(tmp_path))[1]
+    assert "(when the file was written)" in run(capsys, "--input", str(tmp_path))[1]
 
 
 def test_kubectl_is_run_and_asked_for_events(fake: Install, capsys: pytest.CaptureFixture[str]) -> None:

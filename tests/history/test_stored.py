@@ -101,7 +101,7 @@ def test_the_row_of_a_stored_lease_is_that_of_its_account(tweaks: tuple[Tweak, .
     state, history = cluster.stored.get(key), cluster.history_of(key)
     assert state is not None
     for now in (NOW, NOW + 20 * SECOND, NOW + 3600 * SECOND):
-        of_state, whole = account_of_state(state, now), account_of(cluster, history, now)
+        of_state, whole = account_of_state(cluster, state, now), account_of(cluster, history, now)
         assert of_state.findings == whole.findings
         assert (of_state.standing, of_state.holder, of_state.last_renewal, of_state.history.changes) == (
             whole.standing,

@@ -9,7 +9,8 @@ from tests.history.fake_server import SECOND, FakeServer
 from tests.inputs.reading import read
 from webhook.api.times import canonical_seconds
 from webhook.claims.account import Account, account_of, as_json
-from webhook.claims.text import events, facts
+from webhook.claims.happened import events
+from webhook.claims.text import facts
 from webhook.history.events import Handover
 from webhook.history.follow import Follower
 from webhook.inputs.items import Item, Unreadable

@@ -156,6 +156,16 @@ def unknown_as_latest(time: int | str | None) -> int | None:
     return AFTER_LAST_READABLE if at is None and time is not None else at
 
 
+def length(micros: int) -> str:
+    """Return a length of time as `span` does, a short one to a tenth of a second."""
+    if micros < 0:
+        return f"-{length(-micros)}"
+    tenths = (micros + SECOND // 20) // (SECOND // 10)
+    if tenths >= 600:
+        return span(max(micros, 60 * SECOND))
+    return f"{tenths / 10:.1f} s" if tenths % 10 else f"{tenths // 10} s"
+
+
 def span(micros: int) -> str:
     """Return a length of time in its two largest units: `2 min 5 s`, `9 h 0 min`, `3650 d 0 h`."""
     seconds = micros // SECOND

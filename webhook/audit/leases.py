@@ -14,7 +14,7 @@ from webhook.api.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPL
 from webhook.api.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.api.request import GROUP, AdmissionRequest, Operation, cached
 from webhook.api.text import quote, truncate
-from webhook.api.times import DAY, HOUR, SECOND, canonical_seconds, span
+from webhook.api.times import DAY, HOUR, SECOND, canonical_seconds, length, span
 from webhook.audit.candidates import Candidate, conflicts
 from webhook.findings import Finding, ObjectName, Severity, filled, kubectl, word
 from webhook.heartbeats import is_heartbeat, owner_of
@@ -33,6 +33,10 @@ STORED_RULES: Final[dict[str, Rule]] = {
     id_: rule for id_, rule in RULES.items() if rule.texts.stored and Operation.CREATE in rule.operations
 }
 """Rules that a stored object alone can break."""
+_RULES_OF: Final = {
+    resource: tuple(rule for rule in STORED_RULES.values() if resource in rule.resources)
+    for resource in ("leases", "leasecandidates")
+}
 
 _POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 TIGHTEST: Final = 10
@@ -73,6 +77,8 @@ class Subject(Struct, frozen=True, dict=True):
     standing: LeaseStatus | None = None
     seen_until: int = 0
     source: str = ""
+    least: Severity = Severity.INFO
+    """Findings that are less severe may be left out: of 100,000 leases a table shows the worst one of each."""
 
     @property
     def kind(self) -> str:
@@ -133,17 +139,22 @@ class Subject(Struct, frozen=True, dict=True):
 
 def broken_rules(subject: Subject) -> Iterator[Finding]:
     """Yield what the rules find in a stored object, unless another check reports it."""
-    change, reported = subject.change, set[str]()
-    if isinstance(subject.object, Lease):
-        if subject.status.block:
-            reported.add(subject.status.block.rule)
-        if subject.status.ahead is not None:
-            reported.add("renew-time-in-future")  # the check holder-clock measures it by the API server's clock
-    for rule in STORED_RULES.values():
-        if change.request.resource in rule.resources and rule.id not in reported:
-            for found in rule.check(change):
+    change = subject.change
+    for rule in _RULES_OF[change.request.resource]:
+        for found in rule.check(change):
+            if not _is_reported(subject, rule.id):
                 severity = Severity.ERROR if found.tier is Mode.DENY else Severity.WARNING
                 yield subject.finding(rule.id, severity, str(found.error), rule.texts.stored)
+
+
+def _is_reported(subject: Subject, rule: str) -> bool:
+    """Return whether another check reports what breaks a rule."""
+    if not isinstance(subject.object, Lease):
+        return False
+    if subject.status.block and subject.status.block.rule == rule:
+        return True
+    # The check holder-clock measures it by the API server's clock.
+    return rule == "renew-time-in-future" and subject.status.ahead is not None
 
 
 def _frozen(subject: Subject) -> Iterator[Finding]:
@@ -165,7 +176,7 @@ def _expired(subject: Subject) -> Iterator[Finding]:
         return  # only the holder's clock says so, and the stamps would know
     ago = subject.now - standing.last_renewal
     holder = quote(truncate(standing.holder, 80))
-    seen = f"last renewed {canonical_seconds(standing.last_renewal)}, {span(ago)} ago, for {standing.duration or 0} s"
+    seen = f"last renewed {canonical_seconds(standing.last_renewal)}, {length(ago)} ago, for {standing.duration or 0} s"
     if subject.is_apiserver_identity:
         message = f"API server {holder} no longer runs: {seen}; another API server removes the lease within an hour"
         yield subject.finding("expired", Severity.INFO, message, "{kubectl} get lease {name} # in an hour")
@@ -175,7 +186,7 @@ def _expired(subject: Subject) -> Iterator[Finding]:
     elif subject.is_heartbeat:
         assert isinstance(subject.object, Lease)
         owner = owner_of(subject.object)
-        message = f"the heartbeat of {holder} has been silent for {span(ago)}: {seen}"
+        message = f"the heartbeat of {holder} has been silent for {length(ago)}: {seen}"
         message += f"; its owner is {quote(truncate(owner, 120))}" if owner else ""
         fix = "find out whether what the lease is named after still runs: no one else would ever take this lease"
         yield subject.finding("heartbeat-silent", Severity.INFO, message, fix)
@@ -193,7 +204,7 @@ def _expired(subject: Subject) -> Iterator[Finding]:
     elif subject.lease.strategy and standing.manager == "kube-apiserver":
         since = canonical_seconds(standing.last_renewal)
         message = (
-            f"{holder} was chosen by an API server at {since}, {span(ago)} ago, and has not renewed the lease since"
+            f"{holder} was chosen by an API server at {since}, {length(ago)} ago, and has not renewed the lease since"
         )
         yield subject.finding("not-taken-up", Severity.WARNING, message, "{kubectl} get leasecandidates,pods")
     else:
@@ -217,9 +228,12 @@ def _timing(subject: Subject) -> Iterator[Finding]:
     is_election = not subject.is_heartbeat and not subject.lease.strategy
     if standing.state is not State.LIVE or not standing.duration or standing.duration <= 1:
         return
+    if interval is None and standing.duration >= TIGHTEST and subject.least is not Severity.INFO:
+        return
     found = timing_of(standing.duration, interval)
     if interval is not None and found.missed_renewals < 1:
-        message = f"it is renewed every {interval:.1f} s and lasts {standing.duration} s: one missed renewal ends it"
+        every = length(round(interval * SECOND))
+        message = f"it is renewed every {every} and lasts {standing.duration} s: one missed renewal ends it"
         yield subject.finding("timing-tight", Severity.WARNING, message, _FIX_TIMING)
     elif is_election and found.survives < _OUTAGE:
         severity = Severity.WARNING if standing.duration < TIGHTEST else Severity.INFO
@@ -279,7 +293,7 @@ def _forgery(entry: Entry, now: int) -> str:
 
 
 def _missing_stamp(subject: Subject) -> Iterator[Finding]:
-    """A lease without managedFields, or a held one without a stamp of its last renewal.
+    """Yield a finding for a lease without managedFields, or a held one without a stamp of its last renewal.
 
     The first also before it is held: an API server keeps none for a lease that was created empty.
     """
@@ -307,6 +321,17 @@ def _not_stamped(subject: Subject) -> Iterator[Finding]:
         message += " since the namespace was labeled, or not through an API server that stamps"
         fix = "lease-webhook doctor --policy FILE   # whether the policies that stamp are there; docs/stamp.md"
         yield subject.finding("stamp-missing", Severity.WARNING, message, fix)
+
+
+def about_stamps(subject: Subject, stamped: Collection[str], *, has_managed_fields: bool) -> Iterator[Finding]:
+    """Yield what is wrong with the stamps of a lease; `stamped` are the namespaces in which writers are stamped.
+
+    If no lease of the input has managedFields, the input was asked for without them, and nothing follows from that.
+    """
+    if subject.namespace in stamped:
+        yield from _not_stamped(subject)
+    elif has_managed_fields:
+        yield from _missing_stamp(subject)
 
 
 def _wrong_clock(subject: Subject) -> Iterator[Finding]:
@@ -351,10 +376,11 @@ class Inventory(Struct):
             return
         self.leases[subject.namespace, subject.name] = subject.status
         self.has_managed_fields = self.has_managed_fields or bool(subject.entries)
+        found = about_stamps(subject, self.stamped, has_managed_fields=True)
         if subject.namespace in self.stamped:
-            yield from _not_stamped(subject)
+            yield from found
         else:
-            self.without_stamps += _missing_stamp(subject)
+            self.without_stamps += found
         yield from of_state(subject)
 
     def rest(self) -> Iterator[Finding]:

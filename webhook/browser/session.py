@@ -16,7 +16,9 @@ from webhook.audit.leases import Inventory
 from webhook.browser.budget import MAX_BYTES, Budget, unwatched
 from webhook.claims.account import account_of
 from webhook.claims.claim import Claim
-from webhook.claims.text import Line, events, facts, headline, quoted
+from webhook.claims.happened import events
+from webhook.claims.headline import headline
+from webhook.claims.text import Line, facts, quoted
 from webhook.claims.words import count
 from webhook.cli import audit as audit_command
 from webhook.cli import reading

@@ -7,15 +7,16 @@ from msgspec import Struct
 
 from webhook.api.objects import Lease
 from webhook.api.times import SECOND, canonical, stamp_of
-from webhook.audit.leases import Subject, of_state
+from webhook.audit.leases import Subject, about_stamps, of_state
 from webhook.claims import causes
-from webhook.claims.causes import Advice, Blame, Cause
+from webhook.claims.advice import Advice, of_account
+from webhook.claims.causes import Cause
 from webhook.claims.claim import Claim
 from webhook.claims.claim import as_json as claim_as_json
 from webhook.claims.collect import with_findings
 from webhook.claims.findings import beside, incidents
-from webhook.claims.words import name
-from webhook.findings import ORDER, Finding, Severity, filled, kubectl, word
+from webhook.findings import ORDER, Finding, Severity
+from webhook.heartbeats import is_heartbeat
 from webhook.history.events import Tenure
 from webhook.history.follow import Follower
 from webhook.history.lease import LeaseHistory
@@ -25,7 +26,6 @@ from webhook.rules.stamps import NAMES, is_constant
 
 MAX_TENURES: Final = 20
 _MIN_SEEN: Final = 2
-_EXPLAINED: Final = frozenset({Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame.THROTTLED, Blame.CONFLICT})
 _USUAL: Final = 10 * SECOND
 """Clients renew more often than that, unless their leases last for minutes."""
 
@@ -132,92 +132,14 @@ class Account(Struct, frozen=True):
         return with_findings(self)
 
     @property
+    def is_heartbeat(self) -> bool:
+        """True if the lease shows that one process is alive, and no one else would ever take it."""
+        return self.history.lease is not None and is_heartbeat(self.history.lease, self.history.namespace)
+
+    @property
     def advice(self) -> Advice:
         """What a person on call should do about the lease."""
-        history, standing = self.history, self.standing
-        where = kubectl(history.namespace)
-        lease = f"{where} get lease {word(history.name)}"
-        if history.is_mixed:
-            return _of(self.findings[0])
-        if standing is None:
-            return self._without_lease(lease)
-        stalled = [one for one in self.findings if one.check == "election-stalled"]
-        if stalled:
-            return Advice("Clear preferredHolder; an API server then names a holder again:", stalled[0].fix)
-        if standing.block:
-            repair = filled(standing.block.repair, history.namespace, history.name)
-            return Advice("Repair it, or no other replica can follow the holder:", repair)
-        if (error := self._pressing) is not None:
-            return _of(error)
-        if self.state is State.EXPIRED:
-            return self._after_expiry(standing)
-        if self.written_later is not None:
-            clock = "" if standing.from_stamps else ", unless its clock is behind"
-            sentence = f"Another one than the holder may have written it after its last renewal{clock}. To see who:"
-            return Advice(sentence, causes.audit_log(history.namespace, history.name))
-        if self.state in {State.RELEASED, State.NEVER_HELD}:
-            asks = "" if history.readers else "; if none runs, the lease stays free"
-            return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
-        return self._while_held(standing)
-
-    def _without_lease(self, lease: str) -> Advice:
-        """Return the advice if its object was never seen, or is gone; `lease` is the command that shows it."""
-        if self.history.is_deleted:
-            return Advice("The lease was deleted; a program that still runs creates it again:", f"{lease} --watch")
-        if self.history.absent:
-            pods = f"{kubectl(self.history.namespace)} get leases,pods"
-            return Advice("It does not exist; its clients create it when they may:", pods)
-        return Advice("Only its writes were seen, not the lease:", f"{lease} -o yaml --show-managed-fields")
-
-    @property
-    def _pressing(self) -> Finding | None:
-        """The error to answer: one that goes on, else one after which no holder renewed and then lost the lease."""
-        errors = [one for one in self.findings if one.severity is Severity.ERROR]
-        over = [one for one in errors if isinstance(one, Claim) and one.is_over]
-        going_on = [one for one in errors if one not in over]
-        history, lost = self.history, self._last_loss
-        end = self.now if self.state is State.EXPIRED else 0 if lost is None else lost.over_since or self.now
-        # Who was written into a lease and never renewed it is lost because of that.
-        renewed = next((one.last_renewal for one in reversed(history.tenures) if one.since < end), 0)
-        return next(iter(going_on or [one for one in over if (one.over_since or self.now) >= renewed]), None)
-
-    @property
-    def _last_loss(self) -> Claim | None:
-        lost = [one for one in self.findings if isinstance(one, Claim) and one.check in {"leader-lost", "renewal-late"}]
-        return max(lost, key=lambda one: one.over_since or self.now, default=None)
-
-    def _while_held(self, standing: LeaseStatus) -> Advice:
-        warnings = [one for one in self.findings if one.severity is Severity.WARNING]
-        if known := [one for one in warnings if isinstance(one, Claim)]:
-            return _of(self._last_loss or known[-1])
-        if self.state is State.UNKNOWN:
-            sentence = "The lease does not say when it expires, so its own client decides:"
-            return Advice(sentence, causes.pod_of_holder(self.history.namespace, standing.holder))
-        if warnings:
-            return Advice(f"The lease is held and renewed, but: {warnings[0].message}.", warnings[0].fix)
-        if self.history.is_moment:
-            return Advice("Nothing now: the lease is held.")
-        if self.is_renewed_as_usual:
-            return Advice("Nothing: the lease is held and renewed.")
-        pod = causes.pod_of_holder(self.history.namespace, standing.holder)
-        return Advice("The input does not show two renewals by the same process, so see whether it runs:", pod)
-
-    def _after_expiry(self, standing: LeaseStatus) -> Advice:
-        history, cause, holder = self.history, self.cause, name(standing.holder)
-        if cause is not None and history.tenure and cause.blame in _EXPLAINED:
-            return causes.next_step(cause, history, history.tenure)
-        pods = f"{kubectl(history.namespace)} get pods"
-        sentence = f"Find out whether {holder} still runs, and why no other replica takes over:"
-        process = history.tenure.process if history.tenure and history.tenure.is_sure else None
-        pod = causes.pod_of_holder(history.namespace, (process.pod if process else "") or standing.holder)
-        return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
-
-
-def _of(finding: Finding) -> Advice:
-    if isinstance(finding, Claim):
-        return Advice(finding.advice, finding.fix)
-    text = finding.message
-    return Advice(text[:1].upper() + text[1:] + ("" if text.endswith(".") else "."), finding.fix)
+        return of_account(self)
 
 
 def account_of(cluster: Follower, history: LeaseHistory, now: int, seen_until: int = 0) -> Account:
@@ -231,21 +153,29 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, seen_until: i
     if history.lease is not None and standing is not None:
         subject = Subject(history.lease, history.namespace, history.name, now, history.interval, standing, seen_until)
         findings += beside(findings, of_state(subject))
+        findings += about_stamps(subject, cluster.stamped, has_managed_fields=cluster.has_managed_fields)
     findings.sort(key=lambda one: ORDER[one.severity])
     said = cluster.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))
     return Account(history, now, standing, tuple(findings), cause, quoted, tuple(cluster.bounds.unrecorded))
 
 
-def account_of_state(seen: Observation, now: int) -> Account:
-    """Return what one list shows of a lease: no history, and so no cause."""
+def account_of_state(cluster: Follower, seen: Observation, now: int, least: Severity = Severity.INFO) -> Account:
+    """Return what one list shows of a lease: no history, and so no cause.
+
+    Findings below `least` may be left out.
+    """
     assert isinstance(seen.object, Lease)
-    subject = Subject(seen.object, seen.namespace, seen.name, now)
+    subject = Subject(seen.object, seen.namespace, seen.name, now, least=least)
     history = LeaseHistory(seen.namespace, seen.name)
     at = renewed_at(subject.lease, subject.entries)
     if at is not None and subject.status.holder:
         history.renewals.restart(at)
-    findings = sorted(of_state(subject), key=lambda one: ORDER[one.severity])
+    findings = [
+        *of_state(subject),
+        *about_stamps(subject, cluster.stamped, has_managed_fields=cluster.has_managed_fields),
+    ]
+    findings.sort(key=lambda one: ORDER[one.severity])
     return Account(history, now, subject.status, tuple(findings), None)
 
 

@@ -1,4 +1,4 @@
-"""Why renewals failed to come, and what to look at first: a sentence, and the command to run."""
+"""Why renewals failed to come, as a cause and a sentence."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,61 +9,24 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.request import UserInfo
-from webhook.api.times import SECOND
-from webhook.audit.leases import pod_of
-from webhook.claims.words import count, length, name, writer
-from webhook.findings import kubectl, quoted, word
+from webhook.api.times import SECOND, length
+from webhook.claims.words import count, name, writer
 from webhook.history.events import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower
 from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import OtherLeases, Silence, deadline_of
 from webhook.history.status import LeaseStatus
-from webhook.inputs.items import InputKind, Writer
+from webhook.inputs.items import InputKind
 from webhook.rules.change import NODE_LEASES
 
 MAX_OF_A_KIND: Final = 10
 """Findings of one kind: the latest ones."""
 _MIN_OTHER_WRITES: Final = 3
-_WEBHOOKS: Final = "lease-webhook doctor"
-_PRIORITY: Final = "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"
-WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
 WITHOUT_EVIDENCE: Final = (
     "no other lease in the input shows whether the API server was unavailable; give all of them (-A)"
 )
 _ONE_NODE: Final = "and all holders were on one node"
 _TOO_FEW: Final = "too few to tell an outage of the API server from one of a node; give all of them (-A)"
-
-
-def pod_of_holder(namespace: str, holder: str) -> str:
-    """Return the command that shows the pod of a holder; no controller names a pod without a hyphen."""
-    where, pod = kubectl(namespace), pod_of(holder)
-    if "-" not in pod:
-        return f"{where} get pods"
-    # --previous prints nothing unless a container was restarted.
-    return f"{where} describe pod {pod}; {where} logs {pod}; {where} logs {pod} --previous"
-
-
-def pod_of_writer(namespace: str, writer: Writer) -> str:
-    """Return the command that shows the pod of a writer."""
-    where, pod = kubectl(namespace), pod_of(writer.pod)
-    return f"{where} describe pod {pod}" if pod else f"{where} get pods"
-
-
-def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
-    """Return the command that asks whether a writer has the right to `verb` a lease."""
-    user = f" --as={quoted(writer.user)}" if writer.user else ""
-    if not UserInfo(writer.user).service_account:
-        # The API server gives a service account its groups, and everyone the last of these.
-        groups = (one for one in writer.groups if one != "system:authenticated")
-        user += "".join(f" --as-group={quoted(one)}" for one in groups)
-    lease = word(f"leases.coordination.k8s.io/{name}")
-    return f"kubectl auth can-i {verb} {lease} -n {word(namespace)}{user}"
-
-
-def audit_log(namespace: str, name: str) -> str:
-    """Return the command that explains a lease from the audit log, which names its writers."""
-    return f"lease-webhook why {word(f'{namespace}/{name}')} --input AUDIT-LOG"
 
 
 class Blame(StrEnum):
@@ -235,12 +198,10 @@ def _silent(
         return Cause(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", own)
     if not compared.is_known:
         return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
-    heard = ", and the log shows no request from it" if is_silent else ""
-    if requests:
-        heard = f", and the log shows {count(requests, 'request')} from it"
+    heard = f", and the log shows {count(requests, 'request')} from it" if requests else ""
     node = _is_node_silent(cluster, history, start, end) if is_silent else None
     if node is not None:
-        heard += ", and no renewal by its node" if node else ", although its node renewed its own lease on time"
+        heard += ", and its node renewed nothing" if node else ", and so was that of its node"
     return Cause(Blame.CLIENT, f"{_on_time(compared)}{heard}", own, is_silent=is_silent, is_node_silent=node)
 
 
@@ -319,12 +280,12 @@ _SENTENCES: Final = {
     Blame.COORDINATED: "A coordinated election",
 }
 _SILENT: Final = {
-    None: "Its process made no request (killed, paused, blocked or cut off), or the API server that it used hung",
+    None: "Its process made no request (killed, paused, blocked, cut off), or its API server hung",
     True: "Its node was silent as well",
-    False: "Its process made no request (killed, paused, blocked or cut off), but its node did",
+    False: "Its process made no request (killed, paused, blocked, cut off), but its node did",
 }
 _NOT_ALL: Final = "Not an outage of the API server"
-_NOT_SHOWN: Final = "whether its process stopped or its writes were refused, only the audit log shows"
+_NOT_SHOWN: Final = "whether its process stopped or was refused, only the audit log shows"
 
 
 def sentence_of(cause: Cause) -> str:
@@ -360,67 +321,3 @@ def _late(company: OtherLeases) -> str:
         which = f"{company.late} of a sample of {known} other leases"
     verb = "was" if known == 1 else "were"
     return f"{which} with regular renewals {verb} late at the same time"
-
-
-class Advice(Struct, frozen=True):
-    """What to do, as one or two sentences, and the command to run; it may be empty."""
-
-    sentence: str
-    command: str = ""
-
-
-_NEXT_STEPS: Final = {
-    Blame.SERVER: Advice(
-        "Look at the API server and its etcd; a slow webhook looks the same (lease-webhook doctor). To see the API "
-        "server's own checks:",
-        "kubectl get --raw '/readyz?verbose'",
-    ),
-    Blame.NETWORK: Advice(
-        "Look at what lies between the clients and the API server, such as its load balancer, and whether the API "
-        "server itself was restarted. To see its address, and the nodes:",
-        "kubectl cluster-info; kubectl get nodes",
-    ),
-    Blame.UNKNOWN: Advice("To know the cause, watch all leases the next time:", WATCH),
-}
-
-
-def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
-    """Return where to look after a holder did not renew."""
-    lease = f"{kubectl(history.namespace)} get lease {word(history.name)}"
-    match cause.blame:
-        case Blame.CONFLICT:
-            sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
-            return Advice(sentence, f"{lease} -o yaml --show-managed-fields")
-        case Blame.CLIENT:
-            pod = tenure.process.pod if tenure.process and tenure.is_sure else ""
-            sentence = f"To see why {name(tenure.holder)} did not renew:"
-            return Advice(sentence, pod_of_holder(history.namespace, pod or tenure.holder))
-        case Blame.THROTTLED:
-            return Advice("See which priority level limits it:", _PRIORITY)
-        case Blame.COORDINATED:
-            return Advice("To see the candidates:", f"{kubectl(history.namespace)} get leasecandidates -o yaml")
-        case Blame.SERVER if cause.left == ("failed",):
-            return Advice("Look for a webhook that the API server calls for this lease:", _WEBHOOKS)
-    is_refused = cause.blame is Blame.REFUSED and cause.refusal is not None
-    return after_refusal(history, cause.refusal) if is_refused and cause.refusal else _NEXT_STEPS[cause.blame]
-
-
-def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
-    """Return what to do about writes that are refused."""
-    who = name(refusal.writer.name) or "the writer"
-    held = next((one for one in reversed(history.tenures) if one.since <= refusal.at), None)
-    taker = held.taken_by if held and held.is_own_taking is not True else None
-    if held and taker and not taker.is_same(refusal.writer) and refusal.by is By.POLICY:
-        sentence = f"{writer(taker)} wrote {name(held.holder)} into the lease. To see whether it may:"
-        return Advice(sentence, rights("update", history.namespace, history.name, taker))
-    if refusal.by is By.WEBHOOK:
-        return Advice(f"See why the webhook refuses the writes of {who}:", _WEBHOOKS)
-    if refusal.by is By.CREDENTIALS:
-        sentence = "The API server did not accept the credentials, such as a token that had expired. To see the pods:"
-        return Advice(sentence, f"{kubectl(history.namespace)} get pods")
-    if refusal.by is By.POLICY:
-        policies = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
-        return Advice(f"See why the policy refuses the writes of {who}:", policies)
-    needs = f"{who} needs a Role and RoleBinding that allow update on the lease."
-    sentence = f"{needs} To see whether it may update it now:"
-    return Advice(sentence, rights("update", history.namespace, history.name, refusal.writer))

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.api.times import SECOND
+from webhook.api.times import SECOND, length
 from webhook.claims.claim import By, Claim
 from webhook.claims.registry import KINDS
-from webhook.claims.words import ago, by_writer, clock, count, length, name, user, writer
+from webhook.claims.words import ago, by_writer, clock, count, name, user, writer
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.events import Handover, Tenure
 from webhook.history.status import LeaseStatus, State, has_written_both
@@ -114,10 +114,9 @@ def _free(account: "Account", standing: LeaseStatus) -> Claim:
     tenure, now = account.history.tenure, account.now
     ended = tenure.ended if tenure else None
     since = ended.latest if ended else standing.last_renewal
+    since = since if since is not None and since <= now else None
     text = "no one holds it" + ("" if since is None else f", since {clock(since, now)} at the latest")
-    return _fact(
-        account, "free", text, from_=since if since is not None and since <= now else None, to=now, over_since=0
-    )
+    return _fact(account, "free", text, from_=since, to=now, over_since=0)
 
 
 def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:

@@ -1,15 +1,26 @@
 """What went wrong in the history of a lease, as findings: lost leaders, late renewals, odd writers, refused writes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from webhook.api.times import SECOND
+from webhook.api.times import SECOND, length
 from webhook.claims import causes
+from webhook.claims.advice import (
+    Advice,
+    after_deletion,
+    after_refusal,
+    audit_log,
+    next_step,
+    pod_of_holder,
+    pod_of_writer,
+    rights,
+)
 from webhook.claims.claim import By as BySomeone
 from webhook.claims.claim import Claim
 from webhook.claims.collect import interval, known
-from webhook.claims.words import at_most, clock, count, length, name, remover, user, writer
+from webhook.claims.succession import SHORTEST, creation
+from webhook.claims.words import at_most, clock, count, name, remover, user, writer
 from webhook.findings import Finding, ObjectName, Severity, kubectl, word
 from webhook.history.events import API_SERVER, By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower
@@ -21,6 +32,8 @@ from webhook.inputs.items import Fenced, InputKind, Writer
 _MIN_MISSED: Final = 5
 _MIN_SILENCE: Final = 10 * SECOND
 """A holder that has missed so many of its usual renewals, for so long, is late however long its lease lasts."""
+_DURATION: Final = 15
+"""Seconds that a lease lasts by the default of client-go, where the input does not say it."""
 _OFF: Final = 2 * SECOND
 """How far a clock must be off to be reported."""
 _RARE: Final = 2.5
@@ -41,7 +54,7 @@ def claim(
     check: str,
     severity: Severity,
     message: str,
-    advice: causes.Advice,
+    advice: Advice,
     cause: str = "",
     **more: Any,  # noqa: ANN401 - `over_since` and `arguments`, as a Claim has them
 ) -> Claim:
@@ -77,8 +90,8 @@ def incidents(
         return
     if history.is_mixed:
         message = "its UID changes back and forth: the input is of several clusters, so nothing can be concluded"
-        command = causes.audit_log(history.namespace, history.name)
-        advice = causes.Advice("Give the input of one cluster alone:", command)
+        command = audit_log(history.namespace, history.name)
+        advice = Advice("Give the input of one cluster alone:", command)
         yield claim(history, "clusters-mixed", Severity.ERROR, message, advice)
         return
     late = list(causes.late_renewals(cluster, history))
@@ -113,9 +126,9 @@ def late_sentence(one: causes.Gap, since: str = "") -> str:
 
 def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
     message = late_sentence(one, f", from {clock(one.start, now)} on")
-    step = causes.next_step(one.cause, history, one.tenure)
+    step = next_step(one.cause, history, one.tenure)
     ended = "The refusals have ended" if one.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
-    advice = causes.Advice(f"{ended}. {step.sentence}", step.command)
+    advice = Advice(f"{ended}. {step.sentence}", step.command)
     return claim(
         *(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame),
         over_since=one.end,
@@ -142,14 +155,13 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Cla
         f"{name(tenure.holder)} has not renewed since {clock(tenure.last_renewal, now)}, for {length(silence)}, "
         f"although the lease was renewed every {length(usual)} before{holds}. {causes.sentence_of(cause)}"
     )
-    step = causes.next_step(cause, history, tenure)
-    advice = causes.Advice(f"Find out whether {name(tenure.holder)} still runs. {step.sentence}", step.command)
+    step = next_step(cause, history, tenure)
     yield claim(
         history,
         "renewal-late",
         Severity.WARNING,
         message,
-        advice,
+        step,
         cause.blame,
         over_since=0,
         arguments={"identity": _identity(tenure), "from": tenure.last_renewal, "to": until, **left(cause)},
@@ -178,17 +190,16 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
 
 def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Claim:
     before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
-    expiry = "" if after.is_close else " and let the lease expire"
+    taken = "took the lease" if after.is_close else "took the expired lease"
     doubt = ": whether it had expired is not known" if after.is_close else ""
     message = (
-        f"{name(before.holder)} last renewed at {clock(gap.start, now)}{expiry}; "
-        f"{name(after.holder)} took it at {clock(after.since, now)}{doubt}, {at_most(unled)} after the last renewal. "
-        f"{causes.sentence_of(cause)}{_afterwards(cause, before, history.renewals.usual, now)}"
+        f"{name(before.holder)} last renewed at {clock(gap.start, now)}; {name(after.holder)} {taken} at "
+        f"{clock(after.since, now)}, {at_most(unled)} later{doubt}. {causes.sentence_of(cause)}"
+        f"{_afterwards(cause, before, history.renewals.usual, now)}"
     )
-    step = causes.next_step(cause, history, before)
-    advice = causes.Advice(f"The lease is held now. {step.sentence}", step.command)
+    step = next_step(cause, history, before)
     return claim(
-        *(history, "leader-lost", Severity.WARNING, message, advice, cause.blame),
+        *(history, "leader-lost", Severity.WARNING, message, step, cause.blame),
         over_since=after.since,
         arguments={
             "identity": _identity(after),
@@ -206,12 +217,12 @@ def _afterwards(cause: causes.Cause, before: Tenure, usual: int | None, now: int
     if cause.blame is not causes.Blame.CLIENT or not heard or not cause.is_silent:
         return ""
     gaps = sorted(after - one for one, after in pairwise(heard))
-    again = f" From {clock(heard[0], now)} on, the API server received requests from its pod again"
+    again = f" Its pod was heard again from {clock(heard[0], now)} on"
     if gaps and usual is not None and gaps[len(gaps) // 2] > _RARE * usual:
         rate = length(gaps[len(gaps) // 2])
         return f"{again}, but only every {rate}: its own rate limit, or overload, holds them back."
     what = _WERE_SILENT[cause.is_node_silent] if len(gaps) >= _ENOUGH else _WAS_SILENT
-    return f"{again}: {what}. Unless it restarted, it may have acted as leader beside the new holder until it noticed."
+    return f"{again}: {what}; unless it restarted, it may have acted as leader until it noticed."
 
 
 def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
@@ -231,9 +242,9 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
             f"; {name(after.holder)} took the lease {length(max(0, after.since - (before.until or 0)))} later: two may "
             "have led at once, until the old holder noticed"
         )
-    sentence = f"Only a holder should release its lease (the `strict` preset denies this). Find out why {by} did:"
-    command = causes.rights("update", history.namespace, history.name, who) if who and who.user else ""
-    advice = causes.Advice(sentence, command or causes.audit_log(history.namespace, history.name))
+    sentence = f"Find out why {by} did (the `strict` preset denies it). Whether it may:"
+    command = rights("update", history.namespace, history.name, who) if who and who.user else ""
+    advice = Advice(sentence, command or audit_log(history.namespace, history.name))
     return claim(
         *(history, "foreign-release", severity, message, advice, "foreign-release"),
         over_since=at,
@@ -253,9 +264,7 @@ def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
         f"at {clock(at, now)}{'' if is_dated else ' or later'} {name(before.holder)} was removed as the holder {live}: "
         "if it did not do that itself, two may have led at once"
     )
-    advice = causes.Advice(
-        "The audit log of the API server shows who removed it:", causes.audit_log(history.namespace, history.name)
-    )
+    advice = Advice("The audit log of the API server shows who removed it:", audit_log(history.namespace, history.name))
     arguments = {"previous": _identity(before), **interval(before.ended, now)}
     return claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
 
@@ -271,14 +280,14 @@ def _preferred(history: LeaseHistory, now: int) -> Iterator[Claim]:
         assert one.writer is not None
         who = f"at {clock(one.at, now)} {writer(one.writer)} changed preferredHolder"
         message = f"{who}, as only an API server should ({one.text})"
-        sentence = f"Find out why {name(one.writer.name)} writes it. To see whether it may:"
-        command = causes.rights("update", history.namespace, history.name, one.writer)
+        sentence = f"Find out why {name(one.writer.name)} writes it. Whether it may:"
+        command = rights("update", history.namespace, history.name, one.writer)
         arguments = {
             "identity": history.lease.spec.preferred_holder if history.lease else None,
             "by": BySomeone(one.writer),
         }
         yield claim(
-            *(history, "preferred-holder-foreign", Severity.WARNING, message, causes.Advice(sentence, command)),
+            *(history, "preferred-holder-foreign", Severity.WARNING, message, Advice(sentence, command)),
             over_since=one.at,
             arguments=arguments,
         )
@@ -305,24 +314,24 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
             "to the new holder, if that compares renewTime with its own clock"
         )
         cause = "clock"
-        advice = causes.Advice(
+        advice = Advice(
             f"Correct the clock of the node of {name(before.holder)}; {taker} should wait until the lease has not "
             "changed for its whole duration. To see which nodes they run on:",
             f"{kubectl(history.namespace)} get pods -o wide",
         )
     elif other:
-        sentence = f"Find out why {user(other)} writes the holder of this lease. To see whether it may:"
-        advice = causes.Advice(sentence, causes.rights("update", history.namespace, history.name, other))
+        sentence = f"Find out why {user(other)} writes the holder of this lease. Whether it may:"
+        advice = Advice(sentence, rights("update", history.namespace, history.name, other))
     elif after.taken_by is None:
         message += f". The input does not show who wrote it{_hint(before, after)}"
-        advice = causes.Advice(
-            "The audit log of the API server shows who wrote it:", causes.audit_log(history.namespace, history.name)
+        advice = Advice(
+            "The audit log of the API server shows who wrote it:", audit_log(history.namespace, history.name)
         )
     else:
-        advice = causes.Advice(
+        advice = Advice(
             f"Find out why {taker} does not wait until the lease expires (the webhook denies this in preset strict). "
             "To see what it is:",
-            causes.pod_of_holder(history.namespace, after.holder),
+            pod_of_holder(history.namespace, after.holder),
         )
     severity = Severity.ERROR if after.is_dated else Severity.WARNING
     return claim(
@@ -358,7 +367,7 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
         message += f", which had not renewed it for {length(silence)}"
     if after is not None:
         bound = length if before.is_end_dated else at_most
-        message += f"; {name(after.holder)} created it again {bound(after.leaderless or 0)} later"
+        message += f"; {creation(after)} {_later(after, bound)}"
     # An undated deletion may have been made after the lease had expired.
     latest = after.since if after is not None and not before.is_end_dated else before.until
     may_lead = not has_expired(before.last_renewal, before.duration, latest or 0) or before.duration is None
@@ -370,14 +379,13 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
         )
     severity = Severity.ERROR if is_taken else Severity.WARNING
     if who and who.name:
-        sentence = f"Decide whether {name(who.name)} should be allowed to delete leases. To see whether it still is:"
-        command = causes.rights("delete", history.namespace, history.name, who)
+        advice = after_deletion(history, who)
     else:
         sentence = "A watch does not show who deleted it; the audit log of the API server does:"
         if history.kind is InputKind.AUDIT_LOG:
             sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
-        command = causes.audit_log(history.namespace, history.name)
-    advice, over = causes.Advice(sentence, command), None if after is None else after.since
+        advice = Advice(sentence, audit_log(history.namespace, history.name))
+    over = None if after is None else after.since
     yield claim(
         *(history, "lease-deleted", severity, message, advice, "deleted"),
         over_since=over,
@@ -388,6 +396,11 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
             **interval(before.ended, now),
         },
     )
+
+
+def _later(after: Tenure, bound: Callable[[int], str]) -> str:
+    unheld = after.leaderless or 0
+    return f"{bound(unheld)} later" if unheld >= SHORTEST else "at once"
 
 
 def _writers(history: LeaseHistory, standing: LeaseStatus | None, now: int) -> Iterator[Claim]:
@@ -409,7 +422,7 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     )
     pods = " ".join(word(one) for one in tenure.pods[-3:])
     where = kubectl(history.namespace)
-    advice = causes.Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
+    advice = Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
     other = tenure.others[tenure.sharers[-1]]
     last = min(other.last, tenure.last_renewal)
     is_over = tenure.until is not None or now - last >= (tenure.duration or 0) * SECOND
@@ -429,7 +442,7 @@ def _doubled(history: LeaseHistory, holder: str) -> Claim:
         "identity"
     )
     sentence = "A watch does not show who writes; the audit log of the API server does:"
-    advice = causes.Advice(sentence, causes.audit_log(history.namespace, history.name))
+    advice = Advice(sentence, audit_log(history.namespace, history.name))
     return claim(
         history, "identity-shared", Severity.WARNING, message, advice, "shared-identity", arguments={"identity": holder}
     )
@@ -458,7 +471,7 @@ def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterat
         "one of them works at a time and the other one waits"
     )
     sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
-    advice = causes.Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
+    advice = Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
     yield claim(
         history, "lease-shared", Severity.WARNING, message, advice, "shared-lease", arguments={"identities": names}
     )
@@ -491,15 +504,29 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim
         "from": group[0].received,
         "to": last.at,
     }
+    over = _over_since(history, last.at, now)
     # Other webhooks, and other rules of ours, refuse writes that would not have taken the lease.
     is_ours = last.by is By.WEBHOOK and "lease-webhook" in last.name
     is_takeover = is_ours and "spec.holderIdentity" in last.message
     if is_takeover and last.writer.pod and holder and last.writer.process not in holder.writers:
         sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
-        advice = causes.Advice(sentence, causes.pod_of_writer(history.namespace, last.writer))
-        return claim(history, "write-refused", Severity.WARNING, message, advice, "denied", arguments=arguments)
-    advice = causes.after_refusal(history, last)
-    return claim(history, "write-refused", Severity.WARNING, message, advice, "refused", arguments=arguments)
+        advice = Advice(sentence, pod_of_writer(history.namespace, last.writer))
+        return claim(
+            *(history, "write-refused", Severity.WARNING, message, advice, "denied"),
+            over_since=over,
+            arguments=arguments,
+        )
+    advice = after_refusal(history, last)
+    return claim(
+        *(history, "write-refused", Severity.WARNING, message, advice, "refused"),
+        over_since=over,
+        arguments=arguments,
+    )
+
+
+def _over_since(history: LeaseHistory, last: int, now: int) -> int:
+    """Return when refusals ended; 0 if they go on: the last one is within a duration of the lease."""
+    return 0 if now - last < (history.duration or _DURATION) * SECOND else last
 
 
 def _fenced(history: LeaseHistory, now: int) -> Iterator[Claim]:
@@ -514,8 +541,9 @@ def _fenced(history: LeaseHistory, now: int) -> Iterator[Claim]:
             f"lease, from {clock(group[0].at, now)} to {clock(last.at, now)}, the last one: {last.target}"
         )
         sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
-        advice = causes.Advice(sentence, causes.pod_of_writer(history.namespace, who))
+        advice = Advice(sentence, pod_of_writer(history.namespace, who))
         yield claim(
             *(history, "write-fenced", Severity.WARNING, message, advice, "fenced"),
+            over_since=_over_since(history, last.at, now),
             arguments={"by": BySomeone(who), "count": len(group), "from": group[0].at, "to": last.at},
         )

@@ -1,9 +1,10 @@
 """Times, lengths of time and names as people read them."""
 
+import re
 from typing import Final
 
 from webhook.api.text import quote_within
-from webhook.api.times import DAY, MINUTE, SECOND, canonical_seconds, span
+from webhook.api.times import DAY, MINUTE, SECOND, canonical_seconds, length
 from webhook.history.events import Tenure
 from webhook.inputs.items import Writer
 
@@ -11,8 +12,14 @@ _UNITS: Final = ((MINUTE, SECOND // 10), (60 * MINUTE, SECOND), (DAY, MINUTE))
 """The last unit that is shown, by lengths below which it is."""
 
 
+_PLAIN: Final = re.compile(r"[!#-\[\]-~]{1,78}")
+"""Printable, without blanks, quotes and backslashes: nearly all names."""
+
+
 def name(text: str) -> str:
     """Return a name that anyone may have chosen, quoted only if part of it would be invisible."""
+    if _PLAIN.fullmatch(text):
+        return text
     shown = quote_within(text, 80)
     plain = shown[1:-1]
     return plain if plain == text and text.split() == [text] else shown
@@ -22,16 +29,6 @@ def clock(at: int, now: int) -> str:
     """Return the time of day of an instant, with the date unless that is the date of `now`."""
     text = canonical_seconds(at)
     return text[11:] if at // DAY == now // DAY else text
-
-
-def length(micros: int) -> str:
-    """Return a length of time; a short one to a tenth of a second."""
-    if micros < 0:
-        return f"-{length(-micros)}"
-    tenths = (micros + SECOND // 20) // (SECOND // 10)
-    if tenths >= 600:
-        return span(max(micros, 60 * SECOND))
-    return f"{tenths / 10:.1f} s" if tenths % 10 else f"{tenths // 10} s"
 
 
 def at_most(micros: int) -> str:

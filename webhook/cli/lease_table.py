@@ -1,14 +1,15 @@
 """A lease as a row of a table, and the table of many: what `why` and `top` list."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
 
 from webhook.api.text import escape, truncate
-from webhook.api.times import SECOND
+from webhook.api.times import SECOND, length
 from webhook.claims.account import Account
-from webhook.claims.words import ago, clock, length, name
+from webhook.claims.words import ago, clock, name
 from webhook.cli.tables import EMPTY, Cell, Column, Row
 from webhook.findings import Severity
 from webhook.history.status import State
@@ -51,33 +52,44 @@ class LeaseRow(Struct, frozen=True, gc=False):
     changes: int
 
 
-def row_of(account: Account) -> LeaseRow:
-    """Return a lease as a row, with the columns of WIDE."""
+def row_of(account: Account, *, is_wide: bool = True) -> LeaseRow:
+    """Return a lease as a row, with the columns of WIDE if `is_wide`."""
     history, standing, now = account.history, account.standing, account.now
     takeable = standing.takeable_at if standing else None
     is_free = account.state in {State.RELEASED, State.NEVER_HELD} or (takeable is not None and takeable <= now)
-    taken = "now" if is_free else EMPTY if takeable is None else clock(takeable, now)
-    worst, usual, late = account.worst, history.interval, "yellow" if account.is_late else ""
+    worst, late = account.worst, "yellow" if account.is_late else ""
     cells = (
         Cell(escape(truncate(f"{history.namespace}/{history.name}", _MAX_LEASE))),
-        Cell(account.state.value, STATE_COLORS[account.state]),
-        Cell(escape(name(account.holder))) if account.holder else Cell(),
-        Cell() if account.last_renewal is None else Cell(ago(account.last_renewal, now), late),
-        Cell(taken),
-        Cell(str(history.changes)) if history.changes else Cell(),
-        Cell(worst.check, SEVERITY_COLORS[worst.severity]) if worst else Cell(),
-        Cell() if usual is None else Cell(length(int(usual * SECOND))),
-        Cell() if standing is None or standing.duration is None else Cell(length(standing.duration * SECOND)),
-        Cell() if standing is None or standing.last_renewal is None else Cell(_DATED_BY[standing.from_stamps]),
+        _shared(account.state.value, STATE_COLORS[account.state]),
+        Cell(escape(name(account.holder))) if account.holder else _shared(),
+        _shared() if account.last_renewal is None else _shared(ago(account.last_renewal, now), late),
+        _shared("now" if is_free else EMPTY if takeable is None else clock(takeable, now)),
+        _shared(str(history.changes)) if history.changes else _shared(),
+        _shared(worst.check, SEVERITY_COLORS[worst.severity]) if worst else _shared(),
     )
     return LeaseRow(
         key=(history.namespace, history.name),
-        cells=cells,
+        cells=(*cells, *_wide(account)) if is_wide else cells,
         trouble=account.trouble,
         needs_attention=worst is not None,
         renewed=account.last_renewal or 0,
         changes=history.changes,
     )
+
+
+def _wide(account: Account) -> Row:
+    standing, usual = account.standing, account.history.interval
+    return (
+        Cell() if usual is None else Cell(length(int(usual * SECOND))),
+        Cell() if standing is None or standing.duration is None else Cell(length(standing.duration * SECOND)),
+        Cell() if standing is None or standing.last_renewal is None else Cell(_DATED_BY[standing.from_stamps]),
+    )
+
+
+@lru_cache(1000)
+def _shared(text: str = EMPTY, color: str = "") -> Cell:
+    """Return a cell that many of 100,000 rows have in common."""
+    return Cell(text, color)
 
 
 def heading(rows: Sequence[LeaseRow]) -> str:

@@ -1,5 +1,6 @@
 """Reads the inputs of a command, merged in the order of time, and says as of when they are evaluated."""
 
+import gc
 import os
 import shlex
 import time
@@ -29,6 +30,8 @@ from webhook.inputs.meter import Meter
 from webhook.policy_file import load
 from webhook.rules.expiry import BOUND, MAX_TOLERANCE
 
+_COLLECTED: Final = 100_000
+"""Objects after which Python looks for cycles."""
 MAX_NAMED: Final = 5
 """How many unreadable parts are named, and gaps of a record, the latest; other unreadable parts are counted."""
 _REQUEST_TIMEOUT: Final = "give up a request of kubectl after this time; 60s unless given, 0 for never"
@@ -176,6 +179,8 @@ def observed(
     or, if `is_inside`, with the service account of the pod that this runs in. The `policy` file says where stamps are
     believed. `progress` is shown meanwhile.
     """
+    # What is read has no cycles, and 100,000 leases are many objects.
+    gc.set_threshold(_COLLECTED)
     reader = StampReader({} if policy is None else load(policy).stamps)
     notes: list[str] = []
     items: Iterable[Item]
@@ -250,9 +255,9 @@ def evaluation_time(given: int | None, paths: Sequence[str], until: int | None) 
     if STANDARD_INPUT in paths or not paths:
         return EvaluationTime(clock, "the clock of this computer")
     if until is not None:
-        return EvaluationTime(min(until, clock), "the latest record in the input; --now sets another moment")
+        return EvaluationTime(min(until, clock), "end of the input")
     written = max((at for path in paths if (at := _written(Path(path))) is not None), default=clock)
-    return EvaluationTime(min(written, clock), "when the file was written; --now sets another moment")
+    return EvaluationTime(min(written, clock), "when the file was written")
 
 
 def skipped_text(skipped: "Counter[str]") -> str:

@@ -51,14 +51,14 @@ def width() -> int:
     return max(60, min(100, shutil.get_terminal_size(fallback=(100, 24)).columns))
 
 
-def indent(text: str, by: int, columns: int | None = None) -> str:
-    """Return the text wrapped to `columns` and indented; long names are never broken."""
+def indent(text: str, by: int, columns: int | None = None, hanging: int | None = None) -> str:
+    """Return the text wrapped to `columns` and indented, `hanging` from the second line on; no long name is broken."""
     margin = " " * by
     return textwrap.fill(
         text,
         columns or width(),
         initial_indent=margin,
-        subsequent_indent=margin,
+        subsequent_indent=margin if hanging is None else " " * hanging,
         break_long_words=False,
         break_on_hyphens=False,
     )

@@ -1,5 +1,6 @@
 """`lease-webhook why`: who leads, since when, why the leader changed, and what to do."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -11,7 +12,9 @@ from webhook.api.objects import Lease
 from webhook.api.text import escape
 from webhook.claims.account import Account, account_of, account_of_state, as_json
 from webhook.claims.claim import Claim
-from webhook.claims.text import MAX_EVENTS, Line, events, facts, headline, quoted
+from webhook.claims.happened import MAX_EVENTS, events, latest
+from webhook.claims.headline import headline
+from webhook.claims.text import Line, facts, quoted
 from webhook.claims.words import count
 from webhook.cli import reading
 from webhook.cli.lease_table import COLUMNS, SEVERITY_COLORS, STATE_COLORS, WIDE, heading, row_of
@@ -26,6 +29,7 @@ from webhook.history.follow import Follower, Key
 from webhook.history.lease import LeaseHistory
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster
+from webhook.policy_file import load
 
 _DESCRIPTION = """\
 Shows who holds a lease and since when, when the API server saw the last renewal, how the holder changed, for how long
@@ -51,8 +55,8 @@ Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 _MOMENT: Final = "A list has no history. To keep one from now on: lease-webhook record history (docs/record.md)"
 FORMATS: Final = ("text", "wide", "json", "yaml", "name")
 _OVER: Final = {None: "", True: " (over)", False: " (ongoing)"}
-_MAX_SHORT: Final = 6
-"""Events that are shown without --verbose: the latest."""
+_HEADLINES: Final = frozenset({"expired", "abandoned", "election-stalled", "not-taken-up", "heartbeat-silent"})
+"""Findings that the headline says."""
 _LABEL: Final = 16
 """Columns of a label."""
 
@@ -138,7 +142,7 @@ def _scoped(cluster: Cluster, key: Key | None, selection: Selection) -> Cluster:
 
 
 def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None, progress: Progress) -> Follower:
-    history = Follower()
+    history = Follower(stamped=frozenset(load(policy).stamps) if policy else frozenset())
     progress.count = lambda: history.number
     for item in reading.observed(inputs, cluster, policy, progress=progress):
         history.take(item)
@@ -177,13 +181,13 @@ def _print_all(
     if output not in {"text", "wide"}:
         _write_all(selected(history, progress.each(names, "leases"), as_of, selection), selection, output)
         return
-    accounts = selected(history, progress.each(names, "leases"), as_of, selection, is_row=True)
-    rows = [row_of(account) for account in accounts]
+    stored, is_wide = sorted(names, key=history.stored.place), output == "wide"
+    accounts = selected(history, progress.each(stored, "leases"), as_of, selection, is_row=True)
+    rows = [row_of(account, is_wide=is_wide) for account in accounts]
     print(heading(rows) if selection.is_everything else f"{len(rows)} of {count(len(names), 'lease')}")
-    columns = (*COLUMNS, *WIDE) if output == "wide" else COLUMNS
-    shown = [row.cells[: len(columns)] for row in selection.sorted(rows)]
-    if shown:
-        print_table(columns, shown, is_wide=output == "wide")
+    columns = (*COLUMNS, *WIDE) if is_wide else COLUMNS
+    if rows:
+        print_table(columns, [row.cells for row in selection.sorted(rows)], is_wide=is_wide)
     print(as_of.text)
 
 
@@ -207,12 +211,13 @@ def selected(
     is_row: bool = False,
 ) -> Iterator[Account]:
     """Yield the accounts of those leases that are asked for; `is_row`: with no more than a row shows of them."""
+    least = Severity.INFO if selection.checks else Severity.WARNING
     for key in names:
         account: Account | None = None
         if is_row and (state := history.stored.get(key)):
             # A row shows no more of what only a list shows, which has no history.
             lease = state.object if isinstance(state.object, Lease) else None
-            account = account_of_state(state, as_of.at) if selection.has_labels(lease) else None
+            account = account_of_state(history, state, as_of.at, least) if selection.has_labels(lease) else None
         else:
             one = history.history_of(key)
             if selection.has_labels(one.lease):
@@ -226,18 +231,17 @@ def _lines(account: Account, as_of: reading.EvaluationTime, *, verbose: bool) ->
     history = account.history
     title = escape(f"{history.namespace}/{history.name}")
     state = style(account.state.value, fg=STATE_COLORS[account.state])
-    yield f"{style(title, bold=True)}  {state}: {escape(headline(account))}{_counted(account)}"
-    yield style(as_of.text, dim=True)
+    yield indent(f"{style(title, bold=True)}  {state}: {escape(headline(account))}", 0, hanging=2)
+    yield style(as_of.text if verbose else f"{as_of.text}; --verbose: more", dim=True)
+    yield from _part("", list(facts(account, verbose=verbose)))
+    yield from _part("What happened", list(events(account, MAX_EVENTS) if verbose else latest(account)))
+    if verbose or history.is_moment:
+        yield from _part("What Events say (clients write them; they are kept for an hour)", list(quoted(account)))
+    yield from _wrong(account, verbose=verbose)
     yield ""
-    yield from _block(facts(account, verbose=verbose))
-    yield from _part("What happened", list(events(account, MAX_EVENTS if verbose else _MAX_SHORT)))
-    yield from _part("What Events say (clients write them; they are kept for an hour)", list(quoted(account)))
-    yield from _wrong(account)
-    yield ""
-    yield style("What to do", bold=True)
-    yield indent(escape(account.advice.sentence), 2)
+    yield indent(style(escape(account.advice.sentence), bold=True), 0)
     if account.advice.command:
-        yield advice("", escape(account.advice.command), 4, 4)
+        yield advice("", escape(account.advice.command), 2, 2)
     if history.is_moment:
         yield ""
         yield indent(_MOMENT, 0)
@@ -246,28 +250,26 @@ def _lines(account: Account, as_of: reading.EvaluationTime, *, verbose: bool) ->
 def _part(head: str, lines: Sequence[Line]) -> Iterator[str]:
     if lines:
         yield ""
-        yield style(head, bold=True)
-        yield from _block(lines, 2)
+        yield from [style(head, bold=True)] if head else []
+        yield from _block(lines, 2 if head else 0)
 
 
-def _wrong(account: Account) -> Iterator[str]:
+def _wrong(account: Account, *, verbose: bool) -> Iterator[str]:
+    """Yield what is wrong; without `verbose` the latest finding of each kind, and none that the headline says."""
     worrying = [one for one in account.findings if one.severity is not Severity.INFO]
-    if worrying:
-        yield ""
-        yield style("What is wrong", bold=True)
-    for one in worrying:
+    if not verbose:
+        block = account.standing.block if account.standing else None
+        worrying = [one for one in worrying if one.check not in _HEADLINES and not (block and block.rule == one.check)]
+    latest_of = {one.check: one for one in worrying}
+    number_of = Counter(one.check for one in worrying)
+    for one in worrying if verbose else latest_of.values():
         over = _OVER[one.is_over if isinstance(one, Claim) else None]
-        yield f"  {style(one.severity.value, fg=SEVERITY_COLORS[one.severity])}  {one.check}{over}"
-        yield indent(escape(one.message), 4)
-        if one.fix != account.advice.command:  # that is shown below
-            yield advice("->", escape(one.fix), 4, 7)
-
-
-def _counted(account: Account) -> str:
-    found = [one.severity for one in account.findings]
-    kinds = ((found.count(Severity.ERROR), "error"), (found.count(Severity.WARNING), "warning"))
-    shown = ", ".join(count(number, what) for number, what in kinds if number)
-    return f" ({shown})" if shown else ""
+        earlier = "" if verbose or number_of[one.check] == 1 else f", and {number_of[one.check] - 1} before"
+        yield ""
+        yield f"{style(one.severity.value, fg=SEVERITY_COLORS[one.severity])}  {one.check}{over}{earlier}"
+        yield indent(escape(one.message), 2)
+        if verbose and one.fix != account.advice.command:  # that is shown below
+            yield advice("->", escape(one.fix), 2, 5)
 
 
 def _block(lines: Iterable[Line], by: int = 0) -> Iterator[str]:

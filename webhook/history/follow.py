@@ -94,6 +94,10 @@ class StoredLeases(Struct):
         assert isinstance(seen, Observation)
         return seen
 
+    def place(self, key: Key) -> int:
+        """Return a number by which names are in the order in which they are read fast."""
+        return self.numbers.get(key, _NEVER)
+
     def last_renewals(self) -> Iterator[tuple[int, int]]:
         """Yield when each that is held was last renewed, and half of its duration."""
         pairs = zip(self._renewed[::2], self._renewed[1::2], strict=True)
@@ -117,6 +121,8 @@ class Follower(Struct):
     """Time and text of Events. Clients write them, so they are not part of a history."""
     bounds: Bounds = field(default_factory=Bounds)
     has_managed_fields: bool = False
+    stamped: frozenset[str] = frozenset()
+    """Namespaces in which the API server stamps writers, as a policy file says."""
     _last_renewals: tuple[int, list[int], list[int]] | None = None
     """At a moment, of held leases, in order: last renewals, and these less half a duration."""
     _names: list[Key] = field(default_factory=list)

@@ -36,13 +36,9 @@ IDENTITY_LABEL: Final = "apiserver.kubernetes.io/identity"
 NODES: Final = "system:nodes"
 """The group of all kubelets."""
 
-CLEANUP_CONTROLLERS: Final = frozenset(
-    {
-        "system:serviceaccount:kube-system:generic-garbage-collector",
-        "system:serviceaccount:kube-system:namespace-controller",
-        "system:kube-controller-manager",
-    }
-)
+GARBAGE_COLLECTOR: Final = "system:serviceaccount:kube-system:generic-garbage-collector"
+NAMESPACE_CONTROLLER: Final = "system:serviceaccount:kube-system:namespace-controller"
+CLEANUP_CONTROLLERS: Final = frozenset({GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER, "system:kube-controller-manager"})
 """Users that delete objects because their namespace or owner is deleted."""
 
 

@@ -10,11 +10,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.api.objects import NO_LEASE_SPEC, Lease
-from webhook.api.times import DAY, SECOND, canonical, stamp_of
+from webhook.api.times import DAY, SECOND, canonical, length, stamp_of
 from webhook.claims.causes import late_renewals, lost_leaders, sentence_of
 from webhook.claims.findings import late_sentence
-from webhook.claims.text import ending, handover
-from webhook.claims.words import by_writer, clock, count, length
+from webhook.claims.succession import ending, handover
+from webhook.claims.words import by_writer, clock, count
 from webhook.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
 from webhook.history.follow import Follower, Key
 from webhook.history.lease import LeaseHistory

@@ -13,8 +13,8 @@ from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
 from webhook.api.text import escape, truncate
-from webhook.api.times import SECOND, canonical
-from webhook.claims.words import at_most, clock, count, length, name, writer
+from webhook.api.times import SECOND, canonical, length
+from webhook.claims.words import at_most, clock, count, name, writer
 from webhook.history.events import Tenure
 from webhook.history.renewals import deadline_of
 from webhook.inputs.items import Writer

@@ -9,8 +9,9 @@ from typing import Any, Final
 from tests.incidents import AUDIT_LOG, BOTH, METADATA, SOURCES, THREE, WATCH, Incident, incidents
 from tools.docs.pages import DOCS
 from webhook.api.text import escape
+from webhook.api.times import length
 from webhook.claims.account import Account, as_json
-from webhook.claims.words import at_most, length
+from webhook.claims.words import at_most
 from webhook.findings import Severity
 
 PAGE: Final = DOCS / "incidents.md"

@@ -19,7 +19,8 @@ def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
     Why: A dead holder keeps the lease for the whole duration: 2147483647 s are 68 years.
     Who: Durations in milliseconds instead of seconds; leases used as locks without an end.
     Fix: Configure seconds. The longest default of a known client is 3600.
-    Stored: {kubectl} patch lease {name} --type=merge -p '{"spec":{"leaseDurationSeconds":15}}'
+    Stored: {kubectl} patch lease {name} --type=merge -p
+        '{"spec":{"leaseDurationSeconds":15,"renewTime":"'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)'"}}'
     Attack: set a duration after which no one else could take the lease
     """
     new = change.new_spec.lease_duration_seconds

@@ -1,0 +1,135 @@
+"""What to do: the command fits the cause, and no one is advised to give rights to a stranger."""
+
+import pytest
+
+from tests.claims.test_accounts import account, shop
+from tests.history.fake_server import FakeServer, together
+from tests.history.observing import advised
+from tests.history.test_elections import of_log
+from tests.history.test_refusal import RIGHTS, WEBHOOK
+from webhook.claims.headline import headline
+from webhook.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
+
+TERMINATED = (
+    'leases.coordination.k8s.io "db" is forbidden: unable to create new content in namespace shop because it is being '
+    "terminated"
+)
+
+
+def after_expiry(message: str, *, user: str = "system:serviceaccount:shop:db", code: int = 403) -> str:
+    """Return the advice if a write of another pod is refused after the lease has expired."""
+    server, (db, mail, cart) = shop()
+    together(40, db, mail, cart)
+    together(30, mail, cart)
+    server.elector("db-1", "shop/db", user=user).fail(code, message)
+    return advised(account(of_log(server), server.now))
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence", "command"),
+    [
+        (WEBHOOK, "See why webhook leases.lease-webhook.svc refuses the writes of shop/db:", "lease-webhook doctor"),
+        (RIGHTS, "shop/db needs a Role and RoleBinding that allow update", "kubectl auth can-i update leases."),
+        (TERMINATED, "The namespace is being deleted", "kubectl get namespace shop"),
+    ],
+    ids=["a webhook", "rights", "a namespace that is deleted"],
+)
+def test_what_refuses_the_next_holder_is_what_to_look_at(message: str, sentence: str, command: str) -> None:
+    found = after_expiry(message)
+    assert found.startswith(f"No other can take the lease while its writes are refused. {sentence}")
+    assert command in found
+
+
+def test_an_invalid_write_of_the_next_holder_is_not_about_rights() -> None:
+    found = after_expiry("Lease is invalid: spec.leaseTransitions", code=422)
+    assert "The API server refused what shop/db wrote" in found
+    assert found.endswith("kubectl -n shop get lease db -o yaml")
+
+
+def test_the_refused_writes_of_a_stranger_are_not_what_keeps_a_lease_free() -> None:
+    found = after_expiry(RIGHTS, user="system:serviceaccount:shop:mallory")
+    assert found.startswith("See whether db-0_1 still runs, and why no other replica takes over:")
+    assert "auth can-i" not in found
+
+
+def test_a_stranger_needs_no_rights() -> None:
+    server, electors = shop()
+    together(40, *electors)
+    server.elector("x", "shop/db", user="system:serviceaccount:shop:mallory").fail(
+        403, RIGHTS.replace("update", "delete")
+    )
+    found = advised(account(of_log(server), server.now))
+    assert found.startswith("shop/mallory lacks the right, and never held the lease.")
+    assert "kubectl auth can-i delete leases.coordination.k8s.io/db -n shop" in found
+
+
+@pytest.mark.parametrize(
+    ("user", "sentence", "command"),
+    [
+        (NAMESPACE_CONTROLLER, "Its namespace was deleted, and all that was in it.", "kubectl get namespace shop"),
+        (GARBAGE_COLLECTOR, "Kubernetes deletes what belongs to an owner that is gone.", "ownerReferences"),
+        ("alice", "Decide whether alice should delete leases.", "kubectl auth can-i delete leases."),
+    ],
+)
+@pytest.mark.parametrize("is_created_again", [True, False], ids=["created again", "gone"])
+def test_who_deleted_a_lease_decides_what_to_look_at(
+    user: str, sentence: str, command: str, is_created_again: bool
+) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(1)
+    server.delete("shop/db", user)
+    if is_created_again:
+        server.wait(1)
+        db.lead(10)
+    found = advised(account(of_log(server), server.now))
+    if is_created_again or user != "alice":
+        assert found.startswith(sentence)
+        assert command in found
+    else:
+        assert found.endswith("kubectl -n shop get lease db --watch")
+
+
+def written_in(*, wait: float) -> FakeServer:
+    """Return a server on which alice wrote a holder into a free lease."""
+    server = FakeServer()
+    db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(20, db, mail)
+    db.release()
+    server.elector("alice", "shop/db", user="alice").take(holderIdentity="ghost-0_1")
+    together(wait, mail)
+    return server
+
+
+def test_of_a_holder_that_never_ran_it_is_not_asked_why_it_stopped() -> None:
+    server = written_in(wait=30)
+    one = account(of_log(server), server.now)
+    assert headline(one).startswith("alice from pod alice wrote ghost-0_1 in 30 s ago, which has not renewed it")
+    assert advised(one).startswith("See whether ghost-0_1, which alice from pod alice wrote in, exists:")
+    assert advised(one).endswith(" kubectl -n shop get pods")
+
+
+def test_a_holder_that_renews_too_rarely_is_not_looked_for() -> None:
+    server, (_, mail, cart) = shop()
+    slow = server.elector("db-0", "shop/db", duration=5, retry=8.0)
+    slow.take()
+    for _ in range(6):
+        together(8, mail, cart)
+        slow.renew()
+    together(6, mail, cart)
+    found = advised(account(of_log(server), server.now))
+    assert found.startswith("Let it renew several times within the lease's duration.")
+    assert found.endswith("kubectl -n shop get pod db-0 -o jsonpath='{..args}'")
+
+
+def test_a_pod_that_was_heard_again_has_logs() -> None:
+    server, (db, mail, cart) = shop()
+    together(40, db, mail, cart)
+    together(20, mail, cart)
+    follower = server.elector("db-1", "shop/db")
+    follower.take()
+    for _ in range(4):
+        together(2, follower, mail, cart)
+        db.ask()
+    found = advised(account(of_log(server), server.now))
+    assert found == "Its pod was heard again; see what it did meanwhile: kubectl -n shop logs db-0"

@@ -1,0 +1,111 @@
+"""The headline of a lease: the fact that matters now."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.claims.test_accounts import account, shop
+from tests.factories import Document, drop, make_lease, put
+from tests.history.fake_server import SECOND, together
+from tests.history.observing import advised
+from tests.history.test_elections import of_log
+from tests.inputs.reading import read
+from webhook.claims.account import Account, account_of
+from webhook.claims.happened import latest
+from webhook.claims.headline import headline
+from webhook.claims.text import facts
+from webhook.cli.options import moment
+from webhook.history.follow import Follower
+
+NOW = moment("2025-11-20T12:20:00Z")
+HEARTBEAT = (drop("spec.acquireTime"), drop("spec.leaseTransitions"))
+OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "agent-x2x8p", "uid": "u"}
+
+
+def of_state(lease: Document, now: int = NOW) -> Account:
+    cluster = Follower()
+    for item in read("leases.json", [json.dumps({"apiVersion": "v1", "kind": "List", "items": [lease]}).encode()]):
+        cluster.take(item)
+    (key,) = cluster.names()
+    return account_of(cluster, cluster.history_of(key), now)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "command"),
+    [
+        ([], "heartbeat of checkout-6d5f9c-x2x8p_1f0e silent for 20 min 0 s", "describe pod checkout-6d5f9c-x2x8p"),
+        (
+            [put("metadata.ownerReferences", [OWNER])],
+            'heartbeat of checkout-6d5f9c-x2x8p_1f0e silent for 20 min 0 s; its owner is "Pod agent-x2x8p"',
+            "kubectl -n shop describe pod agent-x2x8p",
+        ),
+        (
+            [put("metadata.namespace", "kube-node-lease"), put("metadata.name", "worker-1")],
+            "heartbeat of checkout-6d5f9c-x2x8p_1f0e silent for 20 min 0 s",
+            "kubectl describe node worker-1",
+        ),
+    ],
+    ids=["without an owner", "with an owner", "of a node"],
+)
+def test_a_silent_heartbeat_is_no_election(changes: list[Any], said: str, command: str) -> None:
+    one = of_state(make_lease(*HEARTBEAT, *changes))
+    assert headline(one) == said
+    assert command in advised(one)
+    assert "replica" not in advised(one)
+    assert "Why" not in [line.label for line in facts(one)]
+
+
+def test_a_heartbeat_that_goes_on_says_when_it_was_seen() -> None:
+    one = of_state(make_lease(*HEARTBEAT), moment("2025-11-20T12:00:05Z"))
+    assert headline(one) == "heartbeat of checkout-6d5f9c-x2x8p_1f0e, seen 5 s ago"
+
+
+def test_a_holder_that_is_silent_while_its_lease_lives_does_not_hold_it_as_usual() -> None:
+    server, (db, mail, cart) = shop()
+    together(40, db, mail, cart)
+    db.renew(leaseDurationSeconds=3600)
+    together(60, mail, cart)
+    one = account(of_log(server), server.now)
+    assert headline(one) == "db-0_1 has not renewed it for 1 min 0 s, and keeps it until 12:07:20Z"
+
+
+def test_an_edit_by_another_one_is_among_the_latest_events() -> None:
+    server, (db, mail, cart) = shop()
+    together(40, db, mail, cart)
+    spec = {**server.leases["shop/db"]["spec"], "leaseDurationSeconds": 3600}
+    server.write("shop/db", spec, "kubectl-edit", "alice", "")
+    together(60, mail, cart)
+    (line,) = latest(account(of_log(server), server.now))
+    assert line.text == "leaseDurationSeconds 15 -> 3600 by alice"
+
+
+@pytest.mark.parametrize(
+    ("is_taken", "said"),
+    [(True, "db-1_1 took it after db-0_1 released it"), (False, "db-0_1 released it")],
+    ids=["taken since", "free"],
+)
+def test_the_last_handover_is_among_the_latest_events(is_taken: bool, said: str) -> None:
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    db.release()
+    if is_taken:
+        together(20, server.elector("db-1", "shop/db"), mail, cart)
+    (line,) = latest(account(of_log(server), server.now))
+    assert line.text.startswith(said)
+
+
+def test_a_first_holder_at_work_has_no_latest_event() -> None:
+    server, electors = shop()
+    together(20, *electors)
+    assert [*latest(account(of_log(server), server.now))] == []
+
+
+def test_a_lease_that_is_free_is_not_said_to_be_so_after_the_end() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    db.release()
+    one = account(of_log(server), server.now - SECOND // 2)
+    (free,) = (claim for claim in one.claims if claim.check == "free")
+    assert free.message == "no one holds it"
+    assert "from" not in free.arguments
