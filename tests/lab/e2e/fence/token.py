@@ -33,6 +33,8 @@ RESOURCES: Final = (
     "widgets.example.com",
     "widgets.example.com/status",
     "gadgets.example.com",
+    "services",
+    "jobs.batch",
 )
 GROUP: Final = "/apis/example.com/v1"
 
@@ -61,6 +63,20 @@ STATUS: Final = (
     Kind("Deployment", KINDS[1].path, _DEPLOYMENT, {"status": {"observedGeneration": 9}}, "/status"),
     Kind("Widget", KINDS[2].path, {"spec": {}}, {"status": {"seen": 9}}, "/status"),
 )
+_JOB: Final = {"spec": {"containers": [{"name": "main", "image": "none"}], "restartPolicy": "Never"}}
+UNLISTED: Final = (
+    Kind("Service", f"/api/v1/namespaces/{PLACE}/services", {"spec": {"ports": [{"port": 80}]}}, {}, "/status"),
+    Kind("Job", f"/apis/batch/v1/namespaces/{PLACE}/jobs", {"spec": {"template": _JOB}}, {}, "/status"),
+)
+"""Their status is not in the list of the fence, and stores what is written into metadata."""
+OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "5b0c"}
+METADATA: Final[dict[str, Any]] = {
+    "label": {"labels": {"late": "1"}},
+    "annotation": {"annotations": {"late": "1"}},
+    "finalizer": {"finalizers": ["example.com/late"]},
+    "owner that does not exist": {"ownerReferences": [OWNER]},
+    "forged token": {"annotations": FORGED},
+}
 
 
 class Bench:
@@ -135,6 +151,7 @@ def token_facts(plane: TwoServers, kubectl: Kubectl) -> Iterator[Fact]:
     yield Fact("the largest fence with a token and a clock is accepted", not largest.status, largest.stderr)
     yield from _within_a_term(bench)
     yield from _applied_by_two(bench)
+    yield from _unlisted(bench)
     yield from _stalled(bench)
     yield from _tampered(bench)
     yield from _without_the_policies(bench)
@@ -184,6 +201,23 @@ def _applied_by_two(bench: Bench) -> Iterator[Fact]:
     stored = bench.admin.get(f"{kind.path}/shared")
     owned = [one["manager"] for one in stored["metadata"]["managedFields"] if KEY in str(one)]
     yield Fact("the token has no owner, so no apply removes it", bool(token_of(stored)) and not owned, str(owned))
+
+
+def _unlisted(bench: Bench) -> Iterator[Fact]:
+    """A pod that does not lead writes metadata by a status that is not listed."""
+    a, b = bench.pod(FIRST), bench.pod(SECOND)
+    for kind in UNLISTED:
+        yield _is(f"{kind.name}: the leader creates", _create(a, kind, "x"), 201)
+        token = token_of(bench.admin.get(f"{kind.path}/x"))
+        for name, metadata in METADATA.items():
+            reply = _change(b, kind, "x", {"metadata": metadata})
+            yield _is(f"status of a {kind.name}, not listed: a follower writes a {name}", reply, 403)
+        stored = bench.admin.get(f"{kind.path}/x")
+        is_left = "late" in str(stored["metadata"]) or OWNER["uid"] in str(stored["metadata"].get("ownerReferences"))
+        kept = token_of(stored) == token != ""
+        yield Fact(f"{kind.name}: nothing of it is stored, and the token stays", kept and not is_left, str(stored))
+        label = {"metadata": METADATA["label"]}
+        yield _is(f"status of a {kind.name}, not listed: the leader", _change(a, kind, "x", label), 200)
 
 
 def _stalled(bench: Bench) -> Iterator[Fact]:
@@ -454,7 +488,11 @@ def _allow_more(admin: ApiClient) -> None:
         body = {"metadata": {"name": f"{plural}.example.com"}, "spec": spec}
         admin.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body).expect(201)
         wait_for(plural, lambda plural=plural: admin.send("GET", f"{GROUP}/{plural}").status == 200, 30)
-    everything = {"apiGroups": ["", "apps", "example.com", "coordination.k8s.io"], "resources": ["*"], "verbs": ["*"]}
+    everything = {
+        "apiGroups": ["", "apps", "batch", "example.com", "coordination.k8s.io"],
+        "resources": ["*"],
+        "verbs": ["*"],
+    }
     admin.send("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "token-trial"}, "rules": [everything]}).expect()
     group = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": f"system:serviceaccounts:{PLACE}"}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "token-trial"}
