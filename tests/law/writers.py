@@ -28,6 +28,7 @@ class Habit(Struct, frozen=True, kw_only=True):
     back. `owner`: "", "if none" is there, "added" to those that are there, or "alone". `transitions`: "counted",
     "counted in 32 bits" or "never" set. `acquires`: acquireTime is set by renewals, too. `expiry`: by "observation", or
     by "renewTime". `release`: holder "empty", "kept" with a duration of 1 s, all "removed", or "none".
+    `duration` is in seconds; 0 is never set.
     """
 
     verb: str = PUT
@@ -67,7 +68,7 @@ HABITS: Final[dict[str, tuple[str | int, ...]]] = {
     "acquires": (False, False, True),
     "expiry": ("observation", "renewTime"),
     "release": ("empty", "kept", "removed", "none"),
-    "duration": (15, 15, 6, 40),
+    "duration": (15, 15, 15, 6, 40, 0),
 }
 """Values of each part of a habit, the usual ones more than once."""
 
@@ -125,27 +126,22 @@ class Writer(Struct, kw_only=True):
             spec["holderIdentity"] = ""
         return self._request(old, spec)
 
+    @property
+    def _duration(self) -> Document:
+        return {"leaseDurationSeconds": self.habit.duration or None}
+
     def _claimed(self, spec: Document, now: int) -> Document:
         time = canonical(now)
-        claimed = {
-            "holderIdentity": self.identity,
-            "leaseDurationSeconds": self.habit.duration,
-            "acquireTime": time,
-            "renewTime": time,
-        }
+        claimed: Document = {"holderIdentity": self.identity, "acquireTime": time, "renewTime": time}
         if self.habit.transitions != "never":
             count = (spec.get("leaseTransitions") or 0) + 1 if spec else 0
             if self.habit.transitions == "counted in 32 bits":
                 count = (count + 2**31) % 2**32 - 2**31
             claimed["leaseTransitions"] = count
-        return spec | claimed
+        return spec | claimed | self._duration
 
     def _renewed(self, spec: Document, now: int) -> Document:
-        renewed = spec | {
-            "holderIdentity": self.identity,
-            "leaseDurationSeconds": self.habit.duration,
-            "renewTime": canonical(now),
-        }
+        renewed = spec | self._duration | {"holderIdentity": self.identity, "renewTime": canonical(now)}
         return renewed | ({"acquireTime": canonical(now)} if self.habit.acquires else {})
 
     def _is_expired(self, spec: Document, now: int) -> bool:
@@ -184,7 +180,7 @@ class Writer(Struct, kw_only=True):
             return Request(verb=CREATE, body=body | {"metadata": {"name": NAME} | metadata, "spec": spec})
         if habit.verb == MERGE:
             before = old["spec"]
-            changed = {name: value for name, value in spec.items() if name not in before or before[name] != value}
+            changed = {name: value for name, value in spec.items() if before.get(name) != value}
             usual = {"holderIdentity": spec.get("holderIdentity"), "renewTime": spec.get("renewTime")}
             return Request(verb=MERGE, body={"metadata": metadata | version, "spec": usual | changed})
         if not habit.whole:

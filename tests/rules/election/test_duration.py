@@ -56,7 +56,6 @@ def test_an_override_that_denies_from_lower_on_than_another_warns() -> None:
     ("review", "field"),
     [
         pytest.param(update(put(DURATION, 1)), DURATION, id="lowered, renewTime kept"),
-        pytest.param(update(drop(DURATION), put(RENEW, at(SECOND))), DURATION, id="removed, renewTime new"),
         pytest.param(update(drop(RENEW)), RENEW, id="renewTime removed"),
         pytest.param(update(put(RENEW, "0001-01-01T00:00:00.000000Z")), RENEW, id="renewTime zero"),
         pytest.param(update(put(DURATION, 1), put(RENEW, at(SECOND))), None, id="lowered in a renewal"),
@@ -71,3 +70,9 @@ def test_an_override_that_denies_from_lower_on_than_another_warns() -> None:
 )
 def test_duration_shortened(review: Document, field: str | None) -> None:
     assert said("duration-shortened", review) == ({(FORBIDDEN, field, DENY)} if field else set())
+
+
+def test_an_elector_that_sets_no_duration_removes_that_of_others() -> None:
+    """A denial would end it for good, for what someone else set."""
+    review = update(drop(DURATION), put(RENEW, at(SECOND)))
+    assert said("duration-shortened", review) == {(FORBIDDEN, DURATION, WARN)}

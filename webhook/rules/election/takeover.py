@@ -255,6 +255,8 @@ def _released(change: LeaseChange, who: str) -> tuple[Finding, ...]:
 def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
     """The duration or renewTime of a held lease may not be cut without renewing it.
 
+    It only warns of a renewal that removes the duration: an elector that sets none does so whenever others set one.
+
     Source: ours: no known client does it, and it makes a live lease count as expired
     Why: Cutting the duration, or removing `renewTime`, makes a live lease count as expired, the first step of a steal.
     Who: People who repair a lease by hand. No known client.
@@ -265,7 +267,7 @@ def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
         return NO_FINDINGS
     new, old = change.new_spec.lease_duration_seconds, change.old_spec.lease_duration_seconds
     if old is not None and new is None:
-        return _shortened(change, "leaseDurationSeconds")
+        return _shortened(change, "leaseDurationSeconds", tier=Mode.WARN if change.renews else Mode.DENY)
     if change.new_renew_time is None and change.old_renew_time is not None:
         return _shortened(change, "renewTime")
     if old is not None and new is not None and new < old and change.new_renew_time == change.old_renew_time:
@@ -275,13 +277,19 @@ def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
 
 
 def _shortened(
-    change: LeaseChange, name: str, may_not: str = "may not be removed", was: str = "was removed"
+    change: LeaseChange,
+    name: str,
+    may_not: str = "may not be removed",
+    was: str = "was removed",
+    *,
+    tier: Mode = Mode.DENY,
 ) -> tuple[Finding, ...]:
     left = change.expiry.seconds_left
     remaining = f" ({left} s left)" if left else ""
     detail = f"{may_not} while {quote(change.old_holder)} holds the lease{remaining}; renew or release instead"
     lost = f"{name} {was} while {{0}} holds the lease: there may be two leaders"
-    return (Finding(forbidden(f"spec.{name}", detail), happened=Statement(lost, (change.old_holder,))),)
+    happened = Statement(lost, (change.old_holder,))
+    return (Finding(forbidden(f"spec.{name}", detail), tier=tier, happened=happened),)
 
 
 def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
