@@ -1,17 +1,20 @@
 """Levels, caps, exemptions and the decision over all findings."""
 
 import json
+from collections import defaultdict
 from typing import Any
 
 import pytest
 
 from tests.factories import NOW, Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put, to_bytes
 from tests.rules.findings import RIVAL, SECOND, by_service_account, by_user, take, update, written
+from webhook.api.field import invalid
 from webhook.api.review import decode
 from webhook.evaluate import evaluate
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
-from webhook.rules.rule import Mode
+from webhook.rules.registry import RULES
+from webhook.rules.rule import Finding, Mode
 from webhook.verdict import Verdict, encode
 
 
@@ -112,6 +115,17 @@ def test_a_request_that_no_rule_refuses_names_no_page() -> None:
     verdict = evaluated(make_review(put("request.operation", "PATCH")), documented)
     assert verdict.message.endswith(" (lease webhook)")
     assert evaluated(STEAL, documented).warnings == evaluated(STEAL).warnings
+
+
+def test_a_rule_with_findings_of_two_modes_is_in_the_annotation_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(_change: object) -> tuple[Finding, ...]:
+        error = invalid("spec.holderIdentity", "x", "no")
+        return Finding(error, tier=Mode.WARN), Finding(error, tier=Mode.DENY), Finding(error, tier=Mode.WARN)
+
+    checks = ((find, RULES["takeover-across-namespaces"]),)
+    occasions: dict[object, object] = defaultdict(lambda: checks)
+    monkeypatch.setattr("webhook.evaluate.CHECKS_BY_OCCASION", occasions)
+    assert annotations(evaluated(STEAL))["rules"] == "takeover-across-namespaces=deny"
 
 
 def test_warnings_and_audit_findings_ride_on_a_denial() -> None:

@@ -69,7 +69,8 @@ def _result(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> Result:
 def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequence[Result]) -> Verdict:
     """Decide by all findings: 403 if a denying one is Forbidden by a rule of ours, else 422."""
     annotations = [("event", event)] if event else []
-    annotations.append(("rules", ",".join(once(f"{one.rule}={one.mode.word}" for one in results))))
+    worst = {one.rule: max(two.mode for two in results if two.rule == one.rule) for one in results}
+    annotations.append(("rules", ",".join(f"{rule}={mode.word}" for rule, mode in worst.items())))
     would_deny = once(one.rule for one in results if one.downgraded)
     if would_deny:
         annotations.append(("would-deny", ",".join(would_deny)))

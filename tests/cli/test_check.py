@@ -32,6 +32,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 TOO_SHORT = put("spec.leaseDurationSeconds", 0)
 BARE = (drop("metadata.uid"), drop("metadata.resourceVersion"), drop("metadata.creationTimestamp"))
+NO_WRITER = "rules about the writer were not evaluated: --user NAME says who writes the manifests\n"
 STRANGER = "system:serviceaccount:other:intruder"
 
 
@@ -73,7 +74,7 @@ def test_text_of_an_allowed_lease(run: Run) -> None:
 allowed    lease.yaml  Lease shop/checkout, create
 1 evaluated: 1 allowed
 """,
-        "",
+        NO_WRITER,
     )
 
 
@@ -91,7 +92,7 @@ denied     lease.yaml  Lease shop/checkout, create
 1 evaluated: 1 denied
 Why a rule exists: lease-webhook rules lease-duration
 """,
-        "",
+        NO_WRITER,
     )
 
 
@@ -267,7 +268,7 @@ def test_what_a_directory_holds_besides_is_skipped(run: Run) -> None:
 allowed    all/lease.yaml  Lease shop/checkout, create
 1 evaluated: 1 allowed; 10 skipped (hidden 3, not a Kubernetes object 3, ignored 2, no kind 1, template 1)
 """,
-        "",
+        NO_WRITER,
     )
 
 
@@ -306,6 +307,22 @@ def test_a_template_that_is_named_is_unreadable_and_why(run: Run) -> None:
     code, out, _ = run("lease.yaml")
     assert code == 2
     assert "a template: render it first, as by `helm template` (" in out
+
+
+def test_a_template_that_is_yaml_is_a_template_too(run: Run) -> None:
+    text = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: '{{ .Values.name }}'}\nspec: {}\n"
+    Path("lease.yaml").write_text(text)
+    code, out, _ = run("lease.yaml")
+    assert (code, "a template: render it first" in out) == (2, True)
+    code, out, _ = run(".", "--require", "0")
+    assert (code, "1 skipped (template 1)" in out) == (0, True)
+
+
+def test_a_manifest_without_its_writer_is_not_evaluated_whole(run: Run) -> None:
+    Path("lease.json").write_text(json.dumps(make_lease()))
+    assert "rules about the writer were not evaluated: --user NAME" in run("lease.json")[2]
+    assert run("lease.json", "--user", "alice")[2] == ""
+    assert run("lease.json", "--format", "json")[2] == ""
 
 
 @pytest.mark.parametrize("name", ["template.yaml", "empty.yaml", "patch.yaml"])
@@ -373,7 +390,7 @@ def test_too_little_is_an_error(run: Run) -> None:
     assert run("lease.yaml", "--require", "1")[0] == 1
     code, out, err = run("lease.yaml", "--require", "2")
     assert (code, out.splitlines()[-2]) == (2, "1 evaluated: 1 denied; 1 skipped (Pod 1)")
-    assert err == "lease-webhook: 1 evaluated, and at least 2 must be: --require 1 lets that pass\n"
+    assert err == f"{NO_WRITER}lease-webhook: 1 evaluated, and at least 2 must be: --require 1 lets that pass\n"
 
 
 def test_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

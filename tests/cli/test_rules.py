@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import webhook
+from webhook.cli.checking.problems import NOT_RULES
 from webhook.cli.main import main
 from webhook.cli.rules import described
 from webhook.policy.schema import RULE_IDS
@@ -86,3 +87,11 @@ def test_what_a_program_reads(capsys: pytest.CaptureFixture[str]) -> None:
     assert rules["duration-too-long"]["numbers"]
     assert main(["rules", "lease-duration", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == rules["lease-duration"]
+
+
+@pytest.mark.parametrize("name", sorted(NOT_RULES))
+def test_what_check_reports_beside_the_rules_is_explained(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", name]) == 0
+    assert NOT_RULES[name] in capsys.readouterr().out
+    assert main(["rules", name, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == name

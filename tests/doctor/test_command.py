@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +292,19 @@ def test_without_an_input_the_cluster_is_asked(
     kubectl.write_text('#!/bin/sh\necho "E1123 15:17 memcache" >&2; echo "refused" >&2; exit 1\n')
     assert main(["doctor"]) == 2
     assert capsys.readouterr().err == "lease-webhook: the configurations cannot be read: refused\n"
+
+
+def test_a_pipe_that_is_not_read_is_said_to_be_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "kubectl").write_text("#!/bin/sh\necho '{}'\n")
+    (tmp_path / "kubectl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    reader, writer = os.pipe()
+    with open(reader) as piped, open(writer, "w"):  # noqa: PTH123 - descriptors
+        monkeypatch.setattr("sys.stdin", piped)
+        assert main(["doctor"]) == 0
+    assert "the cluster is examined, not standard input: --input - reads that" in capsys.readouterr().err
 
 
 FENCED = """

@@ -79,6 +79,7 @@ _WRITE_EXPECTED = "write such a file for the first time"
 _ANNOTATIONS = "also write what --format github prints to this file"
 _FORMAT = "json: a line per document; junit, sarif: a document; github: annotations"
 _ALLOWED = f"list what is allowed, too, of which else only the first {MAX_ALLOWED} are"
+_NO_WRITER = "rules about the writer were not evaluated: --user NAME says who writes the manifests"
 _OF_A_CLUSTER = (
     "the cluster lists what is stored, as if it were created: what writers do is in an audit log (--all-logs)"
 )
@@ -153,6 +154,8 @@ def command(
         code, evaluated = _compare(outcomes, names, output, evaluator.writes, _LEVELS[fail_on])
     if not paths and output == "text" and evaluated:
         print_message(_OF_A_CLUSTER)
+    if output == "text" and evaluator.is_writer_missing:
+        print_message(_NO_WRITER)
     if unknown := evaluator.writes.unknown:
         print_message(_UNKNOWN.format(count(unknown, "write")) + ("" if all_logs else _NOT_WHOLE))
     _require(evaluated if code != _UNREADABLE else None, require if require is not None else int(not skip_foreign))

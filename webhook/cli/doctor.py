@@ -14,7 +14,7 @@ from webhook.api.formats import MAX_NAME
 from webhook.api.text import escape, quote, truncate
 from webhook.claims.words import count
 from webhook.cli.options import Command, files, format_option, policy_option
-from webhook.cli.reading import cluster_options, refuse_files
+from webhook.cli.reading import cluster_options, has_pipe, refuse_files
 from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style
 from webhook.doctor.checks import Report, examine
 from webhook.doctor.documents import LISTED, Documents, danger
@@ -59,6 +59,8 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
             f"{quote(truncate(words[0], MAX_NAME))} is not expected: doctor examines the cluster, or --input"
         )
     now = dt.datetime.now(dt.UTC)
+    if path is None and has_pipe():
+        print_message("the cluster is examined, not standard input: --input - reads that")
     found = _of_cluster(cluster) if path is None else Documents(objects(path))
     has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
     if path is not None and not (found.configurations or found.refused or has_fences):

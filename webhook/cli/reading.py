@@ -3,6 +3,8 @@
 import gc
 import os
 import shlex
+import stat
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -141,6 +143,14 @@ def _names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
     context, kubeconfig, namespace = (ctx.params.get(name) or "" for name in ("context", "kubeconfig", "namespace"))
     cluster = everywhere(Cluster(context, kubeconfig, namespace))
     return [CompletionItem(one) for one in lease_names(cluster) if one.startswith(incomplete)]
+
+
+def has_pipe() -> bool:
+    """Return whether another command writes to standard input."""
+    try:
+        return stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode)
+    except (AttributeError, OSError, ValueError):
+        return False  # it is closed, or no file
 
 
 def only_lease(leases: Sequence[str]) -> str | None:

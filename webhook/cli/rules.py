@@ -9,6 +9,7 @@ import click
 from msgspec.structs import asdict
 
 from webhook.api.request import KIND_OF, Operation, Resource
+from webhook.cli.checking.problems import NOT_RULES
 from webhook.cli.options import Command, format_option
 from webhook.cli.terminal import Failure, indent, json_line, style, table, width
 from webhook.policies import is_refused_upstream
@@ -66,6 +67,10 @@ def _rule_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 @click.argument("name", required=False, metavar="[ID]", shell_complete=_rule_ids)
 @format_option("json prints one line per rule")
 def command(name: str | None, output: str) -> int:
+    if name in NOT_RULES:
+        text = f"{NOT_RULES[name]} `check` reports it, whatever the policy says."
+        print(json_line({"id": name, "summary": text}) if output == "json" else f"{style(name, bold=True)}\n  {text}")
+        return 0
     chosen = None if name is None else _find(name)
     if output == "json":
         lines = [json_line(as_json(rule)) for rule in ([chosen] if chosen else described().values())]

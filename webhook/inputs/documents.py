@@ -59,6 +59,7 @@ TEMPLATE: Final = re.compile(
     r"default|quote|printf|lookup|and|or|not|eq|ne|nindent|indent)\b)"
 )
 """An action of a Go template, as charts of Helm have."""
+RENDER: Final = "a template: render it first, as by `helm template`"
 AUDIT_EVENT: Final = re.compile(rb'\s*+\{"kind":"Event","apiVersion":"audit\.k8s\.io/')
 """How an API server begins every line of its log: Go writes the fields of a struct in their order."""
 _LOCATED: Final = re.compile(r"line (\d+)\b")
@@ -423,7 +424,7 @@ class _Cutter:
             located = _LOCATED.match(error)
             begins = int(located[1]) if located else line
             is_template = TEMPLATE.search(text) is not None
-            problem = f"a template: render it first, as by `helm template` ({error})" if is_template else error
+            problem = f"{RENDER} ({error})" if is_template else error
             yield Unreadable(
                 self._place(), problem, is_foreign=is_foreign or is_template, line=begins, is_template=is_template
             )

@@ -214,8 +214,10 @@ def _submitted(path: str, meter: Meter, *, skip: bool) -> Iterator[Submitted | I
         item = kinds.submitted(document)
         if skip and isinstance(item, Unreadable) and item.is_foreign:
             yield Foreign(item.place, "template" if item.is_template else "not a Kubernetes object")
-        elif skip and isinstance(item, kinds.Manifest) and _is_named_by_a_template(item.document):
-            yield Foreign(item.place, "template")
+        elif isinstance(item, kinds.Manifest) and _is_named_by_a_template(item.document):
+            line = item.source.line_of()
+            template = Unreadable(item.place, documents.RENDER, is_foreign=True, line=line, is_template=True)
+            yield Foreign(item.place, "template") if skip else template
         else:
             yield item
 

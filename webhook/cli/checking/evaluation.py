@@ -74,6 +74,8 @@ class Evaluator(Struct):
     now: int | None
     writer: Value | None
     writes: Writes
+    is_writer_missing: bool = False
+    """A manifest was evaluated without its writer."""
 
     def outcomes(
         self, items: Iterator[Submitted | Input], old: str | None, history: Iterable[Item] | None
@@ -112,6 +114,7 @@ class Evaluator(Struct):
                 at = self.now if self.now is not None else self.received.of(item.place.path)
                 found = _evaluated(item.place, decode(item.text), policy, at, writer_known=True)
                 return replace(found, source=item.source)
+            self.is_writer_missing = self.is_writer_missing or self.writer is None
             body = review_of(item.document, stored.get(key_of(item.document)), self.writer)
             found = _evaluated(item.place, decode(body), policy, self.now, writer_known=self.writer is not None)
             return replace(found, is_past=False, source=item.source, unknown=unknown_fields(item.document))
