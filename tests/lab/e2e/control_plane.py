@@ -63,6 +63,11 @@ class ControlPlane:
         """Process id of kube-apiserver."""
         return self._processes[-1].pid
 
+    @property
+    def has_ended(self) -> bool:
+        """True if kube-apiserver ended by itself, or by a signal from elsewhere."""
+        return self._processes[-1].has_ended
+
     def __enter__(self) -> Self:
         try:
             self._start()
