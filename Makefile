@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test draw coverage outputs check static docs site model truth spec torture planted elector-kit fuzz fuzz-guided page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
+.PHONY: help setup run test draw coverage outputs check static docs site model truth spec torture planted elector-kit fuzz fuzz-guided page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers verdicts hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -167,6 +167,9 @@ reading: $(READY) ## what the commands cost for large inputs, into docs/figures.
 servers: $(READY) ## ten kinds of hostile clients against the servers of Python, into docs/design.md (six minutes)
 	$(INSTALL) -r tests/lab/servers/requirements.txt
 	$(BIN)/python -m tests.lab.servers
+
+verdicts: $(READY) ## answer random reviews in every way that the code has, and compare the bytes: COUNT=1000000 (ten minutes) SEED=1
+	$(BIN)/python -m tests.lab.verdicts $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 fast-paths: $(READY) ## what each fast path of docs/design.md saves, into that page (half a minute)
 	$(BIN)/python -m tests.lab.fast_paths

@@ -6,16 +6,19 @@ take turns, and the median of their ratios counts.
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
 import msgspec
+import pytest
 from msgspec import Struct
 
 from tests.server.connections import connect, port, request, served, take_the_long_way
 from tests.server.test_known_heads import forgetful_port
 from tools.docs.pages import ROOT
+from webhook.api import review
 
 RECORDED: Final = ROOT / "tests" / "data" / "recordings" / "1.36.3" / "client-go" / "04-update-takeover.json"
 RESULTS: Final = Path(__file__).with_name("fast-paths.json")
@@ -56,14 +59,30 @@ def savings() -> list[Saving]:
         flasks_wire.written = b""
         flasks.data_received(data)
 
+    @contextmanager
+    def in_parts() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(review, "_decode_whole", review._decode_parts)
+            yield
+
     return [
         _measured("before Flask's routing", send, route),
         _measured("`KnownHeads`", send, parse),
+        _measured("a review in one pass", send, send, without=in_parts),
     ]
 
 
-def _measured(name: str, fast: Callable[[], object], general: Callable[[], object]) -> Saving:
-    rounds = [(_microseconds(fast), _microseconds(general)) for _ in range(ROUNDS)]
+def _measured(
+    name: str,
+    fast: Callable[[], object],
+    general: Callable[[], object],
+    without: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> Saving:
+    rounds = []
+    for _ in range(ROUNDS):
+        one = _microseconds(fast)
+        with without():
+            rounds.append((one, _microseconds(general)))
     share = 1 - statistics.median(one / other for one, other in rounds)
     with_it, without_it = (round(statistics.median(times), 1) for times in zip(*rounds, strict=True))
     return Saving(name, with_it, without_it, round(share, 3))

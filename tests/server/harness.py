@@ -77,8 +77,9 @@ class Server:
             connection.close()
 
     def probe(self, path: str) -> tuple[int, str]:
-        """A page of the health port."""
-        connection = http.client.HTTPConnection(*self.health, timeout=PATIENCE)
+        """A page of the health port, or of the only one."""
+        has_own_port = self.health != self.reviews
+        connection = http.client.HTTPConnection(*self.health, timeout=PATIENCE) if has_own_port else self.connect()
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -177,9 +178,10 @@ def running_gthread(tls_dir: Path, **options: Any) -> Iterator[Server]:
         cwd=ROOT,
     )
     server = Server(process, tls_dir / "ca.crt")
-    server.reviews = ("127.0.0.1", port)
+    server.reviews = server.health = ("127.0.0.1", port)
     try:
-        wait_for("the application", lambda: bool(server.said("policy in use")) or process.poll() is not None)
+        enough = every["workers"]
+        wait_for("the workers", lambda: _workers_that_serve(server) >= enough or process.poll() is not None)
         assert process.poll() is None
         yield server
     finally:

@@ -122,7 +122,7 @@ def test_both_ways_answer_every_review_of_the_corpora_by_the_same_bytes(
         pytest.param({"CONTENT_LENGTH": ""}, id="no length"),
         pytest.param({"CONTENT_LENGTH": "-5"}, id="a negative length"),
         pytest.param({"CONTENT_LENGTH": "9" * 5000}, id="a length with more digits than Python reads"),
-        pytest.param({"CONTENT_LENGTH": str(10 * MAX_ON_LOOP)}, id="a large body"),
+        pytest.param({"CONTENT_LENGTH": str(MAX_ON_LOOP + 1)}, id="a large body"),
         pytest.param({"REQUEST_METHOD": "PUT"}, id="another method"),
     ],
 )

@@ -9,7 +9,8 @@ import pytest
 
 from tests.factories import Document, changed, make_review, put, to_bytes
 from tests.rules.findings import RIVAL, by_user, take, update, written
-from tests.server.harness import make_certificates, running
+from tests.server.conftest import Start
+from tests.server.harness import make_certificates
 from webhook.policy.model import Policy
 from webhook.policy.parse import parse
 from webhook.server.logs import LogThrottle
@@ -176,11 +177,13 @@ def test_the_oldest_makes_room_first() -> None:
     ("options", "expected"),
     [pytest.param({}, 1, id="as shipped"), pytest.param({"audit_lines": False}, 0, id="turned off")],
 )
-def test_a_server_logs_them_unless_told_otherwise(tmp_path: Path, options: dict[str, Any], expected: int) -> None:
+def test_a_server_logs_them_unless_told_otherwise(
+    start: Start, tmp_path: Path, options: dict[str, Any], expected: int
+) -> None:
     make_certificates(tmp_path / "tls")
     policy = tmp_path / "policy.yaml"
     policy.write_text("apiVersion: lease-webhook/v1\npreset: strict\nmode: audit\n")
-    with running(tmp_path / "tls", policy=str(policy), **options) as server:
+    with start(tmp_path / "tls", policy=str(policy), **options) as server:
         for _ in range(3):
             assert server.post(to_bytes(STEAL))[0] == 200
     assert len(server.said("audited")) == expected

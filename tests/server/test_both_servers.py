@@ -2,36 +2,33 @@
 
 The cases of the wire contract that it does not keep are listed in tests/data/transport-gthread.json, each with what
 may be heard instead; one that it learns to keep fails here as well, so that the list and docs/flask.md stay true.
+All tests of a running server run against both by the fixture `start`.
 """
 
 import http.client
+import importlib
 import json
 import re
 import shlex
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.recordings import recordings
-from tests.review_rows import cases
 from tests.server import wire
+from tests.server.conftest import LACKING as LACKING_TESTS
 from tests.server.connections import REVIEW
 from tests.server.harness import Server, make_certificates, running, running_gthread
 from tests.server.launch import gthread_arguments
-from tests.server.test_reviews_over_tls import check
 from tests.server.test_transport import CASES, check_all, play_all, servers_of
 from webhook.api.request import MAX_REQUEST
 from webhook.api.review import OPENING
-from webhook.policy_file import load
 from webhook.server.settings import Guards, Options
 
 ROOT: Final = Path(__file__).parents[2]
 LACKING: Final = ROOT / "tests" / "data" / "transport-gthread.json"
 JSON: Final = {"Content-Type": "application/json"}
-STRICT = load("strict")
 BODY = REVIEW.partition(b"\r\n\r\n")[2]
 
 
@@ -111,17 +108,10 @@ def test_reviews_are_evaluated_by_the_policy_of_the_variable(service: Server) ->
         assert b'"policy":"strict ' in body
 
 
-def test_every_review_gets_the_bytes_of_our_own_server(service: Server) -> None:
-    """Compare with those in process: tests/server/test_reviews_over_tls.py."""
-    connection = connect(service)
-    for body in [*(one.body for one in recordings()), *(case.body for case in cases())]:
-        since = time.time_ns() // 1000
-        connection.request("POST", "/validate?timeout=10s", body, JSON)
-        response = connection.getresponse()
-        check(response.status, response.read(), body, since, STRICT)
-        if response.will_close:
-            connection.close()
-    connection.close()
+def test_what_is_listed_as_lacking_are_tests() -> None:
+    for name in LACKING_TESTS:
+        module, _, rest = name.partition("::")
+        assert hasattr(importlib.import_module(f"tests.server.{module}"), rest.partition("[")[0]), name
 
 
 def test_sizes_are_limited_as_on_our_own_server(service: Server, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.factories import UID, make_lease, make_review, put
-from tests.server.harness import make_certificates, running
+from tests.server.conftest import Start
+from tests.server.harness import make_certificates
 from tests.waiting import wait_for
 from webhook.cli.main import main
 from webhook.policy_file import load
@@ -29,10 +30,10 @@ def reply(body: bytes) -> ReviewResponse:
     return respond(body, load(None), 0)
 
 
-def test_reviews_over_tls_are_kept_and_replay_reads_them(tmp_path: Path) -> None:
+def test_reviews_over_tls_are_kept_and_replay_reads_them(start: Start, tmp_path: Path) -> None:
     make_certificates(tmp_path / "tls")
     kept = tmp_path / "kept"
-    with running(tmp_path / "tls", capture=str(kept), workers=2) as server:
+    with start(tmp_path / "tls", capture=str(kept), workers=2) as server:
         for body in (REVIEW, DENIED, b"no review"):
             server.post(body)
         wait_for("two reviews on disk", lambda: len(entries(kept)) == 2)

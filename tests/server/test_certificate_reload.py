@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.harness import make_certificates, running
+from tests.server.conftest import Start
+from tests.server.harness import make_certificates
 from tests.server.traffic import REVIEW
 from webhook.certificate_files import CA_CERTIFICATE, CA_KEY, Unusable
 from webhook.certificates import create_authority, issue_leaf, save
@@ -144,9 +145,9 @@ def _recorded(
     return recorded
 
 
-def test_no_server_process_keeps_cryptography_in_memory(tmp_path: Path) -> None:
+def test_no_server_process_keeps_cryptography_in_memory(start: Start, tmp_path: Path) -> None:
     make_certificates(tmp_path)
-    with running(tmp_path) as server:
+    with start(tmp_path) as server:
         assert server.post(REVIEW)[0] == 200
         for pid in (server.process.pid, *server.workers()):
             assert "cryptography" not in Path(f"/proc/{pid}/maps").read_text()

@@ -6,12 +6,13 @@ import signal
 from pathlib import Path
 
 from tests.factories import make_review, to_bytes
-from tests.server.harness import make_certificates, running
+from tests.server.conftest import Start
+from tests.server.harness import make_certificates
 
 
-def test_a_worker_starts_while_no_file_can_grow(tmp_path: Path) -> None:
+def test_a_worker_starts_while_no_file_can_grow(start: Start, tmp_path: Path) -> None:
     make_certificates(tmp_path)
-    with running(tmp_path, workers=2) as server:
+    with start(tmp_path, workers=2) as server:
         for pid in (server.process.pid, *server.workers()):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0))
         os.kill(server.workers()[0], signal.SIGKILL)

@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from tests.server.harness import Server, client_context, connections, make_certificates, running
+from tests.server.conftest import Start
+from tests.server.harness import Server, client_context, connections, make_certificates
 from tests.server.traffic import REVIEW
 from tests.waiting import PATIENCE, wait_for
 
@@ -20,10 +21,10 @@ GUARDS = {"request_seconds": 20.0, "keep_alive_seconds": 60.0}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     tls_dir = tmp_path_factory.mktemp("half-closed")
     make_certificates(tls_dir)
-    with running(tls_dir, guards=GUARDS) as server:
+    with start(tls_dir, guards=GUARDS) as server:
         yield server
 
 

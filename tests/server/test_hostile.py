@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.factories import UID, make_lease, make_review, put, to_bytes
+from tests.server.conftest import Start
 from tests.server.harness import (
     Server,
     client_context,
     connections,
     make_certificates,
     memory_kib,
-    running,
 )
 from tests.server.traffic import HEADERS, REVIEW, Traffic
 from tests.waiting import PATIENCE, wait_for
@@ -34,10 +34,10 @@ HEAD = b"POST /validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     tls_dir = tmp_path_factory.mktemp("hostile")
     make_certificates(tls_dir)
-    with running(tls_dir) as server:
+    with start(tls_dir) as server:
         yield server
 
 
@@ -122,10 +122,10 @@ def test_a_client_that_does_not_read_is_dropped(server: Server) -> None:
     wait_for("the connection to be gone", lambda: connections(worker) == 0)
 
 
-def test_bytes_in_flight_are_bounded(tmp_path: Path) -> None:
+def test_bytes_in_flight_are_bounded(start: Start, tmp_path: Path) -> None:
     make_certificates(tmp_path)
     guards = {"max_bytes_in_flight": 200_000, "request_seconds": 20.0}
-    with running(tmp_path, guards=guards) as server:
+    with start(tmp_path, guards=guards) as server:
         holder = secure(server)
         holder.sendall(HEAD + b"Content-Length: 199000\r\n\r\n" + b" " * 198_000)
         wait_for("the bytes to arrive", lambda: server.metric("lease_webhook_in_flight") == 1)
@@ -161,9 +161,9 @@ def test_bad_requests_are_logged_seldom(server: Server) -> None:
     wait_for("all to be counted", lambda: server.metric('lease_webhook_malformed_total{class="framing"}') >= 30)
 
 
-def test_verdicts_go_on_while_nobody_reads_the_log(tmp_path: Path) -> None:
+def test_verdicts_go_on_while_nobody_reads_the_log(start: Start, tmp_path: Path) -> None:
     make_certificates(tmp_path)
-    with running(tmp_path, lines_waiting=200) as server:
+    with start(tmp_path, lines_waiting=200) as server:
         server.pause_reading()
         denied = REVIEW.replace(b'"leaseDurationSeconds": 15', b'"leaseDurationSeconds": -1')
         connection = server.connect()

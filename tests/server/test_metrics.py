@@ -8,7 +8,8 @@ import pytest
 from cryptography import x509
 
 from tests.factories import drop, make_lease, make_review, put, to_bytes
-from tests.server.harness import make_certificates, running
+from tests.server.conftest import Start
+from tests.server.harness import make_certificates
 from webhook.policy.parse import parse
 from webhook.policy_file import load
 from webhook.server import metrics
@@ -141,9 +142,9 @@ def test_a_certificate_without_its_authority_shows_no_end_of_one(tmp_path: Path)
     assert 'certificate="ca"' not in counts.exposition().decode()
 
 
-def test_workers_together_show_every_series_before_the_first_event(tmp_path: Path) -> None:
+def test_workers_together_show_every_series_before_the_first_event(start: Start, tmp_path: Path) -> None:
     make_certificates(tmp_path)
-    with running(tmp_path, workers=2) as server:
+    with start(tmp_path, workers=2) as server:
         status, text = server.probe("/metrics")
     shown = {line.rpartition(" ")[0] for line in text.splitlines() if line.startswith("lease_webhook_")}
     assert status == 200

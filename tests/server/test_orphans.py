@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.server.harness import make_certificates, running
+from tests.server.conftest import Start
+from tests.server.harness import make_certificates
 from tests.waiting import wait_for
 
 
@@ -14,9 +15,9 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
-def test_workers_leave_when_the_master_is_killed(tmp_path: Path) -> None:
+def test_workers_leave_when_the_master_is_killed(start: Start, tmp_path: Path) -> None:
     make_certificates(tmp_path)
-    with running(tmp_path, workers=2) as server:
+    with start(tmp_path, workers=2) as server:
         workers = server.workers()
         assert len(workers) == 2
         server.process.kill()

@@ -12,7 +12,8 @@ import pytest
 from tests.acceptance import accept
 from tests.recordings import Recording, recordings
 from tests.review_rows import Case, cases
-from tests.server.harness import Server, make_certificates, running
+from tests.server.conftest import Start
+from tests.server.harness import Server, make_certificates
 from webhook.policy.model import Policy
 from webhook.policy_file import load
 from webhook.rules.registry import RULES
@@ -22,10 +23,10 @@ POLICY = load("standard")
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(start: Start, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     directory: Path = tmp_path_factory.mktemp("tls")
     make_certificates(directory)
-    with running(directory) as started:
+    with start(directory) as started:
         yield started
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from cryptography import x509
 
-from tests.server.harness import NAMES, Server, client_context, make_certificates, running
+from tests.server.conftest import Start
+from tests.server.harness import NAMES, Server, client_context, make_certificates
 from tests.server.traffic import REVIEW, Traffic
 from tests.waiting import wait_for
 from webhook.certificates import Issued, issue_leaf, save
@@ -67,9 +68,9 @@ def served(server: Server) -> int:
         return x509.load_der_x509_certificate(certificate).serial_number
 
 
-def test_many_swaps_and_one_bad_pair_under_handshaking_clients(tmp_path: Path) -> None:
+def test_many_swaps_and_one_bad_pair_under_handshaking_clients(start: Start, tmp_path: Path) -> None:
     secret = Secret(tmp_path)
-    with running(tmp_path, workers=2, **QUICK) as server:
+    with start(tmp_path, workers=2, **QUICK) as server:
         before = server.connect()
         before.connect()
         with Traffic(server, threads=2, pause=0, keep=False) as traffic:
@@ -101,9 +102,9 @@ BAD_PAIRS: dict[str, dict[str, Any]] = {
 """The keywords of `swap`, by the problem."""
 
 
-def test_a_bad_pair_is_refused_and_a_good_one_taken_later(tmp_path: Path) -> None:
+def test_a_bad_pair_is_refused_and_a_good_one_taken_later(start: Start, tmp_path: Path) -> None:
     secret = Secret(tmp_path)
-    with running(tmp_path, **QUICK) as server:
+    with start(tmp_path, **QUICK) as server:
         good = served(server)
         for problem, change in BAD_PAIRS.items():
             secret.swap(**change)
@@ -117,18 +118,18 @@ def test_a_bad_pair_is_refused_and_a_good_one_taken_later(tmp_path: Path) -> Non
             wait_for("the good certificate", lambda good=good: served(server) == good)
 
 
-def test_missing_files_change_nothing(tmp_path: Path) -> None:
+def test_missing_files_change_nothing(start: Start, tmp_path: Path) -> None:
     make_certificates(tmp_path / "tls")
-    with running(tmp_path / "tls", **QUICK) as server:
+    with start(tmp_path / "tls", **QUICK) as server:
         first = served(server)
         (tmp_path / "tls" / "tls.key").unlink()
         wait_for("the complaint", lambda: refusals(server, "tls.key"))
         assert served(server) == first
 
 
-def test_a_certificate_that_expires_soon_is_served_and_reported(tmp_path: Path) -> None:
+def test_a_certificate_that_expires_soon_is_served_and_reported(start: Start, tmp_path: Path) -> None:
     make_certificates(tmp_path, days=0.5)
-    with running(tmp_path, **QUICK) as server:
+    with start(tmp_path, **QUICK) as server:
         server.wait_for_line("certificate expires soon")
         assert server.post(REVIEW)[0] == 200
         status, page = server.probe("/readyz")
@@ -139,10 +140,10 @@ def test_a_certificate_that_expires_soon_is_served_and_reported(tmp_path: Path) 
         assert abs(ends - time.time() - 43200) < 600
 
 
-def test_a_certificate_that_has_expired_at_the_start_is_served_and_not_ready(tmp_path: Path) -> None:
+def test_a_certificate_that_has_expired_at_the_start_is_served_and_not_ready(start: Start, tmp_path: Path) -> None:
     """Better files are taken when they come; a process that refused to start would come back much later."""
     authority = make_certificates(tmp_path, days=-0.01)
-    with running(tmp_path, **QUICK) as server:
+    with start(tmp_path, **QUICK) as server:
         status, why = server.probe("/readyz")
         assert status == 503
         assert "expired" in why
@@ -151,11 +152,11 @@ def test_a_certificate_that_has_expired_at_the_start_is_served_and_not_ready(tmp
         assert server.post(REVIEW)[0] == 200
 
 
-def test_the_kill_switch_is_reported_until_it_is_removed(tmp_path: Path) -> None:
+def test_the_kill_switch_is_reported_until_it_is_removed(start: Start, tmp_path: Path) -> None:
     make_certificates(tmp_path)
     policy = tmp_path / "policy.yaml"
     policy.write_text("apiVersion: lease-webhook/v1\nmode: off\n")
-    with running(tmp_path, policy=str(policy), **QUICK) as server:
+    with start(tmp_path, policy=str(policy), **QUICK) as server:
         server.wait_for_line("the policy is off: every write is allowed")
         warning = "warning: policy: mode is off, every write is allowed; remove it to evaluate writes again"
         assert server.probe("/readyz") == (200, f"ok\n{warning}\n")
@@ -164,11 +165,11 @@ def test_the_kill_switch_is_reported_until_it_is_removed(tmp_path: Path) -> None
         assert server.probe("/readyz") == (200, "ok\n")
 
 
-def test_a_policy_file_that_changes(tmp_path: Path) -> None:
+def test_a_policy_file_that_changes(start: Start, tmp_path: Path) -> None:
     make_certificates(tmp_path)
     policy = tmp_path / "policy.yaml"
     policy.write_text("apiVersion: lease-webhook/v1\npreset: standard\n")
-    with running(tmp_path, policy=str(policy), **QUICK) as server:
+    with start(tmp_path, policy=str(policy), **QUICK) as server:
         policy.write_text("apiVersion: lease-webhook/v1\npreset: strict\n")
         assert server.wait_for_line("policy in use", 2)[1]["preset"] == "strict"
         policy.write_text("preset: nonsense\n")
@@ -196,9 +197,9 @@ def test_tls_floor_and_no_renegotiation(tmp_path: Path) -> None:
     assert context.options & ssl.OP_NO_RENEGOTIATION
 
 
-def test_an_expired_certificate_at_the_start_is_not_called_the_last_good_one(tmp_path: Path) -> None:
+def test_an_expired_certificate_at_the_start_is_not_called_the_last_good_one(start: Start, tmp_path: Path) -> None:
     make_certificates(tmp_path, days=1, age=2)
-    with running(tmp_path, **QUICK) as server:
+    with start(tmp_path, **QUICK) as server:
         server.wait_for_line("certificate rejected; there is no good one, so API servers refuse this one")
         assert not server.said("certificate rejected; the last good one stays in use")
         assert not server.said("certificate expires soon")

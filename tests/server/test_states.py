@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.lab import fuzz
-from tests.server.connections import in_a_loop
+from tests.server.connections import connect, in_a_loop, port
 from tests.server.plays import (
     ACTIONS,
     CHUNKED,
@@ -30,7 +30,7 @@ from tests.server.plays import (
     quiet,
     run,
 )
-from webhook.server.http.state import LOSE, TABLE, Event, IllegalEventError, State, advance, diagram
+from webhook.server.http.state import LOSE, TABLE, Event, IllegalEventError, State, diagram
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -97,9 +97,11 @@ async def test_every_listed_change_occurs() -> None:
 
 @pytest.mark.parametrize("state", TABLE, ids=str)
 def test_an_event_that_the_table_does_not_have_is_refused(state: State) -> None:
+    connection, _ = connect(port())
+    connection.state = state
     for event in {event for events in TABLE.values() for event in events} - TABLE[state].keys():
         with pytest.raises(IllegalEventError, match=f"a connection that is {state}"):
-            advance(state, event)
+            connection._advance(event)
 
 
 def test_the_diagram_has_an_arrow_for_each_change_but_a_lost_transport() -> None:

@@ -411,15 +411,16 @@ def _from_parts(parts: _RequestInParts, errors: list[FieldError]) -> _Request:
     Each field of a wrong type is an error.
     """
     written = stored = None
-    if (parts.resource, parts.kind) in _EVALUATED:
+    if (parts.resource, parts.kind) in _EVALUATED and parts.operation != _CONNECT and not parts.sub_resource:
         assert parts.resource is not None
         assert parts.kind is not None
         kind, version = parts.kind.kind or "", parts.resource.version or ""
         if parts.operation != _DELETE:
             written = _document(parts.object, kind, version, "", errors)
-        # That object is missing is said before what is wrong with oldObject.
-        if parts.operation != _CREATE and (parts.operation == _DELETE or written is not None or errors):
-            stored = _document(parts.old_object, kind, version, "oldObject", errors)
+        if parts.operation != _CREATE:
+            # That object is missing comes before what is wrong with oldObject.
+            is_missing = parts.operation != _DELETE and written is None and not errors
+            stored = _document(parts.old_object, kind, version, "oldObject", [] if is_missing else errors)
     return _Request(**{**asdict(parts), "object": written, "old_object": stored})
 
 

@@ -23,7 +23,6 @@ from webhook.server.settings import Guards, Options
 
 POLICY_VARIABLE: Final = "LEASE_WEBHOOK_POLICY"
 _MAX_DIGITS: Final = len(str(MAX_ON_LOOP))
-"""Of the length of a body that is not large."""
 _STATUS: Final = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 
@@ -48,6 +47,7 @@ class ReviewApp(Flask):
             and "HTTP_CONTENT_ENCODING" not in environ
             and (length := environ.get("CONTENT_LENGTH", "")).isdecimal()
             and len(length) <= _MAX_DIGITS
+            and int(length) <= MAX_ON_LOOP
         ):
             body = environ["wsgi.input"].read(int(length))
             response = self.reviewer.review(body, environ)

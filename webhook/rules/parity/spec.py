@@ -168,7 +168,12 @@ MAX_STRATEGIES: Final = 10_000
 """Strategies of one candidate that are looked at; an API server has looked at all of them before it calls us."""
 
 
-def _wrong_strategies(spec: LeaseCandidateSpec) -> tuple[Finding, ...]:
+_USUAL: Final = (OLDEST_EMULATION_VERSION,)
+
+
+def _wrong_strategies(spec: LeaseCandidateSpec) -> Iterable[Finding]:
+    if spec.strategies == _USUAL:
+        return NO_FINDINGS
     return first_findings(
         error
         for index, strategy in enumerate(spec.strategies[:MAX_STRATEGIES])
@@ -274,8 +279,9 @@ def _not_a_version(field: str, text: str) -> Iterable[Finding]:
 
 
 def _is_zero(text: str) -> bool:
-    version = parse_version(text)
-    return version is not None and not any((version.major, version.minor, version.patch, version.prerelease))
+    # A number has no leading zeros.
+    version = parse_version(text) if text.startswith("0.0.0") else None
+    return version is not None and not version.prerelease
 
 
 # Versions are read as github.com/blang/semver/v4 does it, strictly and without a `v`. Upstream keeps every number in 64

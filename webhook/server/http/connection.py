@@ -32,8 +32,9 @@ from webhook.server.http.state import (
     RESPONDING,
     STREAM,
     STREAMING,
+    TABLE,
     Event,
-    advance,
+    IllegalEventError,
 )
 from webhook.server.http.stream import BrokenStreamError, Stream
 from webhook.server.logs import LOG
@@ -209,7 +210,10 @@ class Connection(asyncio.Protocol):
     # Reading.
 
     def _advance(self, event: Event) -> None:
-        self.state = advance(self.state, event)
+        try:
+            self.state = TABLE[self.state][event]
+        except KeyError:
+            raise IllegalEventError(self.state, event) from None
 
     def _is_open(self) -> bool:
         return self.state in OPEN

@@ -50,6 +50,9 @@ LOSE: Final = Event("the transport is gone")
 class IllegalEventError(Exception):
     """An event that the table does not have for this state: a bug of ours."""
 
+    def __init__(self, state: State, event: Event) -> None:
+        super().__init__(f"{event} cannot happen to a connection that is {state}")
+
 
 _ENDS: Final = {CLOSE: CLOSING, LOSE: CLOSED}
 TABLE: Final[Mapping[State, Mapping[Event, State]]] = {
@@ -69,14 +72,6 @@ OPEN: Final = (IDLE, *READING)
 """More input is read."""
 ANSWERING: Final = (RESPONDING, STREAMING)
 """More input waits; in the remaining states it is discarded."""
-
-
-def advance(state: State, event: Event) -> State:
-    """Return the state after an event; raises IllegalEventError."""
-    try:
-        return TABLE[state][event]
-    except KeyError:
-        raise IllegalEventError(f"{event} cannot happen to a connection that is {state}") from None
 
 
 def diagram() -> str:
