@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test draw coverage outputs check static docs site model truth spec torture planted elector-kit fuzz fuzz-guided page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers verdicts hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist lock clean
+.PHONY: help setup run test draw coverage outputs check static docs site model truth spec torture planted elector-kit fuzz fuzz-guided page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers verdicts hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist rehearsal lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -240,6 +240,10 @@ dist: package sbom pex $(if $(URL),krew) ## what a release consists of, in dist/
 	$(if $(IMAGE),for certificate in cert-manager openshift; do $(BIN)/lease-webhook install \
 		--certificate $$certificate --image $(IMAGE) > dist/install-$$certificate.yaml || exit 1; done)
 	cd dist && rm -f SHA256SUMS && sha256sum * > SHA256SUMS
+
+rehearsal: $(DEV) ## a release of this commit as a dry run: made twice, compared, signed, verified; in build/rehearsal (Go)
+	$(RELEASE)
+	$(TOOL).release.rehearse $(if $(URL),--url=$(URL))
 
 lock: $(DEV) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements.txt requirements.in

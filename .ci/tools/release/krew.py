@@ -24,6 +24,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tools.release.package import DIST, ROOT, project, supported
+from tools.release.reproducible import moment
 
 SOURCE: Final = ROOT / "deploy" / "krew"
 PLATFORMS: Final = {
@@ -75,18 +76,18 @@ def archive_name(platform: str) -> str:
     return f"kubectl-lease_webhook-{platform}.tar.gz"
 
 
-def archive(tree: Path, moment: int) -> bytes:
-    """A directory as tar.gz, the same bytes for the same contents; `moment` is the Unix time of every file."""
+def archive(tree: Path, at: int) -> bytes:
+    """A directory as tar.gz, the same bytes for the same contents; `at` is the Unix time of every file."""
     packed = io.BytesIO()
     with (
-        gzip.GzipFile(fileobj=packed, mode="wb", mtime=moment) as compressed,
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=at) as compressed,
         tarfile.open(fileobj=compressed, mode="w") as tar,
     ):
         for path in sorted(tree.rglob("*")):
             entry = tar.gettarinfo(path, path.relative_to(tree).as_posix())
             entry.uid = entry.gid = 0
             entry.uname = entry.gname = ""
-            entry.mtime = moment
+            entry.mtime = at
             entry.mode = 0o755 if path.is_dir() or entry.mode & 0o100 else 0o644
             if path.is_file():
                 with path.open("rb") as file:
@@ -152,12 +153,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(wheels) != 1:
         print("dist/ must hold one wheel: make package", file=sys.stderr)
         return 1
-    commit = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
-    moment = int(subprocess.run(commit, capture_output=True, text=True, check=True).stdout)
+    at = moment()
     checksums: dict[str, str] = {}
     for platform, names in PLATFORMS.items():
         with tempfile.TemporaryDirectory() as directory:
-            packed = archive(_tree(Path(directory), wheels[0], names), moment)
+            packed = archive(_tree(Path(directory), wheels[0], names), at)
         (DIST / archive_name(platform)).write_bytes(packed)
         checksums[platform] = hashlib.sha256(packed).hexdigest()
         print(f"dist/{archive_name(platform)}: {len(packed) / 1e6:.1f} MB")

@@ -1,7 +1,8 @@
 """`make package`: build the wheel and the source distribution, install the wheel, and use it as a person would.
 
 Tried with every supported Python that is on the path: the commands with what they declare and nothing of the server,
-then the server with its lock; and with pipx and uvx. What is not installed here is named, not passed over.
+then the server with its lock; with pipx, and with uvx and `uv run` of a checkout. What is not installed here is named,
+not passed over.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tools.release.reproducible import moment, normalize
 from tools.release.urls import add_urls
 
 ROOT = Path(__file__).parents[3]
@@ -43,7 +45,12 @@ COMMANDS = (
     ["timeline", "--input", LEASES, "-o", "page.html"],
     ["timeline", "--example", "--format", "json"],
 )
-RUNNERS: Final = {"pipx": ("run", "--spec"), "uvx": ("--from",)}
+RUNNERS: Final = {
+    "pipx": ("run", "--spec", "{wheel}"),
+    "uvx": ("--from", "{tree}"),
+    "uv": ("run", "--project", "{tree}"),
+}
+"""Programs that make an environment, of the wheel or of a checkout, and run a command in it."""
 PIP: Final = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 Done = subprocess.CompletedProcess[str]
 
@@ -52,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build and try. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.release.package", description=__doc__)
     parser.add_argument("--url", help="the repository, for the metadata and the links of README")
+    parser.add_argument("--build-only", action="store_true", help="try nothing")
     options = parser.parse_args(arguments)
     shutil.rmtree(DIST, ignore_errors=True)
     tried: list[str] = []
@@ -65,8 +73,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.url:
             add_urls(tree, options.url, project()["version"])
         build = [sys.executable, "-m", "build", "--no-isolation", f"--outdir={DIST}", str(tree)]
-        subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
+        at = moment()
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(at)}
+        subprocess.run(build, check=True, stdout=subprocess.DEVNULL, env=environment)
+        for source in DIST.glob("*.tar.gz"):
+            normalize(source, at)
         subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *DIST.iterdir()], check=True)
+        if options.build_only:
+            return 0
         (wheel,) = DIST.glob("*.whl")
         for name in supported():
             work = directory / name
@@ -80,7 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             program = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
             (tried if program else not_tried).append(name)
             if program:
-                failures += _with_runner([program, *how, str(wheel)], directory)
+                arguments = [word.format(wheel=wheel, tree=tree) for word in how]
+                failures += _with_runner([program, *arguments], directory)
     print(f"tried with {', '.join(tried)}; not installed here, so not tried: {', '.join(not_tried) or 'none'}")
     for failure in failures:
         print(f"FAILED: {failure}", file=sys.stderr)
@@ -89,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _with_runner(command: list[str], directory: Path) -> Iterator[str]:
     """Yield what is wrong with a run in an environment that lasts as long."""
-    caches = {"PIPX_HOME": f"{directory}/pipx", "UV_CACHE_DIR": f"{directory}/uv"}
+    caches = {"PIPX_HOME": f"{directory}/pipx", "UV_CACHE_DIR": f"{directory}/uv", "UV_PYTHON_DOWNLOADS": "never"}
     done = _run([*command, "lease-webhook", "--version"], directory, caches)
     if done.returncode or not done.stdout.startswith("lease-webhook "):
         yield f"{Path(command[0]).name}: exit {done.returncode}: {done.stderr.strip()}"
@@ -136,7 +151,7 @@ def _commands_alone(environment: Path, directory: Path) -> Iterator[str]:
         if done.returncode not in ({0, 1} if arguments[0] in FINDS else {0}) or "this is a bug" in done.stderr:
             yield f"{' '.join(arguments)}: exit {done.returncode}: {done.stderr.strip()}"
     refused = _command(environment, ["serve"], directory)
-    if refused.returncode != 2 or "lease-webhook[server]" not in refused.stderr:
+    if refused.returncode != 2 or "[server]" not in refused.stderr:
         yield f"serve without the server: exit {refused.returncode}: {refused.stderr.strip()}"
 
 

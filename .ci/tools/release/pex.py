@@ -4,27 +4,32 @@ It holds the wheels of the lock file for every supported Python on each of krew'
 into ~/.cache/pex when it first runs. Tried with every supported Python that is on the path.
 """
 
+import argparse
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from packaging.tags import compatible_tags, cpython_tags
 
 from tools.release.krew import PLATFORMS, locked
-from tools.release.package import DIST, LEASES, ROOT, supported
+from tools.release.package import DIST, LEASES, supported
+from tools.release.reproducible import moment
 
 FILE: Final = DIST / "lease-webhook.pex"
 COMMANDS: Final = (["--version"], ["why", "--input", LEASES], ["timeline", "--example", "--output", "page.html"])
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Build the file beside the wheel, which must be there, and try it. Return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tools.release.pex", description=__doc__)
+    parser.add_argument("--build-only", action="store_true", help="try nothing")
+    options = parser.parse_args(arguments)
     wheels = [*DIST.glob("*.whl")]
     if len(wheels) != 1:
         print("dist/ must hold one wheel: make package", file=sys.stderr)
@@ -33,16 +38,16 @@ def main() -> int:
         directory = Path(temporary)
         (directory / "wheels").mkdir()
         shutil.copy(wheels[0], directory / "wheels")
-        for arguments in downloads(directory):
-            subprocess.run([sys.executable, "-m", "pip", "download", *arguments], check=True)
-        commit = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
-        moment = subprocess.run(commit, capture_output=True, text=True, check=True).stdout.strip()
+        for download in downloads(directory):
+            subprocess.run([sys.executable, "-m", "pip", "download", *download], check=True)
         command = [sys.executable, "-m", "pex", "lease-webhook", f"--pre-resolved-dists={directory}/wheels"]
         command += [f"--complete-platform={json.dumps(target)}" for target in targets()]
         command += ["--console-script=lease-webhook", "--venv", "--sh-boot", "--disable-cache"]
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": moment}
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(moment())}
         subprocess.run([*command, f"--output-file={FILE}"], check=True, env=environment)
         print(f"dist/{FILE.name}: {FILE.stat().st_size / 1e6:.1f} MB")
+        if options.build_only:
+            return 0
         # A shim of pyenv is on the path for a Python that is not chosen.
         tried = [name for name in supported() if shutil.which(name) and runs(name)]
         failures = [failure for name in tried for failure in problems(name, directory)]

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from tests.lab.e2e.toolchain import build
+from tools.release.reproducible import moment, normalize
 from tools.rendered.rendering import DEPLOY, Object
 
 CHART = DEPLOY / "chart"
@@ -85,6 +86,9 @@ def copied() -> None:
 
 
 if __name__ == "__main__":
-    done = helm("package", f"--destination={Path(sys.argv[1]).absolute()}")
+    target = Path(sys.argv[1]).absolute()
+    done = helm("package", f"--destination={target}")
     print(done.stdout + done.stderr, end="")
+    for archive in target.glob("lease-webhook-*.tgz"):
+        normalize(archive, moment())
     sys.exit(done.returncode)
