@@ -50,8 +50,15 @@ def test_a_lease_of_a_node_is_a_heartbeat_whatever_it_has() -> None:
 
 
 ELECTORS = {
-    *("client-go", "coordinated", "coordinated-control-plane", "fabric8", "kube-controller-manager"),
-    *("kube-leader-election", "kube-scheduler", "kubernetes-asyncio", "kubernetes-python", "kubert"),
+    *("client-go", "cloudnative-pg", "coordinated", "coordinated-control-plane", "fabric8", "kube-controller-manager"),
+    *(
+        "kube-leader-election",
+        "kube-scheduler",
+        "kubernetes-asyncio",
+        "kubernetes-python",
+        "kubernetes-python-aio",
+        "kubert",
+    ),
 }
 
 

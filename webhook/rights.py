@@ -92,30 +92,42 @@ class Rights(Struct, frozen=True):
     unresolved: tuple[str, ...] = ()
 
 
-def rights_on(objects: Iterable[Mapping[str, Any]], namespace: str, name: str) -> Rights:
-    """Return who may write the lease; objects of other kinds are skipped. Raises RightsError."""
-    read = [_read(thing) for thing in objects if thing.get("kind") in KINDS]
-    roles = {
-        (role.kind, role.metadata.namespace or "", role.metadata.name): role for role in read if role.kind in KINDS[:2]
-    }
-    grants, unresolved = set[Grant](), set[str]()
-    for binding in read:
-        is_of_namespace = binding.kind == "RoleBinding" and binding.metadata.namespace == namespace
-        if not is_of_namespace and binding.kind != "ClusterRoleBinding":
-            continue
-        reference = binding.role_ref
-        role = roles.get((reference.kind, namespace if reference.kind == "Role" else "", reference.name))
-        place = f"{namespace}/{binding.metadata.name}" if is_of_namespace else binding.metadata.name
-        through = f"{binding.kind} {place} ({reference.kind} {reference.name})"
-        if role is None:
-            unresolved.add(through)
-            continue
-        verbs, is_named = _verbs_of(_rules_of(role, roles.values()), name)
-        if verbs:
-            grants |= {
-                Grant(subject.kind, _full_name(subject), verbs, through, is_named) for subject in binding.subjects or ()
-            }
-    return Rights(tuple(sorted(grants)), tuple(sorted(unresolved)))
+class AccessControl(Struct, frozen=True):
+    """The roles and bindings of a cluster, or of what was read of it."""
+
+    objects: tuple[_Object, ...]
+
+    def rights_on(self, namespace: str, name: str) -> Rights:
+        """Return who may write the lease."""
+        roles = {
+            (role.kind, role.metadata.namespace or "", role.metadata.name): role
+            for role in self.objects
+            if role.kind in KINDS[:2]
+        }
+        grants, unresolved = set[Grant](), set[str]()
+        for binding in self.objects:
+            is_of_namespace = binding.kind == "RoleBinding" and binding.metadata.namespace == namespace
+            if not is_of_namespace and binding.kind != "ClusterRoleBinding":
+                continue
+            reference = binding.role_ref
+            role = roles.get((reference.kind, namespace if reference.kind == "Role" else "", reference.name))
+            place = f"{namespace}/{binding.metadata.name}" if is_of_namespace else binding.metadata.name
+            through = f"{binding.kind} {place} ({reference.kind} {reference.name})"
+            if role is None:
+                unresolved.add(through)
+                continue
+            verbs, is_named = _verbs_of(_rules_of(role, roles.values()), name)
+            if verbs:
+                grants |= {
+                    Grant(subject.kind, _full_name(subject), verbs, through, is_named)
+                    for subject in binding.subjects or ()
+                }
+        return Rights(tuple(sorted(grants)), tuple(sorted(unresolved)))
+
+
+def access_control(objects: Iterable[Mapping[str, Any]]) -> AccessControl:
+    """Read the roles and bindings among the objects; others are skipped. Raises RightsError."""
+    return AccessControl(tuple(_read(thing) for thing in objects if thing.get("kind") in KINDS))
 
 
 def _read(thing: Mapping[str, Any]) -> _Object:

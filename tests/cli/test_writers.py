@@ -3,12 +3,16 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+import yaml
 
+from tests.factories import make_lease
 from tests.test_rights import BINDING, ROLE, rule
+from webhook.cli.grants import overview
 from webhook.cli.main import main
+from webhook.rights import access_control
 
 
 def run(capsys: pytest.CaptureFixture[str], file: Path, *objects: dict[str, Any], options: tuple[str, ...] = ()) -> Any:
@@ -79,3 +83,73 @@ def test_hostile_names_stay_on_their_line(capsys: pytest.CaptureFixture[str], fi
     _, out, _ = run(capsys, file, ROLE, hostile)
     assert "\x1b" not in out
     assert sum(line.startswith("User") for line in out.splitlines()) == 1
+
+
+# ---- why and audit, on request ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> list[str]:
+    """A list with a lease, and one with RBAC objects."""
+    files = {"leases.json": [make_lease()], "rbac.json": [rule(resourceNames=["checkout"]), BINDING]}
+    for name, items in files.items():
+        (tmp_path / name).write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    return [option for name in files for option in ("--input", str(tmp_path / name))]
+
+
+ROW: Final = "ServiceAccount shop/checkout  update  yes              RoleBinding shop/elector (Role elector)"
+
+
+def test_why_shows_who_may_write_the_lease(capsys: pytest.CaptureFixture[str], both: list[str]) -> None:
+    assert main(["why", "shop/checkout", "--writers", *both]) == 0
+    out = capsys.readouterr().out
+    assert "Who may write it" in out
+    assert ROW in out
+    assert main(["why", "shop/checkout", *both]) == 0
+    assert "Who may write it" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_why_writes_grants_for_a_program(capsys: pytest.CaptureFixture[str], both: list[str], output: str) -> None:
+    assert main(["why", "shop/checkout", "--writers", "--format", output, *both]) == 0
+    out = capsys.readouterr().out
+    written = json.loads(out) if output == "json" else yaml.safe_load(out)
+    assert written["rights"]["grants"][0]["name"] == "shop/checkout"
+    assert main(["why", "shop/checkout", "--format", output, *both]) == 0
+    assert "rights" not in capsys.readouterr().out
+
+
+def test_audit_shows_who_may_write_each_lease(capsys: pytest.CaptureFixture[str], both: list[str]) -> None:
+    main(["audit", "--writers", *both])
+    out = capsys.readouterr().out
+    assert out.endswith("LEASE          WRITERS (* only this lease)\nshop/checkout  ServiceAccount shop/checkout*\n")
+    main(["audit", "--writers", "--format", "json", *both])
+    written = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (written["namespace"], written["name"]) == ("shop", "checkout")
+    assert written["rights"]["grants"][0]["is_named"]
+    main(["audit", "--writers", "-l", "team=other", *both])
+    assert "shop/checkout" not in capsys.readouterr().out.partition("WRITERS")[2]
+
+
+def test_a_row_has_a_few_subjects_and_counts_the_others() -> None:
+    subjects = [{"kind": "User", "name": f"u{at}"} for at in range(9)]
+    access = access_control([ROLE, {**BINDING, "subjects": subjects}])
+    row = list(overview(access, [("shop", "checkout"), ("other", "checkout")]))[1:]
+    assert row[0].endswith("User u5, 3 more")
+    assert row[1].split() == ["other/checkout", "-"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["why", "--writers"], id="a list of all leases"),
+        pytest.param(["why", "shop/checkout", "--writers", "--format", "name"], id="names"),
+        pytest.param(["why", "shop/checkout", "--writers", "--input", "-"], id="standard input"),
+        pytest.param(["why", "shop/checkout", "--writers", "--watch"], id="a terminal"),
+        pytest.param(["audit", "--writers", "--format", "name"], id="names of findings"),
+        pytest.param(["audit", "--writers", "--in-cluster"], id="in a pod"),
+    ],
+)
+def test_where_it_cannot_be_shown(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert main(arguments) == 2
+    assert "--writers" in capsys.readouterr().err

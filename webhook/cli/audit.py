@@ -20,6 +20,7 @@ from webhook.claims.collect import as_claim
 from webhook.claims.findings import beside, incidents
 from webhook.claims.words import count
 from webhook.cli import reading
+from webhook.cli.grants import WRITERS_HELP, overview, read_access, refuse_writers
 from webhook.cli.lease_table import SEVERITY_COLORS
 from webhook.cli.options import Command, format_option, moment
 from webhook.cli.progress import Progress
@@ -31,6 +32,7 @@ from webhook.history.follow import Follower, Key
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.items import AboutInput, Fenced, Foreign, InputKind, Item, Observation, Unreadable
 from webhook.policy_file import load
+from webhook.rights import AccessControl
 
 _DESCRIPTION = """\
 Examines Leases and LeaseCandidates as they are stored: values that an API server refuses or that freeze a lease,
@@ -80,6 +82,7 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 @click.option("--with-pods", is_flag=True, help="let kubectl list pods and nodes too, to find holders that are gone")
 @click.option("--in-cluster", is_flag=True, help="list leases with the service account of this pod, without kubectl")
 @click.option("--fence", "with_tokens", is_flag=True, help=_FENCE)
+@click.option("--writers", is_flag=True, help=WRITERS_HELP)
 @click.option("--metrics", metavar="FILE", help=_METRICS)
 @reading.stamps_option
 @reading.cluster_options
@@ -96,6 +99,7 @@ def command(
     with_pods: bool,
     in_cluster: bool,
     with_tokens: bool,
+    writers: bool,
     metrics: str | None,
     policy: str | None,
     cluster: Cluster,
@@ -115,6 +119,10 @@ def command(
         reading.refuse_inside(cluster)
     if with_tokens and (in_cluster or not tokens.fences):
         raise Failure("--fence needs a --policy with a fence that has a token, and works without --in-cluster")
+    if writers:
+        refuse_writers(inputs, is_listed=output == "name")
+        if in_cluster:
+            raise Failure("--writers runs kubectl, or reads --input: without --in-cluster")
     resources = sorted({replace(one, subresource="") for fence in tokens.fences for one in fence.resources})
     progress = Progress()
     items = reading.observed(
@@ -129,6 +137,8 @@ def command(
         print_message(note)
     if output == "text":
         print("\n".join(summary(audit, Severity(severity))))
+    if writers:
+        _print_writers(audit, read_access(inputs, cluster, audit.only), output)
     if metrics:
         _write_gauges(metrics, audit)
     return progress.exit_code(audit.exit_code)
@@ -207,6 +217,12 @@ class Audit(Struct):
     unreadable: int = 0
     labeled: set[Key] = field(default_factory=set)
     """The objects that have the labels of the selection."""
+
+    @property
+    def leases(self) -> list[Key]:
+        """The leases that were examined, by namespace and name."""
+        selected = self.labeled if self.selection.labels else self.inventory.leases.keys()
+        return sorted(key for key in self.inventory.leases.keys() & selected if self.only in {"", key[0]})
 
     def run(self, items: Iterable[Item]) -> Iterator[Finding]:
         """Yield every finding as soon as it is certain."""
@@ -325,6 +341,16 @@ def summary(audit: Audit, severity: Severity) -> Iterator[str]:
 def _counted(number: int, severity: Severity) -> str:
     """Return `1 error`, `5 warnings`, `3 info`."""
     return f"{number} info" if severity is Severity.INFO else count(number, severity.value)
+
+
+def _print_writers(audit: Audit, access: AccessControl, output: str) -> None:
+    """Print who may write each lease that was examined."""
+    if output == "text":
+        print("\n".join(("", *overview(access, audit.leases))))
+        return
+    for namespace, name in audit.leases:
+        rights = to_builtins(access.rights_on(namespace, name))
+        print(json_line({"namespace": namespace, "name": name, "rights": rights}))
 
 
 def _write_gauges(path: str, audit: Audit) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import click
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from webhook import yaml_writer
@@ -17,6 +18,7 @@ from webhook.claims.headline import headline
 from webhook.claims.text import Line, facts, quoted
 from webhook.claims.words import count
 from webhook.cli import reading
+from webhook.cli.grants import WRITERS_HELP, lines, read_access, refuse_writers
 from webhook.cli.lease_table import COLUMNS, SEVERITY_COLORS, STATE_COLORS, WIDE, heading, row_of
 from webhook.cli.options import Command, format_option, moment
 from webhook.cli.progress import Progress
@@ -30,6 +32,7 @@ from webhook.history.lease import LeaseHistory
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster
 from webhook.policy_file import load
+from webhook.rights import Rights
 
 _DESCRIPTION = """\
 Shows who holds a lease and since when, when the API server saw the last renewal, how the holder changed, for how long
@@ -68,6 +71,7 @@ _LABEL: Final = 16
 @reading.cluster_options
 @selection_options
 @click.option("-w", "--watch", is_flag=True, help="show it in the terminal, drawn again each second")
+@click.option("--writers", is_flag=True, help=f"of one lease: {WRITERS_HELP}")
 @click.option("-v", "--verbose", is_flag=True, help="print every fact and event that is known")
 @format_option("wide: every column, in full; json: a line for each lease; name: NAMESPACE/NAME", FORMATS)
 def command(
@@ -79,17 +83,20 @@ def command(
     cluster: Cluster,
     selection: Selection,
     watch: bool,
+    writers: bool,
     verbose: bool,
     output: str,
 ) -> int:
     key = _named(reading.only_lease(leases), cluster.namespace)
     cluster = _scoped(cluster, key, selection)
     if watch:
-        if inputs or now is not None or policy or output != "text":
-            raise click.UsageError("--watch is of a cluster, now: no --input, --now, --policy and --format")
+        if inputs or now is not None or policy or writers or output != "text":
+            raise click.UsageError("--watch is of a cluster, now: no --input, --now, --policy, --writers and --format")
         if key is None:
             return watch_all(cluster, selection, reading.only_namespace(cluster))
         return watch_one(cluster, key, lambda one, as_of: [*_lines(one, as_of, verbose=verbose)])
+    if writers:
+        refuse_writers(inputs, is_listed=key is None or output == "name")
     progress = Progress()
     history = _history(inputs, cluster, policy, progress)
     as_of = reading.evaluation_time(now, inputs, history.bounds.until)
@@ -102,18 +109,23 @@ def command(
     for item in () if inputs else clusters.lease_events(cluster, one.namespace, one.name):
         history.feed(item)
     account = account_of(history, one, as_of.at, as_of.seen_until)
+    access = read_access(inputs, cluster, one.namespace) if writers else None
+    rights = access.rights_on(one.namespace, one.name) if access else None
     if output in {"text", "wide"}:
         print("\n".join(_lines(account, as_of, verbose=verbose or output == "wide")))
+        if rights:
+            print(f"\n{style('Who may write it', bold=True)}")
+            print("\n".join(lines(rights, one.namespace, one.name)))
     else:
-        print(_written(account, output))
+        print(_written(account, output, rights))
     return progress.exit_code(0)
 
 
-def _written(account: Account, output: str) -> str:
+def _written(account: Account, output: str, rights: Rights | None = None) -> str:
     """Return an account for a program."""
     if output == "name":
         return escape(f"{account.history.namespace}/{account.history.name}")
-    document = as_json(account)
+    document = as_json(account) | ({"rights": to_builtins(rights)} if rights else {})
     return json_line(document) if output == "json" else yaml_writer.stream([document]).rstrip("\n")
 
 

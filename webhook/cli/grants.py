@@ -1,0 +1,108 @@
+"""Who may write leases by RBAC, as text: `writers`, and `why` and `audit` on request."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import click
+
+from webhook.api.text import escape, truncate
+from webhook.cli.terminal import Failure, print_message
+from webhook.findings import word
+from webhook.inputs.cluster import Cluster, objects_of
+from webhook.inputs.documents import Value
+from webhook.inputs.files import objects
+from webhook.rights import KINDS, AccessControl, Grant, Rights, RightsError, access_control
+
+_RESOURCES: Final = "clusterroles,clusterrolebindings"
+_MAX_NAME: Final = 120
+_MAX_SUBJECTS: Final = 6
+"""Subjects that a row of a table has."""
+WRITERS_HELP: Final = "also show who may write it, from RBAC objects: of the input, or by kubectl"
+
+
+def read_access(inputs: Sequence[str], cluster: Cluster, namespace: str) -> AccessControl:
+    """Read RBAC objects from files, or list those of a namespace by kubectl, "" for all. Raises Failure."""
+    try:
+        return access_control(_objects(inputs, cluster, namespace))
+    except RightsError as error:
+        raise Failure(f"not an object of RBAC: {error}") from error
+
+
+def refuse_writers(inputs: Sequence[str], *, is_listed: bool = False) -> None:
+    """Raise UsageError where --writers cannot be done: for a list, or with standard input, which is read once."""
+    if is_listed:
+        raise click.UsageError("--writers is of one lease, and not with --format name; see audit --writers")
+    if "-" in inputs:
+        raise click.UsageError("--writers reads the input twice: give files, with leases and RBAC objects")
+
+
+def lines(rights: Rights, namespace: str, name: str) -> Iterator[str]:
+    """Yield a table of the grants, and what follows from them; roles that are missing go to standard error."""
+    yield from _table(rights.grants)
+    yield from _notes(rights, namespace, name)
+
+
+def overview(access: AccessControl, leases: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a row for each lease, with the subjects that may write it; those limited to it are marked."""
+    rows = [("LEASE", "WRITERS (* only this lease)")]
+    rows += [(escape(f"{namespace}/{name}"), _subjects(access, namespace, name)) for namespace, name in leases]
+    width = max(len(row[0]) for row in rows)
+    for row in rows:
+        yield f"{row[0]:<{width}}  {row[1]}"
+
+
+def _subjects(access: AccessControl, namespace: str, name: str) -> str:
+    named: dict[str, bool] = {}
+    for grant in access.rights_on(namespace, name).grants:
+        named[grant.subject] = named.get(grant.subject, True) and grant.is_named
+    shown = [f"{escape(truncate(subject, _MAX_NAME))}{'*' if only else ''}" for subject, only in named.items()]
+    more = f", {len(shown) - _MAX_SUBJECTS} more" if len(shown) > _MAX_SUBJECTS else ""
+    return ", ".join(shown[:_MAX_SUBJECTS]) + more if shown else "-"
+
+
+def _objects(inputs: Sequence[str], cluster: Cluster, namespace: str) -> Iterator[Value]:
+    if inputs:
+        found = [thing for path in inputs for thing in objects(path)]
+        if not any(thing.get("kind") in KINDS for thing in found):
+            raise Failure(
+                "no role and no binding is in the input: kubectl get roles,rolebindings,"
+                "clusterroles,clusterrolebindings -A -o json"
+            )
+        yield from found
+        return
+    of_namespace = f"--namespace={namespace}" if namespace else "--all-namespaces"
+    for kinds, where in ((_RESOURCES, ()), ("roles,rolebindings", (of_namespace,))):
+        listed = objects_of(cluster, kinds, *where, *cluster.options)
+        if isinstance(listed, str):
+            raise Failure(f"kubectl get {kinds}: {listed}")
+        yield from listed
+
+
+def _table(grants: Sequence[Grant]) -> Iterator[str]:
+    rows = [("SUBJECT", "VERBS", "ONLY THIS LEASE", "THROUGH")]
+    rows += [
+        (
+            escape(truncate(grant.subject, _MAX_NAME)),
+            ",".join(grant.verbs),
+            "yes" if grant.is_named else "no",
+            escape(truncate(grant.through, 2 * _MAX_NAME)),
+        )
+        for grant in grants
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        yield "  ".join((*(text.ljust(width) for text, width in zip(row[:3], widths, strict=True)), row[3]))
+
+
+def _notes(rights: Rights, namespace: str, name: str) -> Iterator[str]:
+    lease = f"{word(namespace)}/{word(name)}"
+    for through in rights.unresolved:
+        print_message(f"{escape(truncate(through, 2 * _MAX_NAME))}: its role does not exist, or was not read")
+    yield ""
+    if not rights.grants:
+        yield "By RBAC, no one but system:masters may write this lease."
+        return
+    if any("create" in grant.verbs for grant in rights.grants):
+        yield "RBAC cannot limit create by name: whoever may create leases here can create this one while it is gone."
+    yield f"Who has written it: lease-webhook suggest bindings {lease} --input AUDIT-LOG"
+    yield "That prints a binding, with which the webhook denies every other writer: docs/bind-a-lease.md"
