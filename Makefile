@@ -85,7 +85,7 @@ fuzz-guided: $(READY) ## inputs that learn which lines they run, by atheris (Lin
 	$(BIN)/python -m tests.lab.fuzz_guided $(if $(TARGET),--target $(TARGET)) $(if $(SECONDS),--seconds $(SECONDS)) \
 		$(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep)
 
-page: $(READY) ## the page of a timeline in a browser, two minutes (Debian's chromium; npm, once)
+page: $(READY) web ## the pages of timelines and of make web in a browser, four minutes (Debian's chromium; npm, once)
 	$(INSTALL) -r tests/page/requirements.txt
 	$(BIN)/pytest --numprocesses=2 --dist=worksteal --override-ini=addopts=--strict-markers $(if $(ONLY),-k "$(ONLY)") tests/page
 

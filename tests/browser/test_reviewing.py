@@ -35,6 +35,7 @@ def test_a_review_is_denied_with_what_kubectl_prints() -> None:
     assert found["kubectl"].startswith("Error from server (Forbidden): ")
     assert json.loads(found["response"])["response"]["allowed"] is False
     assert [one["rule"] for one in found["findings"]] == ["takeover-before-expiry", "takeover-across-namespaces"]
+    assert all(one["fix"] for one in found["findings"])
 
 
 def test_another_policy_decides_otherwise() -> None:

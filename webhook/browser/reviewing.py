@@ -12,6 +12,7 @@ from webhook.browser.kubectl import printed
 from webhook.cli.checking.evaluation import Evaluation, Evaluator, Outcome
 from webhook.cli.checking.manifests import key_of, review_of, user_info
 from webhook.cli.checking.text import as_json, subject_of
+from webhook.cli.rules import described
 from webhook.history.writes import Writes
 from webhook.inputs import InputError
 from webhook.inputs.documents import Document
@@ -96,8 +97,10 @@ def _shown(outcome: Outcome, body: str) -> Data:
         assert isinstance(outcome, Unreadable)
         return {"error": escape(outcome.error), "line": outcome.line}
     response = msgspec.json.format(encode(outcome.verdict, outcome.request), indent=2).decode()
+    shown = as_json(outcome)
     return {
-        **as_json(outcome),
+        **shown,
+        "findings": [{**one, "fix": described()[one["rule"]].texts.fix} for one in shown["findings"]],
         "subject": subject_of(outcome),
         "kubectl": printed(outcome.verdict, outcome.request),
         "response": response,

@@ -59,7 +59,7 @@ _PEEKED: Final = 1000
 """Items at the start of a file that show its kind."""
 _SEVERITIES: Final = tuple(Severity)
 _EVERYTHING: Final = Selection()
-_UNEVALUATED: Final = "{} not evaluated, as the input does not show what they changed"
+_UNEVALUATED: Final = "{} not evaluated: the input does not show what was changed"
 
 
 class Session:

@@ -2,11 +2,12 @@
 
 const VERSION = "$files";
 const FILES = $listed;
+const PAGE = "./";
 const isOurs = (url) => url.origin === location.origin && url.pathname.startsWith(new URL(`${VERSION}/`, location).pathname);
 
 self.addEventListener("install", (event) => {
   self.skipWaiting();
-  event.waitUntil(caches.open(VERSION).then((cache) => cache.addAll(FILES)));
+  event.waitUntil(caches.open(VERSION).then((cache) => cache.addAll([PAGE, ...FILES])));
 });
 self.addEventListener("activate", (event) => {
   const forget = async () => {
@@ -38,10 +39,10 @@ async function newest(request) {
   const cache = await caches.open(VERSION);
   try {
     const response = await fetch(request);
-    if (response.ok) await cache.put("page", response.clone());
+    if (response.ok) await cache.put(PAGE, response.clone());
     return response;
   } catch (error) {
-    const found = await cache.match("page");
+    const found = await cache.match(PAGE);
     if (found) return found;
     throw error;
   }

@@ -9,7 +9,7 @@ const MAX_SHOWN = 300;
 let context = null;
 let last = null;
 
-element("policy-of-check").append(policyEditor("check-policy"));
+element("policy-of-check").append(policyEditor("check-policy", 6));
 
 /** Evaluate what is open, unless the same was just evaluated. */
 export async function fill(place, given) {
@@ -46,6 +46,7 @@ function draw(place, found, go) {
     ...notes(found.notes),
     ...(rules.length ? [table(head, rules)] : []),
     ...cards,
+    ...(cards.length ? [] : [make("p", { class: "muted" }, "Nothing is denied, and nothing warned about.")]),
     ...(more > 0 ? [make("p", { class: "muted" }, `${more} more: lease-webhook check lists all`)] : []),
   );
 }
@@ -64,9 +65,8 @@ function card(one, go) {
 
 let waiting = 0;
 const again = () => {
-  if (!context || element("check").hidden) return;
   clearTimeout(waiting);
-  waiting = setTimeout(() => context.go("check"), 400);
+  waiting = setTimeout(() => context && !element("check").hidden && context.during(evaluate()).catch(context.show), 400);
 };
 onPolicy(again);
 element("all-logs").addEventListener("change", again);

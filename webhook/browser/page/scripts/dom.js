@@ -43,7 +43,7 @@ export function command(text) {
 
 /** Return a table that becomes cards on a narrow screen; `rows` have cells that are text, elements or lists of them. */
 export function table(head, rows, labelOf = () => ({})) {
-  const cell = (content, column) => make("td", { "data-head": head[column] }, ...[content].flat());
+  const cell = (content, column) => make("td", { "data-head": head[column], class: content === "-" ? "empty" : null }, ...[content].flat());
   const body = rows.map((cells, number) => make("tr", labelOf(number), ...cells.map(cell)));
   const heads = make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)));
   return make("div", { class: "scroll" }, make("table", { class: "cards" }, make("thead", {}, heads), make("tbody", {}, ...body)));

@@ -51,7 +51,7 @@ async function fill() {
     const key = view === "timeline" ? "timeline" : view;
     const isFirst = !state.filled.has(key);
     state.filled.add(key);
-    await during(FILLERS[view](element(view === "check" ? "checked" : view), { go, lease, isFirst }));
+    await during(FILLERS[view](element(view === "check" ? "checked" : view), { go, lease, isFirst, during, show }));
   } catch (error) {
     state.filled.delete(view);
     show(error);
@@ -269,5 +269,5 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 
 say("Starting Python …");
 listExamples().catch(show);
-startReview({ during, show, onPolicy: () => state.view === "check" && state.isOpen && fill() });
+startReview({ during, show });
 take();

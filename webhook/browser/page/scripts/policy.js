@@ -36,8 +36,8 @@ function refresh() {
 }
 
 /** Return an editor of the policy. */
-export function policyEditor(id) {
-  const area = make("textarea", { id, class: "code", rows: "14", spellcheck: "false", autocapitalize: "off", "aria-describedby": `${id}-problem` });
+export function policyEditor(id, rows) {
+  const area = make("textarea", { id, class: "code", rows, spellcheck: "false", autocapitalize: "off", "aria-describedby": `${id}-problem` });
   const numbers = make("pre", { class: "numbers", "aria-hidden": "true" });
   const problem = make("p", { class: "note bad", id: `${id}-problem`, role: "status", hidden: true });
   const said = make("p", { class: "muted", id: `${id}-said` });

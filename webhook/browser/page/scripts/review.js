@@ -27,7 +27,7 @@ export function show({ object, at = "", preset = "" }) {
 /** Begin, when Python is there. */
 export async function start(given) {
   page = given;
-  element("policy-of-review").append(policyEditor("review-policy"));
+  element("policy-of-review").append(policyEditor("review-policy", 14));
   try {
     startPolicy(await call("start"));
   } catch (error) {
@@ -74,7 +74,7 @@ const rule = (id) => make("button", { type: "button", class: "link", click: () =
 
 function verdict(one) {
   if (one.error) return make("div", { class: "card error" }, make("p", { class: "head" }, badge("unreadable")), make("p", {}, one.error));
-  const rows = one.findings.map((finding) => [rule(finding.rule), badge(finding.mode), make("span", { class: "field" }, `${finding.field}${finding.line > 1 ? `, line ${finding.line}` : ""}`), finding.detail]);
+  const rows = one.findings.map((finding) => [rule(finding.rule), badge(finding.mode), make("span", { class: "field" }, `${finding.field}${finding.line > 1 ? `, line ${finding.line}` : ""}`), [finding.detail, make("p", { class: "muted" }, `How to fix: ${finding.fix}`)]]);
   const unknown = one.unknownFields.map((field) => make("p", { class: "warning" }, `${field.line ? `line ${field.line}: ` : ""}${field.message}`));
   const who = one.user ? `by ${one.user}` : "its writer is not known: rules about the writer are not evaluated";
   return make("div", { class: `card ${one.verdict}` },

@@ -19,7 +19,7 @@ export async function fill(place, { go, lease, isFirst }) {
     const save = make("a", { href: url, download: "lease-timeline.html" }, "Save this page");
     frame = make("iframe", { title: "Timeline", src: url + hash(lease) });
     frame.addEventListener("load", () => follow(link));
-    place.replaceChildren(...notes(found.notes), make("div", { class: "row line" }, link, save), frame);
+    place.replaceChildren(...notes(found.notes), make("div", { class: "row bar" }, link, save), frame);
   } else if (lease && frame?.contentWindow) {
     frame.contentWindow.location.replace(url + hash(lease));
   }

@@ -56,7 +56,8 @@ export async function showAccount(lease, go) {
   const account = await call("account", { lease });
   if (lease !== chosen) return undefined;
   place.replaceChildren(...parts(account, go));
-  if (isNew) place.querySelector("h2").focus({ preventScroll: true });
+  // What had the focus may be in a view that is no longer shown.
+  if (isNew || document.activeElement === document.body) place.querySelector("h2").focus({ preventScroll: true });
   if (isNew) place.scrollIntoView({ block: "nearest" });
   return undefined;
 }

@@ -1,0 +1,1 @@
+"""The page of `make web` in a browser."""
