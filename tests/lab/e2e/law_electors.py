@@ -8,6 +8,8 @@ later a leader is killed, one releases, and strangers write into spec, too. Two 
   lease names and which wrote it last, or that takes a lease which is free or has expired.
 - While strangers write metadata, no mode has a leader stop where the one without us goes on; and in the end a lease is
   led in each mode if it is without us.
+
+Before that, electors of rare habits (`odd_electors.py`) play fixed histories in each place.
 """
 
 import argparse
@@ -30,6 +32,7 @@ from msgspec import Struct
 from tests.lab.e2e.control_plane import ControlPlane
 from tests.lab.e2e.electors import ASYNCIO_PROGRAM, THREADS_PROGRAM
 from tests.lab.e2e.law import Batch, Place, Server, installed, modes_of, strangers_of
+from tests.lab.e2e.odd_electors import ODD, differences
 from tests.lab.e2e.processes import Process
 from tests.lab.e2e.toolchain import Binaries, all_binaries
 from tests.lab.e2e.world import World as Cluster
@@ -329,6 +332,19 @@ def is_entitled(write: Write, at: int, stored: Sequence[Write], mode: Mode) -> b
     return bool(write.begin > since + duration + 1)
 
 
+class _Nothing:
+    """What is played after an installation that found nothing."""
+
+    def clean(self) -> None:
+        """Do nothing."""
+
+
+def _of_rare_habits(batch: Batch) -> Iterator[str]:
+    batch.install([_Nothing()])
+    places = {place.mode.name: (place.namespace, place.clients) for place in batch.places}
+    return differences(places, without_us=NONE.name)
+
+
 def run(binaries: Binaries, directory: Path, names: Sequence[str], seconds: float, seed: int) -> int:
     """Play every client on one API server. Returns how many laws were broken."""
     clients, missing = clients_of(binaries)
@@ -340,8 +356,14 @@ def run(binaries: Binaries, directory: Path, names: Sequence[str], seconds: floa
     modes, broken = modes_of(binaries), 0
     with ControlPlane(binaries, directory, flags=[f"--audit-policy-file={policy}"]) as plane:
         cluster = Cluster(plane)
-        with installed(cluster, directory, modes, len(clients)):
+        with installed(cluster, directory, modes, len(clients) + 1):
             common = strangers_of(cluster)
+            if "rare habits" in names or not names:
+                problems = list(_of_rare_habits(Batch(cluster, len(clients), modes, common)))
+                print(f"  rare habits: {', '.join(ODD)}; {len(problems)} refused", flush=True)
+                for problem in problems:
+                    print(f"FAILED {problem}")
+                broken += len(problems)
             for number, client in enumerate(clients):
                 batch = Batch(cluster, number, modes, common)
                 with ExitStack() as stack:
@@ -369,7 +391,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kubernetes", nargs="*", default=["v1.37", "v1.34"], help="versions that begin so")
     parser.add_argument("--seconds", type=float, default=80, help="for each client")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", nargs="*", default=[], help="names of clients")
+    parser.add_argument("--only", nargs="*", default=[], help='names of clients, or "rare habits"')
     options = parser.parse_args(arguments)
     broken = 0
     for binaries in all_binaries(*options.kubernetes):
