@@ -175,7 +175,7 @@ class Run:
         """Play it; yield what is wrong."""
         self._each(lambda election: election.start(PODS[0]))
         for election in self.elections:
-            wait_for(f"a leader in {election.place.namespace}", lambda one=election: one.leader(), 60, 0.5)
+            wait_for(f"a leader in {election.place.namespace}", lambda one=election: one.leader(), 180, 0.5)
         for _ in range(6):
             self._write(is_whole=False)
         self._batch.install(self.elections)
@@ -345,15 +345,26 @@ def _of_rare_habits(batch: Batch) -> Iterator[str]:
     return differences(places, without_us=NONE.name)
 
 
-def run(binaries: Binaries, directory: Path, names: Sequence[str], seconds: float, seed: int) -> int:
+class Options(Struct, frozen=True):
+    """What is played: names of clients and modes, all if there are none; seconds for each client; the seed."""
+
+    names: Sequence[str]
+    modes: Sequence[str]
+    seconds: float
+    seed: int
+
+
+def run(binaries: Binaries, directory: Path, options: Options) -> int:
     """Play every client on one API server. Returns how many laws were broken."""
+    names, seconds, seed = options.names, options.seconds, options.seed
     clients, missing = clients_of(binaries)
     for name, why in missing.items():
         print(f"  {name} is left out: {why}")
     clients = [client for client in clients if not names or client.name in names]
     policy = directory / "whole-audit-policy.json"
     policy.write_text(json.dumps(WITH_OBJECTS))
-    modes, broken = modes_of(binaries), 0
+    modes = [mode for mode in modes_of(binaries) if not options.modes or mode.name in options.modes]
+    broken = 0
     with ControlPlane(binaries, directory, flags=[f"--audit-policy-file={policy}"]) as plane:
         cluster = Cluster(plane)
         with installed(cluster, directory, modes, len(clients) + 1):
@@ -392,13 +403,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=80, help="for each client")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=[], help='names of clients, or "rare habits"')
+    parser.add_argument("--modes", nargs="*", default=[], help="names of modes, beside the place without us")
     options = parser.parse_args(arguments)
     broken = 0
     for binaries in all_binaries(*options.kubernetes):
         began = time.monotonic()
         print(f"{binaries.version}, seed {options.seed}", flush=True)
         with tempfile.TemporaryDirectory(prefix="lease-webhook-law-") as temporary:
-            broken += run(binaries, Path(temporary), options.only, options.seconds, options.seed)
+            wanted = Options(options.only, options.modes, options.seconds, options.seed)
+            broken += run(binaries, Path(temporary), wanted)
         print(f"  {broken} laws broken, {time.monotonic() - began:.0f} s", flush=True)
     return int(broken > 0)
 
