@@ -263,7 +263,10 @@ def test_a_dump_in_which_all_stopped(more: list[str], is_known: bool) -> None:
     together(60, *electors, *(server.elector(f"{lease}-0", f"shop/{lease}") for lease in more))
     server.wait(60)
     one = account(cluster_of(server.dump()), server.now)
-    why = "Why: The API server was slow, unavailable or not reached: 3 other leases stopped at the same time."
+    why = (
+        "Why: The API server was slow, unavailable or not reached, or a webhook or policy stopped all writes: 3 other "
+    )
+    why += "leases stopped at the same time."
     assert (why in text(one)) == is_known
     assert ("Why:" in text(one)) == is_known
     assert advised(one).startswith("Look at the API server and its etcd") == is_known

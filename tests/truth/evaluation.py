@@ -24,16 +24,6 @@ CRASH: Final = "crash"
 """What counts as false when a command fails on an input that it must read."""
 
 
-COUNTED: Final = frozenset(
-    {
-        *("expired", "expires", "foreign-release", "held-since", "holder", "holder-clock", "holder-removed"),
-        *("last-renewed", "leader-lost", "lease-deleted", "lease-stolen", "renewal-interval", "renewal-late"),
-        *("taken", "written-in"),
-    }
-)
-"""Claims of which some are false of rare histories: they are counted, all others are asserted."""
-
-
 class Evaluated(Struct, frozen=True):
     """A claim of a command about a lease: `is_true` is None where no predicate says what it means."""
 
@@ -62,7 +52,7 @@ def evaluate(
 def _claims_of(
     command: str, history: History, given: Input, paths: Sequence[str], without: Sequence[str]
 ) -> Iterator[Evaluated]:
-    everything: dict[str, Facts] = {}
+    everything: dict[str, tuple[Facts, ...]] = {}
     try:
         found = run(command, given, paths)
     except Exception as error:  # noqa: BLE001 - whatever ends a command is reported as false
@@ -73,8 +63,11 @@ def _claims_of(
         claims = one.get("claims", [one] if "claim" in one else [])
         now = max(given.last, _true_time(history, one["now"]) if one.get("now") else 0)
         facts = everything.get(lease)
-        if facts is None or facts.now != now:
-            facts = everything[lease] = Facts(history, str(one.get("namespace")), str(one.get("name")), now)
+        if facts is None or facts[0].now != now:
+            namespace, name = str(one.get("namespace")), str(one.get("name"))
+            # By clocks that differ, the end of an input may be any moment from its last record on.
+            ends = Facts(history, namespace, name, now), Facts(history, namespace, name, given.last, given.last)
+            facts = everything[lease] = ends
         for claim in claims:
             yield _evaluated(command, lease, {key: one for key, one in claim.items() if key not in without}, facts)
 
@@ -88,12 +81,12 @@ def claims_in(history: History, given: Input, command: str = "why") -> Iterator[
             yield from ((claim, facts) for claim in one["claims"])
 
 
-def _evaluated(command: str, lease: str, claim: Claim, facts: Facts) -> Evaluated:
+def _evaluated(command: str, lease: str, claim: Claim, ends: Sequence[Facts]) -> Evaluated:
     predicate = PREDICATES.get(claim["claim"])
     if predicate is None:
         return Evaluated(command, lease, dict(claim), True if claim["claim"] in UNCHECKED else None)
     try:
-        return Evaluated(command, lease, dict(claim), predicate(facts, claim))
+        return Evaluated(command, lease, dict(claim), any(predicate(facts, claim) for facts in ends))
     except (KeyError, TypeError, ValueError) as error:
         return Evaluated(command, lease, dict(claim), None, f"{type(error).__name__}: {error}")
 

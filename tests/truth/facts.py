@@ -60,8 +60,11 @@ class Write(Struct, frozen=True, dict=True):
 
     @property
     def puts(self) -> str:
-        """The identity that it put there, where another text or none had been."""
-        return (self.after.holder or "") if (self.after.holder or "") != (self.before.holder or "") else ""
+        """The identity that it put there, where another text, none or one that had released it had been."""
+        is_put = (self.after.holder or "") != (self.before.holder or "") or (
+            is_released(self.before) and not is_released(self.after)
+        )
+        return (self.after.holder or "") if is_put else ""
 
     @property
     def removes(self) -> str:
@@ -80,12 +83,16 @@ class Write(Struct, frozen=True, dict=True):
 
 
 class Facts(Struct, frozen=True, dict=True):
-    """What is true of one lease of a history; `now` is the moment at which a command evaluated it."""
+    """What is true of one lease of a history; `now` is the moment at which a command evaluated it.
+
+    Nothing counts that was stored after `until`: without it what may have been by `now`, as clocks differ.
+    """
 
     history: History
     namespace: str
     name: str
     now: int
+    until: int | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -133,12 +140,16 @@ class Facts(Struct, frozen=True, dict=True):
         found = []
         for one in self.history.writes(self.key):
             assert one.stored_at is not None
-            if one.stored_at > self.now + self._spread:
+            if one.stored_at > self._limit:
                 break
             before, after = _spec_of(one.before), _spec_of(one.after)
             process = self.history.by_name[one.process]
             found.append(Write(one, process, before, after, one.before is not None, one.after is not None))
         return tuple(found)
+
+    @property
+    def _limit(self) -> int:
+        return self.now + self._spread if self.until is None else self.until
 
     @property
     def _spread(self) -> int:
@@ -148,9 +159,8 @@ class Facts(Struct, frozen=True, dict=True):
     @cached_property
     def requests(self) -> tuple[Request, ...]:
         """Every request about the lease up to now."""
-        limit = self.now + self._spread
         key = ("Lease", *self.key)
-        return tuple(one for one in self.history.requests if one.key == key and one.answered <= limit)
+        return tuple(one for one in self.history.requests if one.key == key and one.answered <= self._limit)
 
     def within(self, begin: int, end: int, when: Callable[[Write], bool]) -> Iterator[Write]:
         """Yield the writes of a kind that may have happened in a time."""
@@ -259,6 +269,11 @@ class Facts(Struct, frozen=True, dict=True):
     def causes(self, identity: str, begin: int, end: int) -> set[str]:
         """Return every reason for which an identity did not renew in a time, as claims name them."""
         return _Reasons(self, identity, begin, end).found()
+
+
+def is_released(spec: Spec) -> bool:
+    """Return whether its holder released it and is still named: it lasts a second, and its times are equal."""
+    return spec.duration == 1 and spec.renewed is not None and spec.renewed == spec.acquired
 
 
 def is_process(by: Mapping[str, Any], process: Process) -> bool:

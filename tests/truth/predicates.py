@@ -10,15 +10,18 @@ from typing import Final
 
 from tests.model.api_server import Spec
 from tests.truth.facts import SLACK, Claim, Facts, Write, is_process
-from tests.truth.plans import Deed, FaultKind, Role
+from tests.truth.plans import Deed, Role
 from tests.truth.records import END
 from tests.truth.stage import MILLISECOND, SECOND
+from webhook.api.times import parse
 from webhook.audit.leases import STORED_RULES
 
 Predicate = Callable[[Facts, Claim], bool]
 PREDICATES: Final[dict[str, Predicate]] = {}
 UNCHECKED: Final = frozenset(STORED_RULES)
 """What no history can contradict: rules of stored objects."""
+_LAST_RENEWALS: Final = 4
+"""In which a writer's clock shows, where several write in turns."""
 NOT_PLAYED: Final = frozenset({"holder-gone", "node-gone", "object-types", "token-ahead", "token-old", "write-fenced"})
 """Claims about pods, nodes, fences and objects of wrong types, of which histories have none."""
 POINT: Final = 1050 * MILLISECOND
@@ -208,12 +211,11 @@ def _second_writer(facts: Facts, claim: Claim) -> bool:
 
 
 def _is_first(facts: Facts, write: Write) -> bool:
-    """Return whether a writer took the lease as its identity, or is of an identity that another one wrote in."""
+    """Return whether a writer took the lease as its identity."""
     identity = write.after.holder or ""
     placed = facts.placing(identity, write.at + 1)
-    if placed is None or not facts.is_own(placed, identity):
-        return facts.is_own(write, identity)
-    return placed.process.writer == write.process.writer
+    is_own = facts.is_own(write, identity)
+    return is_own if placed is None else is_own and placed.process.writer == write.process.writer
 
 
 def _is_ongoing_as_said(facts: Facts, claim: Claim, last: int) -> bool:
@@ -246,7 +248,8 @@ def _refused(facts: Facts, claim: Claim) -> bool:
 @_is("chosen")
 def _chosen(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
-        return write.puts == claim["identity"] and write.process.role is Role.API_SERVER
+        is_hint = (claim.get("by") or {}).get("known") == "manager"
+        return write.puts == claim["identity"] and (is_hint or write.process.role is Role.API_SERVER)
 
     return _happened(facts, claim, is_it)
 
@@ -309,10 +312,15 @@ def _leader_lost(facts: Facts, claim: Claim) -> bool:
     ]
     if any(begin + POINT < one.begin and one.end < end - POINT for one in own):
         return False
-    # Who was only written in by others never led, so it was not lost.
-    if not any(facts.is_own(one, previous) for one in facts.writes if one.after.holder == previous):
+    # Who was written in by another one, and not renewed by that, never held it.
+    named = [one for one in facts.writes if one.after.holder == previous]
+    takers = {one.process.writer for one in named if one.puts}
+    if not any(facts.is_own(one, previous) or (not one.puts and one.process.writer in takers) for one in named):
         return False
-    if facts.is_surely_live(min(end, facts.now)) and not _has_just_changed(facts, end):
+    is_known = claim.get("how") != "unknown"
+    is_again = previous == claim.get("identity")
+    just_changed = _has_just_changed(facts, end, is_again=is_again)
+    if is_known and facts.is_surely_live(min(end, facts.now)) and not just_changed:
         return False
     if not _is_cause(facts, claim, previous):
         return False
@@ -321,7 +329,7 @@ def _leader_lost(facts: Facts, claim: Claim) -> bool:
         return True
     wide = facts.latest(claim, "to", facts.now)
     put = facts.within(end - POINT, wide + POINT, lambda one: one.puts == taker or _is_again(one, previous, taker))
-    return any(not facts.is_surely_live(one.begin) for one in put)
+    return any(not is_known or not facts.is_surely_live(one.begin) for one in put)
 
 
 def _is_again(write: Write, previous: str, taker: str) -> bool:
@@ -329,15 +337,20 @@ def _is_again(write: Write, previous: str, taker: str) -> bool:
     return previous == taker == write.after.holder and write.is_renewal
 
 
-def _has_just_changed(facts: Facts, at: int) -> bool:
-    return any(one.puts and abs(one.at - at) < POINT + SLACK for one in facts.writes)
+def _has_just_changed(facts: Facts, at: int, *, is_again: bool) -> bool:
+    written = (one for one in facts.writes if one.puts or (is_again and one.is_renewal))
+    return any(abs(one.at - at) < POINT + SLACK for one in written)
 
 
 @_is("renewal-late")
 def _renewal_late(facts: Facts, claim: Claim) -> bool:
     identity = claim["identity"]
+    if claim.get("how") == "writer-clock":
+        pairs = _renewals_in_turn(facts)
+        times = {(one.after.renewed, after.after.renewed) for one, after in pairs if after.after.holder == identity}
+        return (parse(claim["from"]), parse(claim["to"])) in times
     begin, end = facts.inside(claim)
-    if any(spec.holder != identity for _, spec, _ in _states_in(facts, begin, end)):
+    if any(spec.holder != identity for _, spec, _ in _states_in(facts, begin + POINT, end - POINT)):
         return False
     renewals = [one for one in facts.writes if one.is_renewal and facts.is_own(one, identity)]
     if any(begin + POINT < one.begin and one.end < end - POINT for one in renewals):
@@ -358,14 +371,22 @@ def _lease_stolen(facts: Facts, claim: Claim) -> bool:
 @_is("foreign-release")
 def _foreign_release(facts: Facts, claim: Claim) -> bool:
     previous = claim["previous"]
-    return _happened(facts, claim, lambda one: _is_removal(one, previous) and not facts.is_own(one, previous))
+    own = {one.manager for one in facts.processes_of(previous) if one.role is Role.ELECTOR}
+
+    def is_foreign(write: Write) -> bool:
+        if (claim.get("by") or {}).get("known") == "manager":
+            return write.process.manager not in own
+        return not facts.is_own(write, previous)
+
+    return _happened(facts, claim, lambda one: _is_removal(one, previous) and is_foreign(one))
 
 
 @_is("holder-removed")
 def _holder_removed(facts: Facts, claim: Claim) -> bool:
     begin, _ = facts.interval(claim)
+    at = begin or END
     return _happened(
-        facts, claim, lambda one: _is_removal(one, claim["previous"]) and facts.may_be_live(min(begin, one.at))
+        facts, claim, lambda one: _is_removal(one, claim["previous"]) and facts.may_be_live(min(at, one.at))
     )
 
 
@@ -429,15 +450,15 @@ def _abandoned(facts: Facts, _: Claim) -> bool:
 
 @_is("holder-clock")
 def _holder_clock(facts: Facts, _: Claim) -> bool:
-    renewal = facts.last_renewal
-    if renewal is None:
-        return False
-    elector = next((one for one in facts.history.plan.electors if one.pod == renewal.process.pod), None)
-    steps = [
-        one for one in facts.history.faults if one.kind is FaultKind.CLOCK_STEP and one.target == renewal.process.pod
-    ]
-    offsets = [abs(one) for one in facts.history.plan.offsets]
-    return bool(steps) or (elector is not None and abs(elector.skew) + max(offsets) > 2000)
+    renewals = [one for one in facts.writes if one.is_renewal]
+    own = [one for one in renewals if facts.is_own(one, facts.holder)]
+    latest = (*renewals[-_LAST_RENEWALS:], *own[-_LAST_RENEWALS:])
+    if any(abs((one.after.renewed or 0) - one.request.stamp_clock) > SECOND for one in latest):
+        return True
+    renewed, state = facts.spec.renewed or 0, facts.writes[-1].request.after
+    lease = state.lease if state else None
+    dated = [lease.written, *(one.time for one in lease.entries if "renewed" in one.fields)] if lease else []
+    return any(at is not None and abs(renewed - at) > SECOND for at in dated)
 
 
 @_is("timing-tight")

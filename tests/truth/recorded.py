@@ -7,7 +7,7 @@ there, so causes are not evaluated.
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -58,7 +58,11 @@ def evaluated(name: str, kind: Kind) -> Iterator[Evaluated]:
         return
     is_list = kind is Kind.LIST
     if is_list:
-        history = _until_listed(history, files[LIST])
+        items = json.loads(gzip.decompress(files[LIST]))["items"]
+        history = _until(history, items)
+    elif kind is Kind.WATCH:
+        changes = map(json.loads, gzip.decompress(files[WATCH]).splitlines())
+        history = _until(history, [one["object"] for one in changes if one["type"] != "BOOKMARK"])
     given = Input(kind, files, now=history.end if is_list else None, shown=((history.begin, history.end),))
     truth = _truth(name)
     for one in evaluate(history, replace(given, last=_last(history, kind)), without=_CAUSES):
@@ -66,10 +70,9 @@ def evaluated(name: str, kind: Kind) -> Iterator[Evaluated]:
             yield one
 
 
-def _until_listed(history: History, listed: bytes) -> History:
-    """Return a history without what was written after the list was taken."""
-    items = json.loads(gzip.decompress(listed))["items"]
-    newest = max(int(one["metadata"]["resourceVersion"]) for one in items)
+def _until(history: History, shown: Sequence[Document]) -> History:
+    """Return a history without what was written after the last state that an input shows."""
+    newest = max(int(one["metadata"]["resourceVersion"]) for one in shown)
     kept = (one for one in history.requests if not one.stored_at or one.after is None or one.after.revision <= newest)
     return replace(history, requests=tuple(kept))
 
@@ -77,7 +80,7 @@ def _until_listed(history: History, listed: bytes) -> History:
 def _last(history: History, kind: Kind) -> int:
     if kind is Kind.LIST:
         return history.end
-    return max(one.answered for one in history.requests)
+    return max(one.answered for one in history.requests if one.stored_at or kind is not Kind.WATCH)
 
 
 @cache
@@ -97,6 +100,8 @@ class _Reading:
         self._has_pods = any(_extra(event, _POD) in pods for event in self._events)
         self._processes: dict[tuple[str, str, str], Process] = {}
         self._states: dict[tuple[str, str, str], State] = {}
+        self._failed: dict[tuple[str, str, str], int] = {}
+        """When the last write was received that failed, as far as the API server answered."""
 
     def history(self) -> History:
         requests = [self._request(event, key) for event in self._events for key in self._keys(event)]
@@ -136,6 +141,10 @@ class _Reading:
             else:
                 self._states[key] = after
         is_changed = is_stored and (before is None or after is None or before.revision != after.revision)
+        if is_write and code >= 500:
+            self._failed[key] = received
+        if is_changed and after and str(after.revision) == event["objectRef"].get("resourceVersion"):
+            received = self._failed.get(key, received)  # it changes nothing: the one that failed was stored
         process = self._process(event)
         return Request(
             number=0,

@@ -42,6 +42,8 @@ _POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 TIGHTEST: Final = 10
 """Seconds of duration: no default of a known client is shorter."""
 _OUTAGE: Final = 30
+_SLOWEST: Final = 10 * SECOND
+"""After which nearly all clients give a request up."""
 _FIX_TIMING: Final = f"for an outage of {_OUTAGE} s set duration/deadline/retry to 73/43/10 s"
 """Derived as OpenShift's: three retries in the outage, a fourth within the deadline, 30 s more for skewed clocks."""
 _POD_OF_DEPLOYMENT: Final = re.compile(
@@ -170,10 +172,8 @@ def _frozen(subject: Subject) -> Iterator[Finding]:
 def _expired(subject: Subject) -> Iterator[Finding]:
     """A lease whose holder no longer renews it."""
     standing = subject.status
-    if standing.state is not State.EXPIRED or standing.last_renewal is None:
+    if standing.state is not State.EXPIRED or standing.last_renewal is None or not _is_surely_over(subject):
         return
-    if is_constant(subject.entries) and not standing.from_stamps:
-        return  # only the holder's clock says so, and the stamps would know
     ago = subject.now - standing.last_renewal
     holder = quote(truncate(standing.holder, 80))
     seen = f"last renewed {canonical_seconds(standing.last_renewal)}, {length(ago)} ago, for {standing.duration or 0} s"
@@ -214,6 +214,15 @@ def _expired(subject: Subject) -> Iterator[Finding]:
         fix = f"{{kubectl}} get pods; {{kubectl}} logs {pod_of(standing.holder) or 'POD'} --previous"
         found = subject.finding("expired", Severity.WARNING, message, fix)
         yield found if standing.from_stamps else replace(found, how="writer-clock")
+
+
+def _is_surely_over(subject: Subject) -> bool:
+    """Return whether a lease that has expired by what it shows has done so: stamps have whole seconds."""
+    standing = subject.status
+    if is_constant(subject.entries) and not standing.from_stamps:
+        return False  # only the holder's clock says so, and the stamps would know
+    is_whole = (standing.last_renewal or 0) % SECOND == 0 and standing.from_stamps
+    return not (is_whole and standing.takeable_at is not None and subject.now < standing.takeable_at + SECOND)
 
 
 def pod_of(holder: str) -> str:
@@ -346,6 +355,8 @@ def _wrong_clock(subject: Subject) -> Iterator[Finding]:
     direction = "ahead of" if off > 0 else "behind"
     zone = is_time_zone(abs(off))
     message = f"the holder's clock is {span(abs(off))} {direction} the API server's"
+    if -_SLOWEST <= off < 0:
+        message += ", or its requests take as long to be admitted"
     if zone:
         message += "; whole hours: its client writes local time as UTC"
     fix = "update the client, which writes local time" if zone else "set the clock of the holder's node (NTP)"

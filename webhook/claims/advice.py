@@ -206,6 +206,8 @@ def _without_lease(account: "Account") -> Advice:
     """Return the advice if its object was never seen, or is gone."""
     history, lease = account.history, _lease(account.history)
     tenure = history.tenure
+    if history.hidden_since is not None:
+        return Advice("The log may lack what was written since. To see the lease:", f"{lease} -o yaml")
     if history.is_deleted and tenure and tenure.deleted_by and tenure.deleted_by.user in CLEANUP_CONTROLLERS:
         return after_deletion(history, tenure.deleted_by)
     if history.is_deleted:

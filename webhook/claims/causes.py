@@ -55,6 +55,8 @@ _REFUSED: Final = {
 }
 _HIDDEN: Final = (*_REFUSED.values(), "failed", "throttled", "conflict")
 """What only an audit log shows."""
+_FOR_ALL: Final = ("failed", "refused-webhook", "refused-policy")
+"""What may stop the writes of all leases, where no log shows the answers."""
 
 
 class Cause(Struct, frozen=True):
@@ -85,14 +87,26 @@ def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
     for silence in history.late_silences[-MAX_OF_A_KIND:]:
         held = [one for one in history.tenures if one.since <= silence.end]
         tenure = (held or history.tenures)[-1]
+        is_claimed = tenure.renewed is not None and tenure.renewed.is_claimed
+        if _is_renewed_by_another(tenure, silence) or (is_claimed and history.renewals.has_several_clocks):
+            continue
         cause = cause_of(cluster, history, tenure, silence.start, silence.end)
         yield Gap(silence.start, silence.end, silence.duration, tenure=tenure, cause=cause)
+
+
+def _is_renewed_by_another(tenure: Tenure, silence: Silence) -> bool:
+    """Return whether another pod of the holder's account renewed under its identity while its own was silent."""
+    own = tenure.process.user if tenure.process else ""
+    others = (seen for who, seen in tenure.others.items() if who.user == own)
+    return any(one.first < silence.end and silence.start < one.last for one in others)
 
 
 def lost_leaders(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
     """Yield the times for which holders did not renew until the lease expired and another one took it, oldest first."""
     for before, after in pairwise(history.tenures):
-        if after.began is Handover.EXPIRED or after.is_close:
+        # Two writers' clocks say nothing of the time between their writes.
+        is_claimed = after.taken.is_claimed or (before.renewed is not None and before.renewed.is_claimed)
+        if (after.began is Handover.EXPIRED or after.is_close) and not is_claimed:
             start, end = before.last_renewal, after.since
             cause = cause_of(cluster, history, before, start, end)
             yield Gap(start, end, before.duration, tenure=before, cause=cause)
@@ -104,7 +118,9 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     `tenure` is its holder at `start`, the last renewal. At `end` it was renewed again, or taken. Both are in
     microseconds since 1970.
     """
-    if tenure is not None and (coordinated := _coordinated(history, tenure)):
+    # What a log shows of a time in which it may lack requests is no more than a watch does.
+    hidden = () if history.kind is InputKind.AUDIT_LOG and not cluster.bounds.has_hole(start, end) else _HIDDEN
+    if tenure is not None and (coordinated := _coordinated(tenure, hidden)):
         return coordinated
     if tenure is not None and tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
         who = f"{writer(tenure.taken_by)} wrote it in, and no process has renewed it since"
@@ -139,13 +155,17 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
         text = f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}"
         return Cause(Blame.CONFLICT, text, ("conflict",))
     slow = max((one.took for one in own if one.code < 300 and went_on), default=0)
-    cause = _silent(cluster, history, requests, start, end, compared, slow)
+    usual, duration = history.renewals.usual, (tenure.duration if tenure else None) or history.duration
+    if usual and duration and usual >= duration * SECOND and not _late(compared):
+        return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",))
+    silence = Silence(start, end, duration)
+    cause = _silent(cluster, history, silence, requests, compared, hidden, slow)
     if own and not slow and cause.blame is Blame.CLIENT:
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
     return cause
 
 
-def _coordinated(history: LeaseHistory, tenure: Tenure) -> Cause | None:
+def _coordinated(tenure: Tenure, hidden: Sequence[str]) -> Cause | None:
     """Return the cause if the holder was asked to step down, or was chosen and has not renewed since."""
     if tenure.is_chosen and not tenure.renewals:
         return Cause(
@@ -155,11 +175,7 @@ def _coordinated(history: LeaseHistory, tenure: Tenure) -> Cause | None:
         return None
     by = f" by {writer(tenure.asked_by)}" if tenure.asked_by and tenure.asked_by.user else ""
     text = f"it was asked to step down for {name(tenure.asked_for)}{by}"
-    return Cause(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *_hidden(history)))
-
-
-def _hidden(history: LeaseHistory) -> tuple[str, ...]:
-    return () if history.kind is InputKind.AUDIT_LOG else _HIDDEN
+    return Cause(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *hidden))
 
 
 def _refused(refused: Sequence[Refusal], *, is_alone: bool) -> Cause:
@@ -173,23 +189,24 @@ def _refused(refused: Sequence[Refusal], *, is_alone: bool) -> Cause:
 def _silent(
     cluster: Follower,
     history: LeaseHistory,
+    silence: Silence,
     requests: int | None,
-    start: int,
-    end: int,
     compared: OtherLeases,
+    hidden: Sequence[str],
     slow: int,
 ) -> Cause:
-    """Return the cause of a silence in which nothing was refused; `slow` is how long its slowest answer took."""
+    """Return the cause of a silence in which nothing was refused; `slow` is how long its slowest answer took.
+
+    `hidden` are causes that the input does not show.
+    """
+    start, end = silence.start, silence.end
     is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
-    own = ("stopped", "api-server", *(() if is_silent else _hidden(history)))
+    own = ("stopped", "api-server", *hidden)
     if late := _late(compared):
         if not compared.are_enough:
             why = f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}"
             return Cause(Blame.UNKNOWN, why, (*own, "network"))
-        return _outage(history, late, start, end, is_silent=is_silent and not slow)
-    usual, duration = history.renewals.usual, history.duration
-    if usual and duration and usual >= duration * SECOND:
-        return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",))
+        return _outage(history, late, silence, hidden, is_silent=is_silent and not slow)
     if slow:
         return Cause(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal", ("api-server", "failed"))
     others = _other_writers(history, start, end)
@@ -205,15 +222,16 @@ def _silent(
     return Cause(Blame.CLIENT, f"{_on_time(compared)}{heard}", own, is_silent=is_silent, is_node_silent=node)
 
 
-def _outage(history: LeaseHistory, late: str, start: int, end: int, *, is_silent: bool) -> Cause:
+def _outage(history: LeaseHistory, late: str, silence: Silence, hidden: Sequence[str], *, is_silent: bool) -> Cause:
     """Return the cause if all leases were late; if the holder was silent and others were answered, it is not known."""
     if not is_silent:
-        return Cause(Blame.SERVER, late, ("api-server", "network"))
+        return Cause(Blame.SERVER, late, ("api-server", "network", *(_FOR_ALL if hidden else ())))
+    start, end = silence.start, silence.end
     if answered := sum(start < one <= end - (end - start) // 4 for one in history.answered):
         reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
         return Cause(Blame.UNKNOWN, f"{late}, but {reads}", ("stopped", "network", "api-server"))
     heard = "and the log shows no request from the holder until the end of that time"
-    return Cause(Blame.NETWORK, f"{late}, {heard}", ("network", "api-server"))
+    return Cause(Blame.NETWORK, f"{late}, {heard}", ("network", "api-server", *(_FOR_ALL if hidden else ())))
 
 
 def _is_node_silent(cluster: Follower, history: LeaseHistory, start: int, end: int) -> bool | None:
@@ -266,7 +284,7 @@ def snapshot_cause(cluster: Follower, status: LeaseStatus, now: int) -> Cause:
     if others.all_were_late:
         stopped = f"{count(others.late, 'other lease')} stopped at the same time"
         if others.are_enough:
-            return Cause(Blame.SERVER, stopped, ("api-server", "network"))
+            return Cause(Blame.SERVER, stopped, ("api-server", "network", *_FOR_ALL))
         return Cause(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}", (*own, "network"))
     return Cause(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that", own)
 
@@ -279,6 +297,14 @@ _SENTENCES: Final = {
     Blame.THROTTLED: "The API server limited it (priority and fairness)",
     Blame.COORDINATED: "A coordinated election",
 }
+_OF_ALL: Final = {
+    Blame.SERVER: (
+        "The API server was slow, unavailable or not reached",
+        ", or a webhook or policy stopped all writes",
+    ),
+    Blame.NETWORK: (_SENTENCES[Blame.NETWORK], ", or the log lacks their requests"),
+}
+"""What stopped all leases, and what else may have, if the input does not show all answers."""
 _SILENT: Final = {
     None: "Its process made no request (killed, paused, blocked, cut off), or its API server hung",
     True: "Its node was silent as well",
@@ -305,8 +331,9 @@ def sentence_of(cause: Cause) -> str:
         return f"The API server could not store its writes: {cause.evidence}."
     if cause.refusal and cause.refusal.is_read:
         return f"Its reads were refused, so it did not get to write: {cause.evidence}."
-    if cause.blame is Blame.SERVER and "network" in cause.left:
-        return f"The API server was slow, unavailable or not reached: {cause.evidence}."
+    if "network" in cause.left and cause.blame in _OF_ALL:
+        what, more = _OF_ALL[cause.blame]
+        return f"{what}{more if 'failed' in cause.left else ''}: {cause.evidence}."
     return f"{_SENTENCES[cause.blame]}: {cause.evidence}."
 
 

@@ -3,18 +3,21 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from webhook.api.managed_fields import RENEW_TIME
 from webhook.api.times import SECOND, length
 from webhook.claims.claim import By, Claim
 from webhook.claims.registry import KINDS
 from webhook.claims.words import ago, by_writer, clock, count, name, user, writer
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.events import Handover, Tenure
-from webhook.history.status import LeaseStatus, State, has_written_both
+from webhook.history.status import LeaseStatus, State, has_written_both, is_renewal_dated
 from webhook.history.write import Write
+from webhook.inputs.items import Writer
 
 if TYPE_CHECKING:
     from webhook.claims.account import Account
 
+DURATION: Final = "f:leaseDurationSeconds"
 _HOW: Final = {
     Handover.SEEN: "seen",
     Handover.CREATED: "created",
@@ -82,14 +85,14 @@ def _fact(account: "Account", id_: str, text: str, **arguments: object) -> Claim
 def _state(account: "Account") -> Iterator[Claim]:
     history, standing, now = account.history, account.standing, account.now
     if history.is_mixed or standing is None:
-        if history.is_deleted and not history.is_mixed:
+        if history.is_deleted and not (history.is_mixed or history.hidden_since):
             yield _fact(account, "does-not-exist", "the lease was deleted")
         return
     holder = standing.holder
     if holder:
         yield _fact(account, "holder", f"{name(holder)} holds it", identity=holder)
         yield from _held(account, standing)
-    if standing.state is State.NEVER_HELD:
+    if standing.state is State.NEVER_HELD and history.is_seen_created and not history.tenures:
         yield _fact(account, "never-held", "the lease was never held")
     if standing.state is State.FROZEN and standing.block:
         until = standing.block.until
@@ -100,14 +103,25 @@ def _state(account: "Account") -> Iterator[Claim]:
     is_dated = standing.takeable_at is not None and standing.from_stamps
     takeable = (standing.takeable_at // SECOND + 1) * SECOND if is_dated and standing.takeable_at else None
     if standing.state is State.EXPIRED and takeable is not None and takeable <= now:
-        text = f"{name(holder)} is named and the lease has expired, since {clock(takeable, now)}"
-        yield _fact(account, "expired", text, identity=holder, from_=takeable, to=now, over_since=0)
+        since = _expired_since(account, takeable)
+        text = f"{name(holder)} is named and the lease has expired"
+        text += "" if since is None else f", since {clock(since, now)}"
+        yield _fact(account, "expired", text, identity=holder, from_=since, to=now, over_since=0)
     if standing.state is State.LIVE and takeable is not None:
         yield _fact(
             account, "expires", f"it expires at {clock(takeable, now)} unless renewed", identity=holder, from_=takeable
         )
     if standing.state is State.RELEASED:
         yield _free(account, standing)
+
+
+def _expired_since(account: "Account", takeable: int) -> int | None:
+    """Return from when on the lease was not live; None if another writer may have shortened it afterwards."""
+    history, tenure = account.history, account.tenure
+    if history.is_moment or tenure is None or tenure.renewed is None or tenure.duration is None:
+        owned = [{name for name in (RENEW_TIME, DURATION) if name in one.owned.spec} for one in history.entries]
+        return takeable if [one for one in owned if one] == [{RENEW_TIME, DURATION}] else None
+    return takeable + max(0, tenure.duration - (history.duration or 0)) * SECOND
 
 
 def _free(account: "Account", standing: LeaseStatus) -> Claim:
@@ -152,7 +166,7 @@ def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
             account, "last-renewed", text, identity=standing.holder, how=how, by=By(None, standing.manager), **bounds
         )
     usual = history.renewals.usual
-    if usual is not None:
+    if usual is not None and not history.renewals.has_several_clocks:
         longest = history.renewals.longest
         text = f"renewed every {length(usual)}; longest gap {length(longest)}"
         yield _fact(account, "renewal-interval", text, seconds=usual, longest_seconds=longest)
@@ -161,7 +175,16 @@ def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
 def _is_renewal(account: "Account") -> bool:
     """Return whether a state shows that it was renewed since it was taken."""
     spec = account.history.lease.spec if account.history.lease else None
-    return spec is not None and has_written_both(account.history.entries) and spec.renew_time != spec.acquire_time
+    entries = account.history.entries
+    if spec is None or not has_written_both(entries) or spec.renew_time == spec.acquire_time:
+        return False
+    return is_renewal_dated(spec, entries) or not (account.standing and account.standing.from_stamps)
+
+
+def _has_taken(tenures: Sequence[Tenure], holder: str, process: Writer) -> bool:
+    """Return whether a process took the lease under this name in another tenure."""
+    own = (one.taken_by for one in tenures if one.holder == holder and one.began is not Handover.REPLACED)
+    return any(one is not None and one.is_same(process) for one in own)
 
 
 def _first_of_identity(tenures: Sequence[Tenure]) -> Tenure | None:
@@ -172,6 +195,10 @@ def _first_of_identity(tenures: Sequence[Tenure]) -> Tenure | None:
         if not is_kept or (found is not None and tenure.holder != found.holder):
             break
         found = tenure
+    else:
+        # Earlier ones may have been dropped: there are too many.
+        if found is not None and found.began in {Handover.REPLACED, Handover.EXPIRED}:
+            return None
     return found
 
 
@@ -199,14 +226,14 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
             "chosen",
             f"the API server chose {holder} at {clock(tenure.since, now)}",
             identity=tenure.holder,
-            by=by,
+            by=By(tenure.taken_by, "" if tenure.taken_by else tenure.taken_manager),
             **within,
         )
-    how = (
-        "unknown"
-        if tenure.is_unclear or (tenure.began is Handover.STOLEN and not tenure.is_dated)
-        else _HOW[tenure.began]
-    )
+    how = _HOW[tenure.began]
+    is_undated = tenure.began is Handover.STOLEN and not tenure.is_dated
+    is_past_unseen = tenure.began is Handover.CLAIMED and (before is not None or not account.history.is_seen_created)
+    if tenure.is_unclear or is_undated or is_past_unseen:
+        how = "unknown"
     text = f"{holder} was put there at {clock(tenure.since, now)}{by_writer(tenure.taken_by)}"
     previous = tenure.previous if before else None
     seconds = tenure.leaderless if how in {"after-expiry", "after-release"} else None
@@ -221,12 +248,23 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
         text = f"{holder} was removed from the lease at {clock(tenure.until or 0, now)}{by_writer(tenure.released_by)}"
         by = By(tenure.released_by, tenure.released_manager)
         yield _fact(account, "released", text, identity=tenure.holder, how=own, by=by, **interval(tenure.ended, now))
+    yield from _second_writers(account, tenure)
+
+
+def _second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:
+    """Yield who else renewed it under this identity, but not who took the lease as it before."""
+    now, holder = account.now, name(tenure.holder)
     for other, seen in tenure.others.items():
+        if _has_taken(account.history.tenures, tenure.holder, other):
+            continue
         times = count(seen.count, "time")
         text = (
             f"{writer(other)} renewed it as {holder}, {times} from {clock(seen.first, now)} to {clock(seen.last, now)}"
         )
         going_on = tenure.until is None and now - seen.last < (tenure.duration or 0) * SECOND
+        # It may have gone on where the input shows nothing, or as another pod took over this identity.
+        is_hidden = tenure.until is None and account.history.hidden_since is not None
+        is_unknown = is_hidden or (tenure.until is not None and account.holder == tenure.holder)
         yield _fact(
             account,
             "second-writer",
@@ -236,5 +274,5 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
             count=seen.count,
             from_=seen.first,
             to=seen.last,
-            over_since=0 if going_on else seen.last,
+            over_since=None if is_unknown else 0 if going_on else seen.last,
         )

@@ -27,6 +27,7 @@ from webhook.history.follow import Follower
 from webhook.history.lease import LeaseHistory
 from webhook.history.renewals import deadline_of, goes_on_for
 from webhook.history.status import LeaseStatus, State, has_expired, was_live
+from webhook.history.write import Dating
 from webhook.inputs.items import Fenced, InputKind, Writer
 
 _MIN_MISSED: Final = 5
@@ -125,14 +126,21 @@ def late_sentence(one: causes.Gap, since: str = "") -> str:
 
 
 def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
-    message = late_sentence(one, f", from {clock(one.start, now)} on")
+    is_claimed = one.tenure.renewed is not None and one.tenure.renewed.is_claimed
+    message = late_sentence(one, f", from {clock(one.start, now)} on{' by its own clock' if is_claimed else ''}")
     step = next_step(one.cause, history, one.tenure)
     ended = "The refusals have ended" if one.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
     advice = Advice(f"{ended}. {step.sentence}", step.command)
     return claim(
         *(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame),
         over_since=one.end,
-        arguments={"identity": _identity(one.tenure), "from": one.start, "to": one.end, **left(one.cause)},
+        arguments={
+            "identity": _identity(one.tenure),
+            "from": one.start,
+            "to": one.end,
+            "how": Dating.WRITER_CLOCK.value if is_claimed else None,
+            **left(one.cause),
+        },
     )
 
 
@@ -144,15 +152,19 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Cla
         return
     if status.state not in {State.LIVE, State.FROZEN}:
         return
-    silence = until - tenure.last_renewal
+    if tenure.renewed is not None and tenure.renewed.is_claimed:
+        return  # the end of the input is by another clock
+    # Of two pods under one name either may be the holder.
+    last = tenure.kept_until if tenure.began is Handover.REPLACED else tenure.last_renewal
+    silence = until - last
     if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
         return
-    cause = causes.cause_of(cluster, history, tenure, tenure.last_renewal, until)
+    cause = causes.cause_of(cluster, history, tenure, last, until)
     holds = ""
     if status.takeable_at is not None:
         holds = f"; no other replica can take the lease before {clock(status.takeable_at, now)}"
     message = (
-        f"{name(tenure.holder)} has not renewed since {clock(tenure.last_renewal, now)}, for {length(silence)}, "
+        f"{name(tenure.holder)} has not renewed since {clock(last, now)}, for {length(silence)}, "
         f"although the lease was renewed every {length(usual)} before{holds}. {causes.sentence_of(cause)}"
     )
     step = next_step(cause, history, tenure)
@@ -164,7 +176,7 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Cla
         step,
         cause.blame,
         over_since=0,
-        arguments={"identity": _identity(tenure), "from": tenure.last_renewal, "to": until, **left(cause)},
+        arguments={"identity": _identity(tenure), "from": last, "to": until, **left(cause)},
     )
 
 
@@ -206,6 +218,7 @@ def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Cl
             "previous": _identity(before),
             "from": gap.start,
             "to": after.since,
+            "how": "unknown" if after.is_close else None,
             **left(cause),
         },
     )
@@ -229,7 +242,10 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
     who, by = before.released_by, remover(before)
     at = before.until or now
     led, severity = ", which still led", Severity.ERROR
-    if not was_live(before.last_renewal, before.duration, at):
+    if who is None or not who.user:
+        # A client chooses its field manager: one that its own pod runs beside it may have another.
+        led, severity = ", unless that did it itself by another client", Severity.WARNING
+    if severity is Severity.ERROR and not was_live(before.last_renewal, before.duration, at):
         led = ", which may still have led"
     if before.had_expired:
         severity = Severity.WARNING
@@ -283,7 +299,7 @@ def _preferred(history: LeaseHistory, now: int) -> Iterator[Claim]:
         sentence = f"Find out why {name(one.writer.name)} writes it. Whether it may:"
         command = rights("update", history.namespace, history.name, one.writer)
         arguments = {
-            "identity": history.lease.spec.preferred_holder if history.lease else None,
+            "identity": one.tenure.asked_for if one.tenure and one.tenure.asked_by == one.writer else None,
             "by": BySomeone(one.writer),
         }
         yield claim(
@@ -427,9 +443,11 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     last = min(other.last, tenure.last_renewal)
     is_over = tenure.until is not None or now - last >= (tenure.duration or 0) * SECOND
     over = last if is_over else 0
+    # They may go on in a later tenure of their identity.
+    is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
     return claim(
         *(history, "identity-shared", Severity.ERROR, message, advice, "shared-identity"),
-        over_since=over,
+        over_since=None if is_again else over,
         arguments={"identity": _identity(tenure)},
     )
 
@@ -479,10 +497,10 @@ def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterat
 
 def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:
     """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
-    groups: dict[tuple[str, By, str], list[Refusal]] = {}
+    groups: dict[tuple[Writer, By, str], list[Refusal]] = {}
     for one in history.refusals:
         if one.is_denied and not one.is_read and not any(start <= one.at <= end for start, end in known):
-            groups.setdefault((writer(one.writer), one.by, one.name), []).append(one)
+            groups.setdefault((one.writer.process, one.by, one.name), []).append(one)
     for key in list(groups)[-causes.MAX_OF_A_KIND :]:
         yield _refused(history, groups[key], now)
 

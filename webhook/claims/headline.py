@@ -11,19 +11,18 @@ from webhook.history.status import LeaseStatus, State
 
 def headline(account: Account) -> str:
     """Return the state in one clause."""
-    standing, now, history = account.standing, account.now, account.history
+    standing, history = account.standing, account.history
     accepted = history.accepted
     holder = name(account.holder) if account.holder else "no one"
     later = accepted[-1][1] if accepted and accepted[-1][0] > (account.last_renewal or 0) else None
     if history.is_mixed:
         return "the input shows leases of several clusters under this name"
+    if history.hidden_since is not None:
+        return _hidden(account, history.hidden_since, holder)
     if history.is_deleted:
         return f"the lease was deleted{_deletion(account)}"
-    if standing is None and not account.holder and history.absent:
-        number, _, last = history.absent
-        return f"it does not exist: {count(number, 'read')} answered with 404, the last one {ago(last, now)}"
     if standing is None:
-        return f"{writer(later) if later else holder} wrote it last; the log does not show the lease itself"
+        return _unseen(account, writer(later) if later else holder)
     if account.is_heartbeat and account.state in {State.LIVE, State.EXPIRED}:
         return _heartbeat(account, holder)
     if account.state is State.LIVE:
@@ -35,6 +34,21 @@ def headline(account: Account) -> str:
     if account.state is State.NEVER_HELD:
         return "it was never held"
     return _held(account, standing, holder)
+
+
+def _unseen(account: Account, last: str) -> str:
+    """Say what is known of a lease that no input shows: who wrote it last, or that it does not exist."""
+    if not account.holder and account.history.absent:
+        number, _, at = account.history.absent
+        return f"it does not exist: {count(number, 'read')} answered with 404, the last one {ago(at, account.now)}"
+    return f"{last} wrote it last; the log does not show the lease itself"
+
+
+def _hidden(account: Account, since: int, holder: str) -> str:
+    """Say what was known before the log lacks requests."""
+    state = "it did not exist" if account.history.is_deleted else f"{holder} held it"
+    at = clock(since, account.now)
+    return f"not known: {state} at {at}, and from then on the log lacks requests, for any lease, for a time"
 
 
 def _deletion(account: Account) -> str:

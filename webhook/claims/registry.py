@@ -20,7 +20,8 @@ _STATES: Final = (
     Kind("holder", "holderIdentity is `identity` at the end", _STATE, ("identity",)),
     Kind(
         "held-since",
-        "the latest write that put `identity` there, where another text or none had been, is in [earliest, latest]",
+        "the latest write that put `identity` there, where another text or none had been, or one that had released the "
+        "lease, is in [earliest, latest]",
         f"{_DATED}; of a list, only if one field manager wrote holderIdentity and acquireTime together",
         (*_INTERVAL, "by"),
     ),
@@ -47,7 +48,7 @@ _STATES: Final = (
     Kind(
         "free", "holderIdentity is empty, or its holder has released it, throughout [from, to]", _STATE, ("from", "to")
     ),
-    Kind("never-held", "holderIdentity was never set", "a state without any trace of a holder", ()),
+    Kind("never-held", "holderIdentity was never set", "its creation, and every write since", ()),
     Kind("frozen", "electors do not take the lease from `identity` before `to`, or ever", _STATE, ("identity", "to")),
     Kind(
         "does-not-exist",
@@ -67,11 +68,13 @@ _STATES: Final = (
 _SUCCESSION: Final = (
     Kind(
         "taken",
-        "holderIdentity changed to `identity` (from `previous`) in [earliest, latest]; by `how` after-release: it was "
+        "holderIdentity changed to `identity` (from `previous`) in [earliest, latest], or `previous` had released the "
+        "lease and was still named; by `how` after-release: it was "
         "empty, because it had been released or removed; after-expiry: it was not live; while-live: it was; "
         "after-deletion: the lease was deleted and created; created: it did not exist; first: it had never been held; "
         "unknown: nothing is said of that",
-        "both states; `how` needs the renewal before and the change to be dated, further apart than the clocks differ",
+        "both states; `how` needs the renewal before and the change to be dated, further apart than the clocks differ; "
+        "first needs its creation and every write since",
         (*_INTERVAL, "previous", "how", "by", "seconds"),
     ),
     Kind(
@@ -102,7 +105,8 @@ _PROCESSES: Final = (
 _COORDINATED: Final = (
     Kind(
         "chosen",
-        "an API server put `identity` into holderIdentity in [earliest, latest]",
+        "an API server put `identity` into holderIdentity in [earliest, latest]; if `by` is a field manager: a writer "
+        "with the field manager of API servers did",
         f"{_LOG} of an API server; a field manager is a hint",
         (*_INTERVAL, "by"),
     ),
@@ -143,16 +147,18 @@ CAUSES: Final[dict[str, str]] = {
 _INCIDENTS: Final = (
     Kind(
         "leader-lost",
-        "`previous` did not renew after `from`, the lease was not live at `to`, and then `identity` was put there",
-        "dated writes on both sides",
-        ("identity", "previous", "from", "to", "seconds", "cause", "causes"),
+        "`previous` did not renew after `from`, the lease was not live at `to`, or may not have been, if `how` is "
+        "unknown, and then `identity` was put there",
+        "writes on both sides that an API server dates",
+        ("identity", "previous", "from", "to", "how", "seconds", "cause", "causes"),
     ),
     Kind(
         "renewal-late",
         "`identity` was the holder in [from, to] and no stored write of its process moved renewTime in between, for "
-        "longer than most clients try",
+        "longer than most clients try; if `how` is `writer-clock`, these are the renewTimes of two renewals that "
+        "followed each other, which is what their writers claim",
         "every write of that time, dated",
-        (*_SPAN, "cause", "causes"),
+        (*_SPAN, "how", "cause", "causes"),
     ),
     Kind(
         "lease-stolen",
@@ -163,8 +169,10 @@ _INCIDENTS: Final = (
     ),
     Kind(
         "foreign-release",
-        "`previous` was removed from holderIdentity in [earliest, latest] by a writer that is not its process",
-        "the process, or as a hint the field manager, on both sides",
+        "`previous` was removed from holderIdentity in [earliest, latest] by a writer that is not its process; a "
+        "warning, if `by` is a field manager: by another field manager than those of its renewals, which its own pod "
+        "may use, too",
+        "the process on both sides, for an error; the field manager on both sides, for a warning",
         ("previous", "identity", "earliest", "latest", "by"),
     ),
     Kind(
@@ -218,7 +226,8 @@ _STORED: Final = (
     Kind("abandoned", "the lease was not live for a day or more at the end", _STATE, ("identity",)),
     Kind(
         "holder-clock",
-        "the clock of the last writer of renewTime differs by more than two seconds from the API server's",
+        "renewTime, as it was written last or shortly before, is more than two seconds from the API server's time that "
+        "is stored with it: its writer's clock is off, or, if it is behind, the request took as long",
         "two writes that agree, or one state",
         ("seconds",),
     ),

@@ -47,6 +47,8 @@ def _held_and_renewed(account: Account) -> Iterator[Line]:
     standing, now = account.standing, account.now
     # A log without objects shows who writes: a holder that renews, or one that releases the lease.
     held, renewed = ("Held by", "Last renewed") if standing else ("Written by", "Last written")
+    if account.history.hidden_since is not None:
+        held, renewed = "Held before", "Renewed before"
     if account.holder:
         yield Line(held, f"{name(account.holder)}{_held_since(account)}")
     if account.last_renewal is not None:

@@ -294,13 +294,13 @@ class Audit(Struct):
     def _rest(self) -> Iterator[Finding]:
         """Yield findings that need the whole history, or all objects."""
         if self.history.leases or self.history.candidates:
-            as_of = reading.evaluation_time(self.now, self.paths, self.history.bounds.until)
+            as_of = reading.evaluation_time(self.now, self.paths, self.history.bounds.until, self.history.bounds.shown)
             at = as_of.at
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.history.leases.items(), key=itemgetter(0)):
                 self.examined += self.only in {"", namespace}
                 found = [*incidents(self.history, history, at, ongoing_cause(self.history, history, at))]
-                if history.lease is not None and not history.is_deleted:
+                if history.lease is not None and not (history.is_deleted or history.hidden_since):
                     known = history.interval, history.status(at), as_of.seen_until
                     subject = Subject(history.lease, namespace, name, at, *known)
                     yield from beside(found, self.inventory.add(subject))

@@ -250,10 +250,11 @@ class EvaluationTime(Struct, frozen=True):
         return f"as of {canonical_seconds(self.at)} ({self.origin})"
 
 
-def evaluation_time(given: int | None, paths: Sequence[str], until: int | None) -> EvaluationTime:
+def evaluation_time(given: int | None, paths: Sequence[str], until: int | None, shown: int = 0) -> EvaluationTime:
     """Return the time at which the input is evaluated; `given` is the value of --now.
 
-    `until` is the end of a history; None for objects of one moment, which do not say when that was.
+    `until` is the end of a history; None for objects of one moment, which do not say when that was. `shown` is the
+    latest time in it, if only what clients may have written says when it ends.
     """
     clock = time.time_ns() // 1000
     if given is not None:
@@ -265,7 +266,7 @@ def evaluation_time(given: int | None, paths: Sequence[str], until: int | None) 
     if STANDARD_INPUT in paths or not paths:
         return EvaluationTime(clock, "the clock of this computer")
     if until is not None:
-        return EvaluationTime(min(until, clock), "end of the input")
+        return EvaluationTime(min(until, clock), "end of the input", min(shown, clock))
     written = max((at for path in paths if (at := _written(Path(path))) is not None), default=clock)
     return EvaluationTime(min(written, clock), "when the file was written")
 

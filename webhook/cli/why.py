@@ -99,7 +99,7 @@ def command(
         refuse_writers(inputs, is_listed=key is None or output == "name")
     progress = Progress()
     history = _history(inputs, cluster, policy, progress)
-    as_of = reading.evaluation_time(now, inputs, history.bounds.until)
+    as_of = reading.evaluation_time(now, inputs, history.bounds.until, history.bounds.shown)
     if now is None and history.bounds.until is None:
         reading.doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
     if key is None:

@@ -98,6 +98,8 @@ class Tenure(Struct):
     """The write that put the holder there, or first showed it."""
     renewed: Write | None = None
     """The last renewal by the holder; None before the first one that was seen."""
+    has_unseen_renewals: bool = False
+    """The input does not show when it was last renewed, only that it still held the lease at `last_renewal`."""
     ended: Write | None = None
     """The write that removed or replaced the holder, or deleted the lease."""
     duration: int | None = None
@@ -187,7 +189,10 @@ class Tenure(Struct):
         if process is None or process.is_same(writer):
             self._is_own(writer)
             return True
-        if not self.is_sure and (not self.renewals or self._is_pod_of(writer) or writer.is_same(self.taken_by)):
+        is_other = writer.user != process.user and not self._is_pod_of(process)
+        is_named = is_other and self._is_pod_of(writer) and self._is_here(writer)
+        is_guess = not self.is_sure and (not self.renewals or self._is_pod_of(writer) or writer.is_same(self.taken_by))
+        if is_named or is_guess:
             # Who wrote the holder does not renew it; or one that renewed was not the one that took it.
             if self.renewals:
                 self.others[process] = Other(self.renewals, self.since, self.last_renewal)
@@ -277,9 +282,15 @@ class Tenure(Struct):
 
     @property
     def foreign_taker(self) -> Writer | None:
-        """Who wrote the holder into the lease, if that was not itself; None if it was, or if that is not known."""
+        """Who wrote the holder into the lease, if that was not itself; None if it was, or if that is not known.
+
+        Another pod of its account may use the same identity.
+        """
         taker, own = self.taken_by, self.process
-        return None if taker is None or own is None or own.is_same(taker) else taker
+        if taker is None or own is None or own.is_same(taker):
+            return None
+        is_of_account = taker.user == own.user and bool(taker.pod and own.pod)
+        return None if is_of_account and not self._is_pod_of(own) else taker
 
     @property
     def is_own_taking(self) -> bool | None:
@@ -304,8 +315,8 @@ class Tenure(Struct):
 
     @property
     def has_several_writers(self) -> bool:
-        """True if another process than its own renewed it again and again."""
-        return bool(self.sharers)
+        """True if its own process renewed it, and another one again and again."""
+        return bool(self.renewals and self.sharers)
 
     @property
     def writers(self) -> list[Writer]:

@@ -123,6 +123,8 @@ class Follower(Struct):
     has_managed_fields: bool = False
     stamped: frozenset[str] = frozenset()
     """Namespaces in which the API server stamps writers, as a policy file says."""
+    _is_watched: bool = False
+    """A watch shows what happened, whatever a log beside it lacks."""
     _last_renewals: tuple[int, list[int], list[int]] | None = None
     """At a moment, of held leases, in order: last renewals, and these less half a duration."""
     _names: list[Key] = field(default_factory=list)
@@ -180,6 +182,7 @@ class Follower(Struct):
                 said.remove(min(said))
         elif isinstance(seen, Observation) and seen.act is not Act.COLLECTION:
             key = (seen.namespace, seen.name)
+            self._find_hole(seen)
             if seen.kind == "Lease":
                 history = self._followed(key) or self.leases.setdefault(key, LeaseHistory(*key))
                 events = history.feed(seen, self.bounds)
@@ -192,6 +195,17 @@ class Follower(Struct):
             if seen.act is Act.DELETED:
                 self.candidates.pop(key, None)
         return []
+
+    def _find_hole(self, seen: Observation) -> None:
+        """Have every lease remember since when an audit log may lack requests, if it does before this one."""
+        self._is_watched = self._is_watched or seen.input_kind is InputKind.WATCH
+        if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
+            return
+        since = self.bounds.requested(seen.at - (seen.answer.took if seen.answer else 0), seen.at)
+        # Of one lease alone a log has no requests either while no one wants it.
+        if since is not None and not self._is_watched and len(self.leases) > 1:
+            for one in self.leases.values():
+                one.hidden_since = one.hidden_since or since
 
     def _followed(self, key: Key) -> LeaseHistory | None:
         if key in self.stored.numbers:

@@ -7,6 +7,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice, takewhile
 from typing import Final
 
 from msgspec import Struct, field
@@ -36,8 +37,10 @@ from webhook.history.status import (
     ahead_of,
     has_written_both,
     is_release,
+    is_renewal_dated,
     manager_of,
     manager_of_write,
+    refined,
     renewed_at,
     stamp_between,
     status_of,
@@ -76,8 +79,12 @@ class LeaseHistory(Struct):
     stamped: int = 0
     """The stamp of the latest write, 0 if a client may have invented it."""
     is_deleted: bool = False
+    is_seen_created: bool = False
+    """The input shows how it was created."""
     is_mixed: bool = False
     """Two leases of this name were written in turns: the input is of several clusters, so nothing is known."""
+    hidden_since: int | None = None
+    """Since when an audit log may lack what was written to it; None once a write follows the one that is known."""
     is_partial: bool = False
     """Writes may have been missed: a record has gaps, or a watch began again after renewals that it did not see."""
     tenures: deque[Tenure] = field(default_factory=partial(deque, (), MAX_TENURES))
@@ -133,7 +140,8 @@ class LeaseHistory(Struct):
     def status(self, now: int) -> LeaseStatus | None:
         """Return the status of the lease; None if its object was never seen, or is gone."""
         if self._status is None or self._status[0] != now:
-            lease = None if self.is_deleted or self.is_mixed else self.lease
+            is_known = not (self.is_deleted or self.is_mixed or self.hidden_since)
+            lease = self.lease if is_known else None
             status = None if lease is None else status_of(lease, self.entries, now, self._logged)
             if status and status.state is State.EXPIRED and is_constant(self.entries) and not status.from_stamps:
                 status = replace(status, state=State.UNKNOWN)  # its holder's clock alone does not say that
@@ -230,6 +238,7 @@ class LeaseHistory(Struct):
             self._changed(seen, seen.old, entries_of(seen.old.metadata.managed_fields), Act.STORED)
             self.write = write
         self._stored(seen)
+        self.hidden_since = None
         tenure = self.tenure
         if tenure and tenure is not self._shared and tenure.has_several_writers and len(tenure.writers) > 1:
             self._shared = tenure
@@ -262,8 +271,23 @@ class LeaseHistory(Struct):
             # A watch does not date it; it may have been made in what a recorder did not see.
             at = deleted if deleted is not None else self.at if bounds.unrecorded else bounds.until
         elif at is None and isinstance(seen.object, Lease) and not self._is_undated_removal(seen.object, seen.entries):
-            at = seen.latest_stamp if self._shows_same(seen.object) else written_at(seen.object.spec, seen.entries)
+            at = self._stamped_at(seen, seen.object)
         return at if at is not None and at <= bounds.latest else None
+
+    def _stamped_at(self, seen: Observation, lease: Lease) -> int | None:
+        """Return when the state shows that it was written: by a stamp that moved with the write, if that is known.
+
+        Others may be of earlier writes, or invented: they are not later than the stamps of what followed them.
+        """
+        before = None if self.is_deleted else self.lease
+        if before is not None and before.metadata.uid == lease.metadata.uid:
+            moved = stamp_between(before.spec, lease.spec, self.entries, seen.entries)
+            claimed = readable(normalized(lease.spec.renew_time))
+            if moved and before.spec.renew_time != lease.spec.renew_time and (claimed or 0) < moved + SECOND:
+                return refined(moved, claimed)
+            if moved:
+                return moved
+        return seen.latest_stamp if self._shows_same(lease) else written_at(lease.spec, seen.entries)
 
     def _write_before(self, moment: int | None) -> Write:
         """Return the write of the state that a review shows as the one before."""
@@ -326,6 +350,8 @@ class LeaseHistory(Struct):
 
     def _stored(self, seen: Observation) -> None:
         if _is_deletion(seen):
+            if self.hidden_since is not None and self.holder:
+                self._ended(self.hidden_since, Handover.UNKNOWN)  # another one may have held it by then
             if not self.is_deleted and not (isinstance(seen.object, Lease) and self._is_older(seen.object)):
                 self._deleted(seen, self.moment)
         elif isinstance(seen.object, Lease):
@@ -364,6 +390,7 @@ class LeaseHistory(Struct):
         if not is_gap and (is_other or (act is Act.CREATED and self.kind is not InputKind.REVIEW)):
             self._created_again(seen)
         was_deleted = self.is_deleted
+        self.is_seen_created |= act is Act.CREATED and not self.tenures
         before, known = (None, ()) if was_deleted else (self.lease, self.entries)
         moment: int | None = self.moment
         if is_old_state:
@@ -387,11 +414,13 @@ class LeaseHistory(Struct):
         elif normalized(new.renew_time) not in {None, normalized(old.renew_time)} and holder:
             self._renewed(old, new, at, writer, act, seen.stretch)
         tenure = self.holder
-        if tenure and not is_old_state and seen.term is not None and not seen.is_stamp_old:
-            tenure.term = seen.term
-        if tenure and tenure.duration != new.lease_duration_seconds:
+        if tenure:
+            has_term = not (is_old_state or seen.is_stamp_old)
+            tenure.term = seen.term if has_term and seen.term is not None else tenure.term
             self._lasts(tenure, old, new, known, writer)
-        self._examine(seen, before, known, at, act, is_same_path=is_same_path)
+        self._note_asked(old, new, None if is_gap or act is Act.STORED else writer)
+        if not is_gap:
+            self._examine(seen, before, known, at, act, is_same_path=is_same_path)
         self._passed(moment or None)
 
     def _note_log(self, seen: Observation, before: Lease | None, lease: Lease, act: Act) -> None:
@@ -409,6 +438,8 @@ class LeaseHistory(Struct):
         if self.lease is None or self.is_deleted:
             return False
         old, new = self.lease.spec, lease.spec
+        if self.hidden_since is not None and (not seen.replaces or seen.replaces != self._version):
+            return True
         if seen.replaces and self._version:
             is_missed, last = seen.replaces != self._version, self.refusals[-1] if self.refusals else None
             if is_missed and last and last.code >= 500 and last.at >= (self.at or 0):
@@ -446,6 +477,8 @@ class LeaseHistory(Struct):
         self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec, known: Sequence[Entry], writer: Writer | None
     ) -> None:
         """Take over another duration, unless a writer other than the holder lowers it: the holder does not know."""
+        if tenure.duration == new.lease_duration_seconds:
+            return
         managers = [manager_of(entries, seen_at(entries)) for entries in (self.entries, known)]
         is_own = normalized(new.renew_time) != normalized(old.renew_time) and tenure.is_by(writer, *managers)
         if is_own or tenure.duration is None or (new.lease_duration_seconds or 0) > tenure.duration:
@@ -457,13 +490,17 @@ class LeaseHistory(Struct):
         holder, is_same = new.holder_identity or "", before.metadata.uid == lease.metadata.uid
         self.is_partial = True
         last = min(at, (tenure.last_renewal if tenure else self.at) or at)
-        is_kept = tenure is not None and tenure.holder == holder and is_same and old.acquire_time == new.acquire_time
+        # Its holder writes acquireTime once; without one, another tenure of the same name looks the same.
+        is_kept = tenure is not None and tenure.holder == holder and is_same
+        is_kept = is_kept and old.acquire_time == new.acquire_time and new.acquire_time is not None
         # Within the time to the next renewal, or the expiry, a holder that goes on has missed nothing to speak of.
         if not is_kept or at - last > (self.renewals.longest_usual or (new.lease_duration_seconds or 0) * SECOND):
             self._happened(EventKind.MISSED, last)
             self.renewals.miss(last, at)
         if tenure and is_kept:
-            tenure.last_renewal = at
+            # What the write changed is not known: it need not have been a renewal.
+            at, is_dated = self._last_renewal_of(new, at)
+            tenure.last_renewal, tenure.renewed, tenure.has_unseen_renewals = at, None, not is_dated
             self.renewals.restart(at)
             self._happened(EventKind.RENEWED, at, writer=writer)
             return
@@ -471,7 +508,14 @@ class LeaseHistory(Struct):
             self._ended(last, Handover.UNKNOWN)
         if holder:
             following = self._add(holder, at, Handover.UNKNOWN, writer)
+            renewed, is_dated = self._last_renewal_of(new, at)
+            following.last_renewal, following.has_unseen_renewals = renewed, not is_dated
             following.is_unseen, following.previous = True, "" if following.previous == holder else following.previous
+
+    def _last_renewal_of(self, spec: LeaseSpec, at: int) -> tuple[int, bool]:
+        """Return the last renewal by a state that was written by `at`, and whether the state dates it."""
+        is_dated = is_renewal_dated(spec, self.entries)
+        return (min(at, renewed_at(spec, self.entries) or at), True) if is_dated else (at, False)
 
     def _examine(
         self, seen: Observation, before: Lease | None, known: Sequence[Entry], at: int, act: Act, *, is_same_path: bool
@@ -482,11 +526,6 @@ class LeaseHistory(Struct):
         old, new = before.spec if before else LeaseSpec(), lease.spec
         if self.holder and not self._events and act is Act.UPDATED:
             self.others.append((at, writer.name if writer and writer.user else self._latest_manager(known)))
-        if self.holder and not new.preferred_holder:
-            self.holder.asked = None
-        elif self.holder and (new.preferred_holder != old.preferred_holder or self.holder.asked is None):
-            self.holder.asked, self.holder.asked_by = self.write, writer
-            self.holder.asked_for = new.preferred_holder or ""
         version = lease.metadata.resource_version
         if act is Act.STORED or (before and version and before.metadata.resource_version == version):
             return
@@ -497,6 +536,14 @@ class LeaseHistory(Struct):
         if before is not None and (edit := edit_of(old, new)):
             self._happened(EventKind.EDITED, at, writer=writer, text=edit)
             self.edits.append(self._events[-1])
+
+    def _note_asked(self, old: LeaseSpec, new: LeaseSpec, writer: Writer | None) -> None:
+        """Note whether the holder is asked to step down, and by whom."""
+        if self.holder and not new.preferred_holder:
+            self.holder.asked = None
+        elif self.holder and (new.preferred_holder != old.preferred_holder or self.holder.asked is None):
+            self.holder.asked, self.holder.asked_by = self.write, writer
+            self.holder.asked_for = new.preferred_holder or ""
 
     def _latest_manager(self, known: Sequence[Entry]) -> str:
         """Return the field manager of a write that left the holder, "" if it is not known."""
@@ -523,11 +570,18 @@ class LeaseHistory(Struct):
             return
         if self._ended_how is not Handover.DELETED and not is_new:
             since = next((at for at in (acquired_at(spec, self.entries), renewed, moment) if at is not None), 0)
+            is_unseen = self.write.is_logged and not is_renewal_dated(spec, self.entries)
+            if is_unseen:
+                # The holder's own clock says when it renewed last; the log only that it was written then.
+                renewed = moment
             tenure = self._add(holder, since, Handover.SEEN, writer, seen=renewed)
+            tenure.has_unseen_renewals = is_unseen
             tenure.is_since_own = has_written_both(self.entries) and not spec.strategy
         else:
             how = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
-            self._add(holder, moment or renewed or 0, how, writer)
+            is_unseen = self._ended_how is Handover.UNKNOWN
+            tenure = self._add(holder, moment or renewed or 0, how, writer)
+            tenure.previous = "" if is_unseen else tenure.previous
 
     def _handed_over(self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None) -> None:
         if self.tenure:
@@ -549,12 +603,16 @@ class LeaseHistory(Struct):
         last = self.tenure.last_renewal if self.tenure else renewed_at(old, known)
         kept = self.tenure.kept_until if self.tenure else last
         duration = self.holder.duration if self.holder else old.lease_duration_seconds
-        how = taking(kept, duration, at, self.write.skew, is_dated=self.write.is_dated_by_a_server)
+        is_unseen = self.tenure is not None and self.tenure.has_unseen_renewals
+        is_dated = self.write.is_dated_by_a_server and not is_unseen
+        # A stamp has whole seconds, and the holder's fraction only if its clock is right.
+        is_whole = not self.write.is_logged and 0 in {at % SECOND, (kept or 0) % SECOND}
+        how = taking(kept, duration, at, max(self.write.skew, SECOND if is_whole else 0), is_dated=is_dated)
         if how is Handover.EXPIRED:
             self._expired(duration, kept, at)
             if self.holder and self.holder.asked is not None:
                 how = Handover.PREFERRED
-        is_close = how is Handover.UNKNOWN and self.write.is_dated and not self.write.skew
+        is_close = how is Handover.UNKNOWN and self.write.is_dated and not (is_unseen or self.write.skew)
         is_end_known = how in {Handover.EXPIRED, Handover.PREFERRED} or is_close
         self._ended(last if is_end_known and last is not None else at, how)
         self._add(holder, at, how, writer).is_close = is_close
@@ -584,8 +642,7 @@ class LeaseHistory(Struct):
         is_taken_up = tenure.is_chosen and not tenure.renewals
         if act is not Act.STORED and self.kind is not InputKind.REVIEW and not is_taken_up:
             self._expired(tenure.duration, tenure.kept_until, at)
-        former = self._lost if self._lost and self._lost.holder == tenure.holder else None
-        is_former = former is not None and former.process is not None and former.process.is_same(writer)
+        is_former = self._is_of_former(tenure, writer)
         # Of two that renewed under one name, the one before goes on alone.
         is_back = is_former and at - tenure.last_renewal >= (tenure.duration or 0) * SECOND
         if tenure.is_replaced_by(writer) and (not is_former or is_back):
@@ -596,6 +653,7 @@ class LeaseHistory(Struct):
             self._happened(EventKind.RENEWED, at, writer=writer)
             return
         self._measure(tenure)
+        tenure.has_unseen_renewals = False
         is_first = tenure.is_chosen and tenure.renewals == 1
         if is_first and tenure.leaderless is not None:
             # The API server chose it; that it leads is known from its own first renewal.
@@ -609,6 +667,12 @@ class LeaseHistory(Struct):
         self._happened(EventKind.RENEWED, at, writer=writer, silence=silence)
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._ended(at, Handover.RELEASED, writer)
+
+    def _is_of_former(self, tenure: Tenure, writer: Writer | None) -> bool:
+        """True if a writer is the process of one of the latest tenures of the same identity, before the present one."""
+        before = islice(reversed(self.tenures), 1, MAX_LISTED)
+        same = takewhile(lambda one: one.holder == tenure.holder, before)
+        return any(one.process is not None and one.process.is_same(writer) for one in same)
 
     def _replaced(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
         """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
@@ -752,7 +816,8 @@ class LeaseHistory(Struct):
         if holder := self.holder:
             holder.until, holder.ended = at, self.write
             if how is Handover.DELETED and not holder.is_end_dated:
-                holder.ended = replace(self.write, earliest=self._write_known.earliest, dating=Dating.ORDER)
+                earliest = 0 if self._write_known.is_claimed else self._write_known.earliest
+                holder.ended = replace(self.write, earliest=earliest, latest=None, dating=Dating.ORDER)
             if how is Handover.RELEASED:
                 holder.is_end_dated = self.write.is_dated
                 self._happened(EventKind.RELEASED, at, writer=writer)

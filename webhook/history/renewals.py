@@ -64,6 +64,8 @@ class Renewals(Struct):
     """Times in which the input does not show whether it was renewed, the latest."""
     longest: int = 0
     """The longest time without a renewal by a holder that went on, in microseconds."""
+    has_several_clocks: bool = False
+    """One was dated before the one that it followed: their writers' clocks, which date them, differ."""
     _early: list[Silence] = field(default_factory=list)
     _usual: int | None = None
 
@@ -73,6 +75,7 @@ class Renewals(Struct):
         `duration` is how many seconds the lease lasted until then.
         """
         assert self.last is not None
+        self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
         gap, longest = max(0, at - self.last), self.longest_usual
         if longest is None:
             self._early.append(Silence(self.last, at, duration))

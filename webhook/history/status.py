@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from webhook.api.managed_fields import HOLDER, RENEW_TIME, Entry
 from webhook.api.objects import Lease, LeaseSpec
 from webhook.api.times import SECOND, instant, is_readable, normalized, readable, span
-from webhook.rules.expiry import BOUND, seen_at, stamp_of_write, tolerance_of
+from webhook.rules.expiry import BOUND, MAX_TOLERANCE, seen_at, stamp_of_write, tolerance_of
 from webhook.rules.limits import DEFAULT_LIMITS
 from webhook.rules.registry import RULES
 from webhook.rules.stamps import is_constant, latest_stamp
@@ -210,6 +210,17 @@ def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     if stamp is not None and claimed is not None and claimed >= stamp + SECOND:
         return stamp  # the fraction is unknown, and what is counted from here is a bound
     return claimed if stamp is None else refined(stamp, claimed)
+
+
+def is_renewal_dated(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
+    """Return whether a state alone dates its last renewal: its stamp is of that write, if renewTime agrees with it.
+
+    Whoever may write the lease can send managedFields with another time, and a stamped lease has that of any write.
+    """
+    stamp, claimed = seen_at(entries), readable(normalized(spec.renew_time))
+    if stamp is None or claimed is None or is_constant(entries):
+        return False
+    return stamp - MAX_TOLERANCE <= claimed <= stamp + SECOND + MAX_TOLERANCE
 
 
 def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:

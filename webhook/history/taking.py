@@ -7,6 +7,8 @@ from webhook.history.status import has_expired, was_live
 def taking(kept_until: int | None, duration: int | None, at: int, skew: int, *, is_dated: bool) -> Handover:
     """Classify a write at `at` that replaced a holder whose last renewal was at `kept_until`.
 
+    `skew` is by how much these may be off from each other: by clocks that differ, or a fraction of a second.
+
     | the write is dated | the lease, by the API servers' clocks | it was |
     |---|---|---|
     | no | | UNKNOWN: it may have been written long after `at` |
@@ -20,6 +22,6 @@ def taking(kept_until: int | None, duration: int | None, at: int, skew: int, *, 
     was_live_before, was_live_after = (was_live(kept_until, duration, at + shift) for shift in (-skew, skew))
     if was_live_before != was_live_after:
         return Handover.UNKNOWN
-    if has_expired(kept_until, duration, at):
+    if has_expired(kept_until, duration, at - skew):
         return Handover.EXPIRED
     return Handover.STOLEN if was_live(kept_until, duration, at) else Handover.UNKNOWN

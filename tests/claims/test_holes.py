@@ -1,0 +1,149 @@
+"""A log that lacks requests: what it showed of a lease before is not known to be so afterwards."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.claims.test_accounts import KEY, account, text
+from tests.history.fake_server import Elector, FakeServer, together
+from tests.history.observing import advised
+from tests.history.test_elections import of_log
+from tests.inputs.reading import read
+from webhook.claims.account import as_json
+from webhook.history.events import Handover
+from webhook.history.follow import Follower
+
+HOLE = 30
+
+
+def shop() -> tuple[FakeServer, Elector, Elector, Elector]:
+    """Two leases that are renewed for 20 s, and a follower of the first."""
+    server = FakeServer()
+    db, mail, other = (server.elector(pod, f"shop/{lease}") for pod, lease in SEATS)
+    together(20, db, mail)
+    return server, db, mail, other
+
+
+SEATS = (("db-0", "db"), ("mail-0", "mail"), ("db-1", "db"))
+
+
+def unlogged(server: FakeServer, act: Callable[[], object]) -> None:
+    """Have something happen of which the log has nothing."""
+    known = len(server.log)
+    act()
+    del server.log[known:]
+
+
+def claims(server: FakeServer) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = as_json(account(of_log(server), server.now))["claims"]
+    return found
+
+
+def test_what_a_log_lacks_is_not_known() -> None:
+    server, db, mail, _ = shop()
+    unlogged(server, lambda: together(HOLE, db, mail))
+    together(10, mail)
+    one = account(of_log(server), server.now)
+    said = text(one)
+    assert said.startswith("not known: db-0_1 held it at 11:07:00Z, and from then on the log lacks requests")
+    assert "Held before: db-0_1" in said
+    assert (
+        advised(one)
+        == "The log may lack what was written since. To see the lease: kubectl -n shop get lease db -o yaml"
+    )
+    assert not {"holder", "last-renewed", "expired", "expires"} & {claim["claim"] for claim in claims(server)}
+
+
+def test_a_write_that_follows_the_one_before_shows_that_nothing_is_missing() -> None:
+    server, db, mail, _ = shop()
+    server.wait(HOLE)
+    together(10, db, mail)
+    said = text(account(of_log(server), server.now))
+    assert said.startswith("db-0_1 holds it")
+    assert "renewal-late: db-0_1 did not renew for " in said
+
+
+@pytest.mark.parametrize("is_patch", [True, False], ids=["by a patch", "by an update"])
+def test_a_holder_that_another_one_may_have_followed_is_not_the_previous_one(is_patch: bool) -> None:
+    server, _, mail, other = shop()
+    unlogged(server, lambda: together(HOLE, mail, other))
+    if is_patch:
+        server.write("shop/db", dict(server.leases["shop/db"]["spec"]), "kubectl-patch", "alice", "")
+        server.log[-1]["verb"] = "patch"
+    together(10, other, mail)
+    (before, after) = account(of_log(server), server.now).history.tenures
+    assert (before.holder, after.holder, after.began, after.previous) == (
+        "db-0_1",
+        "db-1_1",
+        Handover.UNKNOWN,
+        "db-0_1",
+    )
+    assert after.is_unseen
+    taken = [one for one in claims(server) if one["claim"] in {"taken", "lease-stolen", "leader-lost"}]
+    assert [one["identity"] for one in taken] == ["db-0_1"]
+
+
+def test_a_patch_by_the_holder_need_not_be_a_renewal() -> None:
+    server, db, mail, _ = shop()
+    unlogged(server, lambda: together(HOLE, db, mail))
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "leaseTransitions": 7}, "kubectl-patch", "alice", "")
+    server.log[-1]["verb"] = "patch"
+    mail.renew()
+    one = account(of_log(server), server.now)
+    assert one.tenure is not None
+    assert (one.tenure.holder, one.tenure.renewed, len(one.history.tenures)) == ("db-0_1", None, 1)
+    assert one.history.edits == type(one.history.edits)()
+
+
+def test_who_held_a_lease_that_was_deleted_later_is_not_known() -> None:
+    server, db, mail, other = shop()
+    unlogged(server, lambda: together(HOLE, db, mail))
+    server.delete("shop/db")
+    together(4, mail)
+    other.lead(10)
+    one = account(of_log(server), server.now)
+    assert not [found for found in one.findings if found.check == "lease-deleted"]
+    assert [(tenure.holder, tenure.began, tenure.previous) for tenure in one.history.tenures] == [
+        ("db-0_1", Handover.CREATED, ""),
+        ("db-1_1", Handover.CREATED, ""),
+    ]
+
+
+def test_whether_a_deleted_lease_was_created_again_is_not_known() -> None:
+    server, _, mail, other = shop()
+    server.delete("shop/db")
+    together(4, mail)
+    unlogged(server, lambda: together(HOLE, mail, other))
+    together(10, mail)
+    assert text(account(of_log(server), server.now)).startswith("not known: it did not exist at ")
+    assert "does-not-exist" not in {one["claim"] for one in claims(server)}
+
+
+def test_a_watch_beside_the_log_shows_what_that_lacks() -> None:
+    server, db, mail, _ = shop()
+    unlogged(server, lambda: together(HOLE, db, mail))
+    together(10, mail)
+    cluster = Follower()
+    for item in [*read("watch", [server.watch()]), *read("log", [server.audit_log()])]:
+        cluster.take(item)
+    assert cluster.leases[KEY].hidden_since is None
+
+
+def test_of_one_lease_alone_a_log_has_no_hole() -> None:
+    server = FakeServer()
+    db = server.elector("db-0", "shop/db")
+    db.lead(20)
+    server.wait(HOLE)
+    server.write("shop/db", dict(server.leases["shop/db"]["spec"]), "kubectl-patch", "alice", "")
+    assert of_log(server).leases[KEY].hidden_since is None
+
+
+def test_in_a_hole_another_cause_is_not_excluded() -> None:
+    server, db, mail, _ = shop()
+    more = [server.elector(f"{name}-0", f"shop/{name}") for name in ("cart", "index")]
+    together(20, db, mail, *more)
+    server.wait(HOLE)
+    together(10, db, mail, *more)
+    (late,) = (one for one in claims(server) if one["claim"] == "renewal-late")
+    assert {"network", "api-server", "failed"} <= set(late["causes"])

@@ -1,0 +1,113 @@
+"""Several processes under one identity, and who took the lease as it."""
+
+from typing import Any
+
+from tests.claims.test_accounts import KEY, account
+from tests.factories import Document
+from tests.history.fake_server import Elector, FakeServer
+from tests.history.test_elections import of_log
+from webhook.claims.account import as_json
+from webhook.history.follow import Follower
+
+
+def claims(cluster: Follower, server: FakeServer, kind: str) -> list[dict[str, Any]]:
+    return [one for one in as_json(account(cluster, server.now))["claims"] if one["claim"] == kind]
+
+
+def twins(count: int) -> tuple[FakeServer, list[Elector]]:
+    """Pods of one account that call themselves alike, of which the first has renewed for 10 s."""
+    server = FakeServer()
+    pods = [server.elector(f"db-{number}", "shop/db") for number in range(count)]
+    for pod in pods:
+        pod.identity = "leader"
+    pods[0].lead(10)
+    return server, pods
+
+
+def in_turns(server: FakeServer, *pods: Elector, times: int) -> None:
+    for _ in range(times):
+        for pod in pods:
+            server.wait(1)
+            pod.renew()
+
+
+def spec_of(server: FakeServer, **changes: object) -> Document:
+    return {**server.leases["shop/db"]["spec"], **changes}
+
+
+def test_a_process_that_took_the_lease_under_its_name_is_no_second_writer() -> None:
+    server, (first, second) = twins(2)
+    in_turns(server, second, first, times=2)
+    assert claims(of_log(server), server, "second-writer") == []
+
+
+def test_another_pod_that_renews_goes_on_with_the_identity() -> None:
+    server, (first, second) = twins(2)
+    in_turns(server, second, times=5)
+    in_turns(server, first, second, times=5)
+    (shared,) = claims(of_log(server), server, "identity-shared")
+    assert shared["ongoing"] is True
+
+
+def test_the_renewals_of_three_pods_in_turns_are_no_silence() -> None:
+    server, pods = twins(3)
+    in_turns(server, *pods, times=8)
+    assert claims(of_log(server), server, "renewal-late") == []
+    assert len(claims(of_log(server), server, "holder-replaced")) == 2
+
+
+def test_a_silence_in_which_another_pod_renewed_is_none_of_the_identity() -> None:
+    server, (first, second) = twins(2)
+    in_turns(server, second, first, times=4)
+    in_turns(server, first, times=20)
+    in_turns(server, second, first, times=4)
+    assert claims(of_log(server), server, "renewal-late") == []
+
+
+def test_a_holder_whose_beginning_was_dropped_is_held_since_an_unknown_time() -> None:
+    server, (_, second) = twins(2)
+    in_turns(server, second, times=5)
+    cluster = of_log(server)
+    assert len(claims(cluster, server, "held-since")) == 1
+    cluster.leases[KEY].tenures.popleft()
+    assert claims(cluster, server, "held-since") == []
+
+
+def test_the_pod_that_the_holder_names_is_its_process_whoever_wrote_it_in() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(10)
+    stolen = spec_of(server, holderIdentity="db-1_1")
+    server.write("shop/db", stolen, "kubectl", "mallory", "")
+    for second in range(3):
+        server.wait(1)
+        renewed = f"2026-11-18T11:07:{second:02}.000000Z"
+        server.write("shop/db", spec_of(server, renewTime=renewed), "kubectl", "mallory", "")
+    pod = server.elector("db-1", "shop/db")
+    in_turns(server, pod, times=3)
+    tenure = of_log(server).leases[KEY].tenure
+    assert tenure is not None
+    assert tenure.process is not None
+    assert tenure.process.pod == "db-1"
+    assert [one.user for one in tenure.others] == ["mallory"]
+
+
+def test_a_lease_that_was_empty_at_the_start_of_a_log_may_have_been_held_before() -> None:
+    server = FakeServer()
+    first, second = (server.elector(f"db-{number}", "shop/db") for number in range(2))
+    first.lead(10)
+    first.release()
+    del server.log[:-1]
+    server.wait(1)
+    second.lead(5)
+    (taken,) = claims(of_log(server), server, "taken")
+    assert taken["how"] == "unknown"
+
+
+def test_a_lease_that_was_created_without_a_holder_was_never_held() -> None:
+    server = FakeServer()
+    server.write("shop/db", {"holderIdentity": "", "leaseTransitions": 0}, "kubectl", "alice", "")
+    assert len(claims(of_log(server), server, "never-held")) == 1
+    server.wait(1)
+    server.elector("db-0", "shop/db").lead(5)
+    (taken,) = claims(of_log(server), server, "taken")
+    assert taken["how"] == "first"
