@@ -236,7 +236,7 @@ audit: $(READY) ## known vulnerabilities of every locked package that runs in pr
 	$(TOOL).release.advisories $(if $(REQUIRED),--required)
 
 dist: package sbom pex $(if $(URL),krew) ## what a release consists of, in dist/, with checksums; IMAGE= for manifests with that image
-	$(TOOL).rendered.chart dist
+	$(TOOL).rendered.chart dist $(if $(URL),--url=$(URL)) $(if $(IMAGE),--image=$(IMAGE))
 	$(if $(IMAGE),for certificate in cert-manager openshift; do $(BIN)/lease-webhook install \
 		--certificate $$certificate --image $(IMAGE) > dist/install-$$certificate.yaml || exit 1; done)
 	cd dist && rm -f SHA256SUMS && sha256sum * > SHA256SUMS

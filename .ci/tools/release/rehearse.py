@@ -78,7 +78,7 @@ def _made(tree: Path, url: str) -> Path:
         f"--output-file={dist / _BILL}",
     ]
     run(str(Path(python).parent / "cyclonedx-py"), *bill, "requirements.txt")
-    run(python, "-m", "tools.rendered.chart", str(dist))
+    run(python, "-m", "tools.rendered.chart", str(dist), f"--url={url}", f"--image={IMAGE}")
     for source in ("cert-manager", "openshift"):
         command = [python, "-m", "webhook", "install", "--certificate", source, "--image", IMAGE]
         run(*command, into=dist / f"install-{source}.yaml")

@@ -1,9 +1,11 @@
 """Helm, and the manifests that the chart is made of, copied by `make derived` from where kustomize reads them."""
 
+import argparse
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +87,39 @@ def copied() -> None:
         shutil.copyfile(DEPLOY / source, target / name)
 
 
-if __name__ == "__main__":
-    target = Path(sys.argv[1]).absolute()
-    done = helm("package", f"--destination={target}")
-    print(done.stdout + done.stderr, end="")
-    for archive in target.glob("lease-webhook-*.tgz"):
+def with_addresses(text: str, url: str, image: str) -> str:
+    """Return Chart.yaml with what depends on who publishes: the repository, the image, and what Artifact Hub shows."""
+    chart = yaml.safe_load(text)
+    notes: dict[str, str] = chart["annotations"]
+    if url:
+        pages = f"{url}/blob/v{chart['version']}"
+        chart |= {"home": url, "sources": [url]}
+        names = {"Documentation": "docs/README.md", "Rules": "docs/rules/README.md", "Changes": "CHANGELOG.md"}
+        links = [{"name": name, "url": f"{pages}/{path}"} for name, path in names.items()]
+        notes["artifacthub.io/links"] = yaml.safe_dump(links, sort_keys=False)
+    if image:
+        notes["artifacthub.io/images"] = yaml.safe_dump([{"name": chart["name"], "image": image}], sort_keys=False)
+    return yaml.safe_dump(chart, sort_keys=False)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Pack the chart into a folder. Returns the exit status of Helm."""
+    parser = argparse.ArgumentParser(prog="python -m tools.rendered.chart", description=__doc__)
+    parser.add_argument("into", type=Path)
+    parser.add_argument("--url", default="", help="the repository")
+    parser.add_argument("--image", default="", help="the image of the release")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as directory:
+        chart = Path(directory) / CHART.name
+        shutil.copytree(CHART, chart)
+        described = chart / "Chart.yaml"
+        described.write_text(with_addresses(described.read_text(), options.url, options.image))
+        packed = helm("package", f"--destination={options.into.absolute()}", chart=chart)
+    print(packed.stdout + packed.stderr, end="")
+    for archive in options.into.glob("lease-webhook-*.tgz"):
         normalize(archive, moment())
-    sys.exit(done.returncode)
+    return packed.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
