@@ -235,13 +235,14 @@ def test_nothing_is_found_only_where_something_was_examined(
 
 
 def test_heartbeats_of_other_projects_are_no_elections(capsys: pytest.CaptureFixture[str]) -> None:
-    """Leases in the shapes of Open Cluster Management, Gardener and etcd-druid, silent for twenty minutes."""
+    """Leases as Open Cluster Management, Gardener, its extensions and etcd-druid write them, silent for 20 minutes."""
     path = Path(__file__).parents[1] / "data" / "leases" / "heartbeats.json"
     main(["audit", "--input", str(path), "--now", "2026-11-24T12:00:00Z", "--format", "json"])
     found = {line["name"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
     assert {name: (line["check"], line["severity"]) for name, line in found.items()} == dict.fromkeys(
-        ("managed-cluster-lease", "aws-eu1", "etcd-main-0"), ("heartbeat-silent", "info")
-    )
+        ("managed-cluster-lease", "aws-eu1", "etcd-main-0", "gardener-extension-heartbeat"),
+        ("heartbeat-silent", "info"),
+    ) | {"worker-1": ("expired", "warning")}
     assert 'its owner is "Seed aws-eu1"' in found["aws-eu1"]["message"]
     assert "leads" not in json.dumps([line["message"] + line["fix"] for line in found.values()])
 
