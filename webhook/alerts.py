@@ -65,6 +65,11 @@ def prometheus_rules(
         yield _prometheus_rule(f"{name}-limits-{number}", [(f"lease-limits-{number}", records)])
 
 
+def recorder_rule(docs: str = DOCS) -> dict[str, Any]:
+    """Return the alerts on what `lease-webhook record --metrics` shows, as an object for the Prometheus operator."""
+    return _prometheus_rule("lease-recorder", [("lease-recorder", _recorded(docs))])
+
+
 def rules_file(objects: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return the same groups as a file of rules, for a Prometheus without the operator."""
     return {"groups": list(chain.from_iterable(thing["spec"]["groups"] for thing in objects))}
@@ -197,4 +202,63 @@ def _heartbeats(docs: str) -> list[Rule]:
                 f"Look at the process that the lease is named after. {_CLOCK}",
             },
         }
+    ]
+
+
+_LIVE: Final = "max by (namespace, lease) (lease_webhook_leader_live)"
+_STOLEN: Final = 'max by (namespace, lease) (increase(lease_webhook_leader_handovers_total{how="stolen"}[10m]))'
+_LEADERLESS: Final = "max by (namespace, lease) (increase(lease_webhook_leader_leaderless_seconds_total[1h]))"
+_MAX_LEADERLESS: Final = 300
+"""Seconds of an hour."""
+_SEEN_LIVE: Final = "max by (namespace, lease) (max_over_time(lease_webhook_leader_live[1d]))"
+"""1 for a lease that someone held within a day: what was left behind before is for `audit`."""
+
+
+def _recorded(docs: str) -> list[Rule]:
+    return [
+        {
+            "alert": "LeaderLost",
+            "expr": f"{_LIVE} == 0 and on (namespace, lease) {_SEEN_LIVE} == 1",
+            "for": "1m",
+            "labels": {"severity": "warning"},
+            "annotations": {
+                "runbook_url": f"{docs}#leaderlost",
+                "summary": f"No one leads by lease {_LEASE}",
+                "description": "It expired or was released, and no replica took it within a minute. If its program was "
+                f"stopped on purpose, delete the lease. {_WHY}",
+            },
+        },
+        {
+            "alert": "LeaseStolen",
+            "expr": f"{_STOLEN} > 0",
+            "labels": {"severity": "warning"},
+            "annotations": {
+                "runbook_url": f"{docs}#leasestolen",
+                "summary": f"Lease {_LEASE} was taken from a holder that renewed it",
+                "description": f"Two may have led at once. {_WHY}",
+            },
+        },
+        {
+            "alert": "LeaderAbsentOften",
+            "expr": f"{_LEADERLESS} > {_MAX_LEADERLESS}",
+            "for": "5m",
+            "labels": {"severity": "info"},
+            "annotations": {
+                "runbook_url": f"{docs}#leaderabsentoften",
+                "summary": f"Lease {_LEASE} had no leader for {_AGO} of the last hour",
+                "description": f"That is an upper bound, over all gaps together. {_WHY}",
+            },
+        },
+        {
+            "alert": "LeaseRecorderBlind",
+            "expr": "absent(lease_webhook_leader_watching == 1)",
+            "for": "10m",
+            "labels": {"severity": "warning"},
+            "annotations": {
+                "runbook_url": f"{docs}#leaserecorderblind",
+                "summary": "The recorder of leases sees nothing, so no alert on its metrics can fire",
+                "description": "Its pod does not run, is not scraped, or its watch has ended: its log says why. "
+                "kubectl -n lease-webhook logs lease-recorder-0",
+            },
+        },
     ]

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from tests.deploy.sources import DEPLOY, base_object, documents
 from webhook.certificates import service_names
 from webhook.doctor.certificate import FILLED_IN_LATER, SOON
 from webhook.doctor.checks import CHOICES
+from webhook.live.leases import LiveLeases
+from webhook.live.metrics import LeaderMetrics
 from webhook.server.metrics import Metrics
 
 MONITORING = DEPLOY / "components" / "monitoring"
@@ -31,8 +35,22 @@ def our_metrics() -> dict[str, set[str]]:
     return found
 
 
+def recorder_metrics() -> dict[str, set[str]]:
+    """Every series of the recorder with its labels."""
+    return {
+        f"{family.name}{'_total' if family.type == 'counter' else ''}": set(family._labelnames)
+        for family in LeaderMetrics(LiveLeases()).collect()
+        if isinstance(family, CounterMetricFamily | GaugeMetricFamily)
+    }
+
+
 def rules() -> list[dict[str, Any]]:
     (document,) = documents(MONITORING / "prometheus-rule.yaml")
+    return [rule for group in document["spec"]["groups"] for rule in group["rules"]]
+
+
+def recorder_rules() -> list[dict[str, Any]]:
+    (document,) = documents(DEPLOY / "components" / "recorder-metrics" / "prometheus-rule.yaml")
     return [rule for group in document["spec"]["groups"] for rule in group["rules"]]
 
 
@@ -43,13 +61,14 @@ def dashboard() -> dict[str, Any]:
 
 def expressions() -> Iterator[tuple[str, str]]:
     yield from ((rule["alert"], rule["expr"]) for rule in rules())
+    yield from ((rule["alert"], rule["expr"]) for rule in recorder_rules())
     for panel in dashboard()["panels"]:
         yield from ((panel["title"], target["expr"]) for target in panel["targets"])
 
 
 @pytest.mark.parametrize(("name", "expression"), [pytest.param(*one, id=one[0]) for one in expressions()])
 def test_expressions_use_series_and_labels_that_exist(name: str, expression: str) -> None:
-    known = {**our_metrics(), **API_SERVER}
+    known = {**our_metrics(), **recorder_metrics(), **API_SERVER}
     series = set(re.findall(r"\b(?:lease|apiserver)_\w+", expression))
     assert series
     assert series <= set(known)
@@ -63,6 +82,8 @@ def test_every_metric_is_shown_somewhere() -> None:
     shown = {series for _, expression in expressions() for series in re.findall(r"lease_webhook_\w+", expression)}
     # What was dropped concerns logs and captures only.
     assert set(our_metrics()) - shown <= {"lease_webhook_dropped_total"}
+    # Alerts would have to know each duration again: the state of a lease is known where that is measured.
+    assert set(recorder_metrics()) - shown == {"lease_webhook_leader_duration_seconds"}
 
 
 def test_alerts_say_what_happened_and_what_to_do() -> None:
@@ -82,6 +103,36 @@ def test_each_alert_leads_to_a_section_that_says_what_to_do() -> None:
         assert address == f"https://lease-webhook.example/docs/runbook.md#{rule['alert'].lower()}"
     for section in sections:
         assert re.search(r"^(1\. |- )", section, re.MULTILINE), section
+
+
+def test_each_alert_of_the_recorder_leads_to_its_section() -> None:
+    titles = re.findall(r"^### (.+)$", (DEPLOY.parent / "docs" / "alerts.md").read_text(), re.MULTILINE)
+    assert titles == [rule["alert"] for rule in recorder_rules()]
+    for rule in recorder_rules():
+        assert rule["annotations"]["runbook_url"].endswith(f"/docs/alerts.md#{rule['alert'].lower()}")
+
+
+def test_prometheus_reaches_the_recorder() -> None:
+    component = DEPLOY / "components" / "recorder-metrics"
+    (service,), (monitor,) = documents(component / "service.yaml"), documents(component / "service-monitor.yaml")
+    argument, ports = yaml.safe_load((component / "stateful-set-patch.yaml").read_text())
+    (of_service,), (of_pod,), (endpoint,) = service["spec"]["ports"], ports["value"], monitor["spec"]["endpoints"]
+    (stateful_set,) = documents(DEPLOY / "components" / "recorder" / "stateful-set.yaml")
+    assert argument["value"] == f"--metrics=0.0.0.0:{of_pod['containerPort']}"
+    assert endpoint["port"] == of_service["name"]
+    assert of_service["targetPort"] == of_pod["name"]
+    assert service["spec"]["selector"] == stateful_set["spec"]["template"]["metadata"]["labels"]
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+
+
+def test_the_only_right_to_write_is_that_to_create_events() -> None:
+    writing = {}
+    for path in DEPLOY.glob("components/*/rights.yaml"):
+        for role in (one for one in documents(path) if one["kind"] == "ClusterRole"):
+            for rule in role["rules"]:
+                if not {"get", "list", "watch"}.issuperset(rule["verbs"]):
+                    writing[path.parent.name] = (rule["resources"], rule["verbs"])
+    assert writing == {"recorder-events": (["events"], ["create"])}
 
 
 def test_alerts_know_the_names_of_our_entries() -> None:

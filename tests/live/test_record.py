@@ -2,15 +2,22 @@
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
+from contextlib import suppress
 from pathlib import Path
+
+import pytest
 
 from tests.history.fake_server import FakeServer
 from tests.live.kubectl_script import install
 from tests.waiting import PATIENCE, wait_for
+from webhook.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 
@@ -69,3 +76,86 @@ def test_a_second_recorder_ends_at_once(tmp_path: Path) -> None:
         first.terminate()
         first.communicate(timeout=PATIENCE)
     assert "another recorder writes there" in said
+
+
+SERVES = """\
+#!{python}
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+folder = {folder!r}
+if "create" in sys.argv:
+    with open(folder + "/created", "a") as created:
+        created.write(sys.stdin.read() + "\\n")
+    if {fails!r}:
+        sys.exit("Error from server (Forbidden): no rights")
+elif "leases.coordination.k8s.io" in sys.argv:
+    sys.stdout.write(open(folder + "/watch").read())
+    sys.stdout.flush()
+    time.sleep(60)
+elif "leasecandidates.coordination.k8s.io" in sys.argv:
+    sys.exit("error: the server doesn't have a resource type \\"leasecandidates\\"")
+else:
+    time.sleep(60)
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def serve(folder: Path, server: FakeServer, *, fails: bool = False) -> None:
+    """Make a kubectl that watches leases and creates Events."""
+    (folder / "watch").write_bytes(server.watch())
+    script = folder / "kubectl"
+    script.write_text(SERVES.format(python=sys.executable, folder=str(folder), fails=fails))
+    script.chmod(0o755)
+
+
+def held_until_now() -> FakeServer:
+    """Return a server on which a lease was renewed last some seconds before it expires."""
+    server = FakeServer(now=time.time_ns() // 1000 - 31_000_000)
+    server.elector("red", "shop/checkout").lead(20)
+    return server
+
+
+def test_it_serves_metrics_and_ends_with_what_it_kept(tmp_path: Path) -> None:
+    serve(tmp_path, held_until_now())
+    port = free_port()
+    words = ("record", str(tmp_path / "history"), f"--metrics=127.0.0.1:{port}")
+    with lease_webhook(tmp_path, *words) as process:
+
+        def text() -> str:
+            with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                return str(answer.read().decode())
+            return ""
+
+        wait_for("a metric", lambda: "lease_webhook_leader_live{" in text())
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    lines = said.splitlines()
+    assert lines[0].startswith("recording into ")
+    assert re.fullmatch(r"stopped: 10 renewals of 1 lease, 0 changes of holder, in \S+", lines[1])
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["created", "refused"])
+def test_it_creates_an_event_when_a_leader_is_lost(fails: bool, tmp_path: Path) -> None:
+    serve(tmp_path, held_until_now(), fails=fails)
+    created = tmp_path / "created"
+    with lease_webhook(tmp_path, "record", str(tmp_path / "history"), "--events") as process:
+        wait_for("an Event", lambda: created.exists() and "LeaderLost" in created.read_text())
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    (event,) = map(json.loads, created.read_text().splitlines())
+    assert event["involvedObject"]["name"] == "checkout"
+    assert ("no Event could be created: Error from server (Forbidden): no rights" in said) is fails
+
+
+def test_an_address_that_is_taken_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert main(["record", str(tmp_path / "history"), f"--metrics={place}"]) == 2
+    assert f"{place} cannot be bound" in capsys.readouterr().err

@@ -30,8 +30,8 @@ def lease(name: str, version: int, *tweaks: Any) -> Document:
     return make_lease(put("metadata.name", name), put("metadata.resourceVersion", str(version)), *tweaks)
 
 
-def held(name: str, version: int, holder: str) -> Item:
-    return shown("MODIFIED", lease(name, version, put("spec.holderIdentity", holder)))
+def held(name: str, version: int, holder: str, *tweaks: Any) -> Item:
+    return shown("MODIFIED", lease(name, version, put("spec.holderIdentity", holder), *tweaks))
 
 
 RUNS: list["Run"] = []
@@ -388,3 +388,13 @@ def test_a_present_that_cannot_be_read_is_history_that_cannot_be_read(tmp_path: 
     run.recorder.save()
     assert ("stored", "a") in names(recorded(tmp_path))
     assert len(gaps(tmp_path)) == 1
+
+
+def test_renewals_and_changes_are_counted_since_it_began(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.recorder.began(LEASES)
+    renewed = held("a", 3, "b", put("spec.renewTime", "2030-01-01T00:00:00.000000Z"))
+    run.see(shown("ADDED", lease("a", 1)), held("a", 2, "b"), renewed, held("a", 4, "c"))
+    assert run.recorder.summary == "1 renewal of 1 lease, 2 changes of holder"
+    run.kill()
+    assert Run(tmp_path).recorder.summary.startswith("0 renewals")

@@ -13,6 +13,7 @@ from webhook.live import watch
 from webhook.live.watch import LiveWatch
 
 UNSERVED = 'error: the server doesn\'t have a resource type "leasecandidates"'
+NOT_FOUND = "the API server returned 404 for /apis/coordination.k8s.io/v1alpha1/leasecandidates"
 OTHER = "Error from server (Forbidden): no"
 
 
@@ -40,10 +41,12 @@ class Listener:
 @pytest.mark.parametrize(
     ("reasons", "said"),
     [
-        ([UNSERVED] * 5, [UNSERVED]),
-        ([UNSERVED, OTHER, OTHER, UNSERVED], [UNSERVED, OTHER, UNSERVED]),
+        ([OTHER] * 5, [OTHER]),
+        ([UNSERVED] * 3, []),
+        ([NOT_FOUND] * 3, []),
+        ([UNSERVED, OTHER, OTHER, UNSERVED], [OTHER]),
     ],
-    ids=["a kind that is not served", "another reason"],
+    ids=["one reason", "a kind that is not served", "a version that is not served", "another reason"],
 )
 def test_a_reason_is_said_once(reasons: list[str], said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     left = iter(reasons)
@@ -52,6 +55,7 @@ def test_a_reason_is_said_once(reasons: list[str], said: list[str], monkeypatch:
         raise InputError(next(left, reasons[-1]))
 
     monkeypatch.setattr(watch, "MAX_PAUSE", 0.01)
+    monkeypatch.setattr(watch, "_GRACE", 0)
     monkeypatch.setattr("webhook.inputs.cluster.watching", watching)
     listener = Listener(len(reasons) + 2)
     live = LiveWatch(listener, Cluster(), CANDIDATES)

@@ -25,6 +25,8 @@ NAMES = {
     "audit-alerts": "auditAlerts",
     "lease-alerts": "leaseAlerts",
     "recorder": "recorder",
+    "recorder-metrics": "recorderMetrics",
+    "recorder-events": "recorderEvents",
 }
 LABELS = ("app.kubernetes.io/managed-by", "helm.sh/chart", "app.kubernetes.io/name")
 """Labels of objects that Helm alone gives, or gives to objects that kustomize makes outside of the base too."""
@@ -36,7 +38,7 @@ def combinations() -> Iterator[tuple[str, ...]]:
         (),
         ("high-availability", "audit"),
         ("monitoring", "audit-alerts", "lease-alerts"),
-        ("high-availability", "monitoring", "recorder"),
+        ("high-availability", "monitoring", "recorder", "recorder-metrics", "recorder-events"),
     )
     inner = ("observe", "all-renewals", "strict", "bindings", "node-leases", "control-plane")
     sets = (chosen for size in range(len(inner) + 1) for chosen in itertools.combinations(inner, size))

@@ -7,7 +7,7 @@ import pytest
 
 from tests.rendered.prometheus import EVENT, MINUTES, Series, constant, firing
 from tests.rendered.test_alerts import WEEK
-from webhook.alerts import WatchedLease, prometheus_rules, rules_file
+from webhook.alerts import WatchedLease, prometheus_rules, recorder_rule, rules_file
 
 LOST, GONE, FUTURE = "LeaseWithoutLeader", "LeaseMissing", "LeaseRenewedInTheFuture"
 HANDS, UNLISTED, ABSENT, SILENT = "LeaseChangesHands", "LeaseNotRenewed", "LeaseMetricsMissing", "LeaseHeartbeatSilent"
@@ -103,3 +103,35 @@ def test_what_deploy_ships_gives_every_lease_the_same_limit(tmp_path: Path) -> N
 def test_nothing_fires_for_a_week_of_renewals(rules: dict[str, Any], tmp_path: Path) -> None:
     series = {name: values.replace(f"x{MINUTES - 1}", f"x{WEEK}") for name, values in healthy().items()}
     assert firing(rules, series, {WEEK // 2: [], WEEK - 1: []}, tmp_path) == ""
+
+
+def recorded(live: str, *, stolen: str = f"0x{MINUTES}", leaderless: str = f"0x{MINUTES}", pod: str = "a") -> Series:
+    """The metrics of a recorder about one lease."""
+    labels = f'namespace="shop",lease="checkout",instance="{pod}"'
+    return {
+        f"lease_webhook_leader_live{{{labels}}}": live,
+        f'lease_webhook_leader_handovers_total{{{labels},how="stolen"}}': stolen,
+        f"lease_webhook_leader_leaderless_seconds_total{{{labels}}}": leaderless,
+        f'lease_webhook_leader_watching{{instance="{pod}"}}': constant(1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("series", "fired"),
+    [
+        pytest.param(recorded(constant(1)), [], id="held"),
+        pytest.param(recorded(f"1x{EVENT} 0x{MINUTES}"), ["LeaderLost"], id="lost"),
+        pytest.param(recorded(f"1x{EVENT} 0x1 1x{MINUTES}"), [], id="taken over within a minute or two"),
+        pytest.param(recorded(constant(0)), [], id="never held while it was recorded"),
+        pytest.param(recorded(constant(1), stolen=f"0x{EVENT} 1x{MINUTES}"), ["LeaseStolen"], id="stolen"),
+        pytest.param(
+            recorded(constant(1), leaderless=f"0x{EVENT - 10} 0+60x10 600x{MINUTES}"),
+            ["LeaderAbsentOften"],
+            id="long without a leader",
+        ),
+        pytest.param({"up": constant(1)}, ["LeaseRecorderBlind"], id="no recorder"),
+    ],
+)
+def test_what_a_recorder_shows(series: Series, fired: list[str], tmp_path: Path) -> None:
+    rules = rules_file([recorder_rule()])
+    assert firing(rules, series, {EVENT + 6: fired}, tmp_path) == ""

@@ -1,17 +1,23 @@
 """`lease-webhook record`: keep the history of every election in a directory."""
 
 import signal
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
 import click
+from msgspec import Struct, field
 
-from webhook.cli.options import Command, directories
+from webhook.cli.options import Command, address, directories, endpoint
 from webhook.cli.reading import cluster_options, everywhere, refuse_inside
-from webhook.cli.terminal import print_message
-from webhook.inputs.cluster import CANDIDATES, EVENTS, LEASES, Cluster
+from webhook.cli.terminal import Failure, needing_the_server, print_message
+from webhook.inputs import InputError
+from webhook.inputs.cluster import CANDIDATES, EVENTS, LEASES, Cluster, post_event
+from webhook.live.leases import LiveLeases
+from webhook.live.notices import Notices
 from webhook.live.recorder import Recorder, Records
-from webhook.live.watch import LiveWatch
+from webhook.live.watch import Listener, Listeners, LiveWatch
 
 _DESCRIPTION = """\
 Watches leases, their candidates and their Events, and keeps the history of every election in a few files: each change
@@ -32,13 +38,30 @@ Exit codes: 0 it was stopped, 2 it cannot write.
 """
 
 
+_METRICS = "serve metrics of elections for Prometheus at HOST:PORT, such as 0.0.0.0:8080"
+_EVENTS = "create a Kubernetes Event on a lease whose leader is lost, or that is stolen"
+_LOOK_EVERY = 5.0
+"""Seconds after which what is new is looked for."""
+
+
 @click.command("record", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path), shell_complete=directories)
 @click.option("--in-cluster", is_flag=True, help="watch with the service account of this pod, without kubectl")
 @click.option("--max-size", type=click.IntRange(1), default=256, metavar="MIB", help="of the history; 256 unless given")
 @click.option("--save-every", type=click.FloatRange(0.1), default=60, metavar="SECONDS", help="60 unless given")
+@click.option("--metrics", type=address, metavar="ADDRESS", help=_METRICS)
+@click.option("--events", "with_events", is_flag=True, help=_EVENTS)
 @cluster_options
-def command(*, directory: Path, in_cluster: bool, max_size: int, save_every: float, cluster: Cluster) -> int:
+def command(
+    *,
+    directory: Path,
+    in_cluster: bool,
+    max_size: int,
+    save_every: float,
+    metrics: str | None,
+    with_events: bool,
+    cluster: Cluster,
+) -> int:
     if in_cluster:
         refuse_inside(cluster)
     # Not an Event: a signal that comes while the main thread holds its lock would wait for that forever.
@@ -47,20 +70,82 @@ def command(*, directory: Path, in_cluster: bool, max_size: int, save_every: flo
         signal.signal(number, lambda number, _: signals.put(number))
     recorder = Recorder(Records(directory, max_size * 1024 * 1024), print_message)
     cluster = everywhere(cluster)
-    watches = [LiveWatch(recorder, cluster, one, is_inside=in_cluster) for one in (LEASES, CANDIDATES, EVENTS)]
+    leases = LiveLeases()
+    listener: Listener = Listeners((recorder, leases)) if metrics or with_events else recorder
+    watches = [
+        LiveWatch(listener if one == LEASES else recorder, cluster, one, is_inside=in_cluster)
+        for one in (LEASES, CANDIDATES, EVENTS)
+    ]
+    if metrics:
+        _expose(leases, metrics)
+    notices = _EventPoster(leases, cluster, is_inside=in_cluster) if with_events else None
     for watch in watches:
         watch.start()
     print_message(f"recording into {directory}")
     try:
-        while not _has_one(signals, save_every):
-            recorder.save()
-            if not all(watch.is_alive() for watch in watches):
-                raise RuntimeError("a watch has ended")
-        recorder.save()
+        _save_until_stopped(recorder, watches, signals, save_every, notices)
     finally:
         for watch in watches:
             watch.stop()
+        recorder.save()
+    print_message(f"stopped: {recorder.summary}, in {directory}")
     return 0
+
+
+class _EventPoster(Struct):
+    """Looks for what is new each few seconds, and posts an Event about it."""
+
+    leases: LiveLeases
+    cluster: Cluster
+    is_inside: bool
+    found: Notices = field(default_factory=Notices)
+    problem: str = ""
+
+    def post(self) -> None:
+        """Post what is new; what is refused is said once."""
+        with self.leases.now() as (follower, now):
+            events = [*self.found.since(follower, now)]
+        for event in events:
+            problem = ""
+            try:
+                post_event(self.cluster, event, is_inside=self.is_inside)
+            except InputError as error:
+                problem = f"no Event could be created: {error}"
+                if problem != self.problem:
+                    print_message(problem)
+            self.problem = problem
+
+
+def _expose(leases: LiveLeases, place: str) -> None:
+    """Serve metrics in a thread."""
+    with needing_the_server("--metrics"):
+        from prometheus_client import start_http_server  # noqa: PLC0415
+
+        from webhook.live.metrics import registry_of  # noqa: PLC0415
+    host, port = endpoint(place)
+    try:
+        start_http_server(port, host, registry_of(leases))
+    except OSError as error:
+        raise Failure(f"{place} cannot be bound: {error.strerror}") from error
+
+
+def _save_until_stopped(
+    recorder: Recorder,
+    watches: Sequence[LiveWatch],
+    signals: "SimpleQueue[int]",
+    save_every: float,
+    notices: _EventPoster | None,
+) -> None:
+    pause = save_every if notices is None else min(save_every, _LOOK_EVERY)
+    saved = time.monotonic()
+    while not _has_one(signals, pause):
+        if notices is not None:
+            notices.post()
+        if time.monotonic() - saved >= save_every or notices is None:
+            recorder.save()
+            saved = time.monotonic()
+        if not all(watch.is_alive() for watch in watches):
+            raise RuntimeError("a watch has ended")
 
 
 def _has_one(signals: SimpleQueue[int], seconds: float) -> bool:

@@ -2,6 +2,7 @@
 
 import http.client
 import io
+import json
 import os
 import re
 import select
@@ -12,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 from urllib.parse import quote
 
 import msgspec
@@ -61,7 +62,13 @@ _ERROR: Final = re.compile(rb"[EWIF]\d{4} |[Ee]rror|The connection to the server
 _PIECE: Final = 64 * 1024
 _MAX_REASON: Final = 200
 _MAX_RESPONSE: Final = 256 * 1024 * 1024
+_NOT_FOUND: Final = f"the API server returned {http.client.NOT_FOUND:d} for "
 NO_SUCH_KIND: Final = "the server doesn't have a resource type"
+
+
+def is_unserved(reason: str) -> bool:
+    """Return whether a resource could not be read because the API server does not serve it."""
+    return NO_SUCH_KIND in reason or reason.startswith(_NOT_FOUND)
 
 
 class Cluster(Struct, frozen=True):
@@ -138,6 +145,18 @@ def watching(cluster: Cluster, resource: str = LEASES) -> "subprocess.Popen[byte
     # Without a timeout, since a watch has no end.
     what = [resource, *_SELECTED.get(resource, ()), *cluster.scope, *cluster.options]
     return _started(["get", *what, *_STAMPED, "--watch", "--output-watch-events"])
+
+
+def post_event(cluster: Cluster, event: dict[str, Any], *, is_inside: bool = False) -> None:
+    """Create an Event; raises InputError if that is refused or fails."""
+    namespace, body = event["metadata"]["namespace"], json.dumps(event).encode()
+    if is_inside:
+        for _ in PodServer(cluster.timeout_seconds).lines(f"/api/v1/namespaces/{quote(namespace)}/events", body=body):
+            pass
+        return
+    result = _run(cluster, "create", "--filename=-", f"--namespace={namespace}", given=body)
+    if result.returncode:
+        raise InputError(_last_line(result.stderr))
 
 
 def lease_names(cluster: Cluster) -> list[str]:
@@ -379,18 +398,23 @@ class PodServer:
             if not following:
                 return
 
-    def lines(self, target: str, pause: float = 0.0) -> Iterator[bytes]:
-        """Yield the lines of an answer, after a pause in seconds whenever no more are there; raises InputError."""
+    def lines(self, target: str, pause: float = 0.0, body: bytes | None = None) -> Iterator[bytes]:
+        """Yield the lines of an answer, after a pause in seconds whenever no more are there; raises InputError.
+
+        With a `body`, an object is created.
+        """
         is_whole = False
         try:
             # The kubelet replaces the token before it expires.
             token = (ACCOUNT / "token").read_text().strip()
             headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-            self._connection.request("GET", target, headers=headers)
+            if body is not None:
+                headers["Content-Type"] = "application/json"
+            self._connection.request("GET" if body is None else "POST", target, body, headers=headers)
             # The response takes the socket from a connection that the server will close.
             connected = self._connection.sock
             answer = self._connection.getresponse()
-            if answer.status != http.client.OK:
+            if answer.status not in {http.client.OK, http.client.CREATED}:
                 raise _RefusedError(answer.status, target.partition("?")[0], _token_in(answer.read(_PIECE)))
             rest = b""
             while piece := answer.read1(_PIECE):

@@ -53,6 +53,11 @@ class LiveLeases:
         """Remember what to say about the connection to the cluster."""
         self.status = status
 
+    @property
+    def is_watching(self) -> bool:
+        """True once a watch has shown something, until it ends."""
+        return self._seen_until is not None and not self.status
+
     @contextmanager
     def now(self) -> Iterator[tuple[Follower, int]]:
         """Give all that is known, and the moment by the API server's clock, while the watch waits."""

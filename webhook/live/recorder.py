@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from webhook.api.objects import Lease
 from webhook.api.times import SECOND, canonical_seconds
+from webhook.claims.words import count
 from webhook.history.follow import Key
 from webhook.history.status import written_at
 from webhook.history.writes import dates_renewal_again
@@ -95,6 +96,10 @@ class Condenser:
         self._states: dict[_Key, _State] = {}
         self._latest = 0
         self._renewed_last: _Key = ("", "", "")
+        self.renewals = 0
+        """Ordinary renewals that a watch showed."""
+        self.changes = 0
+        """Changes of a holder that a watch showed."""
 
     def names(self, kind: str) -> set[Key]:
         """Return the namespace and name of every object of a kind."""
@@ -120,8 +125,12 @@ class Condenser:
             if before is not None and isinstance(before.seen.object, Lease) and isinstance(lease, Lease):
                 state.usual = before.usual
                 state.is_new_holder = before.seen.object.spec.holder_identity != lease.spec.holder_identity
-                if seen.act is Act.UPDATED and _is_renewal(before.seen, seen) and self._is_counted(key, before, state):
-                    return
+                if state.is_new_holder and seen.act is Act.UPDATED:
+                    self.changes += 1
+                if seen.act is Act.UPDATED and _is_renewal(before.seen, seen):
+                    self.renewals += 1
+                    if self._is_counted(key, before, state):
+                        return
             yield from _counted(before)
         yield _record(_CHANGES[seen.act], seen)
 
@@ -271,10 +280,19 @@ class Recorder:
             if isinstance(item, Observation):
                 # It is recorded already.
                 list(self._condenser.take(item))
+        self._condenser.renewals = self._condenser.changes = 0
         self._listings = {one: Listing(one, PATIENCE) for one in _KINDS.values()}
         self._reason = "the recorder did not run, or could not write"
         self._is_gap = True
         """Whether it is not known what happened since something was seen last."""
+
+    @property
+    def summary(self) -> str:
+        """`26 renewals of 3 leases, 1 change of holder`, since it began."""
+        with self._lock:
+            kept, leases = self._condenser, len(self._condenser.names("Lease"))
+            renewals = f"{count(kept.renewals, 'renewal')} of {count(leases, 'lease')}"
+            return f"{renewals}, {count(kept.changes, 'change')} of holder"
 
     def began(self, resource: str) -> None:
         """Note that a watch begins, perhaps again."""

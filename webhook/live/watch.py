@@ -20,6 +20,8 @@ from webhook.inputs.kinds import observations
 FIRST_PAUSE: Final = 0.5
 MAX_PAUSE: Final = 15.0
 """Seconds before kubectl is run again; doubled each time, from the first again once it has shown something."""
+_GRACE: Final = 0.3
+"""Seconds in which `stop` may follow: Ctrl-C ends kubectl as it ends the program that watches."""
 _AGAIN: Final = ("kubectl runs again", "it begins again")
 
 
@@ -34,6 +36,27 @@ class Listener(Protocol):
 
     def show_status(self, status: str) -> None:
         """Report the state of the watch."""
+
+
+class Listeners(Struct, frozen=True):
+    """Several listeners to one watch."""
+
+    all: tuple[Listener, ...]
+
+    def began(self, resource: str) -> None:
+        """Pass it on."""
+        for one in self.all:
+            one.began(resource)
+
+    def observe(self, item: Item) -> None:
+        """Pass it on."""
+        for one in self.all:
+            one.observe(item)
+
+    def show_status(self, status: str) -> None:
+        """Pass it on."""
+        for one in self.all:
+            one.show_status(status)
 
 
 class Listing(Struct):
@@ -99,14 +122,15 @@ class LiveWatch(threading.Thread):
             self._feed.began(self._resource)
             began = time.monotonic()
             self._run_once()
-            if self._stopping.is_set():
+            if self._stopping.wait(_GRACE):
                 return
             pause = FIRST_PAUSE if self._has_shown else min(pause * 2, MAX_PAUSE)
             lasted = time.monotonic() - began
             why = f": {self._reason}" if self._reason else f" after {lasted:.0f} s"
             status = f"The watch of {self._resource} ended{why}; {_AGAIN[self._is_inside]}."
             # A kind that is not served ends every watch for the same reason.
-            if self._has_shown or status != said:
+            # What is not served is not missing, and may be served later.
+            if (self._has_shown or status != said) and not clusters.is_unserved(self._reason):
                 self._feed.show_status(status)
             said = status
             self._stopping.wait(pause)

@@ -36,6 +36,7 @@ def main() -> None:
     states.PAGE.write_text(states.page())
     policy_schema.FILE.write_text(policy_schema.text())
     lease_alerts.FILE.write_text(lease_alerts.text())
+    lease_alerts.RECORDER.write_text(lease_alerts.recorder_text())
     for one in pages():
         text = one.read_text()
         for example in filter(runs_here, examples(one)):

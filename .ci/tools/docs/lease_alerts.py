@@ -3,10 +3,11 @@
 from typing import Final
 
 from tools.docs.pages import ROOT
-from webhook.alerts import prometheus_rules
+from webhook.alerts import prometheus_rules, recorder_rule
 from webhook.yaml_writer import stream
 
 FILE: Final = ROOT / "deploy" / "lease-alerts" / "prometheus-rule.yaml"
+RECORDER: Final = ROOT / "deploy" / "components" / "recorder-metrics" / "prometheus-rule.yaml"
 _HEADER: Final = """\
 # Written by make docs from webhook/alerts.py. With a limit for each lease: lease-webhook export alerts
 """
@@ -15,3 +16,10 @@ _HEADER: Final = """\
 def text() -> str:
     """Return the file."""
     return _HEADER + stream(prometheus_rules(()))
+
+
+def recorder_text() -> str:
+    """Return the file of the component recorder-metrics."""
+    rule = recorder_rule()
+    rule["metadata"] = {"name": rule["metadata"]["name"], "namespace": "lease-webhook", **rule["metadata"]}
+    return "# Written by make docs from webhook/alerts.py.\n" + stream([rule])

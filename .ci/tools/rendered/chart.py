@@ -47,6 +47,12 @@ SOURCES = {
     "lease-prometheus-rule.yaml": "lease-alerts/prometheus-rule.yaml",
     "recorder-rights.yaml": "components/recorder/rights.yaml",
     "recorder-stateful-set.yaml": "components/recorder/stateful-set.yaml",
+    "recorder-metrics-patch.yaml": "components/recorder-metrics/stateful-set-patch.yaml",
+    "recorder-metrics-service.yaml": "components/recorder-metrics/service.yaml",
+    "recorder-metrics-service-monitor.yaml": "components/recorder-metrics/service-monitor.yaml",
+    "recorder-metrics-prometheus-rule.yaml": "components/recorder-metrics/prometheus-rule.yaml",
+    "recorder-events-rights.yaml": "components/recorder-events/rights.yaml",
+    "recorder-events-patch.yaml": "components/recorder-events/stateful-set-patch.yaml",
     "dashboard.json": "components/monitoring/dashboard.json",
 }
 """Name in the chart's `files`, and where it comes from in deploy/."""

@@ -1,0 +1,124 @@
+"""Metrics of elections agree with what happened, and no counter goes back."""
+
+import json
+
+import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.factories import drop, put
+from tests.history.fake_server import FakeServer
+from tests.live.test_leases import Clock, clock, show
+from webhook.api.times import SECOND
+from webhook.inputs.cluster import LEASES
+from webhook.live.leases import LiveLeases
+from webhook.live.metrics import PREFIX, registry_of
+
+__all__ = ["clock"]
+LABELS = ("namespace", "lease", "how")
+
+
+def values(leases: LiveLeases) -> dict[tuple[str, ...], float]:
+    """Return each value by its name, the lease, and how leaders changed."""
+    text = generate_latest(registry_of(leases)).decode()
+    return {
+        (one.name.removeprefix(PREFIX), *(one.labels[key] for key in LABELS if key in one.labels)): one.value
+        for family in text_string_to_metric_families(text)
+        for one in family.samples
+    }
+
+
+def test_a_held_lease(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(10)
+    assert values(leases) == {("watching",): 0.0}
+    leases.began(LEASES)
+    show(leases, server, clock)
+    clock.now += 3 * SECOND
+    found = values(leases)
+    assert found["live", "shop", "db"] == 1
+    assert 2 <= found["renewal_age_seconds", "shop", "db"] <= 4
+    assert found["duration_seconds", "shop", "db"] == 15
+    assert found["leaderless_seconds_total", "shop", "db"] == 0
+    assert found[("watching",)] == 1
+    assert {key[-1]: value for key, value in found.items() if key[0] == "handovers_total"} == {
+        "released": 0,
+        "expired": 0,
+        "stolen": 0,
+        "other": 0,
+    }
+
+
+def test_a_lost_leader(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    old, new = server.elector("a", "shop/db"), server.elector("b", "shop/db")
+    old.lead(10)
+    show(leases, server, clock)
+    clock.now += 40 * SECOND
+    lost = values(leases)
+    assert lost["live", "shop", "db"] == 0
+    assert 35 <= lost["leaderless_seconds_total", "shop", "db"] <= 45
+    server.wait(40)
+    new.lead(4)
+    show(leases, server, clock)
+    found = values(leases)
+    assert found["live", "shop", "db"] == 1
+    assert found["handovers_total", "shop", "db", "expired"] == 1
+    assert found["leaderless_seconds_total", "shop", "db"] >= 35
+
+
+def test_a_stolen_lease(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(10)
+    server.elector("b", "shop/db").take()
+    show(leases, server, clock)
+    assert values(leases)["handovers_total", "shop", "db", "stolen"] == 1
+
+
+def test_a_counter_does_not_go_back(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(10)
+    show(leases, server, clock)
+    registry = registry_of(leases)
+    name, labels = f"{PREFIX}leaderless_seconds_total", {"namespace": "shop", "lease": "db"}
+    seen = []
+    for micros in (5 * SECOND, 3 * SECOND, 7 * SECOND):
+        with leases.now() as (follower, _):
+            follower.leases["shop", "db"].leaderless = micros
+        seen.append(registry.get_sample_value(name, labels))
+    assert seen == [5, 5, 7]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(put("metadata.namespace", "kube-node-lease"), id="a node's"),
+        pytest.param(drop("spec.acquireTime"), id="one by its shape"),
+    ],
+)
+def test_heartbeats_have_no_series(change: object, clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").take()
+    (at, kind, lease) = server.events[0]
+    lease = json.loads(json.dumps(lease))
+    if change is not None:
+        assert callable(change)
+        change(lease)
+    lease["spec"].pop("leaseTransitions", None)
+    server.events[:] = [(at, kind, lease)]
+    show(leases, server, clock)
+    assert [key for key in values(leases) if len(key) > 1] == []
+
+
+def test_a_deleted_lease_and_a_free_one(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(4)
+    free = server.elector("b", "shop/mail")
+    free.lead(4)
+    free.release()
+    server.delete("shop/db")
+    show(leases, server, clock)
+    found = values(leases)
+    assert ("live", "shop", "db") not in found
+    assert found["live", "shop", "mail"] == 0
+    assert ("renewal_age_seconds", "shop", "mail") not in found

@@ -1,0 +1,67 @@
+"""Kubernetes Events say once that a leader was lost, or a lease stolen."""
+
+from typing import Any
+
+from tests.history.fake_server import FakeServer
+from tests.live.test_leases import Clock, clock, show
+from webhook.api.times import SECOND
+from webhook.live.leases import LiveLeases
+from webhook.live.notices import LOST, STOLEN, Notices
+
+__all__ = ["clock"]
+
+
+def since(notices: Notices, leases: LiveLeases) -> list[dict[str, Any]]:
+    with leases.now() as (follower, now):
+        return [*notices.since(follower, now)]
+
+
+def test_a_lost_leader_is_one_event(clock: Clock) -> None:
+    server, leases, notices = FakeServer(), LiveLeases(), Notices()
+    server.elector("a", "shop/db").lead(10)
+    show(leases, server, clock)
+    assert since(notices, leases) == []
+    clock.now += 20 * SECOND
+    (event,) = since(notices, leases)
+    assert event["reason"] == LOST
+    assert event["involvedObject"]["kind"] == "Lease"
+    assert (event["involvedObject"]["namespace"], event["involvedObject"]["name"]) == ("shop", "db")
+    assert event["message"].startswith("a_1 has not renewed it for ")
+    assert event["metadata"]["generateName"] == "db."
+    assert since(notices, leases) == []
+
+
+def test_a_stolen_lease_is_one_event(clock: Clock) -> None:
+    server, leases, notices = FakeServer(), LiveLeases(), Notices()
+    server.elector("a", "shop/db").lead(10)
+    show(leases, server, clock)
+    assert since(notices, leases) == []
+    server.elector("b", "shop/db").take()
+    show(leases, server, clock)
+    (event,) = since(notices, leases)
+    assert event["reason"] == STOLEN
+    assert "b_1" in event["message"]
+    assert since(notices, leases) == []
+
+
+def test_what_was_so_before_is_no_event(clock: Clock) -> None:
+    server, leases, notices = FakeServer(), LiveLeases(), Notices()
+    server.elector("a", "shop/db").lead(10)
+    server.elector("b", "shop/db").take()
+    show(leases, server, clock)
+    clock.now += 60 * SECOND
+    assert since(notices, leases) == []
+
+
+def test_a_release_and_a_deletion_are_no_events(clock: Clock) -> None:
+    server, leases, notices = FakeServer(), LiveLeases(), Notices()
+    free = server.elector("a", "shop/db")
+    free.lead(10)
+    server.elector("b", "shop/mail").lead(10)
+    show(leases, server, clock)
+    assert since(notices, leases) == []
+    free.release()
+    server.delete("shop/mail")
+    show(leases, server, clock)
+    clock.now += 60 * SECOND
+    assert since(notices, leases) == []
