@@ -144,7 +144,15 @@ class _SpecV1Alpha1(_CandidateFields, frozen=True, gc=False, rename="camel"):
 
     def converted(self) -> LeaseCandidateSpec:
         strategies = tuple(strategy or "" for strategy in self.preferred_strategies or ())
-        return _candidate_spec(self, strategies, PREFERRED_STRATEGIES)
+        return LeaseCandidateSpec(
+            self.lease_name,
+            self.ping_time,
+            self.renew_time,
+            self.binary_version,
+            self.emulation_version,
+            strategies,
+            PREFERRED_STRATEGIES,
+        )
 
 
 class _SpecV1Alpha2(_CandidateFields, frozen=True, gc=False, rename="camel"):
@@ -153,21 +161,15 @@ class _SpecV1Alpha2(_CandidateFields, frozen=True, gc=False, rename="camel"):
     strategy: str | None = None
 
     def converted(self) -> LeaseCandidateSpec:
-        return _candidate_spec(self, (self.strategy,) if self.strategy else (), ONE_STRATEGY)
-
-
-def _candidate_spec(
-    fields: _CandidateFields, strategies: tuple[str, ...], schema: CandidateSchema
-) -> LeaseCandidateSpec:
-    return LeaseCandidateSpec(
-        lease_name=fields.lease_name,
-        ping_time=fields.ping_time,
-        renew_time=fields.renew_time,
-        binary_version=fields.binary_version,
-        emulation_version=fields.emulation_version,
-        strategies=strategies,
-        schema=schema,
-    )
+        return LeaseCandidateSpec(
+            self.lease_name,
+            self.ping_time,
+            self.renew_time,
+            self.binary_version,
+            self.emulation_version,
+            (self.strategy,) if self.strategy else (),
+            ONE_STRATEGY,
+        )
 
 
 _Spec = type[LeaseSpec | _SpecV1Alpha1 | _SpecV1Alpha2]

@@ -32,7 +32,7 @@ KINDS: Final[dict[str, tuple[str, float, float]]] = {
     "create": ("client-go/01-create-create", 0.52, 0.42),
     "candidate create": ("coordinated/01-create-candidate-create", 0.52, 0.42),
     "coordinated create by the API server, exempt": ("coordinated/02-create-create", 0.60, 0.45),
-    "denied steal": ("kubectl-unusual/18-update-steal-unexpired-by-other-namespace", 0.95, 0.70),
+    "denied steal": ("kubectl-unusual/18-update-steal-unexpired-by-other-namespace", 0.90, 0.70),
     "plain renewal (not sent as shipped)": ("client-go/03-update-renew", 0.40, 0.30),
     "node heartbeat (not sent as shipped)": ("node-heartbeat/03-update-renew", 0.40, 0.30),
 }
