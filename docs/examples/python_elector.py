@@ -1,11 +1,12 @@
 """Lead by the official Python client, and stop in time. Needs `pip install 'kubernetes>=37'`, and Kubernetes.
 
-    python python_elector.py shop checkout checkout-0
+    python python_elector.py shop checkout
 
 It may get, create and update the lease. docs/python-electors.md says what each part is for.
 """
 
 import os
+import socket
 import sys
 import threading
 import uuid
@@ -62,8 +63,9 @@ def stop():
     os._exit(1)
 
 
-def main(namespace, name, pod, duration=DURATION, deadline=DEADLINE, retry=RETRY):
-    """Elect under an identity that no other process has."""
+def main(namespace, name, identity="", duration=DURATION, deadline=DEADLINE, retry=RETRY):
+    """Elect under an identity that no other process has: by default that of the pod, which is its host, and a UUID."""
+    identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
     settings = client.Configuration()
     if kubeconfig := os.environ.get("KUBECONFIG"):
         config.load_kube_config(kubeconfig, client_configuration=settings)
@@ -71,7 +73,7 @@ def main(namespace, name, pod, duration=DURATION, deadline=DEADLINE, retry=RETRY
         config.load_incluster_config(client_configuration=settings)
     settings.retries = False  # the elector retries by itself
     client.Configuration.set_default(settings)
-    lock = Lock(name, namespace, f"{pod}_{uuid.uuid4()}", seconds=retry)
+    lock = Lock(name, namespace, identity, seconds=retry)
     leaderelection.LeaderElection(electionconfig.Config(lock, duration, deadline, retry, lead, stop)).run()
 
 

@@ -139,6 +139,20 @@ def test_a_row_has_a_few_subjects_and_counts_the_others() -> None:
     assert row[1].split() == ["other/checkout", "-"]
 
 
+def test_a_row_begins_with_others_than_kubernetes_itself() -> None:
+    names = ["system:masters", "system:authenticated", "ann"]
+    subjects = [{"kind": "Group", "name": name} for name in names]
+    subjects.append({"kind": "ServiceAccount", "namespace": "kube-system", "name": "gc"})
+    access = access_control([ROLE, {**BINDING, "subjects": subjects}])
+    row = list(overview(access, [("shop", "checkout")]))[1]
+    assert row.split("  ", 1)[1].split(", ") == [
+        "Group ann",
+        "Group system:authenticated",
+        "Group system:masters",
+        "ServiceAccount kube-system/gc",
+    ]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

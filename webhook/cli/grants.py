@@ -17,6 +17,8 @@ _RESOURCES: Final = "clusterroles,clusterrolebindings"
 _MAX_NAME: Final = 120
 _MAX_SUBJECTS: Final = 6
 """Subjects that a row of a table has."""
+EVERYONE: Final = frozenset({"system:authenticated", "system:unauthenticated", "system:serviceaccounts"})
+"""Groups of users whom no one named."""
 WRITERS_HELP: Final = "also show who may write it, from RBAC objects: of the input, or by kubectl"
 
 
@@ -53,11 +55,16 @@ def overview(access: AccessControl, leases: Iterable[tuple[str, str]]) -> Iterat
 
 def _subjects(access: AccessControl, namespace: str, name: str) -> str:
     named: dict[str, bool] = {}
-    for grant in access.rights_on(namespace, name).grants:
+    for grant in sorted(access.rights_on(namespace, name).grants, key=_is_of_kubernetes):
         named[grant.subject] = named.get(grant.subject, True) and grant.is_named
     shown = [f"{escape(truncate(subject, _MAX_NAME))}{'*' if only else ''}" for subject, only in named.items()]
     more = f", {len(shown) - _MAX_SUBJECTS} more" if len(shown) > _MAX_SUBJECTS else ""
     return ", ".join(shown[:_MAX_SUBJECTS]) + more if shown else "-"
+
+
+def _is_of_kubernetes(grant: Grant) -> bool:
+    """True of what Kubernetes itself runs as: it comes last, so that a row begins with others."""
+    return grant.name.startswith(("system:", "kube-system/")) and grant.name not in EVERYONE
 
 
 def _objects(inputs: Sequence[str], cluster: Cluster, namespace: str) -> Iterator[Value]:
