@@ -7,7 +7,7 @@ import pytest
 
 from tests.claims.test_accounts import account, shop
 from tests.factories import Document, drop, make_lease, put
-from tests.history.fake_server import SECOND, together
+from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advised
 from tests.history.test_elections import of_log
 from tests.inputs.reading import read
@@ -99,6 +99,15 @@ def test_a_first_holder_at_work_has_no_latest_event() -> None:
     server, electors = shop()
     together(20, *electors)
     assert [*latest(account(of_log(server), server.now))] == []
+
+
+def test_a_lease_that_was_never_held_has_no_latest_event_and_no_one_who_waits() -> None:
+    server = FakeServer()
+    server.write("shop/db", {"holderIdentity": ""}, "operator", "system:serviceaccount:shop:operator", "")
+    server.wait(20)
+    never_held = account(of_log(server), server.now)
+    assert [*latest(never_held)] == []
+    assert "Waiting" not in {line.label for line in facts(never_held)}
 
 
 def test_a_lease_that_is_free_is_not_said_to_be_so_after_the_end() -> None:

@@ -65,3 +65,21 @@ def test_what_a_second_watch_lacks_was_deleted_and_the_gap_is_known(clock: Clock
         (gap,) = follower.bounds.unrecorded
     assert gap.end - gap.start >= 20 * SECOND
     assert leases.status == "The watch ended."
+
+
+def test_it_is_watching_from_the_first_lease_until_the_watch_ends(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    assert not leases.is_watching
+    server.elector("a", "shop/db").lead(4)
+    show(leases, server, clock)
+    assert leases.is_watching
+    leases.show_status("The watch ended.")
+    assert not leases.is_watching
+
+
+def test_what_is_no_lease_does_not_begin_the_watch(clock: Clock) -> None:
+    leases = LiveLeases()
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "shop", "uid": "u"}}
+    for item in observations(documents("-", [json.dumps({"type": "ADDED", "object": pod}).encode()])):
+        leases.observe(item)
+    assert not leases.is_watching
