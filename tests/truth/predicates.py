@@ -89,6 +89,7 @@ def _expired(facts: Facts, claim: Claim) -> bool:
 @_is("free")
 def _free(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.inside(claim)
+    begin = begin if "from" in claim else END
     for at, spec, write in _states_in(facts, begin, end):
         is_held = bool(spec.holder) and not (write.is_shortened or spec.duration == 1)
         if is_held and facts.is_surely_live(at):
@@ -266,7 +267,10 @@ def _not_taken_up(facts: Facts, claim: Claim) -> bool:
 @_is("election-stalled")
 def _election_stalled(facts: Facts, claim: Claim) -> bool:
     spec = facts.spec
-    if not spec.preferred or facts.is_surely_live(facts.now):
+    is_live = facts.is_surely_live(facts.now)
+    if claim.get("how") == "writer-clock":
+        is_live = facts.now + POINT < (spec.renewed or 0) + (spec.duration or 0) * SECOND
+    if not spec.preferred or is_live:
         return False
     return _names(claim, "identity", spec.preferred) and _names(claim, "previous", spec.holder)
 

@@ -200,7 +200,8 @@ def _expired(subject: Subject) -> Iterator[Finding]:
             f"{holder} was asked to step down for {preferred} (preferredHolder), which has not taken over; {seen}. "
             "Until preferredHolder is cleared, the election may stall"
         )
-        yield subject.finding("election-stalled", Severity.ERROR, message, _CLEAR_PREFERRED)
+        found = subject.finding("election-stalled", Severity.ERROR, message, _CLEAR_PREFERRED)
+        yield found if standing.from_stamps else replace(found, how="writer-clock")
     elif subject.lease.strategy and standing.manager == "kube-apiserver":
         since = canonical_seconds(standing.last_renewal)
         message = (

@@ -85,10 +85,11 @@ class Gap(Silence, frozen=True, kw_only=True):
 def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
     """Yield the latest renewals that came beyond the deadline of most clients, oldest first."""
     for silence in history.late_silences[-MAX_OF_A_KIND:]:
-        held = [one for one in history.tenures if one.since <= silence.end]
-        tenure = (held or history.tenures)[-1]
+        held = [one for one in history.tenures if one.since <= silence.start]
+        tenure = held[-1] if held else history.tenures[0]
         is_claimed = tenure.renewed is not None and tenure.renewed.is_claimed
-        if _is_renewed_by_another(tenure, silence) or (is_claimed and history.renewals.has_several_clocks):
+        is_one_clock = not (history.renewals.has_several_clocks or tenure.touched or tenure.is_coordinated)
+        if _is_renewed_by_another(tenure, silence) or (is_claimed and not is_one_clock):
             continue
         cause = cause_of(cluster, history, tenure, silence.start, silence.end)
         yield Gap(silence.start, silence.end, silence.duration, tenure=tenure, cause=cause)
@@ -107,7 +108,7 @@ def lost_leaders(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
         # Two writers' clocks say nothing of the time between their writes.
         is_claimed = after.taken.is_claimed or (before.renewed is not None and before.renewed.is_claimed)
         if (after.began is Handover.EXPIRED or after.is_close) and not is_claimed:
-            start, end = before.last_renewal, after.since
+            start, end = before.last_of_identity, after.since
             cause = cause_of(cluster, history, before, start, end)
             yield Gap(start, end, before.duration, tenure=before, cause=cause)
 
@@ -160,9 +161,21 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
         return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",))
     silence = Silence(start, end, duration)
     cause = _silent(cluster, history, silence, requests, compared, hidden, slow)
+    if seen := tuple(one for one in _answered_with(own) if one not in cause.left):
+        cause = replace(cause, left=(*cause.left, *seen))
     if own and not slow and cause.blame is Blame.CLIENT:
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
     return cause
+
+
+def _answered_with(own: Sequence[Refusal]) -> Iterator[str]:
+    """Yield the causes for which a holder may have given up, by the answers to what it had tried before."""
+    if any(one.has_failed and one.code != TOO_MANY_REQUESTS for one in own):
+        yield "failed"
+    if any(one.code == TOO_MANY_REQUESTS for one in own):
+        yield "throttled"
+    if any(one.code == 409 for one in own):
+        yield "conflict"
 
 
 def _coordinated(tenure: Tenure, hidden: Sequence[str]) -> Cause | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.api.managed_fields import RENEW_TIME
+from webhook.api.managed_fields import HOLDER, RENEW_TIME
 from webhook.api.times import SECOND, length
 from webhook.claims.claim import By, Claim
 from webhook.claims.registry import KINDS
@@ -55,12 +55,13 @@ def as_claim(finding: Finding) -> Claim:
     return Claim(**fields, arguments=known({key: finding.identity if key else "", "how": finding.how}))
 
 
-def interval(write: Write | None, end: int) -> Mapping[str, int]:
-    """Return the arguments that say when a write was stored; what nothing bounds was stored before the end."""
+def interval(write: Write | None, before: Write | None = None) -> Mapping[str, int]:
+    """Return the arguments that say when a write was stored, as far as anything bounds that: `before` came after it."""
     if write is None or not write.earliest or write.is_claimed:
         return {}
-    # The end may be a time that has whole seconds, too.
-    latest = (end // SECOND + 1) * SECOND if write.latest is None else write.latest
+    latest = write.latest if write.latest is not None or before is None or before.is_claimed else before.latest
+    if latest is None:
+        return {"earliest": write.earliest}
     return {"earliest": min(write.earliest, latest), "latest": latest}
 
 
@@ -116,18 +117,23 @@ def _state(account: "Account") -> Iterator[Claim]:
 
 
 def _expired_since(account: "Account", takeable: int) -> int | None:
-    """Return from when on the lease was not live; None if another writer may have shortened it afterwards."""
+    """Return from when on the holder's lease was not live; None if another one may have changed that afterwards."""
     history, tenure = account.history, account.tenure
     if history.is_moment or tenure is None or tenure.renewed is None or tenure.duration is None:
-        owned = [{name for name in (RENEW_TIME, DURATION) if name in one.owned.spec} for one in history.entries]
-        return takeable if [one for one in owned if one] == [{RENEW_TIME, DURATION}] else None
-    return takeable + max(0, tenure.duration - (history.duration or 0)) * SECOND
+        whole = {HOLDER, RENEW_TIME, DURATION}
+        owned = [{name for name in whole if name in one.owned.spec} for one in history.entries]
+        return takeable if [one for one in owned if one] == [whole] else None
+    since = takeable + max(0, tenure.duration - (history.duration or 0)) * SECOND
+    return max(since, tenure.taken.latest or since)
 
 
 def _free(account: "Account", standing: LeaseStatus) -> Claim:
     tenure, now = account.history.tenure, account.now
     ended = tenure.ended if tenure else None
-    since = ended.latest if ended else standing.last_renewal
+    at = standing.last_renewal if standing.from_stamps else None
+    since = None if at is None else (at // SECOND + 1) * SECOND
+    if ended is not None:
+        since = None if ended.is_claimed else ended.latest
     since = since if since is not None and since <= now else None
     text = "no one holds it" + ("" if since is None else f", since {clock(since, now)} at the latest")
     return _fact(account, "free", text, from_=since, to=now, over_since=0)
@@ -137,7 +143,7 @@ def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
     history, now, tenure = account.history, account.now, account.tenure
     first = _first_of_identity(history.tenures)
     if tenure and first and first.began is not Handover.SEEN and not first.is_unseen:
-        within = interval(first.taken, now)
+        within = interval(first.taken)
         by = _by(first.taken)
         text = f"held since {clock(first.since, now)}{by_writer(first.taken.writer)}"
         if within:
@@ -153,7 +159,7 @@ def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
             identity=standing.holder,
             by=_by(renewed),
             how=renewed.dating.value,
-            **interval(renewed, now),
+            **interval(renewed),
         )
     elif standing.last_renewal is not None and account.is_renewed_last and history.is_moment and _is_renewal(account):
         at, how = standing.last_renewal, "stamp" if standing.from_stamps else "writer-clock"
@@ -210,7 +216,7 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
     now = account.now
     if tenure.is_writer or tenure.is_unseen or tenure.began is Handover.SEEN:
         return
-    within, holder = interval(tenure.taken, now), name(tenure.holder)
+    within, holder = interval(tenure.taken), name(tenure.holder)
     by = _by(tenure.taken)
     if not within:
         return
@@ -247,7 +253,7 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
         own = {True: "own", False: "foreign", None: "unknown"}[tenure.is_own_release]
         text = f"{holder} was removed from the lease at {clock(tenure.until or 0, now)}{by_writer(tenure.released_by)}"
         by = By(tenure.released_by, tenure.released_manager)
-        yield _fact(account, "released", text, identity=tenure.holder, how=own, by=by, **interval(tenure.ended, now))
+        yield _fact(account, "released", text, identity=tenure.holder, how=own, by=by, **interval(tenure.ended))
     yield from _second_writers(account, tenure)
 
 

@@ -155,7 +155,7 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Cla
     if tenure.renewed is not None and tenure.renewed.is_claimed:
         return  # the end of the input is by another clock
     # Of two pods under one name either may be the holder.
-    last = tenure.kept_until if tenure.began is Handover.REPLACED else tenure.last_renewal
+    last = tenure.kept_until if tenure.began is Handover.REPLACED else tenure.last_of_identity
     silence = until - last
     if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
         return
@@ -267,7 +267,7 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
         arguments={
             "previous": _identity(before),
             "by": BySomeone(before.released_by, before.released_manager),
-            **interval(before.ended, now),
+            **interval(before.ended),
         },
     )
 
@@ -281,7 +281,7 @@ def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
         "if it did not do that itself, two may have led at once"
     )
     advice = Advice("The audit log of the API server shows who removed it:", audit_log(history.namespace, history.name))
-    arguments = {"previous": _identity(before), **interval(before.ended, now)}
+    arguments = {"previous": _identity(before), **interval(before.ended)}
     return claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
 
 
@@ -357,7 +357,7 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
             "identity": _identity(after),
             "previous": _identity(before),
             "by": BySomeone(after.taken_by),
-            **interval(after.taken, now),
+            **interval(after.taken),
         },
     )
 
@@ -409,7 +409,7 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
             "previous": _identity(before),
             "identity": _identity(after) if after else None,
             "by": BySomeone(who),
-            **interval(before.ended, now),
+            **interval(before.ended, after.taken if after else None),
         },
     )
 
@@ -441,7 +441,8 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     advice = Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
     other = tenure.others[tenure.sharers[-1]]
     last = min(other.last, tenure.last_renewal)
-    is_over = tenure.until is not None or now - last >= (tenure.duration or 0) * SECOND
+    lasts = min(tenure.duration or 0, history.duration or 0)
+    is_over = tenure.until is not None or now - last >= lasts * SECOND
     over = last if is_over else 0
     # They may go on in a later tenure of their identity.
     is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder

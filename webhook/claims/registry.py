@@ -119,9 +119,10 @@ _COORDINATED: Final = (
     Kind(
         "election-stalled",
         "a holder was asked to step down, does not renew any more, preferredHolder is still set, and no candidate has "
-        "taken the lease by the end",
+        "taken the lease by the end; if `how` is `writer-clock`, it is not live by renewTime alone, which is what "
+        "its writer claims",
         "a state with a strategy, a preferredHolder and a lease that is not live",
-        ("identity", "previous", "from"),
+        ("identity", "previous", "from", "how"),
     ),
 )
 

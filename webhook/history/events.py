@@ -180,6 +180,12 @@ class Tenure(Struct):
         """The last renewal, whoever made it."""
         return max(self.last_renewal, self.touched[0] if self.touched else 0)
 
+    @property
+    def last_of_identity(self) -> int:
+        """The last renewal by its process, or by another pod of that one's account."""
+        at, who = self.touched or (0, None)
+        return max(self.last_renewal, at) if self.may_be_of(who) else self.last_renewal
+
     def renewed_by(self, writer: Writer | None, at: int) -> bool:
         """Remember who renewed; return False if that was another process than the holder's."""
         if writer is None or not writer.user:
@@ -289,8 +295,14 @@ class Tenure(Struct):
         taker, own = self.taken_by, self.process
         if taker is None or own is None or own.is_same(taker):
             return None
-        is_of_account = taker.user == own.user and bool(taker.pod and own.pod)
-        return None if is_of_account and not self._is_pod_of(own) else taker
+        return None if self.may_be_of(taker) else taker
+
+    def may_be_of(self, writer: Writer | None) -> bool:
+        """True if a writer is another pod of its process's account, which may use the same identity."""
+        own = self.process
+        if own is None or writer is None:
+            return False
+        return writer.user == own.user and bool(writer.pod and own.pod) and not self._is_pod_of(own)
 
     @property
     def is_own_taking(self) -> bool | None:

@@ -282,6 +282,9 @@ class LeaseHistory(Struct):
         before = None if self.is_deleted else self.lease
         if before is not None and before.metadata.uid == lease.metadata.uid:
             moved = stamp_between(before.spec, lease.spec, self.entries, seen.entries)
+            owners = [one for one in seen.entries if one.owns_renew_time and not one.is_fold]
+            if not moved and len(owners) == 1 and before.spec.renew_time != lease.spec.renew_time:
+                moved = owners[0].stamp or 0  # another write may have been stamped in the same second
             claimed = readable(normalized(lease.spec.renew_time))
             if moved and before.spec.renew_time != lease.spec.renew_time and (claimed or 0) < moved + SECOND:
                 return refined(moved, claimed)
@@ -594,7 +597,9 @@ class LeaseHistory(Struct):
             return
         claimed = Handover.UNKNOWN if self._ended_how is Handover.UNKNOWN else Handover.CLAIMED
         how = Handover.RELEASED if self._ended_how is Handover.RELEASED else claimed
-        self._add(holder, at, how, writer)
+        following = self._add(holder, at, how, writer)
+        # Before the input showed it again without a holder, another one may have held it.
+        following.previous = "" if claimed is Handover.UNKNOWN else following.previous
 
     def _taken_from_holder(
         self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None
@@ -605,9 +610,7 @@ class LeaseHistory(Struct):
         duration = self.holder.duration if self.holder else old.lease_duration_seconds
         is_unseen = self.tenure is not None and self.tenure.has_unseen_renewals
         is_dated = self.write.is_dated_by_a_server and not is_unseen
-        # A stamp has whole seconds, and the holder's fraction only if its clock is right.
-        is_whole = not self.write.is_logged and 0 in {at % SECOND, (kept or 0) % SECOND}
-        how = taking(kept, duration, at, max(self.write.skew, SECOND if is_whole else 0), is_dated=is_dated)
+        how = self._taking(kept, duration, at, is_dated=is_dated)
         if how is Handover.EXPIRED:
             self._expired(duration, kept, at)
             if self.holder and self.holder.asked is not None:
@@ -617,12 +620,18 @@ class LeaseHistory(Struct):
         self._ended(last if is_end_known and last is not None else at, how)
         self._add(holder, at, how, writer).is_close = is_close
 
+    def _taking(self, kept: int | None, duration: int | None, at: int, *, is_dated: bool) -> Handover:
+        """Classify the present write: a stamp has whole seconds, and the holder's fraction only by a right clock."""
+        is_whole = not self.write.is_logged and 0 in {at % SECOND, (kept or 0) % SECOND}
+        return taking(kept, duration, at, max(self.write.skew, SECOND if is_whole else 0), is_dated=is_dated)
+
     def _released(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
         """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""
         if holder := self.holder:
             manager = manager_of_write(self.entries, known)
             holder.released_by, holder.released_manager = writer, manager
-            holder.is_own_release = holder.is_by(writer, manager, holder.manager)
+            is_own = holder.is_by(writer, manager, holder.manager)
+            holder.is_own_release = None if is_own is False and holder.may_be_of(writer) else is_own
             holder.is_removed = self.lease is not None and self.lease.spec.holder_identity is None
         self._ended(at, Handover.RELEASED, writer)
         if holder and holder.was_removed:
@@ -676,7 +685,7 @@ class LeaseHistory(Struct):
 
     def _replaced(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
         """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
-        how = taking(tenure.kept_until, tenure.duration, at, self.write.skew, is_dated=self.write.is_dated_by_a_server)
+        how = self._taking(tenure.kept_until, tenure.duration, at, is_dated=self.write.is_dated_by_a_server)
         is_expired = how is Handover.EXPIRED
         self._ended(tenure.last_renewal if is_expired else at, Handover.EXPIRED if is_expired else Handover.REPLACED)
         following = self._add(tenure.holder, at, Handover.EXPIRED if is_expired else Handover.REPLACED, writer)
