@@ -12,6 +12,8 @@ import pytest
 from webhook.cli.main import main
 
 DATA: Final = Path("tests/data")
+HAPPENED: Final = {"taken", "chosen", "written-in", "released", "holder-replaced", "second-writer"}
+MARKED: Final = {"steal", "takeover", "takeover-by-expiry", "takeover-by-release", "release", "claim", "edit"}
 
 
 def inputs() -> Iterator[Any]:
@@ -29,8 +31,13 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def loud(findings: list[Any]) -> list[tuple[str, str]]:
-    return sorted((one["check"], one["severity"]) for one in findings if one["severity"] != "info")
+def loud(findings: list[Any]) -> list[tuple[str, str, str]]:
+    return sorted((one["check"], one["severity"], one["message"]) for one in findings if one["severity"] != "info")
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["why", "--verbose", *words]) == 0
+    return " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.uncounted
@@ -46,6 +53,25 @@ def test_three_commands_have_one_answer(incident: Path, name: str, capsys: pytes
     shown = json.loads(printed(capsys, "timeline", "--input", file, f"{namespace}/{lease}"))
     holders = [one["holder"] for one in shown["leases"][0]["spans"] if one["holder"]]
     assert [one for one, _ in groupby(holders)] == [one for one, _ in groupby(one["holder"] for one in why["tenures"])]
+
+
+@pytest.mark.uncounted
+@pytest.mark.parametrize(("incident", "name"), [*inputs()])
+def test_text_json_and_page_have_one_sentence_for_each_event(
+    incident: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = json.loads((incident / "truth.json").read_text())
+    lease, file = f"{truth['namespace']}/{truth.get('lease') or truth['name']}", str(incident / name)
+    why = json.loads(printed(capsys, "why", lease, "--input", file))
+    text = said(capsys, lease, "--input", file)
+    assert why["headline"] in text
+    assert why["advice"]["sentence"] in text
+    claims = [one["text"] for one in why["claims"] if one["claim"] in HAPPENED or one["severity"] != "info"]
+    (shown,) = json.loads(printed(capsys, "timeline", "--input", file, lease))["leases"]
+    marks = [one["text"] for one in shown["marks"] if one["kind"] in MARKED]
+    if "earlier event" not in text:
+        assert [one for one in claims if " ".join(one.split()) not in text] == []
+        assert [one for one in marks if " ".join(one.split()).partition(". ")[0] not in text] == []
 
 
 def test_a_holder_that_the_api_server_chose_leads_from_its_own_first_renewal(

@@ -1,12 +1,15 @@
-"""What `audit`, `why` and `suggest` cost for large inputs, beside their bars, into docs/figures.md: `make reading`.
+"""What `audit` and `why` cost for large inputs, and how long `why` is, into docs/figures.md: `make reading`.
 
 About three minutes. Times are those of the processor; exit code 1 if a bar is missed.
 """
 
+import contextlib
 import gzip
+import io
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,11 +23,14 @@ from msgspec import Struct
 from tests.factories import make_lease, put
 from tests.inputs.events import make_event
 from tools.docs.pages import ROOT
+from webhook.cli.main import main as run_command
 
 LEASES: Final = 100_000
 FEW: Final = 10_000
 LOG_MEGABYTES: Final = 1000
 JQ_MEGABYTES: Final = 50
+MOST_OF_JQ: Final = 2.5
+MOST_WORDS: Final = 73
 NOW: Final = "2025-11-20T12:00:04Z"
 
 
@@ -103,14 +109,18 @@ def written(path: Path, content: Iterator[str], opened: Callable[..., object] = 
 
 def rows(directory: Path) -> Iterator[Row]:
     """Measure everything."""
+    yield words_of_incidents()
     large, few = directory / "large.json", directory / "few.json"
     written(large, dump(LEASES))
     written(few, dump(FEW))
+    peer = cost_of(["jq", "-c", ".items[]", str(large)]).seconds if shutil.which("jq") else None
     cost = measure(["audit", "--input", str(large), "--now", NOW])
+    yield from _beside_jq("`audit`", cost, peer)
     yield Row(f"`audit` of {LEASES:,} leases in a dump, CPU", f"{cost.seconds:.1f} s", "<= 20 s", cost.seconds <= 20)
     yield Row("its memory", f"{cost.mebibytes:.0f} MiB", "<= 400 MiB", cost.mebibytes <= 400)
     for what, words in (("the table of", []), ("one of", ["shop/checkout-7"])):
         cost = measure(["why", *words, "--input", str(large), "--now", NOW])
+        yield from _beside_jq("`why`", cost, peer) if not words else ()
         text = f"`why`, {what} {LEASES:,} leases in a dump, CPU"
         yield Row(text, f"{cost.seconds:.1f} s", "<= 12 s", cost.seconds <= 12)
         yield Row("its memory", f"{cost.mebibytes:.0f} MiB", "<= 150 MiB", cost.mebibytes <= 150)
@@ -131,6 +141,33 @@ def rows(directory: Path) -> Iterator[Row]:
     size = written(zipped, mixed_log(LOG_MEGABYTES // 10), gzip.open)
     cost = measure(["why", "--input", str(zipped), "--now", NOW])
     yield _speed("`why` of 100 MB of it, gzipped", size, cost)
+
+
+def _beside_jq(command: str, ours: Cost, peer: float | None) -> Iterator[Row]:
+    """Yield how many times the CPU of jq a command takes that reads the same list."""
+    if peer is not None:
+        times = ours.seconds / peer
+        what = f"{command} of it, times the CPU of `jq -c '.items[]'`"
+        yield Row(what, f"{times:.1f}", f"<= {MOST_OF_JQ}", times <= MOST_OF_JQ)
+
+
+def words_of_incidents() -> Row:
+    """Count the words of `why` on the audit log of each stored incident, without --verbose."""
+    numbers: list[int] = []
+    for truth in sorted(ROOT.glob("tests/data/*incidents/*/truth.json")):
+        content = json.loads(truth.read_text())
+        lease = f"{content['namespace']}/{content.get('lease') or content['name']}"
+        texts = (_printed(["why", lease, "--input", str(log)]) for log in truth.parent.glob("audit*.gz"))
+        numbers += [len(text.split()) for text in texts]
+    found = statistics.median(numbers)
+    what = f"`why` of each of {len(numbers)} audit logs of incidents, median"
+    return Row(what, f"{found:.0f} words", f"<= {MOST_WORDS} words", found <= MOST_WORDS)
+
+
+def _printed(words: list[str]) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        run_command(words)
+    return out.getvalue()
 
 
 def _peer(log: Path, ours: float) -> Row:

@@ -162,7 +162,7 @@ def test_what_is_gone_when_a_watch_begins_again_was_deleted(clock: Clock) -> Non
     clock.now += 6 * SECOND
     db, mail = feed.since(0).timeline.lanes
     assert db.marks[-1].kind is MarkKind.DELETED
-    assert "the watch does not say when" in db.marks[-1].text
+    assert db.marks[-1].text == "the lease was deleted while a_1 held it, then or later"
     assert [span.kind for span in mail.spans] == [SpanKind.HELD]
 
 

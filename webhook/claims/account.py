@@ -15,6 +15,7 @@ from webhook.claims.claim import Claim
 from webhook.claims.claim import as_json as claim_as_json
 from webhook.claims.collect import with_findings
 from webhook.claims.findings import beside, incidents
+from webhook.claims.headline import headline
 from webhook.findings import ORDER, Finding, Severity
 from webhook.heartbeats import is_heartbeat
 from webhook.history.events import Tenure
@@ -117,14 +118,17 @@ class Account(Struct, frozen=True):
     @property
     def is_late(self) -> bool:
         """True if it is held, and was not renewed for longer than twice its usual interval."""
-        usual, at = self.history.interval, self.last_renewal
-        return self.state is State.LIVE and usual is not None and at is not None and self.now - at > 2 * usual * SECOND
+        usual = self.history.interval
+        if usual is None or self.state is not State.LIVE:
+            return False
+        at = self.last_renewal
+        return at is not None and self.now - at > 2 * usual * SECOND
 
     @property
     def trouble(self) -> tuple[int, int, bool]:
         """A key that sorts leases with the worst first: by the severity of what is wrong, then by state."""
-        severity = self.worst.severity if self.worst else Severity.INFO
-        return ORDER[severity], _STATES_BY_TROUBLE.index(self.state), not self.is_late
+        worst = self.worst
+        return ORDER[worst.severity if worst else Severity.INFO], _STATES_BY_TROUBLE.index(self.state), not self.is_late
 
     @property
     def claims(self) -> Iterator[Claim]:
@@ -201,6 +205,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "namespace": history.namespace,
         "name": history.name,
         "state": account.state.value,
+        "headline": headline(account),
         "holder": account.holder or None,
         "held_since": _time(tenure.since if tenure and tenure.is_dated and account.written_later is None else None),
         "last_renewal": _time(account.last_renewal),

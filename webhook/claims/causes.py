@@ -342,7 +342,7 @@ def sentence_of(cause: Cause) -> str:
         return f"Its writes may have been refused: {cause.evidence}."
     if cause.blame is Blame.SERVER and cause.left == ("failed",):
         return f"The API server could not store its writes: {cause.evidence}."
-    if cause.refusal and cause.refusal.is_read:
+    if cause.blame is Blame.REFUSED and cause.refusal and cause.refusal.is_read:
         return f"Its reads were refused, so it did not get to write: {cause.evidence}."
     if "network" in cause.left and cause.blame in _OF_ALL:
         what, more = _OF_ALL[cause.blame]

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Final
 from webhook.api.managed_fields import HOLDER, RENEW_TIME
 from webhook.api.times import SECOND, length
 from webhook.claims.claim import By, Claim
+from webhook.claims.headline import headline
 from webhook.claims.registry import KINDS
-from webhook.claims.words import ago, by_writer, clock, count, name, user, writer
+from webhook.claims.succession import WHEN, ending, handover, renewals_of_another
+from webhook.claims.words import ago, by_writer, clock, name
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.history.events import Handover, Tenure
 from webhook.history.status import LeaseStatus, State, has_written_both, is_renewal_dated
@@ -72,13 +74,16 @@ def known(arguments: Mapping[str, object]) -> Mapping[str, object]:
 
 def _fact(account: "Account", id_: str, text: str, **arguments: object) -> Claim:
     ongoing = arguments.pop("over_since", None)
+    at = arguments.pop("at", None)
     assert ongoing is None or isinstance(ongoing, int)
+    assert at is None or isinstance(at, int)
     return Claim(
         check=id_,
         severity=Severity.INFO,
         message=text,
         subject=ObjectName("Lease", account.history.namespace, account.history.name),
         over_since=ongoing,
+        at=at,
         arguments=known({key.rstrip("_"): value for key, value in arguments.items()}),
     )
 
@@ -87,19 +92,16 @@ def _state(account: "Account") -> Iterator[Claim]:
     history, standing, now = account.history, account.standing, account.now
     if history.is_mixed or standing is None:
         if history.is_deleted and not (history.is_mixed or history.hidden_since):
-            yield _fact(account, "does-not-exist", "the lease was deleted")
+            yield _fact(account, "does-not-exist", headline(account))
         return
     holder = standing.holder
     if holder:
         yield _fact(account, "holder", f"{name(holder)} holds it", identity=holder)
         yield from _held(account, standing)
     if standing.state is State.NEVER_HELD and history.is_seen_created and not history.tenures:
-        yield _fact(account, "never-held", "the lease was never held")
+        yield _fact(account, "never-held", headline(account))
     if standing.state is State.FROZEN and standing.block:
-        until = standing.block.until
-        when = "it is repaired" if until is None else clock(until, now)
-        text = f"{name(holder) or 'no one'} keeps it until {when}: {standing.block.reason}"
-        yield _fact(account, "frozen", text, identity=holder, to=until)
+        yield _fact(account, "frozen", headline(account), identity=holder, to=standing.block.until)
     # Stamps have whole seconds; without one only the writer says when it renewed.
     is_dated = standing.takeable_at is not None and standing.from_stamps
     takeable = (standing.takeable_at // SECOND + 1) * SECOND if is_dated and standing.takeable_at else None
@@ -135,8 +137,7 @@ def _free(account: "Account", standing: LeaseStatus) -> Claim:
     if ended is not None:
         since = None if ended.is_claimed else ended.latest
     since = since if since is not None and since <= now else None
-    text = "no one holds it" + ("" if since is None else f", since {clock(since, now)} at the latest")
-    return _fact(account, "free", text, from_=since, to=now, over_since=0)
+    return _fact(account, "free", headline(account), from_=since, to=now, over_since=0)
 
 
 def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
@@ -213,16 +214,22 @@ def _by(write: Write) -> By:
 
 
 def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
-    now = account.now
     if tenure.is_writer or tenure.is_unseen or tenure.began is Handover.SEEN:
         return
-    within, holder = interval(tenure.taken), name(tenure.holder)
+    within, text = interval(tenure.taken), handover(tenure, before)
     by = _by(tenure.taken)
     if not within:
         return
     if tenure.began is Handover.REPLACED:
-        text = f"another pod renews it as {holder} from {clock(tenure.since, now)} on{by_writer(tenure.process)}"
-        yield _fact(account, "holder-replaced", text, identity=tenure.holder, by=By(tenure.process), **within)
+        yield _fact(
+            account,
+            "holder-replaced",
+            text,
+            at=tenure.since,
+            identity=tenure.holder,
+            by=By(tenure.process),
+            **within,
+        )
         return
     if tenure.began is Handover.EXPIRED and before is not None and before.holder == tenure.holder:
         return  # another pod renewed it under the same text: no one put it there again
@@ -230,7 +237,8 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
         yield _fact(
             account,
             "chosen",
-            f"the API server chose {holder} at {clock(tenure.since, now)}",
+            text,
+            at=tenure.since,
             identity=tenure.holder,
             by=By(tenure.taken_by, "" if tenure.taken_by else tenure.taken_manager),
             **within,
@@ -240,33 +248,45 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
     is_past_unseen = tenure.began is Handover.CLAIMED and (before is not None or not account.history.is_seen_created)
     if tenure.is_unclear or is_undated or is_past_unseen:
         how = "unknown"
-    text = f"{holder} was put there at {clock(tenure.since, now)}{by_writer(tenure.taken_by)}"
     previous = tenure.previous if before else None
     seconds = tenure.leaderless if how in {"after-expiry", "after-release"} else None
     yield _fact(
-        account, "taken", text, identity=tenure.holder, previous=previous, how=how, by=by, seconds=seconds, **within
+        account,
+        "taken",
+        text,
+        at=tenure.since,
+        identity=tenure.holder,
+        previous=previous,
+        how=how,
+        by=by,
+        seconds=seconds,
+        **within,
     )
     if tenure.foreign_taker and not tenure.is_chosen:
-        text = f"{user(tenure.foreign_taker)} wrote {holder} into the lease at {clock(tenure.since, now)}"
-        yield _fact(account, "written-in", text, identity=tenure.holder, by=By(tenure.foreign_taker), **within)
+        by = By(tenure.foreign_taker)
+        yield _fact(account, "written-in", text, at=tenure.since, identity=tenure.holder, by=by, **within)
     if tenure.ended and tenure.released_by is not None and not tenure.is_deleted:
         own = {True: "own", False: "foreign", None: "unknown"}[tenure.is_own_release]
-        text = f"{holder} was removed from the lease at {clock(tenure.until or 0, now)}{by_writer(tenure.released_by)}"
         by = By(tenure.released_by, tenure.released_manager)
-        yield _fact(account, "released", text, identity=tenure.holder, how=own, by=by, **interval(tenure.ended))
+        yield _fact(
+            account,
+            "released",
+            f"{ending(tenure)}{WHEN[tenure.is_end_dated]}",
+            at=tenure.until,
+            identity=tenure.holder,
+            how=own,
+            by=by,
+            **interval(tenure.ended),
+        )
     yield from _second_writers(account, tenure)
 
 
 def _second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:
     """Yield who else renewed it under this identity, but not who took the lease as it before."""
-    now, holder = account.now, name(tenure.holder)
+    now = account.now
     for other, seen in tenure.others.items():
         if _has_taken(account.history.tenures, tenure.holder, other):
             continue
-        times = count(seen.count, "time")
-        text = (
-            f"{writer(other)} renewed it as {holder}, {times} from {clock(seen.first, now)} to {clock(seen.last, now)}"
-        )
         going_on = tenure.until is None and now - seen.last < (tenure.duration or 0) * SECOND
         # It may have gone on where the input shows nothing, or as another pod took over this identity.
         is_hidden = tenure.until is None and account.history.hidden_since is not None
@@ -274,7 +294,8 @@ def _second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:
         yield _fact(
             account,
             "second-writer",
-            text,
+            renewals_of_another(tenure, other, seen, now),
+            at=seen.first,
             identity=tenure.holder,
             by=By(other),
             count=seen.count,

@@ -433,9 +433,7 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     message = (
         f"one identity, {name(tenure.holder)}, is used by several processes that renew in turns: {who}, as if each led"
     )
-    sentence = (
-        "Give every replica an identity of its own, such as the name of its pod, and restart them. To see the pods:"
-    )
+    sentence = "Give each replica an identity of its own, such as its pod's name:"
     pods = " ".join(word(one) for one in tenure.pods[-3:])
     where = kubectl(history.namespace)
     advice = Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from webhook.api.times import SECOND, length
 from webhook.claims.account import Account
 from webhook.claims.claim import Claim
-from webhook.claims.succession import WHEN, ending, handover
+from webhook.claims.succession import WHEN, ending, handover, renewals_of_another
 from webhook.claims.text import Line
 from webhook.claims.words import by_writer, clock, count, name, writer
 from webhook.findings import Finding, Severity
@@ -92,18 +92,18 @@ def _events(history: LeaseHistory) -> Iterator[_Event]:
 
 
 def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:
-    holder, duration = name(tenure.holder), tenure.duration or 0
+    duration = tenure.duration or 0
     if tenure.heard_again:
         silence = tenure.heard_again[0] - max([*tenure.requests, tenure.last_renewal])
         receives = "is again receiving" if silence > (history.renewals.longest_usual or 0) else "still receives"
         text = f"the API server {receives} requests from pod {name(tenure.pods[-1])}, the holder before"
         yield tenure.heard_again[0], text
     for other, seen in tenure.others.items():
-        times = f"{count(seen.count, 'time')} until {clock(seen.last, history.moment)}" if seen.count > 1 else "once"
-        yield seen.first, f"{writer(other)} renewed it as {holder}, {times}: it is not the process that took it"
+        yield seen.first, renewals_of_another(tenure, other, seen, history.moment)
     if tenure.until is None:
         return
-    if tenure.is_deleted or tenure is history.tenure or (after is not None and after.began is Handover.RELEASED):
+    is_free = after is not None and after.began in {Handover.RELEASED, Handover.CREATED}
+    if tenure.is_deleted or tenure is history.tenure or is_free:
         # A watch does not say when a lease was deleted; it was before the lease was created again.
         at = min(tenure.until, after.since if after is not None else tenure.until)
         yield at, f"{ending(tenure)}{WHEN[tenure.is_end_dated]}"

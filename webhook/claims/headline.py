@@ -1,15 +1,19 @@
 """The headline of a lease: the fact that matters now, in one clause. It is what a lease says, not always who works."""
 
+from typing import TYPE_CHECKING
+
 from webhook.api.times import SECOND, length
-from webhook.claims.account import Account
 from webhook.claims.claim import Claim
 from webhook.claims.words import ago, clock, count, name, writer
 from webhook.heartbeats import owner_of
 from webhook.history.events import Handover
 from webhook.history.status import LeaseStatus, State
 
+if TYPE_CHECKING:
+    from webhook.claims.account import Account
 
-def headline(account: Account) -> str:
+
+def headline(account: "Account") -> str:
     """Return the state in one clause."""
     standing, history = account.standing, account.history
     accepted = history.accepted
@@ -36,7 +40,7 @@ def headline(account: Account) -> str:
     return _held(account, standing, holder)
 
 
-def _unseen(account: Account, last: str) -> str:
+def _unseen(account: "Account", last: str) -> str:
     """Say what is known of a lease that no input shows: who wrote it last, or that it does not exist."""
     if not account.holder and account.history.absent:
         number, _, at = account.history.absent
@@ -44,21 +48,21 @@ def _unseen(account: Account, last: str) -> str:
     return f"{last} wrote it last; the log does not show the lease itself"
 
 
-def _hidden(account: Account, since: int, holder: str) -> str:
+def _hidden(account: "Account", since: int, holder: str) -> str:
     """Say what was known before the log lacks requests."""
     state = "it did not exist" if account.history.is_deleted else f"{holder} held it"
     at = clock(since, account.now)
     return f"not known: {state} at {at}, and from then on the log lacks requests, for any lease, for a time"
 
 
-def _deletion(account: Account) -> str:
+def _deletion(account: "Account") -> str:
     tenure = account.history.tenure
     if tenure is None or not tenure.is_deleted or tenure.until is None or not tenure.is_end_dated:
         return ""
     return _since(tenure.until, account.now) + (f" by {writer(tenure.deleted_by)}" if tenure.deleted_by else "")
 
 
-def _heartbeat(account: Account, holder: str) -> str:
+def _heartbeat(account: "Account", holder: str) -> str:
     """Say when a process was last alive: such a lease elects no one."""
     if account.state is State.LIVE:
         return f"heartbeat of {holder}, seen{_since(account.last_renewal, account.now)}"
@@ -67,7 +71,7 @@ def _heartbeat(account: Account, holder: str) -> str:
     return f"heartbeat of {holder} silent{_for(account.last_renewal, account.now)}{named}"
 
 
-def _held(account: Account, standing: LeaseStatus, holder: str) -> str:
+def _held(account: "Account", standing: LeaseStatus, holder: str) -> str:
     """Say that it is held, frozen or not known to be renewed."""
     if account.state is State.FROZEN and standing.block:
         until = standing.block.until
@@ -78,7 +82,7 @@ def _held(account: Account, standing: LeaseStatus, holder: str) -> str:
     return f"{holder} holds it, but the lease does not say until when"
 
 
-def _live(account: Account, standing: LeaseStatus, holder: str) -> str:
+def _live(account: "Account", standing: LeaseStatus, holder: str) -> str:
     tenure, now = account.tenure, account.now
     pods = pods_at_once(account)
     if pods:
@@ -97,13 +101,13 @@ def _live(account: Account, standing: LeaseStatus, holder: str) -> str:
     return f"{holder} holds it{since}{renewed}"
 
 
-def _is_silent(account: Account) -> bool:
+def _is_silent(account: "Account") -> bool:
     """Return whether its renewals have stopped, although it is live."""
     late = (one for one in account.findings if isinstance(one, Claim) and one.check == "renewal-late")
     return any(one.over_since == 0 for one in late)
 
 
-def _expired(account: Account, holder: str) -> str:
+def _expired(account: "Account", holder: str) -> str:
     """Say what is known of a lease that is not renewed."""
     lease, tenure, now = account.history.lease, account.tenure, account.now
     stalled = _stalled(account)
@@ -118,7 +122,7 @@ def _expired(account: Account, holder: str) -> str:
     return f"{holder} has not renewed it{_for(account.last_renewal, now)}"
 
 
-def _stalled(account: Account) -> str:
+def _stalled(account: "Account") -> str:
     lease = account.history.lease
     if lease is None or not lease.spec.strategy or not lease.spec.preferred_holder:
         return ""
@@ -135,7 +139,7 @@ def _since(at: int | None, now: int) -> str:
     return "" if at is None else f" {ago(at, now)}"
 
 
-def _freed(account: Account, standing: LeaseStatus) -> str:
+def _freed(account: "Account", standing: LeaseStatus) -> str:
     """Say when the lease was released; whoever removed the holder may have done so long after its last renewal."""
     tenure, lease = account.history.tenure, account.history.lease
     at = standing.last_renewal if tenure is None or tenure.until is None else tenure.until
@@ -145,7 +149,7 @@ def _freed(account: Account, standing: LeaseStatus) -> str:
     return "no one holds it" if is_removed else f"no one holds it: it was released{_since(at, account.now)}"
 
 
-def pods_at_once(account: Account) -> list[str]:
+def pods_at_once(account: "Account") -> list[str]:
     """The pods that renew the lease in turns under the present holder's name, the latest three; none if one does."""
     tenure = account.tenure
     if tenure is None or tenure.process is None or not tenure.process.pod:

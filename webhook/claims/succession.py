@@ -3,8 +3,9 @@
 from typing import Final
 
 from webhook.api.times import SECOND, length
-from webhook.claims.words import at_most, name, remover, writer
-from webhook.history.events import Handover, Tenure
+from webhook.claims.words import at_most, clock, count, name, remover, writer
+from webhook.history.events import Handover, Other, Tenure
+from webhook.inputs.items import Writer
 
 WHEN: Final = {True: "", False: ", then or later"}
 """By whether the input says when something happened."""
@@ -67,6 +68,12 @@ def creation(tenure: Tenure) -> str:
     if tenure.taken_by and tenure.is_own_taking is not True and not tenure.is_writer:
         return f"{writer(tenure.taken_by)} created it again with the holder {name(tenure.holder)}"
     return f"{name(tenure.holder)} created it again"
+
+
+def renewals_of_another(tenure: Tenure, other: Writer, seen: Other, now: int) -> str:
+    """Say how often a process renewed a lease that it did not take, as a clause."""
+    times = f"{count(seen.count, 'time')} until {clock(seen.last, now)}" if seen.count > 1 else "once"
+    return f"{writer(other)} renewed it as {name(tenure.holder)}, {times}: it is not the process that took it"
 
 
 def _first_write(tenure: Tenure) -> str:

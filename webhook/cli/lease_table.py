@@ -58,13 +58,14 @@ def row_of(account: Account, *, is_wide: bool = True) -> LeaseRow:
     takeable = standing.takeable_at if standing else None
     is_free = account.state in {State.RELEASED, State.NEVER_HELD} or (takeable is not None and takeable <= now)
     worst, late = account.worst, "yellow" if account.is_late else ""
+    holder, renewed, changes = account.holder, account.last_renewal, history.changes
     cells = (
         Cell(escape(truncate(f"{history.namespace}/{history.name}", _MAX_LEASE))),
         _shared(account.state.value, STATE_COLORS[account.state]),
-        Cell(escape(name(account.holder))) if account.holder else _shared(),
-        _shared() if account.last_renewal is None else _shared(ago(account.last_renewal, now), late),
+        Cell(escape(name(holder))) if holder else _shared(),
+        _shared() if renewed is None else _shared(ago(renewed, now), late),
         _shared("now" if is_free else EMPTY if takeable is None else clock(takeable, now)),
-        _shared(str(history.changes)) if history.changes else _shared(),
+        _shared(str(changes)) if changes else _shared(),
         _shared(worst.check, SEVERITY_COLORS[worst.severity]) if worst else _shared(),
     )
     return LeaseRow(
@@ -72,8 +73,8 @@ def row_of(account: Account, *, is_wide: bool = True) -> LeaseRow:
         cells=(*cells, *_wide(account)) if is_wide else cells,
         trouble=account.trouble,
         needs_attention=worst is not None,
-        renewed=account.last_renewal or 0,
-        changes=history.changes,
+        renewed=renewed or 0,
+        changes=changes,
     )
 
 

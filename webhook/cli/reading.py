@@ -266,7 +266,7 @@ def evaluation_time(given: int | None, paths: Sequence[str], until: int | None, 
     if STANDARD_INPUT in paths or not paths:
         return EvaluationTime(clock, "the clock of this computer")
     if until is not None:
-        return EvaluationTime(min(until, clock), "end of the input", min(shown, clock))
+        return EvaluationTime(min(until, clock), "input's end", min(shown, clock))
     written = max((at for path in paths if (at := _written(Path(path))) is not None), default=clock)
     return EvaluationTime(min(written, clock), "when the file was written")
 

@@ -276,7 +276,7 @@ def _wrong(account: Account, *, verbose: bool) -> Iterator[str]:
     number_of = Counter(one.check for one in worrying)
     for one in worrying if verbose else latest_of.values():
         over = _OVER[one.is_over if isinstance(one, Claim) else None]
-        earlier = "" if verbose or number_of[one.check] == 1 else f", and {number_of[one.check] - 1} before"
+        earlier = "" if verbose or number_of[one.check] == 1 else f"; {number_of[one.check] - 1} before"
         yield ""
         yield f"{style(one.severity.value, fg=SEVERITY_COLORS[one.severity])}  {one.check}{over}{earlier}"
         yield indent(escape(one.message), 2)

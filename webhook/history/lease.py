@@ -62,6 +62,10 @@ _RECORDED: Final = re.compile(r"(?:leases-\d{15}|latest)\.jsonl(?:\.gz)?")
 """The files that a recorder writes."""
 
 
+_FIRST: Final = frozenset({Handover.SEEN, Handover.CREATED, Handover.REPLACED})
+"""How a holder comes without a change of holders."""
+
+
 class LeaseHistory(Struct):
     """What is known about one lease. `at` is the latest moment at which it was observed."""
 
@@ -187,8 +191,7 @@ class LeaseHistory(Struct):
     @property
     def changes(self) -> int:
         """How often the holder changed to another replica, as far as was seen."""
-        first = {Handover.SEEN, Handover.CREATED, Handover.REPLACED}
-        return sum(number for how, number in self.handovers.items() if how not in first)
+        return sum(number for how, number in self.handovers.items() if how not in _FIRST)
 
     @property
     def tenure(self) -> Tenure | None:

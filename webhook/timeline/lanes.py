@@ -13,7 +13,7 @@ from webhook.api.objects import NO_LEASE_SPEC, Lease
 from webhook.api.times import DAY, SECOND, canonical, length, stamp_of
 from webhook.claims.causes import late_renewals, lost_leaders, sentence_of
 from webhook.claims.findings import late_sentence
-from webhook.claims.succession import ending, handover
+from webhook.claims.succession import WHEN, ending, handover
 from webhook.claims.words import by_writer, clock, count
 from webhook.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
 from webhook.history.follow import Follower, Key
@@ -53,6 +53,7 @@ KIND_OF_HANDOVER: Final = {
     Handover.UNKNOWN: MarkKind.TAKEOVER,
 }
 """Without Handover.SEEN: a lease that is held when the input begins is not an event."""
+_HANDOVERS: Final = frozenset(KIND_OF_HANDOVER.values())
 _DATE: Final = "2026-11-22"
 _TIME: Final = "2026-11-22T12:00:00.000000Z"
 _NOT_COUNTED: Final = frozenset({404, 409, 410})
@@ -249,11 +250,20 @@ class _LeaseLane(Struct):
         return is_settled or not self.causes
 
     def with_cause(self, mark: Mark) -> Mark:
-        """Return a mark with the cause, if it is that of a lost leader or a late renewal that is known."""
+        """Return a mark with what is known by now: how the holder came, and why another one was lost, or late."""
+        mark = self._with_handover(mark) if mark.kind in _HANDOVERS and mark.count == 1 else mark
         cause = self.causes.get((mark.kind, mark.begins)) if mark.count == 1 else None
         if cause is None:
             return mark
         return replace(mark, text=shown(cause if mark.kind is MarkKind.LATE else f"{mark.text}. {cause}", MAX_TEXT))
+
+    def _with_handover(self, mark: Mark) -> Mark:
+        """Return the mark of a holder that begins; by its first renewals one knows who wrote it in."""
+        tenures = self.history.tenures
+        for before, tenure in zip([None, *tenures], tenures, strict=False):
+            if tenure.since == mark.begins:
+                return replace(mark, text=shown(handover(tenure, before), MAX_TEXT))
+        return mark
 
     def observe(self, seen: Observation, events: Sequence[LeaseEvent], latest: int, max_ticks: int) -> None:
         """Add an observation that the history has taken in, with what happened."""
@@ -342,8 +352,7 @@ class _LeaseLane(Struct):
                     self.spans.begin(SpanKind.LEADERLESS, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
                 how = ending(tenure) if tenure else f"the lease was deleted{by_writer(event.writer)}"
-                undated = "" if event.is_dated else "; the watch does not say when, at this time or later"
-                self.mark(kind, at, f"{how}{undated}", event.writer)
+                self.mark(kind, at, f"{how}{WHEN[event.is_dated]}", event.writer)
             case _:
                 self._noted(event, at)
 
@@ -354,8 +363,8 @@ class _LeaseLane(Struct):
             case EventKind.CREATED:
                 self.mark(MarkKind.CREATED, at, event.text or f"it was created without a holder{by_writer(who)}", who)
             case EventKind.EDITED if self.holder:
-                undated = "" if event.is_dated else ", then or later"
-                self.mark(MarkKind.EDIT, at, f"{event.text}{by_writer(who)}{undated}", who, self.holder)
+                text = f"{event.text}{by_writer(who)}{WHEN[event.is_dated]}"
+                self.mark(MarkKind.EDIT, at, text, who, self.holder)
             case EventKind.FORGED:
                 self.mark(MarkKind.FORGED_STAMPS, at, f"this write{by_writer(who)} {event.text}", who, self.holder)
             case EventKind.SHARED if event.tenure:
