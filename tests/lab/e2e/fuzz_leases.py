@@ -43,8 +43,8 @@ NAMESPACE: Final = "shop"
 LONG, SHORT = 600, 3
 BOUND: Final = 65
 WORKERS: Final = 6
-MAX_BYTES: Final = 256 * 1024 + 16 * 1024
-"""What a lease may have at most after a few writes: renewals may add entries beyond 256 KiB."""
+MAX_BYTES: Final = 4 * 256 * 1024
+"""What a lease may have at most after three writes: each renewal may add 256 KiB to those that anyone may fill."""
 ETCD: Final = 1_572_864
 
 OFFSETS: Final = (

@@ -66,7 +66,7 @@ class WebhookServer:
             return self._get("/readyz")[0] == 200
 
         try:
-            wait_for(f"lease-webhook on port {self.port} ready", ready, 30)
+            wait_for(f"lease-webhook on port {self.port} ready", ready, 120)
         except BaseException:
             process.stop()
             raise
