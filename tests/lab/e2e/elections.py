@@ -88,8 +88,9 @@ def elect_asyncio(world: World, stack: ExitStack, namespace: str) -> str:
 
 def elect_python(world: World, stack: ExitStack, namespace: str, package: str = "kubernetes", zone: str = "UTC") -> str:
     """Two electors of the official Python client (they cannot release); returns what happened, with times."""
-    lease, electors = "kubernetes-python", dict[str, Elector]()
-    for name in ("cyan", "pink"):
+    lease, electors = f"{package.replace('.', '-')}-python", dict[str, Elector]()
+    # Other elections run in this namespace at the same time, by pods of other names.
+    for name in (f"{lease}-lime", f"{lease}-plum"):
         config = world.account(namespace, name).kubeconfig
         electors[name] = kubernetes_python(
             stack,
