@@ -12,6 +12,7 @@ from tests.history.observing import advised
 from tests.history.test_elections import of_log
 from tests.inputs.reading import read
 from webhook.claims.account import Account, account_of
+from webhook.claims.claim import Claim
 from webhook.claims.happened import latest
 from webhook.claims.headline import headline
 from webhook.claims.text import facts
@@ -116,5 +117,40 @@ def test_a_lease_that_is_free_is_not_said_to_be_so_after_the_end() -> None:
     db.release()
     one = account(of_log(server), server.now - SECOND // 2)
     (free,) = (claim for claim in one.claims if claim.check == "free")
-    assert free.message == "no one holds it"
+    assert free.message == "no one holds it: it was released"
     assert "from" not in free.arguments
+
+
+def test_a_length_is_rounded_in_one_way() -> None:
+    server, (db, mail, cart) = shop()
+    together(40, db, mail, cart)
+    server.wait(0.6)
+    together(20, mail, cart)
+    one = account(of_log(server), server.now)
+    (expired,) = (found for found in one.findings if found.check == "expired")
+    assert headline(one) == "db-0_1 has not renewed it for 20.6 s"
+    assert "20.6 s ago" in expired.message
+
+
+def test_a_lease_without_stamps_is_not_all_right() -> None:
+    cluster = Follower()
+    wiped = make_lease(put("metadata.name", "wiped"), put("metadata.managedFields", []))
+    document = {"apiVersion": "v1", "kind": "List", "items": [make_lease(), wiped]}
+    for item in read("leases.json", [json.dumps(document).encode()]):
+        cluster.take(item)
+    one = account_of(cluster, cluster.history_of(("shop", "wiped")), moment("2025-11-20T12:00:04Z"))
+    assert "lease-without-stamps" in [found.check for found in one.findings]
+    assert advised(one).startswith(
+        "The lease is held and renewed; repair what is wrong: kubectl -n shop get lease wiped"
+    )
+
+
+@pytest.mark.parametrize(("seconds", "is_over"), [(4, False), (30, True)], ids=["a moment ago", "long ago"])
+def test_refusals_that_have_ended_are_over(seconds: int, is_over: bool) -> None:
+    server, electors = shop()
+    together(20, *electors)
+    server.elector("db-1", "shop/db").fail(403, "no")
+    together(seconds, *electors)
+    (refused,) = (found for found in account(of_log(server), server.now).findings if found.check == "write-refused")
+    assert isinstance(refused, Claim)
+    assert refused.is_over is is_over

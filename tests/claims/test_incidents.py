@@ -132,7 +132,7 @@ def test_only_what_goes_on_now_is_said_to_go_on(one: Incident, source: str) -> N
 
 def test_two_pods_under_one_identity_are_in_the_headline() -> None:
     one = incident("one-identity").account(AUDIT_LOG)
-    assert headline(one) == "2 pods lead as exporter: exporter-54d6c9-b5tmw and exporter-54d6c9-h7r3c"
+    assert headline(one) == "2 pods renew it as exporter: exporter-54d6c9-b5tmw and exporter-54d6c9-h7r3c"
     assert [found.is_over for found in one.findings if isinstance(found, Claim)] == [False]
 
 

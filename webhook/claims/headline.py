@@ -86,7 +86,7 @@ def _live(account: "Account", standing: LeaseStatus, holder: str) -> str:
     tenure, now = account.tenure, account.now
     pods = pods_at_once(account)
     if pods:
-        return f"{len(pods)} pods lead as {holder}: {' and '.join(pods)}"
+        return f"{len(pods)} pods renew it as {holder}: {' and '.join(pods)}"
     if not account.is_renewed_last and tenure and tenure.touched:
         return f"{holder} holds it, and {writer(tenure.touched[1])} renewed it last, which is not its process"
     if account.written_later is not None:
@@ -136,7 +136,7 @@ def _for(at: int | None, now: int) -> str:
 
 
 def _since(at: int | None, now: int) -> str:
-    return "" if at is None else f" {ago(at, now)}"
+    return "" if at is None or at > now else f" {ago(at, now)}"
 
 
 def _freed(account: "Account", standing: LeaseStatus) -> str:

@@ -1,0 +1,41 @@
+"""What repairs a frozen lease is admitted by our own strict preset, whoever runs it."""
+
+import json
+import re
+from typing import Final
+
+import pytest
+
+from tests.factories import NOW, Tweak, changed, make_lease, make_review, put, to_bytes
+from tests.history.test_status import standing
+from tests.rules.findings import by_user
+from webhook.api.review import decode
+from webhook.api.times import SECOND, canonical
+from webhook.evaluate import evaluate
+from webhook.history.status import State
+from webhook.policy_file import load
+
+_PATCH: Final = re.compile(r"-p\s+'(.*)'$")
+_DATE: Final = re.compile(r"'\$\(date [^)]*\)'")
+_LATER: Final = NOW + 10 * SECOND
+
+
+@pytest.mark.parametrize(
+    "tweak",
+    [
+        pytest.param(put("spec.leaseDurationSeconds", 2**31 - 1), id="an absurd duration"),
+        pytest.param(put("spec.leaseTransitions", 2**31 - 1), id="a count at its maximum"),
+        pytest.param(put("spec.renewTime", "2035-11-20T12:00:00.000000Z"), id="a time far ahead"),
+        pytest.param(put("spec.renewTime", "10000-01-01T00:59:59.999999Z"), id="a time that clients cannot read"),
+    ],
+)
+def test_a_repair_is_admitted_and_repairs(tweak: Tweak) -> None:
+    block = standing(tweak, after=10).block
+    assert block is not None
+    found = _PATCH.search(block.repair)
+    assert found is not None
+    spec = json.loads(_DATE.sub(canonical(_LATER), found[1]))["spec"]
+    repairs = [put(f"spec.{name}", value) for name, value in spec.items()]
+    review = changed(make_review(old=make_lease(tweak), new=make_lease(tweak, *repairs)), by_user("alice"))
+    assert evaluate(decode(to_bytes(review)), load("strict"), _LATER).allowed
+    assert standing(tweak, *repairs, after=10).state is State.LIVE
