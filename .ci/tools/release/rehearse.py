@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -40,13 +40,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if subprocess.run(["git", "-C", str(ROOT), "status", "--porcelain"], capture_output=True, check=True).stdout:
         print("a release is made of a commit, and the tree has changes that are not in it", file=sys.stderr)
         return 1
+    head = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    commit = head.stdout.strip()
     with tempfile.TemporaryDirectory() as temporary:
-        first, second = (_made(Path(temporary) / name, options.url) for name in ("first", "second-of-another-length"))
+        folders = (Path(temporary) / name for name in ("first", "second-of-another-length"))
+        first, second = (_made(folder, commit, options.url) for folder in folders)
         failures = [f"{name} is not the same bytes twice" for name in different(first, second)]
         shutil.rmtree(DIST, ignore_errors=True)
         shutil.copytree(first, DIST)
     for check in (_by_twine, _by_helm, _by_krew, _by_cyclonedx, _by_zizmor, _by_sigstore):
-        found = [*check(options.url)]
+        found = [*check(commit, options.url)]
         print(f"{check.__name__.removeprefix('_by_')}: {'; '.join(found) or 'well'}", flush=True)
         failures += found
     for path in sorted(DIST.iterdir()):
@@ -56,9 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-def _made(tree: Path, url: str) -> Path:
-    """Make everything in a clone; returns its folder dist."""
-    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(tree)], check=True)
+def _made(tree: Path, commit: str, url: str) -> Path:
+    """Make everything in a clone of a commit; returns its folder dist."""
+    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", "--no-checkout", str(ROOT), str(tree)], check=True)
+    subprocess.run(["git", "-C", str(tree), "checkout", "--quiet", "--detach", commit], check=True)
     environment = {**os.environ, "PYTHONPATH": str(tree / ".ci"), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def run(*command: str, into: Path | None = None) -> None:
@@ -87,53 +91,49 @@ def _made(tree: Path, url: str) -> Path:
     return dist
 
 
-Check = Callable[[str], Iterator[str]]
-
-
 def _complaint(*command: object) -> Iterator[str]:
     done = subprocess.run([*map(str, command)], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         yield f"exit {done.returncode}: {(done.stderr or done.stdout).strip()}"
 
 
-def _by_twine(_url: str) -> Iterator[str]:
+def _by_twine(_commit: str, _url: str) -> Iterator[str]:
     yield from _complaint(sys.executable, "-m", "twine", "check", "--strict", *DIST.glob("lease_webhook-*"))
 
 
-def _by_helm(_url: str) -> Iterator[str]:
+def _by_helm(_commit: str, _url: str) -> Iterator[str]:
     (chart,) = DIST.glob("lease-webhook-*.tgz")
     done = helm("lint", "--strict", "--set=image.repository=registry.example/lease-webhook", chart=chart)
     if done.returncode:
         yield done.stdout + done.stderr
 
 
-def _by_krew(_url: str) -> Iterator[str]:
+def _by_krew(_commit: str, _url: str) -> Iterator[str]:
     source = Path(__file__).parent / "go" / "krew"
     program = build(source, "sigs.k8s.io/krew/cmd/validate-krew-manifest", "validate-krew-manifest")
     # It would download the archives, which are published nowhere.
     yield from _complaint(program, f"-manifest={DIST / 'lease-webhook.yaml'}", "-skip-install")
 
 
-def _by_cyclonedx(_url: str) -> Iterator[str]:
+def _by_cyclonedx(_commit: str, _url: str) -> Iterator[str]:
     for file in DIST.glob("*.cdx.json"):
         if problem := JsonStrictValidator(SchemaVersion.V1_6).validate_str(file.read_text()):
             yield f"{file.name}: {problem}"
 
 
-def _by_zizmor(_url: str) -> Iterator[str]:
+def _by_zizmor(_commit: str, _url: str) -> Iterator[str]:
     yield from _complaint(Path(sys.executable).parent / "zizmor", "--offline", "--quiet", ".github", "action.yml")
 
 
-def _by_sigstore(url: str) -> Iterator[str]:
+def _by_sigstore(commit: str, url: str) -> Iterator[str]:
     """Sign each file, state where all come from, and verify both; a file that was changed must be refused."""
     program = build(VERIFY, ".", "verify-bundle")
     files = sorted(DIST.iterdir())
     key = generate_key()
     public = DIST / "rehearsal.pub.pem"
     public.write_bytes(public_pem(key))
-    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
     stated = DIST / "provenance.sigstore.json"
-    stated.write_text(statement_bundle(key, provenance(files, url, commit.stdout.strip())))
+    stated.write_text(statement_bundle(key, provenance(files, url, commit)))
     for file in files:
         bundle = DIST / f"{file.name}.sigstore.json"
         bundle.write_text(signature_bundle(key, file.read_bytes()))
