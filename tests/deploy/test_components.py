@@ -115,7 +115,7 @@ def test_each_alert_of_the_recorder_leads_to_its_section() -> None:
 def test_prometheus_reaches_the_recorder() -> None:
     component = DEPLOY / "components" / "recorder-metrics"
     (service,), (monitor,) = documents(component / "service.yaml"), documents(component / "service-monitor.yaml")
-    argument, ports = yaml.safe_load((component / "stateful-set-patch.yaml").read_text())
+    argument, ports, _ = yaml.safe_load((component / "stateful-set-patch.yaml").read_text())
     (of_service,), (of_pod,), (endpoint,) = service["spec"]["ports"], ports["value"], monitor["spec"]["endpoints"]
     (stateful_set,) = documents(DEPLOY / "components" / "recorder" / "stateful-set.yaml")
     assert argument["value"] == f"--metrics=0.0.0.0:{of_pod['containerPort']}"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -37,6 +37,7 @@ class ApiServer(BaseHTTPRequestHandler):
     leases = 200
     expired = ""
     afresh = ""
+    created: ClassVar[list[tuple[str, str, object]]] = []
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -58,6 +59,15 @@ class ApiServer(BaseHTTPRequestHandler):
         else:
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop"}}
             self.answer(200, "Pod", [pod])
+
+    def do_POST(self) -> None:
+        """Create an Event, in one namespace only."""
+        sent = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path != "/api/v1/namespaces/shop/events":
+            self.answer(403, "Status", [])
+            return
+        self.created.append((self.headers["Authorization"], self.headers["Content-Type"], json.loads(sent)))
+        self.answer(201, "Event", [])
 
     def show(self, version: str) -> None:
         """Answer with events in pieces that end anywhere, then close; later with an event that ends the watch."""
@@ -98,6 +108,16 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     listener.shutdown()
     thread.join()
     listener.server_close()
+
+
+def test_an_event_is_created(server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ApiServer, "created", [])
+    event = {"kind": "Event", "metadata": {"namespace": "shop", "generateName": "db."}}
+    cluster.post_event(cluster.Cluster(), event, is_inside=True)
+    assert ApiServer.created == [("Bearer secret", "application/json", event)]
+    other = {"kind": "Event", "metadata": {"namespace": "other", "generateName": "db."}}
+    with pytest.raises(InputError, match="returned 403 for /api/v1/namespaces/other/events"):
+        cluster.post_event(cluster.Cluster(), other, is_inside=True)
 
 
 def test_pages_are_followed_and_versions_tried(server: None) -> None:
