@@ -133,3 +133,33 @@ def test_a_pod_that_was_heard_again_has_logs() -> None:
         db.ask()
     found = advised(account(of_log(server), server.now))
     assert found == "Its pod was heard again; see what it did meanwhile: kubectl -n shop logs db-0"
+
+
+@pytest.mark.parametrize(
+    ("user", "sentence", "command"),
+    [
+        ("system:serviceaccount:shop:db", "Give each replica an identity of its own", "describe pods db-"),
+        ("system:serviceaccount:shop:mallory", "Find out why shop/mallory renews it as db-0_1.", "auth can-i update"),
+    ],
+    ids=["a replica", "another user"],
+)
+def test_who_shares_an_identity_decides_what_to_do(user: str, sentence: str, command: str) -> None:
+    server, (db, *_) = shop()
+    other = server.elector("db-1", "shop/db", user=user)
+    db.lead(10)
+    for _ in range(6):
+        server.wait(1)
+        other.renew(holderIdentity="db-0_1")
+        server.wait(1)
+        db.renew()
+    found = advised(account(of_log(server), server.now))
+    assert found.startswith(sentence)
+    assert command in found
+
+
+def test_a_writer_that_is_not_known_has_no_empty_name() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.elector("db-1", "shop/db").fail_unauthenticated()
+    (refused,) = (one for one in account(of_log(server), server.now).findings if one.check == "write-refused")
+    assert refused.message.startswith("1 write by an unknown user refused with 401")

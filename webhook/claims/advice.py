@@ -172,6 +172,17 @@ def after_deletion(history: LeaseHistory, who: Writer) -> Advice:
     return Advice(sentence, rights("delete", history.namespace, history.name, who))
 
 
+def after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
+    """Return what to do about several processes that renew under one identity: of another user, or replicas."""
+    last, own = tenure.sharers[-1], tenure.process
+    if own is not None and last.user != own.user:
+        sentence = f"Find out why {name(last.name)} renews it as {name(tenure.holder)}. Whether it may:"
+        return Advice(sentence, rights("update", history.namespace, history.name, last))
+    where, pods = kubectl(history.namespace), " ".join(word(one) for one in tenure.pods[-3:])
+    sentence = "Give each replica an identity of its own, such as its pod's name:"
+    return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
+
+
 def of_account(account: "Account") -> Advice:
     """Return what a person on call should do about a lease."""
     history, standing = account.history, account.standing

@@ -10,6 +10,7 @@ from webhook.claims.advice import (
     Advice,
     after_deletion,
     after_refusal,
+    after_sharing,
     audit_log,
     next_step,
     pod_of_holder,
@@ -21,7 +22,7 @@ from webhook.claims.claim import Claim
 from webhook.claims.collect import interval, known
 from webhook.claims.succession import SHORTEST, creation
 from webhook.claims.words import at_most, clock, count, name, remover, user, writer
-from webhook.findings import Finding, ObjectName, Severity, kubectl, word
+from webhook.findings import Finding, ObjectName, Severity, kubectl
 from webhook.history.events import API_SERVER, By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower
 from webhook.history.lease import LeaseHistory
@@ -433,10 +434,6 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     message = (
         f"one identity, {name(tenure.holder)}, is used by several processes that renew in turns: {who}, as if each led"
     )
-    sentence = "Give each replica an identity of its own, such as its pod's name:"
-    pods = " ".join(word(one) for one in tenure.pods[-3:])
-    where = kubectl(history.namespace)
-    advice = Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
     other = tenure.others[tenure.sharers[-1]]
     last = min(other.last, tenure.last_renewal)
     lasts = min(tenure.duration or 0, history.duration or 0)
@@ -445,7 +442,7 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     # They may go on in a later tenure of their identity.
     is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
     return claim(
-        *(history, "identity-shared", Severity.ERROR, message, advice, "shared-identity"),
+        *(history, "identity-shared", Severity.ERROR, message, after_sharing(history, tenure), "shared-identity"),
         over_since=None if is_again else over,
         arguments={"identity": _identity(tenure)},
     )
@@ -507,10 +504,8 @@ def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int)
 def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
     last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
-    message = (
-        f"{count(len(group), 'write')} by {writer(last.writer) or 'an unknown user'} refused with {codes}{by}, the "
-        f"last one at {clock(last.at, now)}"
-    )
+    who = writer(last.writer) if last.writer.user else "an unknown user"
+    message = f"{count(len(group), 'write')} by {who} refused with {codes}{by}, the last one at {clock(last.at, now)}"
     if last.message:
         message += f": {last.message}"
     holder = history.tenure
