@@ -1,5 +1,6 @@
 """A log that lacks requests: what it showed of a lease before is not known to be so afterwards."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import advised
 from tests.history.test_elections import of_log
 from tests.inputs.reading import read
-from webhook.claims.account import as_json
+from webhook.claims.account import account_of, as_json
 from webhook.history.events import Handover
 from webhook.history.follow import Follower
 
@@ -46,7 +47,7 @@ def test_what_a_log_lacks_is_not_known() -> None:
     together(10, mail)
     one = account(of_log(server), server.now)
     said = text(one)
-    assert said.startswith("not known: db-0_1 held it at 11:07:00Z, and from then on the log lacks requests")
+    assert said.startswith("not known: db-0_1 held it at 11:07:00Z, and the log may lack what was written to it")
     assert "Held before: db-0_1" in said
     assert (
         advised(one)
@@ -147,3 +148,27 @@ def test_in_a_hole_another_cause_is_not_excluded() -> None:
     together(10, db, mail, *more)
     (late,) = (one for one in claims(server) if one["claim"] == "renewal-late")
     assert {"network", "api-server", "failed"} <= set(late["causes"])
+
+
+@pytest.mark.parametrize(
+    ("verb", "is_known"), [("update", True), ("patch", False)], ids=["an update by the holder", "a patch"]
+)
+def test_what_a_write_changed_that_the_log_does_not_show_is_not_known(verb: str, is_known: bool) -> None:
+    server, db, mail, _ = shop()
+    together(4, db, mail)
+    server.log[-2]["verb"] = verb
+    for key in ("requestObject", "responseObject"):
+        server.log[-2].pop(key, None)
+    assert (of_log(server).leases[KEY].hidden_since is None) == is_known
+
+
+def test_a_lease_as_a_client_sent_it_says_nothing_of_stamps() -> None:
+    server, db, mail, _ = shop()
+    sent = json.loads(json.dumps(server.log[-1]["responseObject"]))
+    together(2, db, mail)
+    del server.log[-1]["responseObject"]
+    server.log[-1]["requestObject"] = sent
+    cluster = of_log(server)
+    (key,) = (key for key, one in cluster.leases.items() if one.is_as_sent)
+    found = account_of(cluster, cluster.leases[key], server.now).findings
+    assert "lease-without-stamps" not in {one.check for one in found}

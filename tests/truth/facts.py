@@ -207,7 +207,12 @@ class Facts(Struct, frozen=True, dict=True):
     def may_be_live(self, at: int) -> bool:
         """Return whether the lease may be live at an instant."""
         found = self._standing(at)
-        return found is not None and at < found[0].end + found[1] + self._spread
+        if found is None:
+            return False
+        # Another one may have shortened it: it is live for as long as its holder wrote.
+        holder = found[0].after.holder or ""
+        own = [one.after.duration or 0 for one in self.writes if one.at < at and self.is_own(one, holder)]
+        return at < found[0].end + max(found[1], *(one * SECOND for one in own[-1:]), 0) + self._spread
 
     def _standing(self, at: int) -> tuple[Write, int] | None:
         """Return the last renewal before an instant, and the duration then; None if nobody holds the lease."""

@@ -30,6 +30,7 @@ class Kind(StrEnum):
     LATE_WATCH = "watch that begins late"
     LOG = "audit log"
     METADATA = "audit log at Metadata"
+    MIXED = "audit log at mixed levels"
     NO_FIELDS = "audit log without managedFields"
     THREE = "audit log in a file for each API server"
     HOLE = "audit log with a hole"
@@ -55,6 +56,7 @@ LISTS: Final = {Kind.LIST, Kind.PLAIN_LIST, Kind.LIST_WITH_POLICY}
 LOGS: Final = {
     Kind.LOG,
     Kind.METADATA,
+    Kind.MIXED,
     Kind.NO_FIELDS,
     Kind.THREE,
     Kind.HOLE,
@@ -129,6 +131,21 @@ def _log_in_files(history: History) -> dict[str, bytes]:
     count = len(history.plan.offsets)
     parts = {number: _log(one for one in history.requests if one.server == number) for number in range(count)}
     return {f"audit-{number}.log": part for number, part in parts.items() if part} if count > 1 else {}
+
+
+def _whole(_: Request) -> str:
+    return "RequestResponse"
+
+
+def _metadata(_: Request) -> str:
+    return "Metadata"
+
+
+def _mixed(request: Request) -> str:
+    """Return the level by a policy that keeps reads short, and of persons what they asked for."""
+    if request.verb in ("get", "list"):
+        return "Metadata"
+    return "RequestResponse" if request.uid or request.user is None else "Request"
 
 
 def _log_with_hole(history: History) -> dict[str, bytes]:
@@ -215,9 +232,9 @@ def _list(history: History, *, has_fields: bool) -> bytes:
 # ---- an audit log ---------------------------------------------------------------------------------------------------
 
 
-def _log(requests: Iterable[Request], *, is_metadata: bool = False, has_fields: bool = True) -> bytes:
+def _log(requests: Iterable[Request], level_of: Callable[[Request], str] = _whole, *, has_fields: bool = True) -> bytes:
     ordered = sorted(requests, key=lambda one: (one.answered_clock, one.number))
-    return b"".join(_logged(one, is_metadata, has_fields) for one in ordered)
+    return b"".join(_logged(one, level_of(one), has_fields) for one in ordered)
 
 
 @cache
@@ -234,7 +251,7 @@ def pod_of(process: Process) -> str:
     return process.pod if process.uid else ""
 
 
-def _logged(request: Request, is_metadata: bool, has_fields: bool) -> bytes:
+def _logged(request: Request, level: str, has_fields: bool) -> bytes:
     resource = RESOURCES[request.kind]
     path = f"/apis/{GROUP}/v1/namespaces/{request.namespace}/{resource}"
     query = "?dryRun=All" if request.is_dry_run else ""
@@ -253,7 +270,7 @@ def _logged(request: Request, is_metadata: bool, has_fields: bool) -> bytes:
     head: Document = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
-        "level": "Metadata" if is_metadata else "RequestResponse",
+        "level": level,
         "auditID": f"00000000-0000-4000-8000-{request.number:012}",
         "stage": "ResponseComplete" if request.user else "ResponseStarted",
         "requestURI": uri,
@@ -270,8 +287,9 @@ def _logged(request: Request, is_metadata: bool, has_fields: bool) -> bytes:
         "stageTimestamp": canonical(request.answered_clock),
     }
     parts = [_inner(head), b'"user":%s' % _user_of(request), _inner(source)]
-    if not is_metadata and request.user is not None:
-        parts += _objects(request, status, has_fields)
+    if level != "Metadata" and request.user is not None:
+        shown = [*_objects(request, status, has_fields)]
+        parts += [one for one in shown if level == "RequestResponse" or one.startswith(b'"requestObject"')]
     parts.append(_inner(tail))
     return b"{%s}\n" % b",".join(parts)
 
@@ -310,7 +328,8 @@ _MAKERS: Final[dict[Kind, _Maker]] = {
     Kind.WATCH: lambda history: {"watch.json": _watch(history, history.begin)},
     Kind.LATE_WATCH: lambda history: {"watch.json": _watch(history, _late(history))},
     Kind.LOG: lambda history: {"audit.log": _log(history.requests)},
-    Kind.METADATA: lambda history: {"audit.log": _log(history.requests, is_metadata=True)},
+    Kind.METADATA: lambda history: {"audit.log": _log(history.requests, _metadata)},
+    Kind.MIXED: lambda history: {"audit.log": _log(history.requests, _mixed)},
     Kind.NO_FIELDS: lambda history: {"audit.log": _log(history.requests, has_fields=False)},
     Kind.THREE: _log_in_files,
     Kind.HOLE: _log_with_hole,

@@ -440,6 +440,7 @@ def _body(call: Call, before: State | None, clock: int) -> Document | None:
         return one
     sent = replace(old, spec=write.spec, labels=write.labels, entries=write.entries or (), writer="")
     one = api_server.document(sent)
+    one["metadata"]["uid"] = before.uid if before else ""
     if call.verb != "update":
         return {"spec": one["spec"]}
     return one

@@ -69,6 +69,7 @@ class Subject(Struct, frozen=True, dict=True):
 
     `interval` is the seconds between renewals, None if they were not seen. `standing` is its state, if a history knows
     more than the object. `seen_until` is the end of an input that shows more than happened until `now`.
+    `is_as_sent`: a log shows what a client sent, without what the API server added.
     """
 
     object: Lease | LeaseCandidate
@@ -78,6 +79,7 @@ class Subject(Struct, frozen=True, dict=True):
     interval: float | None = None
     standing: LeaseStatus | None = None
     seen_until: int = 0
+    is_as_sent: bool = False
     source: str = ""
     least: Severity = Severity.INFO
     """Findings that are less severe may be left out: of 100,000 leases a table shows the worst one of each."""
@@ -336,8 +338,11 @@ def _not_stamped(subject: Subject) -> Iterator[Finding]:
 def about_stamps(subject: Subject, stamped: Collection[str], *, has_managed_fields: bool) -> Iterator[Finding]:
     """Yield what is wrong with the stamps of a lease; `stamped` are the namespaces in which writers are stamped.
 
-    If no lease of the input has managedFields, the input was asked for without them, and nothing follows from that.
+    If no lease of the input has managedFields, the input was asked for without them, and nothing follows from that; nor
+    from a lease as its client sent it.
     """
+    if subject.is_as_sent:
+        return
     if subject.namespace in stamped:
         yield from _not_stamped(subject)
     elif has_managed_fields:

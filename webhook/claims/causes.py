@@ -134,7 +134,7 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     went_on = bool(own) and own[-1].at >= gives_up
     denied = [one for one in own if one.is_denied]
     if refused := [one for one in denied if not one.is_read] or denied:
-        return _refused(refused, is_alone=went_on)
+        return _refused(refused, is_alone=went_on and not hidden)
     # What a network held back arrives at once when it works again: requests at the end do not count.
     requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
     nameless = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]

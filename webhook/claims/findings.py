@@ -443,7 +443,7 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
     return claim(
         *(history, "identity-shared", Severity.ERROR, message, after_sharing(history, tenure), "shared-identity"),
-        over_since=None if is_again else over,
+        over_since=None if is_again or history.hidden_since is not None else over,
         arguments={"identity": _identity(tenure)},
     )
 

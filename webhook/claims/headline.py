@@ -52,7 +52,7 @@ def _hidden(account: "Account", since: int, holder: str) -> str:
     """Say what was known before the log lacks requests."""
     state = "it did not exist" if account.history.is_deleted else f"{holder} held it"
     at = clock(since, account.now)
-    return f"not known: {state} at {at}, and from then on the log lacks requests, for any lease, for a time"
+    return f"not known: {state} at {at}, and the log may lack what was written to it since"
 
 
 def _deletion(account: "Account") -> str:

@@ -301,7 +301,7 @@ class Audit(Struct):
                 self.examined += self.only in {"", namespace}
                 found = [*incidents(self.history, history, at, ongoing_cause(self.history, history, at))]
                 if history.lease is not None and not (history.is_deleted or history.hidden_since):
-                    known = history.interval, history.status(at), as_of.seen_until
+                    known = history.interval, history.status(at), as_of.seen_until, history.is_as_sent
                     subject = Subject(history.lease, namespace, name, at, *known)
                     yield from beside(found, self.inventory.add(subject))
                 yield from found

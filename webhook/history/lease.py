@@ -160,6 +160,11 @@ class LeaseHistory(Struct):
         return self.lease.spec.lease_duration_seconds if self.lease else None
 
     @property
+    def is_as_sent(self) -> bool:
+        """True if the latest state is what a client sent: a log shows it without what the API server added."""
+        return self.lease is not None and self.kind is InputKind.AUDIT_LOG and not self._version
+
+    @property
     def interval(self) -> float | None:
         """Seconds between renewals, as seen."""
         usual = self.renewals.usual
@@ -241,12 +246,19 @@ class LeaseHistory(Struct):
             self._changed(seen, seen.old, entries_of(seen.old.metadata.managed_fields), Act.STORED)
             self.write = write
         self._stored(seen)
-        self.hidden_since = None
+        self.hidden_since = seen.at if self._is_unknown(seen) else None
         tenure = self.tenure
         if tenure and tenure is not self._shared and tenure.has_several_writers and len(tenure.writers) > 1:
             self._shared = tenure
             self._happened(EventKind.SHARED, self.at or 0)
         return self._events
+
+    def _is_unknown(self, seen: Observation) -> bool:
+        """True if a log does not show what a write changed, nor a watch beside it, and it need not be a renewal."""
+        if seen.object is not None or self.lease is None or self.is_deleted or self._path != seen.place.path:
+            return False
+        is_own = self.holder is not None and self.holder.is_by(seen.writer) is True
+        return not (is_own and seen.verb == "update")
 
     def _observed_write(self, seen: Observation, bounds: Bounds) -> Write:
         """Return when something happened: by its own time, else by its stamps, else when anything was last seen."""
