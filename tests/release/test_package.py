@@ -1,8 +1,11 @@
 """What the wheel must hold beside modules."""
 
 import tomllib
+from pathlib import Path
 
-from tools.release.package import ROOT
+import pytest
+
+from tools.release.package import ROOT, interpreter
 
 PACKAGE = ROOT / "webhook"
 
@@ -24,3 +27,14 @@ def test_the_licenses_are_of_files_that_are_there() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
     assert {ROOT / name for name in project["license-files"]} == {ROOT / "LICENSE", *PACKAGE.rglob("LICENSE*")}
+
+
+def test_an_interpreter_that_pyenv_has_and_did_not_choose_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "versions" / "3.99.1" / "bin" / "python3.99"
+    program.parent.mkdir(parents=True)
+    program.symlink_to("/bin/true")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert interpreter("python3.99") == str(program)
+    assert interpreter("python3.98") == ""

@@ -85,11 +85,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in supported():
             work = directory / name
             work.mkdir()
-            if _run([name, "-c", "import venv, ensurepip"], work).returncode:
-                not_tried.append(name)
-                continue
-            tried.append(name)
-            failures += [f"{name}: {failure}" for failure in _with_python(name, wheel, work)]
+            python = interpreter(name)
+            (tried if python else not_tried).append(name)
+            if python:
+                failures += [f"{name}: {failure}" for failure in _with_python(python, wheel, work)]
         for name, how in RUNNERS.items():
             program = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
             (tried if program else not_tried).append(name)
@@ -122,6 +121,16 @@ def supported() -> list[str]:
     languages = [line for line in project()["classifiers"] if line.startswith("Programming Language :: Python ::")]
     versions = [line.rpartition(" ")[2] for line in languages]
     return [f"python{version}" for version in versions if "." in version]
+
+
+def interpreter(name: str) -> str:
+    """Return the program of a name that works: on the path, or one that pyenv has and did not choose; "" without."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    chosen = sorted(pyenv.glob(f"versions/{name.removeprefix('python')}.*/bin/{name}"))
+    works = (
+        one for one in (name, *map(str, chosen)) if not _run([one, "-c", "import venv, ensurepip"], ROOT).returncode
+    )
+    return next(works, "")
 
 
 def _with_python(python: str, wheel: Path, directory: Path) -> Iterator[str]:
