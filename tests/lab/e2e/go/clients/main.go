@@ -92,12 +92,11 @@ func (s settings) elect(ctx context.Context, config *rest.Config, namespace stri
 		labels = map[string]string{"elector": s.label}
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
+		Lock: labeled(&resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Name: s.lease, Namespace: namespace},
 			Client:     clientset.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: s.identity},
-			Labels:     labels,
-		},
+		}, labels),
 		Name:            s.lease,
 		LeaseDuration:   s.duration,
 		RenewDeadline:   s.deadline,
