@@ -147,7 +147,7 @@ def _beside_jq(command: str, ours: Cost, peer: float | None) -> Iterator[Row]:
     """Yield how many times the CPU of jq a command takes that reads the same list."""
     if peer is not None:
         times = ours.seconds / peer
-        what = f"{command} of it, times the CPU of `jq -c '.items[]'`"
+        what = f"{command} of {LEASES:,} leases, times the CPU of `jq -c '.items[]'`"
         yield Row(what, f"{times:.1f}", f"<= {MOST_OF_JQ}", times <= MOST_OF_JQ)
 
 
