@@ -142,9 +142,13 @@ causes: $(READY) ## induce each cause of a silence twenty times, and ask `why`, 
 programs: $(READY) ## build whatever the slower suites run, ten to twenty minutes once (Go): PROGRAMS=--first, --rest
 	$(BIN)/python -m tests.lab.programs $(PROGRAMS)
 
-.PHONY: web pyodide
-web: $(READY) ## the page that runs lease-webhook in a browser, as a folder for any file server: dist/web (npm, node)
+.PHONY: web web-costs pyodide
+web: $(READY) ## the page that runs lease-webhook in a browser, as a folder for any file server: build/web/page (npm, node)
 	$(TOOL).web
+
+web-costs: $(READY) web ## what the page of make web costs in Chromium, into docs/browser.md (five minutes)
+	$(INSTALL) -r tests/page/requirements.txt
+	$(BIN)/python -m tests.page.web.costs
 
 pyodide: $(READY) ## the core's tests and every stored output in Pyodide's Python 3.14 (node, npm; two minutes)
 	$(BIN)/python -m tests.lab.pyodide $(PYODIDE)

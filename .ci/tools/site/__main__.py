@@ -18,6 +18,8 @@ from tools.site.staging import expanded, stage
 
 CONFIG: Final = Path(__file__).parent / "mkdocs.yml"
 BUILD: Final = ROOT / "build" / "site"
+WEB: Final = ROOT / "build" / "web" / "page"
+"""The page of `make web`, which is part of the site if it was built."""
 _OUTSIDE: Final = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)="(?:https?:)?//|class="mermaid"')
 """What a browser would fetch from elsewhere."""
 
@@ -40,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MkDocsException as error:
         print(error, file=sys.stderr)
         return 1
+    if WEB.exists():
+        shutil.copytree(WEB, BUILD / "html" / "page")
     fetching = [path for path in sorted((BUILD / "html").rglob("*.html")) if _OUTSIDE.search(path.read_text())]
     for path in fetching:
         print(f"{path.relative_to(ROOT)} fetches something from elsewhere", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`make web`: the page as a folder for any file server, `dist/web`.
+"""`make web`: the page as a folder for any file server, `build/web/page`.
 
 Everything but `index.html` and `sw.js` is below a folder named by its content, so that caches may keep it for good.
 """
@@ -19,11 +19,11 @@ from tools.web.examples import put_examples
 from tools.web.runtime import BUILD, COMPILED, PURE, ROOT, in_pyodide, put_packages, put_pure, pyodide
 from webhook.timeline.page import content_security_policy
 
-OUTPUT: Final = ROOT / "dist/web"
+OUTPUT: Final = BUILD / "page"
 _PAGE: Final = ROOT / "webhook/browser/page"
 _PYODIDE: Final = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
-_UNUSED: Final = ("server", "doctor", "live", "cli/example", "browser/page")
-"""Parts of the package that no call of the page imports."""
+_UNUSED: Final = ("cli/example", "browser/page")
+"""Data of the package that no call of the page reads."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _COMPONENTS: Final = """\
 What this page consists of, and under which licenses.
@@ -56,6 +56,8 @@ def main() -> None:
     packages = _packages()
     _put_licenses(stage / "licenses", packages, info["python"])
     _put_metadata(packages)
+    if in_pyodide("webhook.browser.calls", [], packages, path=[str(packages)]):
+        sys.exit("make web: Pyodide could not import what the page calls")
     _zip(packages, stage / "packages.zip")
     _publish(stage)
     _print_sizes(time.monotonic() - began)

@@ -8,7 +8,9 @@ for (const root of given.folders) {
   python.FS.mount(python.FS.filesystems.NODEFS, { root }, root);
 }
 python.globals.set("given", python.toPy(given));
-process.exitCode = python.runPython(`
+let code = 1;
+try {
+  code = python.runPython(`
 import os, runpy, sys
 
 os.chdir(given["cwd"])
@@ -22,3 +24,8 @@ except SystemExit as end:
     code = end.code if isinstance(end.code, int) else int(end.code is not None)
 int(code)
 `);
+} catch (error) {
+  // Node would print the source of Pyodide, which is one line of a megabyte.
+  console.error(error.message);
+}
+process.exitCode = code;

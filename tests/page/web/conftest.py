@@ -13,7 +13,7 @@ Start: TypeAlias = Callable[..., Web]
 @pytest.fixture(scope="session")
 def site() -> Iterator[str]:
     if not (SITE / "index.html").exists():
-        pytest.exit("make page needs dist/web: make web", returncode=1)
+        pytest.exit("make page needs build/web/page: make web", returncode=1)
     with served(SITE) as origin:
         yield origin
 

@@ -9,7 +9,7 @@ from threading import Thread
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[3]
-SITE: Final = ROOT / "dist/web"
+SITE: Final = ROOT / "build/web/page"
 PATIENCE: Final = 40_000
 """Milliseconds until Python has started on a machine that does much else."""
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.page.web.conftest import Start
-from tests.page.web.served import ROOT, Web, served
+from tests.page.web.served import SITE, Web, served
 from tests.page.web.test_views import LEASE, LOG, WATCH, views
 
 REQUEST = """(url) => fetch(url).then(() => "answered", (error) => "refused")"""
@@ -60,7 +60,7 @@ def test_nothing_of_what_is_opened_is_stored(start: Start) -> None:
     wait_for_cache(web)
     assert web.page.evaluate(STORED) == [0, 0, 0]
     assert web.page.evaluate("indexedDB.databases().then((all) => all.length)") == 0
-    files = {f"{web.origin}/{file.relative_to(ROOT / 'dist/web')}" for file in (ROOT / "dist/web").rglob("*")}
+    files = {f"{web.origin}/{file.relative_to(SITE)}" for file in SITE.rglob("*")}
     assert set(web.page.evaluate(CACHED)) <= {*files, f"{web.origin}/"}
 
 
