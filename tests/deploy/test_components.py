@@ -10,6 +10,7 @@ import yaml
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from tests.deploy.sources import DEPLOY, base_object, documents
+from tools.docs import lease_alerts
 from webhook.certificates import service_names
 from webhook.doctor.certificate import FILLED_IN_LATER, SOON
 from webhook.doctor.checks import CHOICES
@@ -110,6 +111,11 @@ def test_each_alert_of_the_recorder_leads_to_its_section() -> None:
     assert titles == [rule["alert"] for rule in recorder_rules()]
     for rule in recorder_rules():
         assert rule["annotations"]["runbook_url"].endswith(f"/docs/alerts.md#{rule['alert'].lower()}")
+
+
+def test_the_alerts_of_the_recorder_are_those_of_the_code() -> None:
+    written = lease_alerts.RECORDER.read_text()
+    assert written == lease_alerts.recorder_text(), "write it again: make docs"
 
 
 def test_prometheus_reaches_the_recorder() -> None:

@@ -1,6 +1,7 @@
 """Leases as a watch shows them: deletions and gaps between two watches, and the clock of the API server."""
 
 import json
+import time
 
 import pytest
 
@@ -44,6 +45,12 @@ def test_the_present_is_by_the_clock_of_the_api_server(clock: Clock) -> None:
     with leases.now() as (follower, now):
         assert abs(now - server.now - SECOND) <= SECOND
         assert follower.names() == [("shop", "db")]
+
+
+def test_without_a_watch_the_present_is_by_the_clock_of_this_computer() -> None:
+    with LiveLeases().now() as (follower, now):
+        assert follower.names() == []
+        assert abs(now - time.time_ns() // 1000) < 60 * SECOND
 
 
 def test_what_a_second_watch_lacks_was_deleted_and_the_gap_is_known(clock: Clock) -> None:

@@ -110,6 +110,16 @@ def test_heartbeats_have_no_series(change: object, clock: Clock) -> None:
     assert [key for key in values(leases) if len(key) > 1] == []
 
 
+def test_a_lease_of_several_clusters_has_no_series(clock: Clock) -> None:
+    server, leases = FakeServer(), LiveLeases()
+    server.elector("a", "shop/db").lead(4)
+    show(leases, server, clock)
+    with leases.now() as (follower, _):
+        follower.leases["shop", "db"].is_mixed = True
+    clock.now += SECOND
+    assert [key for key in values(leases) if len(key) > 1] == []
+
+
 def test_a_deleted_lease_and_a_free_one(clock: Clock) -> None:
     server, leases = FakeServer(), LiveLeases()
     server.elector("a", "shop/db").lead(4)

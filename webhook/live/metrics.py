@@ -61,7 +61,7 @@ class LeaderMetrics:
             for (namespace, name), history in _elections(follower):
                 status = history.status(now)
                 if status is None:
-                    continue
+                    continue  # what is shown is of several clusters, or was hidden
                 labels = (namespace, name)
                 live.add_metric(labels, float(status.state is State.LIVE))
                 if status.holder and status.last_renewal is not None:
