@@ -13,7 +13,7 @@ from tests.history.test_elections import of_log
 from tests.inputs.reading import read
 from webhook.claims.account import Account, account_of
 from webhook.claims.claim import Claim
-from webhook.claims.happened import latest
+from webhook.claims.happened import events, latest
 from webhook.claims.headline import headline
 from webhook.claims.text import facts
 from webhook.cli.options import moment
@@ -154,3 +154,26 @@ def test_refusals_that_have_ended_are_over(seconds: int, is_over: bool) -> None:
     (refused,) = (found for found in account(of_log(server), server.now).findings if found.check == "write-refused")
     assert isinstance(refused, Claim)
     assert refused.is_over is is_over
+
+
+def test_a_holder_that_never_renewed_is_not_said_to_have_renewed_last() -> None:
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    db.release()
+    server.elector("alice", "shop/db", user="alice").take(holderIdentity="ghost-0_1")
+    together(20, mail, cart)
+    together(10, server.elector("db-1", "shop/db"), mail, cart)
+    said = [line.text for line in events(account(of_log(server), server.now))]
+    assert "the lease expired, 15 s after alice from pod alice wrote ghost-0_1 in" in said
+
+
+def test_who_creates_a_lease_again_is_not_the_holder_that_it_names() -> None:
+    server, (db, mail, cart) = shop()
+    together(20, db, mail, cart)
+    server.wait(1)
+    server.delete("shop/db", "alice")
+    server.wait(0.02)
+    server.elector("alice", "shop/db", user="alice").take(holderIdentity="old-0_1")
+    together(4, mail, cart)
+    (deleted,) = (one for one in account(of_log(server), server.now).findings if one.check == "lease-deleted")
+    assert "alice from pod alice created it again with the holder old-0_1 at once" in deleted.message
