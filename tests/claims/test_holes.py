@@ -172,3 +172,14 @@ def test_a_lease_as_a_client_sent_it_says_nothing_of_stamps() -> None:
     (key,) = (key for key, one in cluster.leases.items() if one.is_as_sent)
     found = account_of(cluster, cluster.leases[key], server.now).findings
     assert "lease-without-stamps" not in {one.check for one in found}
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"), [(429, "throttled"), (500, "failed"), (409, "conflict")], ids=["limited", "failed", "conflict"]
+)
+def test_what_a_holder_was_answered_before_it_fell_silent_may_be_why(code: int, cause: str) -> None:
+    server, db, mail, _ = shop()
+    db.fail(code)
+    together(14, mail)
+    (late,) = (one for one in claims(server) if one["claim"] == "renewal-late")
+    assert {"stopped", cause} <= set(late["causes"])

@@ -59,7 +59,7 @@ def test_the_renewals_of_three_pods_in_turns_are_no_silence() -> None:
 def test_a_silence_in_which_another_pod_renewed_is_none_of_the_identity() -> None:
     server, (first, second) = twins(2)
     in_turns(server, second, first, times=4)
-    in_turns(server, first, times=20)
+    in_turns(server, first, times=12)
     in_turns(server, second, first, times=4)
     assert claims(of_log(server), server, "renewal-late") == []
 
@@ -89,6 +89,19 @@ def test_the_pod_that_the_holder_names_is_its_process_whoever_wrote_it_in() -> N
     assert tenure.process is not None
     assert tenure.process.pod == "db-1"
     assert [one.user for one in tenure.others] == ["mallory"]
+
+
+def test_who_took_the_lease_before_is_no_second_writer_after_another_wrote_it_in() -> None:
+    server, (first, _) = twins(2)
+    server.write("shop/db", spec_of(server, holderIdentity="other"), "kubectl", "alice", "")
+    server.write("shop/db", spec_of(server, holderIdentity="leader"), "kubectl", "mallory", "")
+    for second in range(3):
+        server.wait(1)
+        renewed = f"2026-11-18T11:07:{second:02}.000000Z"
+        server.write("shop/db", spec_of(server, renewTime=renewed), "kubectl", "mallory", "")
+    in_turns(server, first, times=3)
+    named = [one["by"]["user"] for one in claims(of_log(server), server, "second-writer")]
+    assert first.user not in named
 
 
 def test_a_lease_that_was_empty_at_the_start_of_a_log_may_have_been_held_before() -> None:
