@@ -623,7 +623,10 @@ class LeaseHistory(Struct):
         last = self.tenure.last_renewal if self.tenure else renewed_at(old, known)
         kept = self.tenure.kept_until if self.tenure else last
         duration = self.holder.duration if self.holder else old.lease_duration_seconds
+        # A holder's own clock that dates its last renewal cannot be compared with the API server's.
+        is_claimed = self.tenure is not None and (self.tenure.renewed or self.tenure.taken).is_claimed
         is_unseen = self.tenure is not None and self.tenure.has_unseen_renewals
+        is_unseen = is_unseen or (is_claimed and self.write.is_dated_by_a_server)
         is_dated = self.write.is_dated_by_a_server and not is_unseen
         how = self._taking(kept, duration, at, is_dated=is_dated)
         if how is Handover.EXPIRED:
