@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Final
 
 from tests.acceptance import is_plain
@@ -40,7 +39,7 @@ def check(data: bytes) -> None:
 def run(words: Sequence[str], data: bytes) -> tuple[int, str, str]:
     """Return exit code, output and complaint of a command with an input; unlike `main` it lets a bug raise."""
     output, complaint = io.StringIO(), io.StringIO()
-    stdin = SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(data)), isatty=lambda: False)
+    stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
     before, sys.stdin = sys.stdin, stdin
     try:
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(complaint):

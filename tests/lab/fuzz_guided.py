@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.fuzz_guided", description=__doc__)
     parser.add_argument("--target", action="append", default=[], help="one of the targets; all without it")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
-    parser.add_argument("--runs", type=int, help="inputs for each target, in place of seconds: the same ones each time")
+    parser.add_argument("--runs", type=int, help="new inputs for each target, in place of seconds: the same each time")
     parser.add_argument("--seed", type=int, default=0, help="0 draws one")
     parser.add_argument(
         "--keep", action="store_true", help="write the working corpus, minimized, into tests/data/corpora"
@@ -47,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, of_libfuzzer = parser.parse_known_args(arguments)
     if options.inside:
         fuzz(options.inside, of_libfuzzer)
+    elif of_libfuzzer:
+        parser.error(f"unknown: {' '.join(of_libfuzzer)}")
     from tests.fuzz.targets import TARGETS, beginning, write  # noqa: PLC0415 - inside, it is imported by `fuzz`, which counts its lines
 
     names = options.target or [*TARGETS]
@@ -107,9 +109,10 @@ def _run(name: str, seconds: int, runs: int | None, seed: int) -> bool:
     with tempfile.TemporaryDirectory() as fixed:
         # A run of a fixed number is the same each time, so it begins with what is in the tree and nothing else.
         folder = Path(fixed) if runs else work
-        for number, data in enumerate(beginning(name)):
+        first = beginning(name)
+        for number, data in enumerate(first):
             (folder / f"seed-{number:05}").write_bytes(data)
-        limits = [f"-runs={runs}"] if runs else [f"-max_total_time={seconds}"]
+        limits = [f"-runs={len(first) + runs}"] if runs else [f"-max_total_time={seconds}"]
         done = _libfuzzer(name, [*limits, f"-seed={seed}", f"-max_len={MAX_SIZE}", str(folder)])
     print(_summary(name, done.stdout), flush=True)
     if done.returncode:
