@@ -47,6 +47,6 @@ def test_everything_is_reached_by_keys(web: Web) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent").startswith("Lease ")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.closest('#account h2') !== null")
+    page.wait_for_selector("#account h2:focus")
     page.go_back()
     page.wait_for_selector("#audit .card")

@@ -56,8 +56,10 @@ export async function showAccount(lease, go) {
   const account = await call("account", { lease });
   if (lease !== chosen) return undefined;
   place.replaceChildren(...parts(account, go));
-  // What had the focus may be in a view that is no longer shown.
-  if (isNew || document.activeElement === document.body) place.querySelector("h2").focus({ preventScroll: true });
+  // What had the focus may be in a view that is no longer shown; the browser takes it away somewhat later.
+  const active = document.activeElement;
+  const isLost = active === document.body || !active.checkVisibility();
+  if (isNew || isLost) place.querySelector("h2").focus({ preventScroll: true });
   if (isNew) place.scrollIntoView({ block: "nearest" });
   return undefined;
 }
