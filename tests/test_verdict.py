@@ -56,11 +56,16 @@ def test_the_sentence_of_a_fact_is_that_of_the_special_rule() -> None:
     assert "is a node" in evaluated(changed(STEAL, by_node("n1")), STRICT).message
 
 
-def test_the_rule_that_denies_stands_first_and_has_the_page() -> None:
+def test_a_denial_names_only_the_rules_that_deny_and_the_page() -> None:
     documented = policy("docs_url: https://example.com\n")
     assert evaluated(ACROSS, documented).message.endswith(
-        "(lease webhook, rules takeover-across-namespaces, takeover-before-expiry, "
-        "see https://example.com/takeover-across-namespaces)"
+        "(lease webhook, rule takeover-across-namespaces, see https://example.com/takeover-across-namespaces)"
+    )
+
+
+def test_two_rules_that_deny_one_fact_are_both_named() -> None:
+    assert evaluated(ACROSS, STRICT).message.endswith(
+        "(lease webhook, rules takeover-before-expiry, takeover-across-namespaces)"
     )
 
 

@@ -95,7 +95,7 @@ class Fact(Struct, frozen=True, gc=False):
     """Results about one and the same fact, the strongest mode first; they share one sentence.
 
     `decisive` is the one whose text is used: the last of the strongest, because a special rule stands after the
-    general one. `rules` are the ids of all their rules.
+    general one. `rules` are the ids of the strongest: a denial names no rule that only warns.
     """
 
     results: Sequence[Result]
@@ -116,8 +116,8 @@ def _fact(group: list[Result]) -> Fact:
     if len(group) == 1:
         return Fact(group, group[0], group[0].rule)
     group.sort(key=lambda one: -one.mode)
-    decisive = [one for one in group if one.mode is group[0].mode][-1]
-    return Fact(group, decisive, ", ".join(once(one.rule for one in group)))
+    strongest = [one for one in group if one.mode is group[0].mode]
+    return Fact(group, strongest[-1], ", ".join(once(one.rule for one in strongest)))
 
 
 def causes(denying: Iterable[Fact], policy: Policy) -> tuple[Cause, ...]:

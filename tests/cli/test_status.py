@@ -130,6 +130,16 @@ def test_a_lease_that_would_be_stored_is_not_in_force(cluster: Install, capsys: 
     assert capsys.readouterr().out.startswith("not in force: ")
 
 
+def test_a_namespace_that_is_out_of_scope_is_said_to_be_so(
+    cluster: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster(create=(0, "created", ""))
+    assert main(["status", "-n", "kube-system"]) == 1
+    said = capsys.readouterr().out.splitlines()[0]
+    assert said.startswith("not in force: namespace kube-system is out of scope: leases.lease-webhook.svc selects ")
+    assert "kubernetes.io/metadata.name notin (" in said
+
+
 def test_what_may_not_be_read_is_not_known(cluster: Install, capsys: pytest.CaptureFixture[str]) -> None:
     cluster(
         create=(1, "", "Error: leases is forbidden"),

@@ -303,3 +303,20 @@ def test_a_stamp_of_the_future_does_not_hide_itself(
     path = tmp_path / "watch.json"
     path.write_text("".join(json.dumps({"type": one, "object": forged}) + "\n" for one in ("ADDED", "MODIFIED")))
     assert "renewal-stamp-tampered" in run(capsys, "shop/checkout", "--input", str(path), *words)[1]
+
+
+def test_what_was_never_to_be_stored_is_no_lease(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").lead(4)
+    (first, *_) = map(json.loads, server.audit_log(metadata_only=True).splitlines())
+    nameless = {**first, "auditID": "nameless", "objectRef": {**first["objectRef"], "name": ""}}
+    dry = {
+        **first,
+        "auditID": "dry",
+        "objectRef": {**first["objectRef"], "name": "proof"},
+        "requestURI": f"{first['requestURI']}?dryRun=All",
+    }
+    log = tmp_path / "audit.log"
+    log.write_bytes(server.audit_log() + b"".join(json.dumps(one).encode() + b"\n" for one in (nameless, dry)))
+    _, out, _ = run(capsys, "--input", str(log), "-o", "name")
+    assert out == "shop/db\n"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.doctor.shipped import document
 from webhook.doctor.documents import VALIDATING, Documents
-from webhook.doctor.in_force import Fact, facts, in_force, samples
+from webhook.doctor.in_force import Fact, facts, in_force, out_of_scope, samples
 from webhook.policy_file import load
 
 NOW = dt.datetime(2026, 11, 23, 12, tzinfo=dt.UTC)
@@ -206,3 +206,28 @@ def test_bindings_of_fences_stamps_and_policies_are_shown() -> None:
         ("fence", "fence-shop: Warn, Audit"),
         ("API server's policy", "lease-webhook-stamp: mutates"),
     ]
+
+
+def namespace(name: str, **labels: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+@pytest.mark.parametrize(
+    ("objects", "name", "said"),
+    [
+        pytest.param([document()], "shop", "", id="selected"),
+        pytest.param([document(), namespace("shop")], "shop", "", id="selected, with its labels known"),
+        pytest.param([], "kube-system", "", id="no webhook"),
+        pytest.param([document()], "kube-system", "kubernetes.io/metadata.name notin (", id="left out by its name"),
+        pytest.param(
+            [document(), namespace("kube-system", team="a")],
+            "kube-system",
+            "leases.lease-webhook.svc selects namespaces with kubernetes.io/metadata.name notin (",
+            id="left out, with its labels known",
+        ),
+    ],
+)
+def test_a_namespace_is_out_of_scope(objects: list[dict[str, Any]], name: str, said: str) -> None:
+    found = out_of_scope(Documents(objects, ()), name)
+    assert bool(found) is bool(said)
+    assert said in found

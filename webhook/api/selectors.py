@@ -22,6 +22,12 @@ class SelectorRequirement(Struct, frozen=True):
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
     values: tuple[str, ...] | None = None
 
+    def __str__(self) -> str:
+        """As kubectl takes it."""
+        if self.operator in {"Exists", "DoesNotExist"}:
+            return self.key if self.operator == "Exists" else f"!{self.key}"
+        return f"{self.key} {self.operator.lower()} ({', '.join(self.values or ())})"
+
 
 class Selector(Struct, frozen=True, rename="camel"):
     """A label selector; an empty one selects everything."""

@@ -13,7 +13,7 @@ from webhook.cli.options import Command, format_option
 from webhook.cli.reading import connection_options
 from webhook.cli.terminal import json_line, style, table, width
 from webhook.doctor.documents import LISTED, VALIDATING, Documents
-from webhook.doctor.in_force import NAME, PROOF, Fact, Sample, facts, in_force, samples
+from webhook.doctor.in_force import NAME, PROOF, Fact, Sample, facts, in_force, out_of_scope, samples
 from webhook.inputs import cluster as clusters
 from webhook.inputs.cluster import Cluster
 from webhook.inputs.documents import Value
@@ -101,4 +101,5 @@ def _status(cluster: Cluster) -> _Status:
             if problem:
                 unknown.append(Fact("pod", f"{pod.metadata.name}: not known: {problem}"))
     known = facts(found, metrics, dt.datetime.now(dt.UTC))
-    return _Status(*in_force(is_created=is_created, said=said), [*known, *unknown])
+    scope = out_of_scope(found, cluster.namespace)
+    return _Status(*in_force(is_created=is_created, said=said, out_of_scope=scope), [*known, *unknown])

@@ -9,9 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.api.selectors import is_met, requirements
 from webhook.doctor.certificate import SOON, bundle_end
 from webhook.doctor.checks import examine
-from webhook.doctor.documents import VALIDATING, ClusterObject, Documents
+from webhook.doctor.documents import NAMESPACE_NAME, VALIDATING, ClusterObject, Documents, may_select
 from webhook.fence import BINDING, KINDS, MUTATING_BINDING
 from webhook.policies import RULE_POLICIES
 from webhook.policy.model import Policy
@@ -63,15 +64,36 @@ def samples(pod: str, text: str) -> list[Sample]:
     return [Sample(pod, name, dict(_LABEL.findall(labels)), float(value)) for name, labels, value in found]
 
 
-def in_force(*, is_created: bool, said: str) -> tuple[bool | None, str]:
-    """Return whether writes are reviewed, None if that is not known, by what the API server said to PROOF."""
+def in_force(*, is_created: bool, said: str, out_of_scope: str = "") -> tuple[bool | None, str]:
+    """Return whether writes are reviewed, None if that is not known, by what the API server said to PROOF.
+
+    `out_of_scope` is why the namespace of the proof is, if it is.
+    """
     if _RULE in said:
         by = "a policy of the API server" if "ValidatingAdmissionPolicy" in said else "the webhook"
         how = "warned of, and did not refuse," if is_created else "refused"
         return True, f"{by} {how} a lease that nothing else refuses (a dry run)"
+    if is_created and out_of_scope:
+        return False, f"{out_of_scope}; status -n NAMESPACE tries another one"
     if is_created:
         return False, "the API server would store a lease that the webhook refuses (a dry run)"
     return (False if "failed calling webhook" in said else None), said.rpartition("\n")[2]
+
+
+def out_of_scope(found: Documents, namespace: str) -> str:
+    """Return by which selectors a namespace is left out of every webhook for leases; "" if one may select it."""
+    labels = {NAMESPACE_NAME: namespace}
+    one = found.named("Namespace").get(namespace)
+    known = None if one is None else one.metadata.labels or {}
+    selectors = {entry.webhook.name: entry.webhook.namespace_selector for entry in found.dedicated}
+    if not selectors or any(may_select(selector, namespace, known) for selector in selectors.values()):
+        return ""
+    labels |= {key: value or "" for key, value in (known or {}).items()}
+    unmet = (
+        f"{name} selects namespaces with {next(one for one in requirements(selector) if not is_met(one, labels))}"
+        for name, selector in selectors.items()
+    )
+    return f"namespace {namespace} is out of scope: {'; '.join(unmet)}"
 
 
 def facts(found: Documents, metrics: Sequence[Sample], now: dt.datetime) -> Iterator[Fact]:

@@ -184,17 +184,23 @@ class Follower(Struct):
             key = (seen.namespace, seen.name)
             self._find_hole(seen)
             if seen.kind == "Lease":
-                history = self._followed(key) or self.leases.setdefault(key, LeaseHistory(*key))
-                events = history.feed(seen, self.bounds)
-                self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
-                at = None if history.at is None else history.moment
-                self.bounds.seen(seen, at if seen.at is None else min(seen.at, self.bounds.latest), history.stamped)
-                return events
+                return self._feed_lease(key, seen)
             if isinstance(seen.object, LeaseCandidate) and seen.is_stored:
                 self.candidates[key] = seen.object
             if seen.act is Act.DELETED:
                 self.candidates.pop(key, None)
         return []
+
+    def _feed_lease(self, key: Key, seen: Observation) -> list[LeaseEvent]:
+        is_known = key in self.leases or key in self.stored.numbers
+        if not seen.name or (seen.is_dry_run and not is_known):
+            return []  # a creation without a name, or one of which nothing was to be stored
+        history = self._followed(key) or self.leases.setdefault(key, LeaseHistory(*key))
+        events = history.feed(seen, self.bounds)
+        self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
+        at = None if history.at is None else history.moment
+        self.bounds.seen(seen, at if seen.at is None else min(seen.at, self.bounds.latest), history.stamped)
+        return events
 
     def _find_hole(self, seen: Observation) -> None:
         """Have every lease remember since when an audit log may lack requests, if it does before this one."""
