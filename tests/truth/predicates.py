@@ -278,8 +278,12 @@ def _election_stalled(facts: Facts, claim: Claim) -> bool:
 @_is("preferred-holder-foreign")
 def _preferred_holder_foreign(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
-        is_set = bool(write.after.preferred) and write.after.preferred != write.before.preferred
-        return is_set and write.process.role is not Role.API_SERVER and _names(claim, "identity", write.after.preferred)
+        is_changed = (write.after.preferred or "") != (write.before.preferred or "")
+        return (
+            is_changed
+            and write.process.role is not Role.API_SERVER
+            and _names(claim, "identity", write.after.preferred)
+        )
 
     return _happened(facts, claim, is_it)
 

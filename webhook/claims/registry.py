@@ -211,7 +211,7 @@ _INCIDENTS: Final = (
     Kind("write-fenced", "a fence refused `count` writes of `by` in [from, to]", _LOG, ("by", "count", "from", "to")),
     Kind(
         "preferred-holder-foreign",
-        "`by`, which is not an API server, set preferredHolder in [earliest, latest]",
+        "`by`, which is not an API server, set preferredHolder to `identity`, or cleared it, in [earliest, latest]",
         _LOG,
         ("identity", "earliest", "latest", "by"),
     ),
