@@ -5,6 +5,7 @@ import pytest
 from tests.factories import (
     UID,
     drop,
+    make_lease,
     make_review,
     put,
     to_bytes,
@@ -131,6 +132,12 @@ def test_a_wrong_type_is_named_whatever_stands_beside_it() -> None:
     for beside in (b"9" * 5000, b"1e999"):
         request = decode(review.replace(b'"leaseTransitions":5', b'"leaseTransitions":' + beside))
         assert (request.uid, request.contradiction) == (UID, "request.name has a type that no API server sends")
+
+
+def test_a_wrong_type_in_a_lease_that_is_deleted_is_named() -> None:
+    lease = make_lease(put("spec.leaseDurationSeconds", "15"))
+    (error,) = decode(to_bytes(make_review(old=lease))).object_errors
+    assert error.field == "oldObject.spec.leaseDurationSeconds"
 
 
 def test_a_wrong_type_in_half_a_document_is_no_json() -> None:

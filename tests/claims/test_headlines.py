@@ -111,6 +111,25 @@ def test_a_lease_that_was_never_held_has_no_latest_event_and_no_one_who_waits() 
     assert "Waiting" not in {line.label for line in facts(never_held)}
 
 
+def test_a_free_lease_of_a_list_has_been_free_since_no_known_time() -> None:
+    one = of_state(make_lease(put("spec.holderIdentity", ""), drop("metadata.managedFields")))
+    (free,) = (claim for claim in one.claims if claim.check == "free")
+    assert "from" not in free.arguments
+
+
+@pytest.mark.parametrize(("reads", "waiting"), [(3, ["db-1"]), (2, [])], ids=["again and again", "twice"])
+def test_a_replica_that_reads_the_lease_again_and_again_is_waiting(reads: int, waiting: list[str]) -> None:
+    server, (db, *_) = shop()
+    replica = server.elector("db-1", "shop/db")
+    db.lead(20)
+    for _ in range(reads):
+        replica.ask()
+        db.lead(2)
+    replica.fail(409)
+    said = [line.text for line in facts(account(of_log(server), server.now)) if line.label == "Waiting"]
+    assert said == [f"{name} (reads the lease again and again)" for name in waiting]
+
+
 def test_a_lease_that_is_free_is_not_said_to_be_so_after_the_end() -> None:
     server, (db, *_) = shop()
     db.lead(20)

@@ -129,10 +129,6 @@ def _waiting(account: Account) -> Iterator[str]:
             yield name(one)
 
 
-def _since(at: int | None, now: int) -> str:
-    return "" if at is None else f" {ago(at, now)}"
-
-
 def _held_since(account: Account) -> str:
     tenure, now = account.tenure, account.now
     is_seen = tenure is not None and tenure.began is Handover.SEEN and not tenure.is_writer
