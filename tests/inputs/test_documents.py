@@ -104,6 +104,7 @@ def test_a_byte_order_mark_is_skipped() -> None:
         pytest.param("hello", [Unreadable], id="text"),
         pytest.param("hello\nyou\n{}", [Unreadable, {}], id="text before an object"),
         pytest.param('{"a":"\\ud800"}', [{"a": "\ufffd"}], id="a lone surrogate, read as an API server reads it"),
+        pytest.param('[{"a":"\\ud800"},{"b":2}]', [{"a": "\ufffd"}, {"b": 2}], id="a lone surrogate in a list"),
         pytest.param('{"kind":7}{"b":2}', [Unreadable, {"b": 2}], id="a kind that is not a text"),
         pytest.param(
             "[" + '{"a":' * 3000 + "1" + "}" * 3000 + ',{"b":2}]\n{}', [Unreadable, {}], id="nested too deeply"

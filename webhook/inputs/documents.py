@@ -270,7 +270,7 @@ class _Cutter:
                 self._start = first
                 end, problem = self._end_of_json()
                 if not problem:
-                    yield from self._from_json(memoryview(self._text)[self._start : end])
+                    yield from self._from_json(bytes(memoryview(self._text)[self._start : end]), self._line)
                     self._advance(end)
                     continue
             end = self._end_of_document()
@@ -289,7 +289,7 @@ class _Cutter:
                     place=place, kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text, source=source
                 )
             elif problem and (replaced := without_lone_surrogates(text)) and not error_in(memoryview(replaced)):
-                yield document(self._place(), replaced, source=Source(replaced, line))
+                yield from self._from_json(replaced, line)
             else:
                 yield from self._from_text(text, line, problem)
         if self._last_event:
@@ -354,10 +354,9 @@ class _Cutter:
                 return found.start() + 1 if found else len(self._text)
         return -1
 
-    def _from_json(self, text: memoryview) -> Iterator[_Found]:
-        """Yield the items of a List or of an array, else the value itself."""
+    def _from_json(self, whole: bytes, line: int) -> Iterator[_Found]:
+        """Yield the items of a List or of an array, else the value itself, which begins at that line."""
         kind = version = ""
-        whole = bytes(text)
         items: Sequence[Raw] | None = None
         place = 0
         try:
@@ -371,9 +370,9 @@ class _Cutter:
         except (ValueError, RecursionError):
             pass  # the value itself is reported
         if items is None:
-            yield from self._from_value(whole, self._line)
+            yield from self._from_value(whole, line)
             return
-        line = self._line + whole.count(b"\n", 0, place)
+        line += whole.count(b"\n", 0, place)
         for item in map(bytes, items):
             # Only white space and commas are between items, so the first place is the right one.
             start = whole.find(item, place)
