@@ -18,6 +18,9 @@ from webhook.server.reviewer import respond
 CLIENTS = sorted(
     {PurePath(one.file).parent.as_posix() for one in recordings() if not one.by_person} - {"1.36.3/node-heartbeat"}
 )
+ADOPTIONS = {"1.36.3/cloudnative-pg/13-update-untouched.json"}
+"""Writes of operators that set the owner of a lease which another one holds: a binding has to list them."""
+
 ADMINISTRATORS = {"admin", "system:apiserver"}
 
 
@@ -55,6 +58,9 @@ def test_no_honest_write_is_denied_where_writers_are_stamped(client: str) -> Non
         review["request"]["oldObject"] = msgspec.Raw(b"null" if old is None else old.encode())
         reply = respond(msgspec.json.encode(review), strict, recording.received)
         assert reply.verdict is not None
+        if recording.file in ADOPTIONS:
+            assert {one.rule for one in reply.verdict.findings} == {"owner-reference-added", "foreign-writer"}
+            continue
         assert reply.verdict.allowed, (recording.file, reply.verdict.message)
         assert not {one.rule for one in reply.verdict.findings} & {"foreign-writer", "renewal-stamp-tampered"}
         assert annotations_of(new)[WRITER] or request["userInfo"]["username"] in ADMINISTRATORS

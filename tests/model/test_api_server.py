@@ -69,7 +69,7 @@ def test_the_model_stores_what_kube_apiserver_stored(old: Lease, new: Lease) -> 
 
 
 def explanations(new: Lease) -> Iterator[Write]:
-    yield Write("nobody who set anything", new.spec, new.labels)
+    yield Write("nobody who set anything", new.spec, new.labels, owners=new.owners)
     if not new.entries:
         yield Write("whoever empties them", new.spec, new.labels, entries=())
     for entry in new.entries:
@@ -77,7 +77,7 @@ def explanations(new: Lease) -> Iterator[Write]:
         if entry.operation == APPLY:
             yield Write(entry.manager, new.spec, new.labels, APPLY, fields)
         else:
-            yield Write(entry.manager, new.spec, new.labels)
+            yield Write(entry.manager, new.spec, new.labels, owners=new.owners)
 
 
 def entries(one: Lease) -> set[Entry]:
