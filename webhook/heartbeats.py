@@ -30,6 +30,14 @@ def is_heartbeat(lease: Lease, namespace: str) -> bool:
     )
 
 
+def is_named_for_heartbeats(namespace: str, name: str) -> bool:
+    """Return whether a lease of this name is the heartbeat of a node or of an API server, whatever was written to it.
+
+    Source: pkg/controlplane/apiserver/server.go names the identity lease of an API server
+    """
+    return namespace == NODE_LEASES or (namespace == KUBE_SYSTEM and name.startswith("apiserver-"))
+
+
 def owner_of(lease: Lease) -> str:
     """Return `Node worker-1`, the first owner of a lease; "" without one."""
     for owner in lease.metadata.owner_references or ():

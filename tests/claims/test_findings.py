@@ -15,7 +15,7 @@ from webhook.api.times import canonical, parse
 from webhook.claims.account import account_of
 from webhook.claims.advice import pod_of_holder, rights
 from webhook.claims.words import at_most
-from webhook.findings import word
+from webhook.findings import Severity, word
 from webhook.history.follow import Follower
 from webhook.inputs.items import Writer
 
@@ -300,6 +300,26 @@ def test_a_lease_is_deleted_before_it_is_created_again() -> None:
     deleted.until += 500_000
     said = text(one)
     assert said.index("the lease was deleted while db-0_1 held it") < said.index("db-0_1 created it again")
+
+
+@pytest.mark.parametrize(
+    ("lease", "severity"),
+    [
+        pytest.param("kube-system/apiserver-x2x8p", Severity.INFO, id="of an API server: no one leads by it"),
+        pytest.param("kube-system/apiserverless", Severity.ERROR, id="of a leader"),
+    ],
+)
+def test_a_heartbeat_that_another_process_creates_again_had_no_leader(lease: str, severity: Severity) -> None:
+    server = FakeServer()
+    server.elector("before", lease).lead(20)
+    server.delete(lease)
+    server.elector("after", lease).lead(4)
+    cluster = of_log(server)
+    (key,) = cluster.names()
+    findings = account_of(cluster, cluster.history_of(key), server.now).findings
+    (found,) = (one for one in findings if one.check == "lease-deleted")
+    assert found.severity is severity
+    assert ("two may have led at once" in found.message) is (severity is Severity.ERROR)
 
 
 def test_a_lease_that_is_not_held_when_it_is_deleted() -> None:

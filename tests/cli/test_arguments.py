@@ -86,3 +86,19 @@ def test_options_of_kubectl_that_do_not_fit_are_refused(
 ) -> None:
     assert main(words) == 2
     assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("given", "is_refused"), [([], True), (["--input", "leases.json"], False)])
+def test_a_file_whose_path_is_a_name_of_a_lease_is_refused_without_an_input(
+    given: list[str],
+    is_refused: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "audit.log.gz").touch()
+    (tmp_path / "leases.json").write_text("{}")
+    assert main(["why", "shop/audit.log.gz", *given]) == 2
+    assert ("an input is an option: --input shop/audit.log.gz" in capsys.readouterr().err) is is_refused

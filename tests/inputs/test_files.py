@@ -77,10 +77,21 @@ def test_rotated_and_zipped_logs_of_a_directory_come_in_the_order_of_their_event
 
 
 def test_a_damaged_gzip_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "x.log.gz").write_bytes(gzip.compress(line(make_event()).encode() * 100)[:-20])
-    (tmp_path / "y.gz").write_bytes(b"\x1f\x8bnothing")
+    whole = gzip.compress(line(make_event()).encode() * 100)
+    (tmp_path / "damaged.gz").write_bytes(whole[:40] + bytes(20) + whole[60:])
+    (tmp_path / "none.gz").write_bytes(b"\x1f\x8b\x01" + bytes(20))
     found = list(observed([str(tmp_path)]))
-    assert [one.error[:9] for one in found if isinstance(one, Unreadable)] == ["not gzip:", "not gzip:"]
+    errors = [one.error.partition(":")[0] for one in found if isinstance(one, Unreadable)]
+    assert sorted(errors) == ["not gzip", "the gzip file is damaged"]
+
+
+def test_what_comes_before_the_cut_of_a_gzip_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "x.log.gz"
+    file.write_bytes(gzip.compress(line(make_event()).encode())[:-4])
+    error, event = observed([str(file)])
+    assert isinstance(error, Unreadable)
+    assert error.error == "the gzip file is cut off; what comes before the cut is read"
+    assert isinstance(event, Observation)
 
 
 def test_a_missing_file_and_hidden_ones(tmp_path: Path) -> None:

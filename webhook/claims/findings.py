@@ -23,6 +23,7 @@ from webhook.claims.collect import interval, known
 from webhook.claims.succession import SHORTEST, creation
 from webhook.claims.words import at_most, clock, count, name, remover, user, writer
 from webhook.findings import Finding, ObjectName, Severity, kubectl
+from webhook.heartbeats import is_named_for_heartbeats
 from webhook.history.events import API_SERVER, By, Handover, Refusal, Tenure
 from webhook.history.follow import Follower
 from webhook.history.lease import LeaseHistory
@@ -388,13 +389,15 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
     # An undated deletion may have been made after the lease had expired.
     latest = after.since if after is not None and not before.is_end_dated else before.until
     may_lead = not has_expired(before.last_renewal, before.duration, latest or 0) or before.duration is None
-    is_taken = after is not None and after.holder != before.holder and may_lead
+    # No one leads by a heartbeat, and an API server that ends deletes its own.
+    is_election = not is_named_for_heartbeats(history.namespace, history.name)
+    is_taken = is_election and after is not None and after.holder != before.holder and may_lead
     if is_taken:
         message += (
             f": two may have led at once. The old holder notices only when a renewal fails; most clients lead for up "
             f"to {length(goes_on_for(before.duration))} after their last renewal"
         )
-    severity = Severity.ERROR if is_taken else Severity.WARNING
+    severity = Severity.ERROR if is_taken else Severity.WARNING if is_election else Severity.INFO
     if who and who.name:
         advice = after_deletion(history, who)
     else:

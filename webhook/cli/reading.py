@@ -26,7 +26,7 @@ from webhook.cli.terminal import Failure, print_message
 from webhook.history.merge import Merged
 from webhook.inputs import InputError
 from webhook.inputs.cluster import TIMEOUT, Cluster, lease_names, listed, listed_inside
-from webhook.inputs.files import inputs
+from webhook.inputs.files import LOG_SUFFIXES, inputs
 from webhook.inputs.items import STANDARD_INPUT, Item, StampReader, Unreadable, Unrecorded
 from webhook.inputs.meter import Meter
 from webhook.policy_file import load
@@ -120,7 +120,9 @@ def leases_and_inputs(function: Callable[..., int]) -> Callable[..., int]:
     @input_option
     @wraps(function)
     def with_leases(leases: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - what click passes
-        refuse_files(word for word in leases if not _is_lease(word))
+        # in/audit.log is a name that a lease may have, too.
+        suffixes = () if given["inputs"] else LOG_SUFFIXES
+        refuse_files(word for word in leases if word.endswith(suffixes) or not _is_lease(word))
         return function(leases=leases, **given)
 
     return with_leases

@@ -73,7 +73,11 @@ def read(
             yield from items
         else:
             yield from documents.documents(path, chain(first, _pieces(plain)), is_json=path.endswith(".jsonl"))
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except EOFError:
+        yield Unreadable(Place(path), "the gzip file is cut off; what comes before the cut is read")
+    except zlib.error as error:
+        yield Unreadable(Place(path), f"the gzip file is damaged: {error}")
+    except gzip.BadGzipFile as error:
         yield Unreadable(Place(path), f"not gzip: {error}")
 
 
@@ -254,12 +258,22 @@ def _observed(path: str, received: "Received", meter: Meter) -> Iterator[Item]:
         yield replace(item, answer=Answer(403)) if was_denied and isinstance(item, Observation) else item
 
 
+class _GzipFile(gzip.GzipFile):
+    """Also gives what comes before a fault, in pieces as small as they are decompressed."""
+
+    def readinto(self, buffer: "Buffer", /) -> int:
+        view = memoryview(buffer)
+        piece = self.read1(len(view))
+        view[: len(piece)] = piece
+        return len(piece)
+
+
 def _unzipped(file: BinaryIO) -> io.BufferedReader:
     # Files, pipes and standard input are this already; from a pipe it returns what is available, without waiting.
     plain = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", file))
     if plain.peek(2)[:2] != _GZIP:
         return plain
-    return io.BufferedReader(cast("io.RawIOBase", gzip.GzipFile(fileobj=plain)), _PIECE)
+    return io.BufferedReader(cast("io.RawIOBase", _GzipFile(fileobj=plain)), _PIECE)
 
 
 def _items_of_list(file: io.BufferedReader, path: str, start: bytes) -> Iterator[Document | Unreadable] | None:
