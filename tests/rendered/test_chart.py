@@ -179,7 +179,8 @@ def test_every_object_of_the_chart_carries_its_labels() -> None:
     everything = dict.fromkeys(NAMES.values(), True) | {"observe": False}
     for thing in chart_objects({"certificate": {"source": "cert-manager"}, "components": everything}):
         assert set(LABELS) <= thing["metadata"]["labels"].keys()
-        assert thing["metadata"]["labels"]["app.kubernetes.io/name"] == "lease-webhook"
+        # A ServiceMonitor selects the recorder's Service by the name that its pods have.
+        assert thing["metadata"]["labels"]["app.kubernetes.io/name"] in {"lease-webhook", "lease-recorder"}
 
 
 def test_values_reach_the_pods() -> None:
