@@ -59,11 +59,25 @@ def test_a_review_takes_a_time_as_people_write_it() -> None:
     assert found[0]["verdict"] in {"allowed", "warned", "denied"}
 
 
+def test_the_lines_of_kubectl_stay_lines() -> None:
+    lease = json.dumps(make_lease(put("spec.holderIdentity", "a\nb"), put("spec.leaseDurationSeconds", -1)))
+    (found,) = call(Page(), "review", text=lease, policy=presets()["strict"])
+    lines = found["kubectl"].split("\n")
+    assert len(lines) > 1
+    assert not [line for line in lines if "Error from server" in line[1:] or "* spec" in line[1:]]
+
+
 @pytest.mark.parametrize(
     ("name", "given", "problem"),
     [
         pytest.param("open", {"paths": ["LICENSE"]}, "no lease is in the input", id="a failure of a command"),
         pytest.param("review", {"text": "a: b", "policy": presets()["strict"]}, "nothing here", id="an unusable input"),
+        pytest.param(
+            "review",
+            {"text": "a: b", "policy": presets()["strict"], "now": "2026-"},
+            '"2026-" is not an RFC 3339 time',
+            id="half a time",
+        ),
         pytest.param("__init__", {}, "there is no call __init__", id="another name"),
         pytest.param("rule", {"name": "none"}, "this is a bug: KeyError", id="a bug"),
     ],

@@ -13,10 +13,10 @@ import click
 import msgspec
 
 from webhook.api.text import escape
-from webhook.api.times import parse_seconds
 from webhook.browser import reviewing
 from webhook.browser.budget import unwatched
 from webhook.browser.session import Session
+from webhook.cli.options import moment
 from webhook.cli.rules import as_json as rule_as_json
 from webhook.cli.rules import described
 from webhook.inputs import InputError
@@ -56,7 +56,7 @@ class Page:
         self, text: str, policy: str, old: str = "", user: str = "", groups: Sequence[str] = (), now: str = ""
     ) -> list[dict[str, Any]]:
         """Return what a policy file says of a review or a manifest; `now` is an RFC 3339 time, "" for its own."""
-        at = parse_seconds(now.upper()) if now else None
+        at = moment(now) if now else None
         return reviewing.review(text, policy, old=old, user=user, groups=groups, now=at)
 
     def rule(self, name: str) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Page:
 
 
 _FULL: Final = "the memory of this page is full; the command reads any size: lease-webhook why --input FILE"
-RAW: Final = frozenset({"html", "lease", "leases", "presets", "response", "review", "schema"})
+RAW: Final = frozenset({"html", "kubectl", "lease", "leases", "presets", "response", "review", "schema"})
 """What a page passes on as it is: documents, and the names by which it asks again. All other text is shown."""
 CALLS: Final = ("start", "open", "account", "audit", "timeline", "check", "review", "rule")
 """The methods of a page that may be called."""

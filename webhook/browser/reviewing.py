@@ -102,7 +102,7 @@ def _shown(outcome: Outcome, body: str) -> Data:
         **shown,
         "findings": [{**one, "fix": described()[one["rule"]].texts.fix} for one in shown["findings"]],
         "subject": subject_of(outcome),
-        "kubectl": printed(outcome.verdict, outcome.request),
+        "kubectl": "\n".join(escape(line) for line in printed(outcome.verdict, outcome.request).split("\n")),
         "response": response,
         "review": body,
     }
