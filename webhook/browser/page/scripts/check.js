@@ -46,7 +46,7 @@ function draw(place, found, go) {
     ...notes(found.notes),
     ...(rules.length ? [table(head, rules)] : []),
     ...cards,
-    ...(cards.length ? [] : [make("p", { class: "muted" }, "Nothing is denied, and nothing warned about.")]),
+    ...(cards.length ? [] : [make("p", { class: "muted" }, "Of the writes that were evaluated, none is denied, and none warned about.")]),
     ...(more > 0 ? [make("p", { class: "muted" }, `${more} more: lease-webhook check lists all`)] : []),
   );
 }
