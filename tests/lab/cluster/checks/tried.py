@@ -13,7 +13,6 @@ SHOWN = {
     "the webhook is in force": "in force: the webhook refused",
     "`why` says who stopped": "checkout-a",
     "`why` says how the lease was lost": "leader-lost",
-    "`why` says for how long nothing was renewed": "not renewed for up to",
     "the steal is refused": "takeover-across-namespaces",
 }
 
