@@ -99,6 +99,23 @@ _WHY: Final = f"`lease-webhook why {_LEASE}` shows who holds it, and what happen
 _CLOCK: Final = "renewTime is written by the holder's clock: if that is wrong, so is this age."
 
 
+def _alert(
+    name: str, expression: str, *, severity: str, runbook: str, summary: str, description: str, lasts: str = ""
+) -> Rule:
+    """Return an alert, which fires once its expression has held for `lasts`; `runbook` has a heading of its name."""
+    return {
+        "alert": name,
+        "expr": expression,
+        **({"for": lasts} if lasts else {}),
+        "labels": {"severity": severity},
+        "annotations": {
+            "runbook_url": f"{runbook}#{name.lower()}",
+            "summary": summary,
+            "description": description,
+        },
+    }
+
+
 def _limits(kind: str) -> str:
     return f'max by (namespace, lease) ({LIMIT}{{kind="{kind}"}})'
 
@@ -114,94 +131,80 @@ def _elections(docs: str) -> list[Rule]:
         f'(last_over_time(kube_lease_owner{{lease_holder!=""}}[1h]))) > {MAX_HOLDERS}'
     )
     return [
-        {
-            "alert": "LeaseWithoutLeader",
-            "expr": f"time() - {_RENEWED} > on (namespace, lease) {_limits('election')}",
-            "for": "1m",
-            "labels": {"severity": "warning"},
-            "annotations": {
-                "runbook_url": f"{docs}#leasewithoutleader",
-                "summary": f"No one renews lease {_LEASE}",
-                "description": f"It was last renewed {_AGO} ago: its time is over, and no replica has taken it. {_WHY} "
-                f"{_CLOCK}",
-            },
-        },
-        {
-            "alert": "LeaseMissing",
-            "expr": missing,
-            "for": "5m",
-            "labels": {"severity": "warning"},
-            "annotations": {
-                "runbook_url": f"{docs}#leasemissing",
-                "summary": f"Lease {_LEASE} does not exist, or was never renewed",
-                "description": "It existed when its limit was exported. If its program was removed on purpose, export "
-                "the limits again.",
-            },
-        },
-        {
-            "alert": "LeaseRenewedInTheFuture",
-            "expr": f"{_RENEWED} - time() > 60",
-            "for": "5m",
-            "labels": {"severity": "warning"},
-            "annotations": {
-                "runbook_url": f"{docs}#leaserenewedinthefuture",
-                "summary": f"renewTime of lease {_LEASE} is in the future",
-                "description": f"It is {_AGO} ahead. Until then no alert can see whether the lease is renewed, and "
-                f"some clients do not take it. The holder's clock is wrong, or someone froze the lease. {_WHY}",
-            },
-        },
-        {
-            "alert": "LeaseChangesHands",
-            "expr": holders,
-            "for": "15m",
-            "labels": {"severity": "info"},
-            "annotations": {
-                "runbook_url": f"{docs}#leasechangeshands",
-                "summary": f"Lease {_LEASE} had {{{{ $value }}}} holders within an hour",
-                "description": "A rollout has at most one more than there are replicas. Otherwise its leaders crash, "
-                f"or lose the lease. {_WHY}",
-            },
-        },
-        {
-            "alert": "LeaseNotRenewed",
-            "expr": unlisted,
-            "for": "1m",
-            "labels": {"severity": "info"},
-            "annotations": {
-                "runbook_url": f"{docs}#leasenotrenewed",
-                "summary": f"Lease {_LEASE}, which has no limit of its own, is not renewed",
-                "description": f"It was last renewed {_AGO} ago. `lease-webhook export alerts` gives each lease a "
-                f"limit from its own duration, and keeps elections and heartbeats apart. {_WHY} {_CLOCK}",
-            },
-        },
-        {
-            "alert": "LeaseMetricsMissing",
-            "expr": "absent(kube_lease_renew_time)",
-            "for": "15m",
-            "labels": {"severity": "warning"},
-            "annotations": {
-                "runbook_url": f"{docs}#leasemetricsmissing",
-                "summary": "Prometheus has no metrics of leases, so no alert on them can fire",
-                "description": "kube-state-metrics is not scraped, or does not collect leases (--resources).",
-            },
-        },
+        _alert(
+            "LeaseWithoutLeader",
+            f"time() - {_RENEWED} > on (namespace, lease) {_limits('election')}",
+            lasts="1m",
+            severity="warning",
+            runbook=docs,
+            summary=f"No one renews lease {_LEASE}",
+            description=f"It was last renewed {_AGO} ago: its time is over, and no replica has taken it. {_WHY} "
+            f"{_CLOCK}",
+        ),
+        _alert(
+            "LeaseMissing",
+            missing,
+            lasts="5m",
+            severity="warning",
+            runbook=docs,
+            summary=f"Lease {_LEASE} does not exist, or was never renewed",
+            description="It existed when its limit was exported. If its program was removed on purpose, export "
+            "the limits again.",
+        ),
+        _alert(
+            "LeaseRenewedInTheFuture",
+            f"{_RENEWED} - time() > 60",
+            lasts="5m",
+            severity="warning",
+            runbook=docs,
+            summary=f"renewTime of lease {_LEASE} is in the future",
+            description=f"It is {_AGO} ahead. Until then no alert can see whether the lease is renewed, and "
+            f"some clients do not take it. The holder's clock is wrong, or someone froze the lease. {_WHY}",
+        ),
+        _alert(
+            "LeaseChangesHands",
+            holders,
+            lasts="15m",
+            severity="info",
+            runbook=docs,
+            summary=f"Lease {_LEASE} had {{{{ $value }}}} holders within an hour",
+            description="A rollout has at most one more than there are replicas. Otherwise its leaders crash, "
+            f"or lose the lease. {_WHY}",
+        ),
+        _alert(
+            "LeaseNotRenewed",
+            unlisted,
+            lasts="1m",
+            severity="info",
+            runbook=docs,
+            summary=f"Lease {_LEASE}, which has no limit of its own, is not renewed",
+            description=f"It was last renewed {_AGO} ago. `lease-webhook export alerts` gives each lease a "
+            f"limit from its own duration, and keeps elections and heartbeats apart. {_WHY} {_CLOCK}",
+        ),
+        _alert(
+            "LeaseMetricsMissing",
+            "absent(kube_lease_renew_time)",
+            lasts="15m",
+            severity="warning",
+            runbook=docs,
+            summary="Prometheus has no metrics of leases, so no alert on them can fire",
+            description="kube-state-metrics is not scraped, or does not collect leases (--resources).",
+        ),
     ]
 
 
 def _heartbeats(docs: str) -> list[Rule]:
     return [
-        {
-            "alert": "LeaseHeartbeatSilent",
-            "expr": f"time() - {_RENEWED} > on (namespace, lease) {_limits('heartbeat')}",
-            "for": "1m",
-            "labels": {"severity": "info"},
-            "annotations": {
-                "runbook_url": f"{docs}#leaseheartbeatsilent",
-                "summary": f"The heartbeat of {_LEASE} is silent",
-                "description": f"It was last renewed {_AGO} ago. This is not an election: no one else would take it. "
-                f"Look at the process that the lease is named after. {_CLOCK}",
-            },
-        }
+        _alert(
+            "LeaseHeartbeatSilent",
+            f"time() - {_RENEWED} > on (namespace, lease) {_limits('heartbeat')}",
+            lasts="1m",
+            severity="info",
+            runbook=docs,
+            summary=f"The heartbeat of {_LEASE} is silent",
+            description=f"It was last renewed {_AGO} ago. This is not an election: no one else would take it. "
+            f"Look at the process that the lease is named after. {_CLOCK}",
+        ),
     ]
 
 
@@ -216,49 +219,41 @@ _SEEN_LIVE: Final = "max by (namespace, lease) (max_over_time(lease_webhook_lead
 
 def _recorded(docs: str) -> list[Rule]:
     return [
-        {
-            "alert": "LeaderLost",
-            "expr": f"{_LIVE} == 0 and on (namespace, lease) {_SEEN_LIVE} == 1",
-            "for": "1m",
-            "labels": {"severity": "warning"},
-            "annotations": {
-                "runbook_url": f"{docs}#leaderlost",
-                "summary": f"No one leads by lease {_LEASE}",
-                "description": "It expired or was released, and no replica took it within a minute. If its program was "
-                f"stopped on purpose, delete the lease. {_WHY}",
-            },
-        },
-        {
-            "alert": "LeaseStolen",
-            "expr": f"{_STOLEN} > 0",
-            "labels": {"severity": "warning"},
-            "annotations": {
-                "runbook_url": f"{docs}#leasestolen",
-                "summary": f"Lease {_LEASE} was taken from a holder that renewed it",
-                "description": f"Two may have led at once. {_WHY}",
-            },
-        },
-        {
-            "alert": "LeaderAbsentOften",
-            "expr": f"{_LEADERLESS} > {_MAX_LEADERLESS}",
-            "for": "5m",
-            "labels": {"severity": "info"},
-            "annotations": {
-                "runbook_url": f"{docs}#leaderabsentoften",
-                "summary": f"Lease {_LEASE} had no leader for {_AGO} of the last hour",
-                "description": f"That is an upper bound, over all gaps together. {_WHY}",
-            },
-        },
-        {
-            "alert": "LeaseRecorderBlind",
-            "expr": "absent(lease_webhook_leader_watching == 1)",
-            "for": "10m",
-            "labels": {"severity": "warning"},
-            "annotations": {
-                "runbook_url": f"{docs}#leaserecorderblind",
-                "summary": "The recorder of leases sees nothing, so no alert on its metrics can fire",
-                "description": "Its pod does not run, is not scraped, or its watch has ended: its log says why. "
-                "kubectl -n lease-webhook logs lease-recorder-0",
-            },
-        },
+        _alert(
+            "LeaderLost",
+            f"{_LIVE} == 0 and on (namespace, lease) {_SEEN_LIVE} == 1",
+            lasts="1m",
+            severity="warning",
+            runbook=docs,
+            summary=f"No one leads by lease {_LEASE}",
+            description="It expired or was released, and no replica took it within a minute. If its program was "
+            f"stopped on purpose, delete the lease. {_WHY}",
+        ),
+        _alert(
+            "LeaseStolen",
+            f"{_STOLEN} > 0",
+            severity="warning",
+            runbook=docs,
+            summary=f"Lease {_LEASE} was taken from a holder that renewed it",
+            description=f"Two may have led at once. {_WHY}",
+        ),
+        _alert(
+            "LeaderAbsentOften",
+            f"{_LEADERLESS} > {_MAX_LEADERLESS}",
+            lasts="5m",
+            severity="info",
+            runbook=docs,
+            summary=f"Lease {_LEASE} had no leader for {_AGO} of the last hour",
+            description=f"That is an upper bound, over all gaps together. {_WHY}",
+        ),
+        _alert(
+            "LeaseRecorderBlind",
+            "absent(lease_webhook_leader_watching == 1)",
+            lasts="10m",
+            severity="warning",
+            runbook=docs,
+            summary="The recorder of leases sees nothing, so no alert on its metrics can fire",
+            description="Its pod does not run, is not scraped, or its watch has ended: its log says why. "
+            "kubectl -n lease-webhook logs lease-recorder-0",
+        ),
     ]

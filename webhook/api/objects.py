@@ -138,12 +138,8 @@ class _CandidateFields(Struct, frozen=True, gc=False, rename="camel"):
     binary_version: str | None = None
     emulation_version: str | None = None
 
-
-class _SpecV1Alpha1(_CandidateFields, frozen=True, gc=False, rename="camel"):
-    preferred_strategies: list[str | None] | None = None
-
-    def converted(self) -> LeaseCandidateSpec:
-        strategies = tuple(strategy or "" for strategy in self.preferred_strategies or ())
+    def with_strategies(self, strategies: tuple[str, ...], schema: CandidateSchema) -> LeaseCandidateSpec:
+        """Return the spec that rules evaluate: versions differ in how they name strategies."""
         return LeaseCandidateSpec(
             self.lease_name,
             self.ping_time,
@@ -151,8 +147,16 @@ class _SpecV1Alpha1(_CandidateFields, frozen=True, gc=False, rename="camel"):
             self.binary_version,
             self.emulation_version,
             strategies,
-            PREFERRED_STRATEGIES,
+            schema,
         )
+
+
+class _SpecV1Alpha1(_CandidateFields, frozen=True, gc=False, rename="camel"):
+    preferred_strategies: list[str | None] | None = None
+
+    def converted(self) -> LeaseCandidateSpec:
+        strategies = tuple(strategy or "" for strategy in self.preferred_strategies or ())
+        return self.with_strategies(strategies, PREFERRED_STRATEGIES)
 
 
 class _SpecV1Alpha2(_CandidateFields, frozen=True, gc=False, rename="camel"):
@@ -161,15 +165,7 @@ class _SpecV1Alpha2(_CandidateFields, frozen=True, gc=False, rename="camel"):
     strategy: str | None = None
 
     def converted(self) -> LeaseCandidateSpec:
-        return LeaseCandidateSpec(
-            self.lease_name,
-            self.ping_time,
-            self.renew_time,
-            self.binary_version,
-            self.emulation_version,
-            (self.strategy,) if self.strategy else (),
-            ONE_STRATEGY,
-        )
+        return self.with_strategies((self.strategy,) if self.strategy else (), ONE_STRATEGY)
 
 
 _Spec = type[LeaseSpec | _SpecV1Alpha1 | _SpecV1Alpha2]

@@ -6,7 +6,7 @@ from typing import Final
 import click
 
 from webhook.api.text import escape, truncate
-from webhook.cli.terminal import Failure, print_message
+from webhook.cli.terminal import Failure, print_message, table
 from webhook.findings import word
 from webhook.inputs.cluster import Cluster, objects_of
 from webhook.inputs.documents import Value
@@ -48,9 +48,7 @@ def overview(access: AccessControl, leases: Iterable[tuple[str, str]]) -> Iterat
     """Yield a row for each lease, with the subjects that may write it; those limited to it are marked."""
     rows = [("LEASE", "WRITERS (* only this lease)")]
     rows += [(escape(f"{namespace}/{name}"), _subjects(access, namespace, name)) for namespace, name in leases]
-    width = max(len(row[0]) for row in rows)
-    for row in rows:
-        yield f"{row[0]:<{width}}  {row[1]}"
+    yield from table(rows, by=0)
 
 
 def _subjects(access: AccessControl, namespace: str, name: str) -> str:
@@ -96,9 +94,7 @@ def _table(grants: Sequence[Grant]) -> Iterator[str]:
         )
         for grant in grants
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for row in rows:
-        yield "  ".join((*(text.ljust(width) for text, width in zip(row[:3], widths, strict=True)), row[3]))
+    yield from table(rows, by=0)
 
 
 def _notes(rights: Rights, namespace: str, name: str) -> Iterator[str]:
