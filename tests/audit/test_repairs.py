@@ -1,4 +1,4 @@
-"""What repairs a frozen lease is admitted by our own strict preset, whoever runs it."""
+"""Our own strict preset admits each repair of a frozen lease, whoever runs it."""
 
 import json
 import re

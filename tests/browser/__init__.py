@@ -1,1 +1,1 @@
-"""What a page asks of the commands, without a browser."""
+"""The calls of a page to the commands, without a browser."""

@@ -1,4 +1,4 @@
-"""What kubectl prints of a verdict."""
+"""The text that kubectl prints for a verdict."""
 
 import pytest
 

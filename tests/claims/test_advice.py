@@ -1,4 +1,4 @@
-"""What to do: the command fits the cause, and no one is advised to give rights to a stranger."""
+"""Advice: the command fits the cause, and no one is advised to give rights to a stranger."""
 
 import pytest
 

@@ -35,7 +35,7 @@ def loud(findings: list[Any]) -> list[tuple[str, str, str]]:
     return sorted((one["check"], one["severity"], one["message"]) for one in findings if one["severity"] != "info")
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main(["why", "--verbose", *words]) == 0
     return " ".join(capsys.readouterr().out.split())
 
@@ -63,7 +63,7 @@ def test_text_json_and_page_have_one_sentence_for_each_event(
     truth = json.loads((incident / "truth.json").read_text())
     lease, file = f"{truth['namespace']}/{truth.get('lease') or truth['name']}", str(incident / name)
     why = json.loads(printed(capsys, "why", lease, "--input", file))
-    text = said(capsys, lease, "--input", file)
+    text = run(capsys, lease, "--input", file)
     assert why["headline"] in text
     assert why["advice"]["sentence"] in text
     claims = [one["text"] for one in why["claims"] if one["claim"] in HAPPENED or one["severity"] != "info"]

@@ -1,4 +1,4 @@
-"""Which leases a command lists, and in which order."""
+"""The leases that a command lists, and their order."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.factories import drop, put
+from tests.inputs.events import make_event
 from webhook.cli.main import main
 
 SEEDED = "tests/data/leases/seeded.json"
@@ -53,26 +55,7 @@ def test_labels_select(labeled: str, capsys: pytest.CaptureFixture[str]) -> None
 def test_a_lease_of_which_only_writes_were_seen_has_no_labels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    event = {
-        "kind": "Event",
-        "apiVersion": "audit.k8s.io/v1",
-        "level": "Metadata",
-        "auditID": "a",
-        "stage": "ResponseComplete",
-        "requestURI": "/apis/coordination.k8s.io/v1/namespaces/shop/leases/checkout",
-        "verb": "update",
-        "user": {"username": "system:serviceaccount:shop:checkout"},
-        "objectRef": {
-            "resource": "leases",
-            "namespace": "shop",
-            "name": "checkout",
-            "apiGroup": "coordination.k8s.io",
-            "apiVersion": "v1",
-        },
-        "responseStatus": {"code": 200},
-        "requestReceivedTimestamp": "2026-01-31T12:00:00.000000Z",
-        "stageTimestamp": "2026-01-31T12:00:00.010000Z",
-    }
+    event = make_event(put("level", "Metadata"), drop("requestObject"), drop("responseObject"))
     log = tmp_path / "audit.log"
     log.write_text(json.dumps(event) + "\n")
     assert names(capsys, "--input", str(log)) == ["shop/checkout"]

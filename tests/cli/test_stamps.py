@@ -93,7 +93,7 @@ def test_a_list_shows_who_renews_it_and_when(dump: str, policy: str, capsys: pyt
 def test_a_stamp_that_came_with_no_change_of_spec_names_no_writer(
     tmp_path: Path, policy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where nothing is stamped, a client can store the constant entry and invented annotations, by themselves."""
+    """A client can store the constant entry and invented annotations where nothing is stamped."""
     server = FakeServer()
     server.elector("db-0", "shop/db").lead(4)
     forged = json.loads(json.dumps(server.leases["shop/db"]))

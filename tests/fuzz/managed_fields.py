@@ -39,9 +39,9 @@ def check(data: bytes) -> None:
     entries = entries_of(Raw(data))
     assert count_of(Raw(data)) in {0, len(entries)} or not entries
     if expected is not None:
-        assert [_seen(entry) for entry in entries] == expected, "not what a plain decoder reads"
+        assert [_identity(entry) for entry in entries] == expected, "not what a plain decoder reads"
     if not nest_too_deeply(entries):
-        assert [_seen(entry) for entry in entries_of(Raw(once))] == [_seen(entry) for entry in entries]
+        assert [_identity(entry) for entry in entries_of(Raw(once))] == [_identity(entry) for entry in entries]
     for entry in entries:
         owned = entry.owned
         for names in (owned.metadata, owned.labels, owned.annotations, owned.finalizers, owned.owners):
@@ -77,7 +77,7 @@ def _is_json(data: bytes) -> bool:
     return error_in(memoryview(data)) in {"", NESTED} and not error_in(memoryview(truncate_list(data)))
 
 
-def _seen(entry: Entry) -> tuple[object, ...]:
+def _identity(entry: Entry) -> tuple[object, ...]:
     owned = entry.owned
     return (entry.manager, entry.operation, entry.time, entry.key, entry.stamp, entry.is_fold, owned.spec, owned.labels)
 

@@ -1,4 +1,4 @@
-"""What fuzzing has kept holds still: each input of each corpus, and what is done to inputs."""
+"""The laws of fuzzing hold for each input of each corpus, and the mutators keep their promises."""
 
 import json
 import random

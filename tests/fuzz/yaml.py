@@ -15,9 +15,9 @@ from webhook.yaml_writer import stream
 
 ROOT: Final = Path(__file__).parents[2]
 _LINE: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
-"""What ends a line of YAML 1.1."""
+"""Characters that end a line of YAML 1.1."""
 _NOT_PRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""What JSON may have as it is, and YAML only as an escape."""
+"""Characters that JSON may have as they are, and YAML only as escapes."""
 
 
 def check(data: bytes) -> None:

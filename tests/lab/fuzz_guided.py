@@ -19,7 +19,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 WORK: Final = ROOT / "build" / "fuzz"
-"""Where a working corpus and what failed are kept between runs."""
+"""The folder of the working corpora and of inputs that failed, kept between runs."""
 _MEMORY: Final = 2048
 """MiB of a process; what a target itself may take is far below."""
 _HANGS: Final = 60

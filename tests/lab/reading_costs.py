@@ -1,4 +1,4 @@
-"""What `audit` and `why` cost for large inputs, and how long `why` is, into docs/figures.md: `make reading`.
+"""The cost of `audit` and `why` for large inputs, and the length of `why`, into docs/figures.md: `make reading`.
 
 About three minutes. Times are those of the processor; exit code 1 if a bar is missed.
 """

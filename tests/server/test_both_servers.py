@@ -61,7 +61,7 @@ def heard_instead(what: wire.Heard) -> str:
 
 
 def is_listed(instead: str, listed: list[str]) -> bool:
-    """Whether this may be heard instead.
+    """Return whether this may be heard instead.
 
     When gunicorn closes a connection that it has answered depends on how busy the machine is: later than a case waits,
     or with bytes unread, and then the client's kernel may drop the answer. So of an answer only the status counts, and

@@ -83,7 +83,7 @@ class Write(Struct, frozen=True, dict=True):
 
 
 class Facts(Struct, frozen=True, dict=True):
-    """What is true of one lease of a history; `now` is the moment at which a command evaluated it.
+    """The truth about one lease of a history; `now` is the moment at which a command evaluated it.
 
     Nothing counts that was stored after `until`: without it what may have been by `now`, as clocks differ.
     """

@@ -101,7 +101,7 @@ class _Reading:
         self._processes: dict[tuple[str, str, str], Process] = {}
         self._states: dict[tuple[str, str, str], State] = {}
         self._failed: dict[tuple[str, str, str], int] = {}
-        """When the last write was received that failed, as far as the API server answered."""
+        """Return the time at which the last failed write was received, as far as the API server answered."""
 
     def history(self) -> History:
         requests = [self._request(event, key) for event in self._events for key in self._keys(event)]

@@ -1,4 +1,4 @@
-"""How much a browser reads: a limit for everything, uncompressed, and how far the reading is."""
+"""Limits what a browser reads, uncompressed, and reports how far the reading is."""
 
 import io
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a page may call: a name with arguments as JSON, answered by JSON.
+"""The calls of a page: a name with arguments as JSON, answered by JSON.
 
 The answer is {"result": ...}, {"error": one line}, or {"problem": {line, path, problem}} for a policy that is refused.
 A bug is an error, too, with the name that the commands give it.
@@ -75,7 +75,7 @@ class Page:
 
 _FULL: Final = "the memory of this page is full; the command reads any size: lease-webhook why --input FILE"
 RAW: Final = frozenset({"html", "kubectl", "lease", "leases", "presets", "response", "review", "schema"})
-"""What a page passes on as it is: documents, and the names by which it asks again. All other text is shown."""
+"""Members that a page passes on as they are: documents, and names by which it asks again. All other text is shown."""
 CALLS: Final = ("start", "open", "account", "audit", "timeline", "check", "review", "rule")
 """The methods of a page that may be called."""
 _calls: Final = msgspec.json.Decoder(dict[str, Any])

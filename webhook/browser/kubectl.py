@@ -1,4 +1,4 @@
-"""What kubectl prints of a verdict, as the API server passes it on.
+"""Prints a verdict as kubectl does, after the API server has passed it on.
 
 kubernetes/apiserver `pkg/admission/plugin/webhook/errors/statuserror.go` puts the webhook before the message, and
 kubectl prints the causes of what is invalid and the message of anything else: `pkg/cmd/util/helpers.go`.

@@ -65,7 +65,7 @@ def review(
         _body(item, stored.get(key_of(item.document)) if isinstance(item, Manifest) else None, writer) for item in items
     )
     found = [
-        _shown(outcome, body)
+        _describe(outcome, body)
         for outcome, body in zip(outcomes, bodies, strict=True)
         if not isinstance(outcome, Foreign)
     ]
@@ -92,7 +92,7 @@ def _body(item: Submitted, stored: dict[str, Any] | None, writer: Data | None) -
     return ""
 
 
-def _shown(outcome: Outcome, body: str) -> Data:
+def _describe(outcome: Outcome, body: str) -> Data:
     if not isinstance(outcome, Evaluation):
         assert isinstance(outcome, Unreadable)
         return {"error": escape(outcome.error), "line": outcome.line}

@@ -124,7 +124,7 @@ class Session:
 
     def audit(self) -> Data:
         """Return what `audit` finds, the worst first."""
-        with _said() as notes:
+        with _collect_notes() as notes:
             inventory = Inventory(reading.evaluation_time(self._now, self.paths, None).at, frozenset())
             tokens, fail_on = TokenCheck([]), Severity.WARNING
             audit = audit_command.Audit(inventory, tokens, fail_on, self._now, self.paths, "", _EVERYTHING)
@@ -143,7 +143,7 @@ class Session:
     def timeline(self) -> Data:
         """Return the page of `timeline` as HTML."""
         builder = TimelineBuilder(time.time_ns() // 1000 + BOUND)
-        with _said() as notes:
+        with _collect_notes() as notes:
             timeline = timeline_command.read(builder, self._observed(), self.paths, Cluster(), self._now)
         return {"notes": notes, "html": render(fitted(timeline)), "leases": len(timeline.lanes)}
 
@@ -151,7 +151,7 @@ class Session:
         """Return what a policy denies and warns about, as `check` lists it."""
         evaluator = Evaluator([policy], Received(self.paths), self._now, None, Writes(all_logs))
         tally, rules, listed = Tally(), Counts(), list[Data]()
-        with _said() as notes:
+        with _collect_notes() as notes:
             for (outcome,) in evaluator.outcomes(submitted(self.paths, meter=self._budget()), None, None):
                 tally.count(outcome)
                 if isinstance(outcome, Evaluation):
@@ -189,7 +189,7 @@ class Session:
             self._recognized = [
                 {"path": path, "kind": kind, "says": _KINDS.get(kind, _NO_KIND)} for path, kind in kinds
             ]
-            with _said() as notes:
+            with _collect_notes() as notes:
                 for item in self._observed():
                     history.take(item)
                 if not history.number:
@@ -211,7 +211,7 @@ def _kind(path: str, budget: Budget) -> str:
 
 
 @contextmanager
-def _said() -> Iterator[list[str]]:
+def _collect_notes() -> Iterator[list[str]]:
     """Collect what a command prints on standard error, a note for each line."""
     notes: list[str] = []
     with redirect_stderr(io.StringIO()) as printed:

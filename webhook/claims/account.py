@@ -142,7 +142,7 @@ class Account(Struct, frozen=True):
 
     @property
     def advice(self) -> Advice:
-        """What a person on call should do about the lease."""
+        """Advice for the person on call."""
         return of_account(self)
 
 

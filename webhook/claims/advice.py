@@ -1,4 +1,4 @@
-"""What to do about a lease: one or two sentences, and a command that fits the cause."""
+"""Advice about a lease: one or two sentences, and a command that fits the cause."""
 
 import re
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _FORBIDDEN: Final = 403
 
 
 class Advice(Struct, frozen=True):
-    """What to do, as one or two sentences, and the command to run; it may be empty."""
+    """Advice in one or two sentences, and the command to run, which may be empty."""
 
     sentence: str
     command: str = ""

@@ -56,7 +56,7 @@ _REFUSED: Final = {
 _HIDDEN: Final = (*_REFUSED.values(), "failed", "throttled", "conflict")
 """What only an audit log shows."""
 _FOR_ALL: Final = ("failed", "refused-webhook", "refused-policy")
-"""What may stop the writes of all leases, where no log shows the answers."""
+"""Possible causes of a stop of all writes, where no log shows the answers."""
 
 
 class Cause(Struct, frozen=True):
@@ -317,7 +317,7 @@ _OF_ALL: Final = {
     ),
     Blame.NETWORK: (_SENTENCES[Blame.NETWORK], ", or the log lacks their requests"),
 }
-"""What stopped all leases, and what else may have, if the input does not show all answers."""
+"""The cause that stopped all leases, and the others that are possible if the input does not show all answers."""
 _SILENT: Final = {
     None: "Its process made no request (killed, paused, blocked, cut off), or its API server hung",
     True: "Its node was silent as well",

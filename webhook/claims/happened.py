@@ -1,4 +1,4 @@
-"""What happened to a lease, as lines in the order of time."""
+"""The events of a lease, as lines in the order of time."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""How one holder followed another one, in clauses that every page and command shares."""
+"""Clauses about how one holder followed another, shared by every page and command."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What is known of a lease, as lines of text with labels."""
+"""The known facts about a lease, as lines of text with labels."""
 
 from collections.abc import Iterator
 from typing import Final

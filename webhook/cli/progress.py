@@ -38,11 +38,11 @@ class Progress:
         """Returns the number of leases that were read."""
         self._stopped_at: list[str] = []
         self._ends = math.inf
-        """When everything ends that was stopped, by the monotonic clock."""
+        """The monotonic time at which everything ends that was stopped."""
 
     def reading(self, items: Iterable[_T]) -> Iterator[_T]:
         """Yield what inputs have, and show how much was read; Ctrl-C ends the inputs."""
-        with self._shown(lambda: f"read {self._read()}", "answers with what was read"):
+        with self._show_line(lambda: f"read {self._read()}", "answers with what was read"):
             for item in items:
                 yield item
                 if self._is_over:
@@ -56,7 +56,7 @@ class Progress:
         self.meter.is_stopped = False
         if self._stopped_at:
             self._ends = time.monotonic() + _GRACE
-        with self._shown(lambda: f"{number:,} of {total:,} {what} ({_share(number, total)})", "answers with these"):
+        with self._show_line(lambda: f"{number:,} of {total:,} {what} ({_share(number, total)})", "answers with these"):
             for number, thing in enumerate(things, 1):  # noqa: B007 - for the line
                 yield thing
                 if self.meter.is_stopped or self._is_over:
@@ -86,7 +86,7 @@ class Progress:
         return read if self.count is None else f"{read}, {self.count():,} leases"
 
     @contextmanager
-    def _shown(self, describe: Callable[[], str], result: str) -> Iterator[None]:
+    def _show_line(self, describe: Callable[[], str], result: str) -> Iterator[None]:
         if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():
             yield
             return

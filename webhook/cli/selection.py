@@ -31,7 +31,7 @@ _ORDER: Final = "worst unless given; json, yaml and name are sorted by name"
 
 
 class Selection(Struct, frozen=True):
-    """Which leases are shown, and in which order; without a value everything is."""
+    """A selection of leases, and their order; empty members leave nothing out."""
 
     states: frozenset[str] = frozenset()
     checks: frozenset[str] = frozenset()

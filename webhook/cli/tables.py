@@ -24,7 +24,7 @@ MAX_ROWS: Final = 1000
 
 
 class Cell(Struct, frozen=True, gc=False):
-    """What is in one column of a row; the color is one that both click and rich know."""
+    """One column of a row; the color is one that both click and rich know."""
 
     text: str = EMPTY
     color: str = ""

@@ -1,4 +1,4 @@
-"""What lives in a terminal: leases, or one of them, drawn again each second until Ctrl-C."""
+"""Live views in a terminal: all leases, or one of them, drawn again each second until Ctrl-C."""
 
 import os
 import signal

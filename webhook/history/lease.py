@@ -63,7 +63,7 @@ _RECORDED: Final = re.compile(r"(?:leases-\d{15}|latest)\.jsonl(?:\.gz)?")
 
 
 _FIRST: Final = frozenset({Handover.SEEN, Handover.CREATED, Handover.REPLACED})
-"""How a holder comes without a change of holders."""
+"""Ways in which a holder is first seen without a change of holders."""
 
 
 class LeaseHistory(Struct):

@@ -72,7 +72,7 @@ def is_unserved(reason: str) -> bool:
 
 
 class Cluster(Struct, frozen=True):
-    """Which cluster and namespace, and as whom, as kubectl takes it; "" leaves it to kubectl's own configuration."""
+    """A cluster, a namespace and a user, as kubectl takes them; "" leaves it to kubectl's own configuration."""
 
     context: str = ""
     kubeconfig: str = ""

@@ -1,4 +1,4 @@
-"""How much of the inputs was read; whoever reads them may end them all."""
+"""Counts how much of the inputs was read; whoever reads them may end them all."""
 
 from typing import Any
 

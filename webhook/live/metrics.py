@@ -25,7 +25,7 @@ _HOW: Final = {
     Handover.PREFERRED: "other",
     Handover.UNKNOWN: "other",
 }
-"""How a new leader came; the first one that was seen, and another pod under the same name, are no handovers."""
+"""Label values of handovers. The first holder that was seen, and another pod under the same name, are not handovers."""
 
 
 class LeaderMetrics:

@@ -27,7 +27,7 @@ from tools.rendered.chart import helm
 URL: Final = "https://git.example/platform/lease-webhook"
 IMAGE: Final = f"registry.example/lease-webhook@sha256:{'0' * 64}"
 DIST: Final = ROOT / "build" / "rehearsal"
-"""Where the files are left, with their signatures."""
+"""The folder of the files and their signatures."""
 VERIFY: Final = Path(__file__).parent / "go" / "verify"
 _BILL: Final = "lease-webhook.cdx.json"
 
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commit = head.stdout.strip()
     with tempfile.TemporaryDirectory() as temporary:
         folders = (Path(temporary) / name for name in ("first", "second-of-another-length"))
-        first, second = (_made(folder, commit, options.url) for folder in folders)
+        first, second = (_rehearse(folder, commit, options.url) for folder in folders)
         failures = [f"{name} is not the same bytes twice" for name in different(first, second)]
         shutil.rmtree(DIST, ignore_errors=True)
         shutil.copytree(first, DIST)
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-def _made(tree: Path, commit: str, url: str) -> Path:
+def _rehearse(tree: Path, commit: str, url: str) -> Path:
     """Make everything in a clone of a commit; returns its folder dist."""
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", "--no-checkout", str(ROOT), str(tree)], check=True)
     subprocess.run(["git", "-C", str(tree), "checkout", "--quiet", "--detach", commit], check=True)

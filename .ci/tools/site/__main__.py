@@ -21,7 +21,7 @@ BUILD: Final = ROOT / "build" / "site"
 WEB: Final = ROOT / "build" / "web" / "page"
 """The page of `make web`, which is part of the site if it was built."""
 _OUTSIDE: Final = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)="(?:https?:)?//|class="mermaid"')
-"""What a browser would fetch from elsewhere."""
+"""Matches a resource that a browser would fetch from elsewhere."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

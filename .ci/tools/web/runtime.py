@@ -20,7 +20,7 @@ ROOT: Final = Path(__file__).parents[3]
 BUILD: Final = ROOT / "build/web"
 LOCKED: Final = ("package.json", "package-lock.json")
 PURE: Final = ("click", "semver", "pyyaml")
-"""What the commands of the page import; of PyYAML the part in Python, since no wheel has libyaml for this platform."""
+"""Packages that the commands of the page import; of PyYAML the part in Python: no wheel has libyaml for WebAssembly."""
 COMPILED: Final = ("msgspec",)
 REQUIREMENTS: Final = "requirements.txt"
 LICENSES: Final = "licenses"

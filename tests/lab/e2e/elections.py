@@ -1,7 +1,7 @@
 """Whole lives of elections: elect, renew, crash, fail over, release. TimeoutError where a step never comes."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -64,6 +64,16 @@ def elect_client_go(world: World, stack: ExitStack, namespace: str) -> str:
     return f"elected, renewed, failed over {crash:.1f} s after a crash, {release:.1f} s after a release"
 
 
+def _fail_over(world: World, namespace: str, lease: str, electors: Mapping[str, Elector], client: str) -> str:
+    """Wait for a leader, kill it, and wait for the next one; return what happened, with times."""
+    first, _ = _next_holder(world, namespace, lease, "", f"a first leader of {client}")
+    _renews(world, namespace, lease, 3)
+    electors[first].process.kill()
+    _, crash = _next_holder(world, namespace, lease, first, f"fail-over of {client}")
+    _renews(world, namespace, lease, 2)
+    return f"elected, renewed, failed over {crash:.1f} s after a crash"
+
+
 def elect_asyncio(world: World, stack: ExitStack, namespace: str) -> str:
     """Two kubernetes_asyncio electors (they cannot release); returns what happened, with times."""
     lease, electors = "kubernetes-asyncio", dict[str, Elector]()
@@ -78,12 +88,7 @@ def elect_asyncio(world: World, stack: ExitStack, namespace: str) -> str:
             lease=lease,
             identity=name,
         )
-    first, _ = _next_holder(world, namespace, lease, "", "a first kubernetes_asyncio leader")
-    _renews(world, namespace, lease, 3)
-    electors[first].process.kill()
-    _, crash = _next_holder(world, namespace, lease, first, "fail-over of kubernetes_asyncio")
-    _renews(world, namespace, lease, 2)
-    return f"elected, renewed, failed over {crash:.1f} s after a crash"
+    return _fail_over(world, namespace, lease, electors, "kubernetes_asyncio")
 
 
 def elect_python(world: World, stack: ExitStack, namespace: str, package: str = "kubernetes", zone: str = "UTC") -> str:
@@ -103,12 +108,7 @@ def elect_python(world: World, stack: ExitStack, namespace: str, package: str = 
             package=package,
             environment=[f"TZ={zone}"],
         )
-    first, _ = _next_holder(world, namespace, lease, "", "a first leader in Python")
-    _renews(world, namespace, lease, 3)
-    electors[first].process.kill()
-    _, crash = _next_holder(world, namespace, lease, first, "fail-over in Python")
-    _renews(world, namespace, lease, 2)
-    return f"elected, renewed, failed over {crash:.1f} s after a crash"
+    return _fail_over(world, namespace, lease, electors, f"the Python client {package}")
 
 
 def elect_python_aio(world: World, stack: ExitStack, namespace: str) -> str:

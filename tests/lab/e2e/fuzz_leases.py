@@ -44,7 +44,7 @@ LONG, SHORT = 600, 3
 BOUND: Final = 65
 WORKERS: Final = 6
 MAX_BYTES: Final = 4 * 256 * 1024
-"""What a lease may have at most after three writes: each renewal may add 256 KiB to those that anyone may fill."""
+"""Bytes of a lease after three writes, at most: each renewal may add 256 KiB to those that anyone may fill."""
 ETCD: Final = 1_572_864
 
 OFFSETS: Final = (

@@ -225,7 +225,7 @@ class Place(Struct, frozen=True):
 
 
 class Cleans(Protocol):
-    """What is played in the places of a batch."""
+    """The histories that are played in the places of a batch."""
 
     def clean(self) -> None:
         """Remove planted stamps."""

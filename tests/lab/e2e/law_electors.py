@@ -333,7 +333,7 @@ def is_entitled(write: Write, at: int, stored: Sequence[Write], mode: Mode) -> b
 
 
 class _Nothing:
-    """What is played after an installation that found nothing."""
+    """The steps after an installation that found nothing."""
 
     def clean(self) -> None:
         """Do nothing."""
@@ -346,7 +346,7 @@ def _of_rare_habits(batch: Batch) -> Iterator[str]:
 
 
 class Options(Struct, frozen=True):
-    """What is played: names of clients and modes, all if there are none; seconds for each client; the seed."""
+    """The plan: names of clients and modes, all if there are none; seconds for each client; the seed."""
 
     names: Sequence[str]
     modes: Sequence[str]

@@ -28,7 +28,7 @@ FILLINGS: Final[tuple[dict[str, Any], ...]] = (
     {"ownerReferences": [GHOST | {"uid": f"u{at}"} for at in range(8)]},
     {"ownerReferences": None},
 )
-"""What strangers make of metadata between two writes of an elector."""
+"""Metadata as strangers change it between two writes of an elector."""
 
 
 class Seat:

@@ -36,7 +36,7 @@ WRONG: Final = "one that is wrong on purpose"
 """The last column: each check must find something in it."""
 PAGE: Final = Path(__file__).parents[3] / "docs" / "electors.md"
 EXAMPLE: Final = Path(__file__).parents[3] / "docs" / "examples" / "python_elector.py"
-"""What docs/python-electors.md gives its readers."""
+"""The example of docs/python-electors.md, run as its readers run it."""
 _TIMES: Final = "{duration} {deadline} {retry}"
 _WORDS: Final = f"{{kubeconfig}} {{namespace}} {{lease}} {{identity}} {_TIMES}"
 

@@ -1,4 +1,4 @@
-"""What the page costs in Chromium, into docs/browser.md: `make web-costs`.
+"""The cost of the page in Chromium, into docs/browser.md: `make web-costs`.
 
 The times are those of a clock, so other work on the machine counts; its load is beside them.
 """

@@ -13,7 +13,7 @@ from tests.timeline.election_samples import HOSTILE_NAMES
 from webhook.api.text import escape
 
 LISTED = [name for name in HOSTILE_NAMES if "\ud800" not in name]
-"""What a List may have: one with half of a surrogate pair is no JSON that an API server sends."""
+"""Names for the items of a List; API servers send no JSON with half of a surrogate pair."""
 ELEMENTS = "() => [...new Set([...document.querySelectorAll('*')].map((e) => e.localName))]"
 RUNS = "document.querySelectorAll('main img, main script, main a[href^=\"javascript\"], [onerror], [onclick]').length"
 

@@ -20,14 +20,14 @@ def denied(web: Web) -> Web:
     return web
 
 
-def given(web: Web) -> dict[str, Any]:
-    """What the page shows for the texts that are in it, by the function itself."""
+def evaluate(web: Web) -> dict[str, Any]:
+    """Return the texts that the page shows, by the function itself."""
     text, policy = (web.page.input_value(field) for field in ("#object", "#review-policy"))
     return review(text, policy)[0]
 
 
 def test_a_recorded_review_has_a_verdict_and_what_kubectl_prints(denied: Web) -> None:
-    found = given(denied)
+    found = evaluate(denied)
     assert denied.text("#verdicts pre") == found["kubectl"]
     for finding in found["findings"]:
         assert finding["detail"] in denied.text("#verdicts table")

@@ -1,4 +1,4 @@
-"""How an API server ends on SIGTERM: with the component `control-plane`, and if a policy refuses its identity lease.
+"""The end of an API server on SIGTERM: with the component `control-plane`, and if a policy refuses its identity lease.
 
 An API server has a lease of its own in kube-system, which it deletes when it starts and ends from 1.35 on.
 """

@@ -1,4 +1,4 @@
-"""What the official Python client does wrong: each row is a draft of docs/upstream, and fails when that is fixed."""
+"""Faults of the official Python client: each row is a draft of docs/upstream, and fails when that is fixed."""
 
 import datetime as dt
 import time
