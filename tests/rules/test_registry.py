@@ -5,7 +5,7 @@ import pytest
 from webhook.api.request import Operation
 from webhook.rules.change import Event
 from webhook.rules.registry import CHECKS_BY_OCCASION, LISTED, RULES
-from webhook.rules.rule import Rule
+from webhook.rules.rule import Rule, texts
 
 ON_RENEWAL = {
     "time-unreadable",
@@ -58,3 +58,12 @@ def test_every_rule_says_what_must_be(rule: Rule) -> None:
     assert any(f" {word} " in summary for word in ("must", "may")), summary
     assert " should " not in summary
     assert len(summary) <= 120
+
+
+def test_two_checks_of_one_name_cannot_both_be_rules() -> None:
+    def lease_duration(_change: object) -> tuple[()]:
+        """Spec must be something else."""
+        return ()
+
+    with pytest.raises(ValueError, match="two checks are named lease_duration"):
+        texts(source="ours", why="It collides.", fix="Choose another name.")(lease_duration)

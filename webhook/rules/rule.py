@@ -1,13 +1,14 @@
 """What a rule is: data around a pure function that returns findings, with all that a person needs to know about it."""
 
-import re
+import inspect
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from enum import IntEnum
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.api.field import FieldError
 from webhook.api.request import Operation, Resource, cached
@@ -95,32 +96,64 @@ ALL_EVENTS: Final = frozenset(Event)
 NOT_A_RENEWAL: Final = ALL_EVENTS - {Event.RENEWAL, Event.UNTOUCHED}
 
 Check = Callable[..., Iterable[Finding]]
+_AnyCheck = TypeVar("_AnyCheck", bound=Check)
+
+
+_NO_CLIENT: Final = "Manifests written by hand, and templates with an empty value. No known elector."
 
 
 class Texts(Struct, frozen=True):
-    """What people read of a rule, in sentences of Markdown: the docstring of its check.
+    """What people read of a rule, in sentences of Markdown.
 
-    `why` says what happens without the rule, `who` which honest writers meet it, `fix` what they change. `attack` is
-    what a denied write did, as a phrase, if it looks like an attack. `stored` is how to fix a stored object that breaks
-    the rule; "" if one state alone cannot break it.
+    `summary` and `details` are the paragraphs of the check's docstring, the others what `texts` takes.
     """
 
     summary: str
-    details: tuple[str, ...] = ()
-    source: str = ""
-    why: str = ""
-    who: str = "Manifests written by hand, and templates with an empty value. No known elector."
-    fix: str = ""
-    attack: str = ""
-    stored: str = ""
+    details: tuple[str, ...]
+    source: str
+    why: str
+    who: str
+    fix: str
+    attack: str
+    stored: str
 
 
-_SECTION: Final = re.compile(
-    r"^ *(Source|Why|Who|Fix|Attack|Stored): ((?:.+\n)+?)(?= *(?:[A-Z][a-z]+: |\n|\Z))", re.MULTILINE
-)
-_PARITY: Final = {
-    "stored": "correct it in the manifest or the client that writes it; a current API server refuses the value"
-}
+_TEXTS: Final[dict[str, Texts]] = {}
+
+
+def texts(
+    *, source: str, why: str, fix: str, who: str = _NO_CLIENT, attack: str = "", stored: str = ""
+) -> Callable[[_AnyCheck], _AnyCheck]:
+    """Return a decorator of a check, with what people read of its rule beside the docstring.
+
+    `source` is where the rule comes from, or `ours: ` and the reason. `why` says what happens without the rule, `who`
+    which honest writers meet it, `fix` what they change. `attack` is what a denied write did, as a phrase, if it looks
+    like an attack. `stored` is how to fix a stored object that breaks the rule; "" if one state alone cannot break it.
+    Raises ValueError if another check has the same name: the id of a rule is the name of its check.
+    """
+
+    def decorate(check: _AnyCheck) -> _AnyCheck:
+        name = check.__name__
+        if name in _TEXTS:
+            raise ValueError(f"two checks are named {name}")
+        paragraphs = inspect.cleandoc(check.__doc__ or "").split("\n\n")
+        summary, *details = (" ".join(paragraph.split()) for paragraph in paragraphs)
+        _TEXTS[name] = Texts(
+            summary=summary,
+            details=tuple(details),
+            source=source,
+            why=why,
+            who=who,
+            fix=fix,
+            attack=attack,
+            stored=stored,
+        )
+        return check
+
+    return decorate
+
+
+_CORRECT_IT: Final = "correct it in the manifest or the client that writes it; a current API server refuses the value"
 
 
 class Rule(Struct, frozen=True, dict=True):
@@ -153,13 +186,12 @@ class Rule(Struct, frozen=True, dict=True):
 
     @cached
     def texts(self) -> Texts:
-        """The parts of the docstring: paragraphs, then sections such as `Why:`."""
-        document = self.check.__doc__ or ""
-        sections = {name.lower(): " ".join(text.split()) for name, text in _SECTION.findall(document)}
+        """What people read of the rule."""
+        written = _TEXTS[self.check.__name__]
         # A rule that is evaluated on a DELETE too is not about what is stored.
-        is_ours = not self.parity or Operation.DELETE in self.operations
-        summary, *details = (" ".join(part.split()) for part in _SECTION.split(document)[0].strip().split("\n\n"))
-        return Texts(summary, tuple(details), **(({} if is_ours else _PARITY) | sections))
+        if written.stored or not self.parity or Operation.DELETE in self.operations:
+            return written
+        return replace(written, stored=_CORRECT_IT)
 
     @property
     def observe(self) -> Mode:

@@ -7,34 +7,36 @@ from webhook.api.field import forbidden
 from webhook.api.text import quote
 from webhook.api.times import normalized
 from webhook.rules.change import CandidateChange, LeaseChange, same_time
-from webhook.rules.rule import NO_FINDINGS, Finding, Statement
+from webhook.rules.rule import NO_FINDINGS, Finding, Statement, texts
 
 
+@texts(
+    source="ours: kube-apiserver's leader election controller is the only shipped writer",
+    why="A client-go holder that sees `preferredHolder` stops renewing, so that the lease expires.",
+    who="Backup tools that restore objects as an ordinary user (Velero), and scripts that copy a Lease.",
+    fix="Leave `preferredHolder` out of what you restore, or exempt the tool for this rule on CREATE.",
+    attack="named the next leader",
+)
 def preferred_holder_writer(change: LeaseChange) -> Iterable[Finding]:
     """spec.preferredHolder may be set or changed by the API server only.
 
     Clearing it is allowed: every release by client-go does.
-
-    Source: ours: kube-apiserver's leader election controller is the only shipped writer
-    Why: A client-go holder that sees `preferredHolder` stops renewing, so that the lease expires.
-    Who: Backup tools that restore objects as an ordinary user (Velero), and scripts that copy a Lease.
-    Fix: Leave `preferredHolder` out of what you restore, or exempt the tool for this rule on CREATE.
-    Attack: named the next leader
     """
     new, old = change.new_spec.preferred_holder, change.old_spec.preferred_holder
     return _set_by_client("preferredHolder", new, old, "a holder that sees it stops renewing")
 
 
+@texts(
+    source="ours: kube-apiserver's leader election controller is the only shipped writer",
+    why="`strategy` hands the lease to the API server's coordinated election, which then chooses the holder.",
+    who="Backup tools that restore objects as an ordinary user (Velero), and scripts that copy a Lease.",
+    fix="Leave `strategy` out of what you restore, or exempt the tool for this rule on CREATE.",
+    attack="moved a lease to the coordinated election",
+)
 def strategy_writer(change: LeaseChange) -> Iterable[Finding]:
     """spec.strategy may be set or changed by the API server only.
 
     Clearing it is allowed: every renewal by client-go does.
-
-    Source: ours: kube-apiserver's leader election controller is the only shipped writer
-    Why: `strategy` hands the lease to the API server's coordinated election, which then chooses the holder.
-    Who: Backup tools that restore objects as an ordinary user (Velero), and scripts that copy a Lease.
-    Fix: Leave `strategy` out of what you restore, or exempt the tool for this rule on CREATE.
-    Attack: moved a lease to the coordinated election
     """
     new, old = change.new_spec.strategy, change.old_spec.strategy
     return _set_by_client("strategy", new, old, "coordinated leader election controls the lease now")
@@ -51,16 +53,17 @@ def _set_by_client(name: str, new: str | None, old: str | None, effect: str) -> 
     return (Finding(forbidden(f"spec.{name}", detail), happened=happened),)
 
 
+@texts(
+    source="ours: candidates write a guarded copy back and never touch pingTime",
+    why="A candidate that is pinged must renew; forged pings disturb the coordinated election.",
+    who="Backup tools that restore a LeaseCandidate as an ordinary user (Velero).",
+    fix="Leave `pingTime` out of what you restore, or exempt the tool for this rule on CREATE.",
+    attack="wrote what the API server asks candidates with",
+)
 def ping_time_writer(change: CandidateChange) -> Iterable[Finding]:
     """spec.pingTime may be set or changed by the API server only.
 
     Clearing it is allowed.
-
-    Source: ours: candidates write a guarded copy back and never touch pingTime
-    Why: A candidate that is pinged must renew; forged pings disturb the coordinated election.
-    Who: Backup tools that restore a LeaseCandidate as an ordinary user (Velero).
-    Fix: Leave `pingTime` out of what you restore, or exempt the tool for this rule on CREATE.
-    Attack: wrote what the API server asks candidates with
     """
     new = change.new_spec.ping_time
     if normalized(new) is None or same_time(new, change.old_spec.ping_time):
@@ -70,17 +73,18 @@ def ping_time_writer(change: CandidateChange) -> Iterable[Finding]:
     return (Finding(forbidden("spec.pingTime", detail), happened=happened),)
 
 
+@texts(
+    source="ours: client-go's candidates are written by the pods of the component that is elected",
+    why="In the coordinated election the API server writes the holder. Whoever may create a LeaseCandidate for a lease "
+    "has it depose the leader and make the candidate the next one, also of a lease that is not coordinated.",
+    who="Components that are elected in a namespace other than their service account's.",
+    fix="Bind the lease, which covers its candidates as well, and let few create LeaseCandidates (RBAC).",
+    attack="made a candidate for a lease of another namespace",
+)
 def candidate_across_namespaces(change: CandidateChange) -> Iterable[Finding]:
     """A LeaseCandidate may not be written by a service account of another namespace.
 
     The writers that a binding lists are exempt.
-
-    Source: ours: client-go's candidates are written by the pods of the component that is elected
-    Why: In the coordinated election the API server writes the holder. Whoever may create a LeaseCandidate for a lease
-        has it depose the leader and make the candidate the next one, also of a lease that is not coordinated.
-    Who: Components that are elected in a namespace other than their service account's.
-    Fix: Bind the lease, which covers its candidates as well, and let few create LeaseCandidates (RBAC).
-    Attack: made a candidate for a lease of another namespace
     """
     account, binding = change.user.service_account, change.binding
     if account is None or account[0] == change.request.namespace or (binding and binding.lists(change.user)):
@@ -96,15 +100,15 @@ def candidate_across_namespaces(change: CandidateChange) -> Iterable[Finding]:
     return (Finding(forbidden("spec.leaseName", detail), happened=happened),)
 
 
+@texts(
+    source="ours: client-go's candidates never change them on update",
+    why="The election chose by the old versions and strategy; a change makes its choice wrong.",
+    who="Manifests applied again after an upgrade. client-go's candidates never change them.",
+    fix="Delete the LeaseCandidate and create it again.",
+    attack="changed what decides a coordinated election",
+)
 def candidate_changed(change: CandidateChange) -> Iterable[Finding]:
-    """The versions and strategies of a candidate may not change after it was created.
-
-    Source: ours: client-go's candidates never change them on update
-    Why: The election chose by the old versions and strategy; a change makes its choice wrong.
-    Who: Manifests applied again after an upgrade. client-go's candidates never change them.
-    Fix: Delete the LeaseCandidate and create it again.
-    Attack: changed what decides a coordinated election
-    """
+    """The versions and strategies of a candidate may not change after it was created."""
     return tuple(_changed(change))
 
 

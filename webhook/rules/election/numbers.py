@@ -6,23 +6,23 @@ from typing import Final
 from webhook.api.field import invalid
 from webhook.api.times import SECOND, span
 from webhook.rules.change import Event, LeaseChange
-from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement
+from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
 
 _TRANSITIONS: Final = "spec.leaseTransitions"
 _TAKEN: Final = frozenset({Event.TAKEOVER, Event.STEAL})
 
 
+@texts(
+    source="ours: the longest default of a known client is 3600 s",
+    why="A dead holder keeps the lease for the whole duration: 2147483647 s are 68 years.",
+    who="Durations in milliseconds instead of seconds; leases used as locks without an end.",
+    fix="Configure seconds. The longest default of a known client is 3600.",
+    attack="set a duration after which no one else could take the lease",
+    stored="{kubectl} patch lease {name} --type=merge -p "
+    '\'{"spec":{"leaseDurationSeconds":15,"renewTime":"\'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)\'"}}\'',
+)
 def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseDurationSeconds must not be longer than a year.
-
-    Source: ours: the longest default of a known client is 3600 s
-    Why: A dead holder keeps the lease for the whole duration: 2147483647 s are 68 years.
-    Who: Durations in milliseconds instead of seconds; leases used as locks without an end.
-    Fix: Configure seconds. The longest default of a known client is 3600.
-    Stored: {kubectl} patch lease {name} --type=merge -p
-        '{"spec":{"leaseDurationSeconds":15,"renewTime":"'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)'"}}'
-    Attack: set a duration after which no one else could take the lease
-    """
+    """spec.leaseDurationSeconds must not be longer than a year."""
     new = change.new_spec.lease_duration_seconds
     if new is None or new == change.old_spec.lease_duration_seconds:
         return NO_FINDINGS
@@ -38,17 +38,17 @@ def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(error, tier=Mode.DENY if denied else Mode.WARN, happened=happened),)
 
 
+@texts(
+    source="ours: a real counter cannot get there; client-go's MultiLock jumps by small numbers",
+    why="client-go writes the old count plus 1 as a 32-bit number. After 2147483647 it writes a negative one, which "
+    "the API server refuses: no takeover succeeds again.",
+    who="client-go's MultiLock (until 1.27), which copies a count from another object: small jumps, a warning.",
+    fix="Write the old count plus 1.",
+    attack="set a count after which no one else could take the lease",
+    stored='{kubectl} patch lease {name} --type=merge -p \'{"spec":{"leaseTransitions":0}}\'',
+)
 def transitions_jump(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseTransitions must not increase by more than 1 (a warning), nor jump to 1000000000 or more (a denial).
-
-    Source: ours: a real counter cannot get there; client-go's MultiLock jumps by small numbers
-    Why: client-go writes the old count plus 1 as a 32-bit number. After 2147483647 it writes a negative one, which the
-        API server refuses: no takeover succeeds again.
-    Who: client-go's MultiLock (until 1.27), which copies a count from another object: small jumps, a warning.
-    Fix: Write the old count plus 1.
-    Stored: {kubectl} patch lease {name} --type=merge -p '{"spec":{"leaseTransitions":0}}'
-    Attack: set a count after which no one else could take the lease
-    """
+    """spec.leaseTransitions must not increase by more than 1 (a warning), nor jump to 1000000000 or more (a denial)."""
     new = change.new_spec.lease_transitions
     if new is None:
         return NO_FINDINGS
@@ -70,14 +70,14 @@ def transitions_jump(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(invalid(_TRANSITIONS, new, detail), tier=Mode.WARN, happened=happened),)
 
 
+@texts(
+    source="ours: fabric8 up to 6.0, kubert and Pekko do it, so never a denial by default",
+    why="The count says how often the lease changed hands; monitoring relies on it.",
+    who="fabric8 up to 6.0, which restarts at 0; kubert, which counts to 65535; Pekko, which removes the count.",
+    fix="Upgrade the client, or turn the rule off.",
+)
 def transitions_decrease(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseTransitions must not decrease or be removed.
-
-    Source: ours: fabric8 up to 6.0, kubert and Pekko do it, so never a denial by default
-    Why: The count says how often the lease changed hands; monitoring relies on it.
-    Who: fabric8 up to 6.0, which restarts at 0; kubert, which counts to 65535; Pekko, which removes the count.
-    Fix: Upgrade the client, or turn the rule off.
-    """
+    """spec.leaseTransitions must not decrease or be removed."""
     new, old = change.new_spec.lease_transitions, change.old_spec.lease_transitions
     if old is None or (new is not None and new >= old):
         return NO_FINDINGS
@@ -87,14 +87,14 @@ def transitions_decrease(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(invalid(_TRANSITIONS, new, detail), happened=happened),)
 
 
+@texts(
+    source="ours: the coordinated election and every release leave the count alone, so only audited",
+    why="A count that does not follow the holder hides takeovers from monitoring.",
+    who="The coordinated election and both Python clients, which change the holder and leave the count as it is.",
+    fix="Nothing to fix in most cases: the rule is for audits.",
+)
 def transitions_mismatch(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseTransitions must increase by 1 with each new holder, and only then.
-
-    Source: ours: the coordinated election and every release leave the count alone, so only audited
-    Why: A count that does not follow the holder hides takeovers from monitoring.
-    Who: The coordinated election and both Python clients, which change the holder and leave the count as it is.
-    Fix: Nothing to fix in most cases: the rule is for audits.
-    """
+    """spec.leaseTransitions must increase by 1 with each new holder, and only then."""
     rise = (change.new_spec.lease_transitions or 0) - (change.old_spec.lease_transitions or 0)
     if change.event in _TAKEN:
         is_wrong, must = rise != 1, "must increase by 1 with a new holder"

@@ -16,7 +16,7 @@ from webhook.api.text import quote, truncate
 from webhook.api.times import canonical_seconds, instant, stamp_of
 from webhook.rules.change import Event, LeaseChange, SetFields, set_fields
 from webhook.rules.expiry import BOUND, MAX_TOLERANCE, seen_at, whole_seconds
-from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement, literal
+from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement, literal, texts
 from webhook.rules.stamps import NAMES, is_constant
 
 _FIELD: Final = "metadata.managedFields"
@@ -26,6 +26,16 @@ _REMOVE: Final = "remove metadata.managedFields from the file or patch and send 
 _RESTORE: Final = "`kubectl apply --server-side` of apiVersion, kind, name and namespace only brings a stamp back"
 
 
+@texts(
+    source="ours: a client may send any managedFields, and apimachinery's field manager keeps invented entries",
+    why="The stamps in managedFields are the only evidence of when a lease was renewed. Without them a live lease "
+    "looks expired, or an expired one live.",
+    who="Clients that send back an object whose `metadata.managedFields` was edited or comes from an older copy: "
+    "Velero restoring over an existing Lease, `kubectl replace` of a saved file, kubectl's migration of a manifest "
+    "with `renewTime` to server-side apply.",
+    fix="Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.",
+    attack="forged the record of the last renewal",
+)
 def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     """A write may not bring managedFields that no API server would make of it.
 
@@ -33,15 +43,6 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     never held against a later one. Renaming and merging entries is allowed. `kubectl` moving a manifest with renewTime
     from client-side to server-side apply is refused as well, and kubectl itself calls that refusal non-fatal. Where the
     API server stamps writers, its one entry is accepted if the write sets something.
-
-    Source: ours: a client may send any managedFields, and apimachinery's field manager keeps invented entries
-    Why: The stamps in managedFields are the only evidence of when a lease was renewed. Without them a live lease looks
-        expired, or an expired one live.
-    Who: Clients that send back an object whose `metadata.managedFields` was edited or comes from an older copy: Velero
-        restoring over an existing Lease, `kubectl replace` of a saved file, kubectl's migration of a manifest with
-        `renewTime` to server-side apply.
-    Fix: Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.
-    Attack: forged the record of the last renewal
     """
     if is_stamped(change):
         return NO_FINDINGS
@@ -166,19 +167,20 @@ _MIN_BYTES_OF_FALLBACK: Final = 1024 * 1024
 """Bytes of JSON, which are more than those of protobuf in etcd, from which on etcd may refuse a lease."""
 
 
+@texts(
+    source="ours: kube-apiserver drops managedFields of what etcd refuses as too large, and with them all stamps",
+    why="Where etcd refuses an object as too large, the API server removes its managedFields, and with them all that "
+    "proves when the lease was renewed. Whoever may update a lease can fill it up to that limit.",
+    who="Attackers. Leases of known clients have a few thousand bytes.",
+    fix="Write fewer or shorter labels, owners, finalizers and entries of managedFields. A lease that is larger than "
+    "256 KiB already can be renewed, taken over and made smaller.",
+    attack="filled a lease so that etcd would refuse its next write",
+)
 def lease_too_large(change: LeaseChange) -> Iterable[Finding]:
     """A lease may not grow beyond 256 KiB.
 
     A lease that was larger before may shrink or stay. A renewal, a takeover or a release may add as much to any lease:
     its writer puts back what others replaced.
-
-    Source: ours: kube-apiserver drops managedFields of what etcd refuses as too large, and with them all stamps
-    Why: Where etcd refuses an object as too large, the API server removes its managedFields, and with them all that
-        proves when the lease was renewed. Whoever may update a lease can fill it up to that limit.
-    Who: Attackers. Leases of known clients have a few thousand bytes.
-    Fix: Write fewer or shorter labels, owners, finalizers and entries of managedFields. A lease that is larger than 256
-        KiB already can be renewed, taken over and made smaller.
-    Attack: filled a lease so that etcd would refuse its next write
     """
     if len(change.request.body) <= MAX_BYTES:
         return NO_FINDINGS

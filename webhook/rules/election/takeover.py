@@ -11,7 +11,7 @@ from webhook.api.times import SECOND, canonical_seconds
 from webhook.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES, NODES, Event, LeaseChange
 from webhook.rules.expiry import Expiry
 from webhook.rules.holders import names_pod
-from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement
+from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
 from webhook.rules.stamps import is_writer
 
 _FIELD: Final = "metadata.managedFields"
@@ -21,17 +21,17 @@ _FIX: Final = (
 )
 
 
+@texts(
+    source="ours: without stamps only the holder's own clock says when a lease expired, and a denial weakens",
+    why="Without a stamp only the holder's own clock says whether the lease is live, and it may be wrong.",
+    who="Leases that were created with a name only, and those whose managedFields were emptied before the webhook was "
+    "installed, or removed by the API server because the lease was too large for etcd. The writer did nothing wrong.",
+    fix="Restore the stamps: `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label. That "
+    "stamps the lease at that moment, so a takeover waits one duration.",
+    attack="took a lease without a record of its renewal",
+)
 def lease_without_stamps(change: LeaseChange) -> Iterable[Finding]:
-    """A lease that changes hands must carry the API server's stamps of its last renewal and of its new holder.
-
-    Source: ours: without stamps only the holder's own clock says when a lease expired, and a denial weakens
-    Why: Without a stamp only the holder's own clock says whether the lease is live, and it may be wrong.
-    Who: Leases that were created with a name only, and those whose managedFields were emptied before the webhook was
-        installed, or removed by the API server because the lease was too large for etcd. The writer did nothing wrong.
-    Fix: Restore the stamps: `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label. That stamps
-        the lease at that moment, so a takeover waits one duration.
-    Attack: took a lease without a record of its renewal
-    """
+    """A lease that changes hands must carry the API server's stamps of its last renewal and of its new holder."""
     if change.event is Event.CLAIM:
         if change.new_entries or change.old_entries:
             return NO_FINDINGS
@@ -45,18 +45,18 @@ def lease_without_stamps(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden(_FIELD, f"{unknown}; {_FIX}"), happened=happened),)
 
 
+@texts(
+    source="ours: apimachinery's skipNonAppliedManager tracks no update of an object that has no managedFields",
+    why="The API server keeps managedFields for an object only if it is created with a field, or applied server-side "
+    "later. Without them nothing proves that the lease is renewed, and one write takes it from a live holder, in "
+    "`strict` too.",
+    who="Manifests of leases that are created beforehand, so that RBAC can name them, and contain nothing but a name. "
+    "No known elector.",
+    fix="Add a label to the manifest. If the lease exists, apply the manifest with `kubectl apply --server-side`; "
+    "neither `kubectl label` nor an apply of the name alone makes the API server keep managedFields.",
+)
 def lease_created_empty(change: LeaseChange) -> Iterable[Finding]:
-    """A lease may not be created with a name only: the API server then never keeps managedFields for it.
-
-    Source: ours: apimachinery's skipNonAppliedManager tracks no update of an object that has no managedFields
-    Why: The API server keeps managedFields for an object only if it is created with a field, or applied server-side
-        later. Without them nothing proves that the lease is renewed, and one write takes it from a live holder, in
-        `strict` too.
-    Who: Manifests of leases that are created beforehand, so that RBAC can name them, and contain nothing but a name. No
-        known elector.
-    Fix: Add a label to the manifest. If the lease exists, apply the manifest with `kubectl apply --server-side`;
-        neither `kubectl label` nor an apply of the name alone makes the API server keep managedFields.
-    """
+    """A lease may not be created with a name only: the API server then never keeps managedFields for it."""
     if change.was_set or change.new_entries:
         return NO_FINDINGS
     detail = (
@@ -67,38 +67,40 @@ def lease_created_empty(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden(_FIELD, detail), happened=happened),)
 
 
+@texts(
+    source="ours: client-go, fabric8, client-java and Python retry and win after expiry, so a denial only delays",
+    why="Two processes believe that they lead until the old leader notices, twelve seconds with the defaults of "
+    "client-go.",
+    who="Electors that compare `renewTime` with their own clock while it runs ahead; Apache Camel, which takes over as "
+    "soon as the leader's pod is gone; Istio's default revision; two programs that share one lease.",
+    fix="Wait until the lease has expired and retry, as client-go does, or ask the holder to release it. Keep clocks "
+    "synchronized. Give each program a lease of its own.",
+    attack="took a lease that its holder still had",
+)
 def takeover_before_expiry(change: LeaseChange) -> Iterable[Finding]:
     """The holder of a live lease may not be replaced before the lease expires.
 
     Expiry follows from API servers' stamps: the renewal was seen, then leaseDurationSeconds passed.
-
-    Source: ours: client-go, fabric8, client-java and Python retry and win after expiry, so a denial only delays
-    Why: Two processes believe that they lead until the old leader notices, twelve seconds with the defaults of
-        client-go.
-    Who: Electors that compare `renewTime` with their own clock while it runs ahead; Apache Camel, which takes over as
-        soon as the leader's pod is gone; Istio's default revision; two programs that share one lease.
-    Fix: Wait until the lease has expired and retry, as client-go does, or ask the holder to release it. Keep clocks
-        synchronized. Give each program a lease of its own.
-    Attack: took a lease that its holder still had
     """
     return _taken(change, "")
 
 
+@texts(
+    source="ours: the writer is the pod and the user of an authenticated token, which no client chooses",
+    why="The holder is a text that any client may write, so a client that writes in the holder's name looks like the "
+    "holder. The stamp does not.",
+    who="A new pod of a StatefulSet that resumes its predecessor's identity; replicas that write as one user, unless "
+    "`writer: user` is set; people who repair a lease by hand.",
+    fix="Wait until the lease has expired, or ask the holder to release it. If the replicas of one user are one "
+    "writer, set `writer: user` in the policy, and label the namespace `lease-webhook/stamp-writer=user`.",
+    attack="wrote a lease that another writer held",
+)
 def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be written only by the writer that the API server stamped on it.
 
     Evaluated in namespaces that the policy file lists under `stamps`: takeovers, renewals and releases for the holder,
     other changes of spec, deletions, and changes of owners. Anyone may change labels and other annotations; the writers
     of a binding may change owners. The garbage collector and the namespace controller are exempt.
-
-    Source: ours: the writer is the pod and the user of an authenticated token, which no client chooses
-    Why: The holder is a text that any client may write, so a client that writes in the holder's name looks like the
-        holder. The stamp does not.
-    Who: A new pod of a StatefulSet that resumes its predecessor's identity; replicas that write as one user, unless
-        `writer: user` is set; people who repair a lease by hand.
-    Fix: Wait until the lease has expired, or ask the holder to release it. If the replicas of one user are one writer,
-        set `writer: user` in the policy, and label the namespace `lease-webhook/stamp-writer=user`.
-    Attack: wrote a lease that another writer held
     """
     stamps = change.stamps
     if stamps is None or (stamp := change.old_stamp) is None or not stamp.writer or not change.old_holder:
@@ -124,17 +126,18 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
     return _lost(change, "spec" if change.request.new else "metadata", detail, f"{{0}} was {happened}", fact)
 
 
+@texts(
+    source="ours: a node reaches only its own lease, and the kubelet never changes the holder",
+    why="A kubelet's credentials reach leases only to report that the node is alive. One compromised node must not "
+    "take a controller's lease.",
+    who="No known client.",
+    fix="Run the elector under a service account instead of the node's credentials.",
+    attack="took a lease that its holder still had",
+)
 def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     """A node may not take a live lease from its holder.
 
     In kube-node-lease a node may put its own name back, which repairs a foreign write.
-
-    Source: ours: a node reaches only its own lease, and the kubelet never changes the holder
-    Why: A kubelet's credentials reach leases only to report that the node is alive. One compromised node must not take
-        a controller's lease.
-    Who: No known client.
-    Fix: Run the elector under a service account instead of the node's credentials.
-    Attack: took a lease that its holder still had
     """
     if NODES not in change.user.groups:
         return NO_FINDINGS
@@ -143,16 +146,16 @@ def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     return _taken(change, ", and {} is a node")
 
 
+@texts(
+    source="ours: known clients steal, where they do, inside their own namespace only",
+    why="A service account with a broad role can take the lease of any controller in the cluster.",
+    who="Operators that elect in a namespace other than their own (cert-manager in kube-system), but only if they take "
+    "a live lease; this rule never denies a takeover after expiry.",
+    fix="Wait until the lease has expired. If two installations share the lease, give each its own.",
+    attack="took a lease that its holder still had",
+)
 def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
-    """A service account of another namespace may not take a live lease from its holder.
-
-    Source: ours: known clients steal, where they do, inside their own namespace only
-    Why: A service account with a broad role can take the lease of any controller in the cluster.
-    Who: Operators that elect in a namespace other than their own (cert-manager in kube-system), but only if they take a
-        live lease; this rule never denies a takeover after expiry.
-    Fix: Wait until the lease has expired. If two installations share the lease, give each its own.
-    Attack: took a lease that its holder still had
-    """
+    """A service account of another namespace may not take a live lease from its holder."""
     account = change.user.service_account
     if account is None or account[0] == change.request.namespace:
         return NO_FINDINGS
@@ -203,20 +206,21 @@ def _detail(change: LeaseChange, addition: str) -> str:
     )
 
 
+@texts(
+    source="ours: client-go's default identity is the pod's host name, `_` and a uuid",
+    why="Releasing the lease of another pod is the first step of a steal in two writes.",
+    who="Electors whose holder identity does not begin with the pod's name, such as kube-vip and host-network pods, or "
+    "continues it with `-` or `.` and no UUID, as the name of another pod does.",
+    fix="Delete the pod instead, or wait until its lease expires. Set the elector's identity to the pod's name, alone "
+    "or with an underscore and a UUID.",
+    attack="released a lease for its holder",
+)
 def foreign_release(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be released only by the pod that its holder identity names.
 
     Not evaluated if the writer's token has no pod name, nor for the [stamped writer](../stamp.md) of the lease. After
     the pod's name only a character that no pod's name has, such as `_`, or a uuid may follow. Holder identities are
     free text, so this is a hint and not a proof.
-
-    Source: ours: client-go's default identity is the pod's host name, `_` and a uuid
-    Why: Releasing the lease of another pod is the first step of a steal in two writes.
-    Who: Electors whose holder identity does not begin with the pod's name, such as kube-vip and host-network pods, or
-        continues it with `-` or `.` and no UUID, as the name of another pod does.
-    Fix: Delete the pod instead, or wait until its lease expires. Set the elector's identity to the pod's name, alone or
-        with an underscore and a UUID.
-    Attack: released a lease for its holder
     """
     pod = change.user.pod_name
     if not pod or change.expiry.expired or names_pod(change.old_holder, pod) or _is_by_the_stamped_writer(change):
@@ -224,16 +228,17 @@ def foreign_release(change: LeaseChange) -> Iterable[Finding]:
     return _released(change, f"pod {quote(pod)}")
 
 
+@texts(
+    source="ours: no known client releases a lease of another namespace than its own service account's",
+    why="As for `foreign-release`. A pod in another namespace can have the same name.",
+    who="No known client releases a lease outside of its service account's namespace.",
+    fix="Release from the holder itself.",
+    attack="released a lease for its holder",
+)
 def foreign_release_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may not be released by a service account of another namespace.
 
     Not evaluated for the [stamped writer](../stamp.md) of the lease.
-
-    Source: ours: no known client releases a lease of another namespace than its own service account's
-    Why: As for `foreign-release`. A pod in another namespace can have the same name.
-    Who: No known client releases a lease outside of its service account's namespace.
-    Fix: Release from the holder itself.
-    Attack: released a lease for its holder
     """
     account = change.user.service_account
     if account is None or account[0] == change.request.namespace or change.expiry.expired:
@@ -252,16 +257,18 @@ def _released(change: LeaseChange, who: str) -> tuple[Finding, ...]:
     return _lost(change, "spec.holderIdentity", detail, "{0} was released on behalf of {1}", Event.RELEASE)
 
 
+@texts(
+    source="ours: no known client does it, and it makes a live lease count as expired",
+    why="Cutting the duration, or removing `renewTime`, makes a live lease count as expired, the first step of a "
+    "steal.",
+    who="People who repair a lease by hand. No known client.",
+    fix="Renew in the same write (a renewal that lowers the duration is allowed), or release the lease instead.",
+    attack="cut a lease that another held",
+)
 def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
     """The duration or renewTime of a held lease may not be cut without renewing it.
 
     It only warns of a renewal that removes the duration: an elector that sets none does so whenever others set one.
-
-    Source: ours: no known client does it, and it makes a live lease count as expired
-    Why: Cutting the duration, or removing `renewTime`, makes a live lease count as expired, the first step of a steal.
-    Who: People who repair a lease by hand. No known client.
-    Fix: Renew in the same write (a renewal that lowers the duration is allowed), or release the lease instead.
-    Attack: cut a lease that another held
     """
     if not change.old_holder or change.new_holder != change.old_holder:
         return NO_FINDINGS
@@ -292,19 +299,20 @@ def _shortened(
     return (Finding(forbidden(f"spec.{name}", detail), tier=tier, happened=happened),)
 
 
+@texts(
+    source="ours: kube-apiserver, konnectivity and medik8s delete their own leases, so only audited by default",
+    why="After a live lease is deleted, another process can create it and lead at the same time as the old leader.",
+    who="`helm uninstall` and `kubectl delete` while the program runs; konnectivity and medik8s, which delete their "
+    "own leases; a controller that removes its finalizer from a deleted lease that is held again.",
+    fix="Stop the holder first, and delete when its lease has expired or was released.",
+    attack="deleted a lease that was held",
+)
 def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may not be deleted, except by the garbage collector and the namespace controller.
 
     An UPDATE that removes the last finalizer of a lease which was deleted before deletes it as well. It only warns of
     one that renews the lease or releases it: an elector that writes the whole lease without finalizers removes those of
     others each time.
-
-    Source: ours: kube-apiserver, konnectivity and medik8s delete their own leases, so only audited by default
-    Why: After a live lease is deleted, another process can create it and lead at the same time as the old leader.
-    Who: `helm uninstall` and `kubectl delete` while the program runs; konnectivity and medik8s, which delete their own
-        leases; a controller that removes its finalizer from a deleted lease that is held again.
-    Fix: Stop the holder first, and delete when its lease has expired or was released.
-    Attack: deleted a lease that was held
     """
     if change.expiry.expired or change.user.username in CLEANUP_CONTROLLERS:
         return NO_FINDINGS
@@ -321,6 +329,15 @@ _Owner = tuple[str, str, str, str]
 """Group, kind, name and uid; the version of an owner may change."""
 
 
+@texts(
+    source="ours: seen with the real garbage collector; the plugin OwnerReferencesPermissionEnforcement helps too",
+    why="The garbage collector deletes an object whose owner does not exist. With `update` alone, this deletes a live "
+    "lease.",
+    who="Operators that adopt a lease after its elector created it, such as "
+    "[CloudNativePG's](../protect-postgresql.md); of a bound lease also before.",
+    fix="Set the owner when the lease is created, or let a writer that a binding lists add it.",
+    attack="gave a held lease an owner with which it is deleted",
+)
 def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     """An ownerReference may not be added to a lease that has a holder or a renewTime, or that the policy binds.
 
@@ -328,14 +345,6 @@ def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     sets its owner with each write puts it back, whoever removed it. Exempt are the garbage collector and the namespace
     controller, the writers that a binding lists, the [stamped writer](../stamp.md) of a held lease, and a node that
     adds itself to its own lease in kube-node-lease.
-
-    Source: ours: seen with the real garbage collector; the plugin OwnerReferencesPermissionEnforcement helps too
-    Why: The garbage collector deletes an object whose owner does not exist. With `update` alone, this deletes a live
-        lease.
-    Who: Operators that adopt a lease after its elector created it, such as [CloudNativePG's](../protect-postgresql.md);
-        of a bound lease also before.
-    Fix: Set the owner when the lease is created, or let a writer that a binding lists add it.
-    Attack: gave a held lease an owner with which it is deleted
     """
     references = change.new_metadata.owner_references
     if not references or references == change.old_metadata.owner_references:
@@ -359,17 +368,19 @@ def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden("metadata.ownerReferences", detail), tier=tier, happened=happened),)
 
 
+@texts(
+    source="ours: one removal by a stranger made a strict webhook refuse each renewal of an elector that restores it",
+    why="Whoever removes the owner of a live lease keeps it from being cleaned up with its program, and waits for its "
+    "holder to set it again.",
+    who="People and operators that disown a lease while it is held. No known elector removes an owner without "
+    "renewing.",
+    fix="Remove the owner after the release, or let the holder do so with its next renewal.",
+    attack="removed the owner of a held lease",
+)
 def owner_reference_removed(change: LeaseChange) -> Iterable[Finding]:
     """An ownerReference may not be removed from a lease that is held, except in a write that renews or takes it.
 
     Exempt are those whom `owner-reference-added` exempts.
-
-    Source: ours: one removal by a stranger made a strict webhook refuse each renewal of an elector that restores it
-    Why: Whoever removes the owner of a live lease keeps it from being cleaned up with its program, and waits for its
-        holder to set it again.
-    Who: People and operators that disown a lease while it is held. No known elector removes an owner without renewing.
-    Fix: Remove the owner after the release, or let the holder do so with its next renewal.
-    Attack: removed the owner of a held lease
     """
     references = change.old_metadata.owner_references
     if not references or references == change.new_metadata.owner_references:

@@ -8,7 +8,7 @@ from webhook.api.field import invalid
 from webhook.api.times import HOUR, MINUTE, SECOND, canonical_seconds, is_readable, normalized, readable, span
 from webhook.rules.change import NODE_LEASES, CandidateChange, Event, LeaseChange
 from webhook.rules.limits import Seconds
-from webhook.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, Mode, Statement
+from webhook.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, Mode, Statement, texts
 
 MAX_HOURS_EAST: Final = 14
 """The zone that is furthest ahead of UTC is that of Kiritimati."""
@@ -21,18 +21,19 @@ _USUAL: Final = len("2026-01-31T12:00:00Z")
 """Characters of nearly every time of an entry."""
 
 
+@texts(
+    source="ours: a live kube-scheduler exited after one such write on kube-apiserver 1.36.3",
+    why="The API server accepts `9999-12-31T23:59:59.999999-01:00` and stores year 10000, and by protobuf it takes any "
+    "year. No JSON client can decode such an object, and no patch can fix an entry of it. A running kube-scheduler "
+    "exited after one such write.",
+    who="Attackers, and tests of limits. No known client writes such a time.",
+    fix="Write a time between the years 0000 and 9999 in UTC. To repair a stored one, replace the object.",
+    stored="write the field again with a time up to the year 9999, with `kubectl replace`",
+)
 def time_unreadable(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
     """A time in spec or managedFields must be one that every client can read, in the years 0000 to 9999.
 
     It refuses what this write set or changed, including what cannot be parsed; what was stored before may stay.
-
-    Source: ours: a live kube-scheduler exited after one such write on kube-apiserver 1.36.3
-    Why: The API server accepts `9999-12-31T23:59:59.999999-01:00` and stores year 10000, and by protobuf it takes any
-        year. No JSON client can decode such an object, and no patch can fix an entry of it. A running kube-scheduler
-        exited after one such write.
-    Who: Attackers, and tests of limits. No known client writes such a time.
-    Fix: Write a time between the years 0000 and 9999 in UTC. To repair a stored one, replace the object.
-    Stored: write the field again with a time up to the year 9999, with `kubectl replace`
     """
     if isinstance(change, LeaseChange):
         field, new, old = "spec.acquireTime", change.new_spec.acquire_time, change.old_spec.acquire_time
@@ -68,35 +69,36 @@ def _unreadable(field: str, text: str | None, form: str) -> Finding:
     return Finding(invalid(field, text, detail), happened=happened)
 
 
+@texts(
+    source="ours: kubernetes/kubernetes#108844; kubernetes_asyncio east of Greenwich writes up to 14 h ahead",
+    why="Clients that compare `renewTime` with their own clock wait for it, so a dead holder keeps the lease.",
+    who="kubernetes_asyncio on a machine east of Greenwich, which writes local time as UTC (up to 14 h, a warning); "
+    "machines whose clock runs ahead.",
+    fix="Correct the client's clock. If the difference is whole hours, the client writes local time as UTC: run it "
+    "with `TZ=UTC`.",
+    attack="dated a renewal far ahead, so that no one else could take the lease",
+    stored="set the clock of the holder's node; update a client that writes local time as UTC",
+)
 def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     """spec.renewTime must not be set more than a day ahead of both the API server's clock and its old value.
 
     On UPDATE the old value counts as well: an API server resumed from an old snapshot must not stop renewals. In
     kube-node-lease it only warns.
-
-    Source: ours: kubernetes/kubernetes#108844; kubernetes_asyncio east of Greenwich writes up to 14 h ahead
-    Why: Clients that compare `renewTime` with their own clock wait for it, so a dead holder keeps the lease.
-    Who: kubernetes_asyncio on a machine east of Greenwich, which writes local time as UTC (up to 14 h, a warning);
-        machines whose clock runs ahead.
-    Fix: Correct the client's clock. If the difference is whole hours, the client writes local time as UTC: run it with
-        `TZ=UTC`.
-    Stored: set the clock of the holder's node; update a client that writes local time as UTC
-    Attack: dated a renewal far ahead, so that no one else could take the lease
     """
     strongest = _WARN if change.request.namespace == NODE_LEASES else _DENY
     return _ahead(change, change.limits.renew_time_in_future, strongest)
 
 
+@texts(
+    source="ours: the election works in windows of 5 s, so 10 s already warn",
+    why="Such a candidate seems to have answered every ping, and is never removed.",
+    who="Machines whose clock runs ahead by more than 10 s (a warning).",
+    fix="Correct the client's clock.",
+    attack="dated a candidate far ahead",
+    stored="set the clock of the candidate's node",
+)
 def candidate_renew_time_in_future(change: CandidateChange) -> Iterable[Finding]:
-    """spec.renewTime of a candidate must not lie more than a day ahead of the API server's clock.
-
-    Source: ours: the election works in windows of 5 s, so 10 s already warn
-    Why: Such a candidate seems to have answered every ping, and is never removed.
-    Who: Machines whose clock runs ahead by more than 10 s (a warning).
-    Fix: Correct the client's clock.
-    Stored: set the clock of the candidate's node
-    Attack: dated a candidate far ahead
-    """
+    """spec.renewTime of a candidate must not lie more than a day ahead of the API server's clock."""
     return _ahead(change, change.limits.candidate_renew_time_in_future, _DENY)
 
 
@@ -137,28 +139,28 @@ def is_time_zone(off: int) -> bool:
     return 1 <= hours <= MAX_HOURS_EAST and beside <= 2 * MINUTE
 
 
+@texts(
+    source="ours: kubernetes/kubernetes#113081; setting a clock right may not become an outage",
+    why="A renewTime that falls makes a live lease look expired to clients that trust it.",
+    who="Machines whose clock is set back. Correcting a clock must not cause an outage, so no preset denies it.",
+    fix="Keep clocks synchronized.",
+)
 def renew_time_backwards(change: LeaseChange) -> Iterable[Finding]:
-    """spec.renewTime must not move back by more than an hour while the holder stays.
-
-    Source: ours: kubernetes/kubernetes#113081; setting a clock right may not become an outage
-    Why: A renewTime that falls makes a live lease look expired to clients that trust it.
-    Who: Machines whose clock is set back. Correcting a clock must not cause an outage, so no preset denies it.
-    Fix: Keep clocks synchronized.
-    """
+    """spec.renewTime must not move back by more than an hour while the holder stays."""
     if change.new_holder != change.old_holder:
         return NO_FINDINGS
     risk = "the lease may be taken too early; check the holder's clock"
     return _backwards(change, change.limits.renew_time_backwards.above_seconds, "holder", risk)
 
 
+@texts(
+    source="ours: clocks step back, so only audited",
+    why="A candidate whose renewTime falls may be removed although it still runs.",
+    who="Machines whose clock is set back.",
+    fix="Keep clocks synchronized.",
+)
 def candidate_renew_time_backwards(change: CandidateChange) -> Iterable[Finding]:
-    """spec.renewTime of a candidate must not move back by more than an hour.
-
-    Source: ours: clocks step back, so only audited
-    Why: A candidate whose renewTime falls may be removed although it still runs.
-    Who: Machines whose clock is set back.
-    Fix: Keep clocks synchronized.
-    """
+    """spec.renewTime of a candidate must not move back by more than an hour."""
     risk = "the election may leave this candidate out"
     return _backwards(change, change.limits.candidate_renew_time_backwards.above_seconds, "candidate", risk)
 
@@ -174,14 +176,14 @@ def _backwards(change: LeaseChange | CandidateChange, limit: int, whose: str, ri
     return (Finding(invalid(_RENEW_TIME, change.new_spec.renew_time, detail), happened=happened),)
 
 
+@texts(
+    source="ours: Pekko writes it at each heartbeat and Java clients cut it to milliseconds, so only audited",
+    why="`acquireTime` says since when the holder has led.",
+    who="Pekko, which writes it at each heartbeat; Java clients, which cut it to milliseconds.",
+    fix="Nothing to fix in most cases: the rule is for audits.",
+)
 def acquire_time_changed(change: LeaseChange) -> Iterable[Finding]:
-    """spec.acquireTime must not change while the holder stays.
-
-    Source: ours: Pekko writes it at each heartbeat and Java clients cut it to milliseconds, so only audited
-    Why: `acquireTime` says since when the holder has led.
-    Who: Pekko, which writes it at each heartbeat; Java clients, which cut it to milliseconds.
-    Fix: Nothing to fix in most cases: the rule is for audits.
-    """
+    """spec.acquireTime must not change while the holder stays."""
     if change.new_holder != change.old_holder or change.new_spec.acquire_time == change.old_spec.acquire_time:
         return NO_FINDINGS
     new, old = readable(normalized(change.new_spec.acquire_time)), readable(normalized(change.old_spec.acquire_time))

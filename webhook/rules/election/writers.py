@@ -21,23 +21,23 @@ from webhook.rules.change import (
     LeaseChange,
 )
 from webhook.rules.holders import POD, Binding, fits_pod, holder_matches
-from webhook.rules.rule import NO_FINDINGS, NOT_A_RENEWAL, Finding, Mode, Statement
+from webhook.rules.rule import NO_FINDINGS, NOT_A_RENEWAL, Finding, Mode, Statement, texts
 
 _FIELD: Final = "spec.holderIdentity"
 _REPLACEMENT: Final = "\ufffd"
 _INVISIBLE: Final = frozenset({"Cf", "Zl", "Zp"})
 
 
+@texts(
+    source="ours: the API server checks neither length nor characters",
+    why="The identity is shown in every `kubectl get lease` and copied into every log; the API server accepts "
+    "megabytes of any text.",
+    who="No known elector; for example, identities read from a file together with the newline at its end.",
+    fix="Use the pod's name, an underscore and a UUID; trim the value.",
+    stored="give the elector a short identity of printable characters, such as the pod's name",
+)
 def holder_identity_shape(change: LeaseChange) -> Iterable[Finding]:
-    """spec.holderIdentity must be short, printable text in UTF-8.
-
-    Source: ours: the API server checks neither length nor characters
-    Why: The identity is shown in every `kubectl get lease` and copied into every log; the API server accepts megabytes
-        of any text.
-    Who: No known elector; for example, identities read from a file together with the newline at its end.
-    Fix: Use the pod's name, an underscore and a UUID; trim the value.
-    Stored: give the elector a short identity of printable characters, such as the pod's name
-    """
+    """spec.holderIdentity must be short, printable text in UTF-8."""
     holder = change.new_holder
     if holder == change.old_holder or not holder:
         return NO_FINDINGS
@@ -68,16 +68,17 @@ def _too_long(holder: str, size: int, limit: int, tier: Mode) -> Finding:
     return Finding(error, tier=tier, happened=happened)
 
 
+@texts(
+    source="ours: kube-vip, kwok and host-network pods use other identities, so never a denial by default",
+    why="An identity that begins with the pod's name can be traced to the pod that wrote it.",
+    who="kube-vip, kwok, and pods on the host network, whose host name is the node's.",
+    fix="Set the elector's identity from the pod's name (downward API), or turn the rule off for those leases.",
+)
 def holder_identity_mismatch(change: LeaseChange) -> Iterable[Finding]:
     """A new spec.holderIdentity must begin with the name of the pod that writes it.
 
     Not evaluated if the writer's token has no pod name. Custom identities are common, so no preset denies; a binding
     decides.
-
-    Source: ours: kube-vip, kwok and host-network pods use other identities, so never a denial by default
-    Why: An identity that begins with the pod's name can be traced to the pod that wrote it.
-    Who: kube-vip, kwok, and pods on the host network, whose host name is the node's.
-    Fix: Set the elector's identity from the pod's name (downward API), or turn the rule off for those leases.
     """
     pod = change.user.pod_name
     if not pod or not change.new_holder or fits_pod(change.new_holder, pod):
@@ -95,6 +96,13 @@ def holder_identity_mismatch(change: LeaseChange) -> Iterable[Finding]:
 _ASK: Final = "ask the operators of lease-webhook"
 
 
+@texts(
+    source="ours: a holder identity is free text, so only a person can say who may write it",
+    why="The holder string is not an identity. The binding says who may write the lease.",
+    who="Writers that are missing from the binding: a second operator, a backup tool, a person with kubectl.",
+    fix="Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.",
+    attack="wrote a lease that is bound to other writers",
+)
 def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
     """A lease that the policy binds may be written only by a bound writer, under a holder identity that matches.
 
@@ -104,12 +112,6 @@ def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]
     a lease while it is held, by another than the collectors: each makes a write fail that its holder has prepared, so
     enough of them end a healthy leader. The same holds for LeaseCandidates that name the lease: the API server makes
     one of them the holder, under the candidate's name.
-
-    Source: ours: a holder identity is free text, so only a person can say who may write it
-    Why: The holder string is not an identity. The binding says who may write the lease.
-    Who: Writers that are missing from the binding: a second operator, a backup tool, a person with kubectl.
-    Fix: Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.
-    Attack: wrote a lease that is bound to other writers
     """
     binding = change.binding
     if binding is None:
@@ -174,16 +176,16 @@ def _holder_findings(field: str, holder: str, user: UserInfo, binding: Binding) 
     return (Finding(forbidden(field, detail), tier=tier, happened=happened),)
 
 
+@texts(
+    source="ours: NodeRestriction looks at the name and namespace of the lease and not at its spec",
+    why="NodeRestriction checks the name and the namespace of the lease and not its spec, so a node could write any "
+    "holder into it.",
+    who="No known kubelet.",
+    fix="Write the node's own name.",
+    attack="wrote the lease of a node",
+)
 def node_lease_holder(change: LeaseChange) -> Iterable[Finding]:
-    """A node may write only its own name as the holder of its lease.
-
-    Source: ours: NodeRestriction looks at the name and namespace of the lease and not at its spec
-    Why: NodeRestriction checks the name and the namespace of the lease and not its spec, so a node could write any
-        holder into it.
-    Who: No known kubelet.
-    Fix: Write the node's own name.
-    Attack: wrote the lease of a node
-    """
+    """A node may write only its own name as the holder of its lease."""
     if change.request.namespace != NODE_LEASES or NODES not in change.user.groups:
         return NO_FINDINGS
     if change.new_holder in (change.old_holder, change.request.name):
@@ -193,15 +195,15 @@ def node_lease_holder(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden("spec.holderIdentity", detail), happened=happened),)
 
 
+@texts(
+    source="ours: NodeRestriction keeps nodes apart, but everyone else is held back by RBAC only",
+    why="Whoever can write a node's lease can make a failed node look healthy.",
+    who="kwok, virtual-kubelet and KubeEdge, which write for their nodes.",
+    fix="Exempt that component for this rule before you let it deny.",
+    attack="wrote the lease of a node",
+)
 def node_lease_writer(change: LeaseChange) -> Iterable[Finding]:
-    """A lease in kube-node-lease must be written by the node that it is named after.
-
-    Source: ours: NodeRestriction keeps nodes apart, but everyone else is held back by RBAC only
-    Why: Whoever can write a node's lease can make a failed node look healthy.
-    Who: kwok, virtual-kubelet and KubeEdge, which write for their nodes.
-    Fix: Exempt that component for this rule before you let it deny.
-    Attack: wrote the lease of a node
-    """
+    """A lease in kube-node-lease must be written by the node that it is named after."""
     if change.request.namespace != NODE_LEASES or change.user.username == f"system:node:{change.request.name}":
         return NO_FINDINGS
     writer = quote(f"system:node:{change.request.name}")
@@ -212,17 +214,18 @@ def node_lease_writer(change: LeaseChange) -> Iterable[Finding]:
     return (Finding(forbidden("spec", detail), happened=happened),)
 
 
+@texts(
+    source="ours: only the API server's own loopback client writes these leases",
+    why="These leases say which API servers are running, and controllers of the control plane rely on them.",
+    who="No known client.",
+    fix="Leave the lease to its API server; it repairs or recreates it.",
+    attack="wrote the identity of an API server",
+)
 def apiserver_lease_writer(change: LeaseChange) -> Iterable[Finding]:
     """The identity lease of an API server may be written by system:apiserver only.
 
     Name, namespace and the stored label must all match: the label alone does not apply the rule to other leases. The
     label may not be removed either, because without it the rule would not apply to the next write.
-
-    Source: ours: only the API server's own loopback client writes these leases
-    Why: These leases say which API servers are running, and controllers of the control plane rely on them.
-    Who: No known client.
-    Fix: Leave the lease to its API server; it repairs or recreates it.
-    Attack: wrote the identity of an API server
     """
     request = change.request
     if request.namespace != KUBE_SYSTEM or not request.name.startswith("apiserver-"):

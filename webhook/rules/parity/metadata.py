@@ -18,7 +18,7 @@ from webhook.api.objects import ObjectMeta, OwnerReference
 from webhook.api.request import NO_OPTIONS, AdmissionRequest, Operation, Options, Resource
 from webhook.api.text import quote
 from webhook.rules.change import Change
-from webhook.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, first_findings
+from webhook.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, first_findings, texts
 
 NAME: Final = "metadata.name"
 GENERATE_NAME: Final = "metadata.generateName"
@@ -57,15 +57,15 @@ _FORMS: Final[dict[str, tuple[Format, Format]]] = {
 }
 
 
+@texts(
+    source="kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMeta",
+    why="Electors agree on a lease by its name, and a candidate's name becomes the holder of its lease. An object with "
+    "another name is never stored, so its election never begins.",
+    who="Manifests with capitals or underscores in the name of a Lease, or without a namespace.",
+    fix="Use lowercase letters, digits, `-` and `.`; a LeaseCandidate may also have capitals and `_`. Set a namespace.",
+)
 def object_name(change: Change) -> Iterable[Finding]:
-    """metadata.name must be a valid name of its kind and metadata.namespace must be set.
-
-    Source: kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMeta
-    Why: Electors agree on a lease by its name, and a candidate's name becomes the holder of its lease. An object
-        with another name is never stored, so its election never begins.
-    Who: Manifests with capitals or underscores in the name of a Lease, or without a namespace.
-    Fix: Use lowercase letters, digits, `-` and `.`; a LeaseCandidate may also have capitals and `_`. Set a namespace.
-    """
+    """metadata.name must be a valid name of its kind and metadata.namespace must be set."""
     metadata = change.new_metadata
     name, base = metadata.name or "", metadata.generate_name or ""
     form, form_of_base = _FORMS[change.request.resource]
@@ -101,28 +101,29 @@ _NO_TIME: Final = frozenset({None, times.ZERO})
 _DELETION_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion"})
 
 
+@texts(
+    source="kubernetes/apimachinery pkg/runtime: the API server's own decoder",
+    why="A value of the wrong type cannot be decoded; a client that reads such an object fails.",
+    who='Manifests with a quoted number (`leaseDurationSeconds: "15"`) or an unquoted string (`leaseName: 1`).',
+    fix="Write the type that the message names. The webhook reports every wrong value at once.",
+)
 def object_types(request: AdmissionRequest) -> Iterable[Finding]:
     """Every value must have the JSON type that the API says.
 
     If one has not, no other rule is evaluated.
-
-    Source: kubernetes/apimachinery pkg/runtime: the API server's own decoder
-    Why: A value of the wrong type cannot be decoded; a client that reads such an object fails.
-    Who: Manifests with a quoted number (`leaseDurationSeconds: "15"`) or an unquoted string (`leaseName: 1`).
-    Fix: Write the type that the message names. The webhook reports every wrong value at once.
     """
     return first_findings(request.object_errors)
 
 
+@texts(
+    source="kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate",
+    why="Namespace, name and uid say which object it is. A client that writes them otherwise has mistaken one object "
+    "for another, and would renew or take a lease that it does not know.",
+    who="`check --old` with two manifests of different objects, and restored copies with an old uid.",
+    fix="Start from the stored object (`kubectl get -o yaml`), or delete the object and create it.",
+)
 def metadata_immutable(change: Change) -> Iterable[Finding]:
-    """metadata.name, namespace, uid, creationTimestamp and deletionTimestamp may not change.
-
-    Source: kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate
-    Why: Namespace, name and uid say which object it is. A client that writes them otherwise has mistaken one object
-        for another, and would renew or take a lease that it does not know.
-    Who: `check --old` with two manifests of different objects, and restored copies with an old uid.
-    Fix: Start from the stored object (`kubectl get -o yaml`), or delete the object and create it.
-    """
+    """metadata.name, namespace, uid, creationTimestamp and deletionTimestamp may not change."""
     new, old = change.new_metadata, change.old_metadata
     if (
         new.name == old.name
@@ -158,16 +159,15 @@ def _instant(text: str | None) -> int | str | None:
         return text
 
 
+@texts(
+    source="kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate",
+    why="An update with the resourceVersion that its client has read is how one of two electors loses: without it, a "
+    "write would replace what another one wrote in between. Owners and finalizers decide when the object is deleted.",
+    who="Manifests with a label or annotation that is too long, or an owner without a uid.",
+    fix="Correct the field that the message names. An update must carry the stored `resourceVersion`.",
+)
 def object_metadata(change: Change) -> Iterable[Finding]:
-    """Metadata must satisfy the API server's rules for versions, labels, annotations, owners and finalizers.
-
-    Source: kubernetes/apimachinery pkg/api/validation/objectmeta.go, ValidateObjectMetaUpdate
-    Why: An update with the resourceVersion that its client has read is how one of two electors loses: without it, a
-        write would replace what another one wrote in between. Owners and finalizers decide when the object is
-        deleted.
-    Who: Manifests with a label or annotation that is too long, or an owner without a uid.
-    Fix: Correct the field that the message names. An update must carry the stored `resourceVersion`.
-    """
+    """Metadata must satisfy the API server's rules for versions, labels, annotations, owners and finalizers."""
     new, old = change.new_metadata, change.old_metadata
     is_update = change.request.operation is Operation.UPDATE
     found: list[FieldError] = []
@@ -293,17 +293,18 @@ _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 
 
+@texts(
+    source="kubernetes/apimachinery pkg/apis/meta/v1/validation/validation.go",
+    why="A dry run with a misspelled value would be stored, and the manager's name is part of managedFields, the "
+    "record by which the rules know when a lease was renewed.",
+    who="Recorded or hand-written reviews only.",
+    fix="Send the options that the message names.",
+)
 def request_options(change: Change) -> Iterable[Finding]:
     """Options must be those that the API server takes: dryRun, fieldManager, fieldValidation, deletion.
 
     A patch and an apply reach a webhook with the options of an update or a create. So no webhook sees `force`, which
     only an apply may have, or that an apply has no `fieldManager`, which it must have: the API server answers 422.
-
-    Source: kubernetes/apimachinery pkg/apis/meta/v1/validation/validation.go
-    Why: A dry run with a misspelled value would be stored, and the manager's name is part of managedFields, the
-        record by which the rules know when a lease was renewed.
-    Who: Recorded or hand-written reviews only.
-    Fix: Send the options that the message names.
     """
     options = change.request.options
     if options is NO_OPTIONS:

@@ -15,7 +15,7 @@ from webhook.api.field import FieldError, each_invalid, forbidden, immutable, in
 from webhook.api.objects import LeaseCandidateSpec
 from webhook.api.text import cached_if_short
 from webhook.rules.change import CandidateChange, LeaseChange
-from webhook.rules.rule import NO_FINDINGS, Finding, first_findings
+from webhook.rules.rule import NO_FINDINGS, Finding, first_findings, texts
 
 OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 
@@ -34,58 +34,58 @@ def wrong_strategy(field: str, strategy: str) -> Iterator[FieldError]:
         yield not_supported(field, strategy, (OLDEST_EMULATION_VERSION,))
 
 
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    why="Others wait for so long after the last renewal before they take over. With 0 or less the holder has the lease "
+    "for no time at all, so any replica may take it at any moment, and two lead.",
+    who="Electors configured with less than one second, which client-go writes as 0.",
+    fix="Configure a lease duration of whole seconds; 15 is the default of client-go.",
+)
 def lease_duration(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseDurationSeconds must be greater than 0 when set.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
-    Why: Others wait for so long after the last renewal before they take over. With 0 or less the holder has the
-        lease for no time at all, so any replica may take it at any moment, and two lead.
-    Who: Electors configured with less than one second, which client-go writes as 0.
-    Fix: Configure a lease duration of whole seconds; 15 is the default of client-go.
-    """
+    """spec.leaseDurationSeconds must be greater than 0 when set."""
     seconds = change.new_spec.lease_duration_seconds
     if seconds is None or seconds > 0:
         return NO_FINDINGS
     return (Finding(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")),)
 
 
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    why="The count grows by 1 with each holder. At 2147483647 client-go writes -2147483648 as the next one, which is "
+    "refused, so no takeover succeeds again.",
+    who="Electors of a lease whose counter was raised to the maximum.",
+    fix="Set `leaseTransitions` back to a small number, once, by hand: `kubectl edit lease`.",
+)
 def lease_transitions(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseTransitions must be greater than or equal to 0 when set.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
-    Why: The count grows by 1 with each holder. At 2147483647 client-go writes -2147483648 as the next one, which is
-        refused, so no takeover succeeds again.
-    Who: Electors of a lease whose counter was raised to the maximum.
-    Fix: Set `leaseTransitions` back to a small number, once, by hand: `kubectl edit lease`.
-    """
+    """spec.leaseTransitions must be greater than or equal to 0 when set."""
     transitions = change.new_spec.lease_transitions
     if transitions is None or transitions >= 0:
         return NO_FINDINGS
     return (Finding(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0")),)
 
 
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    why="The strategy says which controller chooses the holder. With one that no controller knows, no one does, and "
+    "the lease stays without a leader.",
+    fix="Leave `strategy` out, or write `OldestEmulationVersion` or a name of your own such as `example.com/mine`.",
+)
 def lease_strategy(change: LeaseChange) -> Iterable[Finding]:
-    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash when set.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
-    Why: The strategy says which controller chooses the holder. With one that no controller knows, no one does, and
-        the lease stays without a leader.
-    Fix: Leave `strategy` out, or write `OldestEmulationVersion` or a name of your own such as `example.com/mine`.
-    """
+    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash when set."""
     strategy = change.new_spec.strategy
     if strategy is None:
         return NO_FINDINGS
     return tuple(Finding(error) for error in wrong_strategy("spec.strategy", strategy))
 
 
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    why="`preferredHolder` asks the holder to make way for a better candidate, which only a coordinated election "
+    "knows. No other election reads it.",
+    fix="Leave `preferredHolder` out; only the coordinated election sets it, together with `strategy`.",
+)
 def lease_preferred_holder(change: LeaseChange) -> Iterable[Finding]:
-    """spec.preferredHolder may be set only together with spec.strategy.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec
-    Why: `preferredHolder` asks the holder to make way for a better candidate, which only a coordinated election
-        knows. No other election reads it.
-    Fix: Leave `preferredHolder` out; only the coordinated election sets it, together with `strategy`.
-    """
+    """spec.preferredHolder may be set only together with spec.strategy."""
     if not change.new_spec.preferred_holder or change.new_spec.strategy:
         return NO_FINDINGS
     return (Finding(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined")),)
@@ -94,37 +94,37 @@ def lease_preferred_holder(change: LeaseChange) -> Iterable[Finding]:
 LEASE_NAME: Final = "spec.leaseName"
 
 
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="A candidate without a lease takes part in no election, so its replica never leads, and nothing says why.",
+    fix="Set `spec.leaseName`.",
+)
 def candidate_lease_name(change: CandidateChange) -> Iterable[Finding]:
-    """spec.leaseName must be set.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
-    Why: A candidate without a lease takes part in no election, so its replica never leads, and nothing says why.
-    Fix: Set `spec.leaseName`.
-    """
+    """spec.leaseName must be set."""
     return NO_FINDINGS if change.new_spec.lease_name else (Finding(required(LEASE_NAME)),)
 
 
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="The API server elects by lease. A candidate that changed its lease during an election could be made the "
+    "leader of one that it no longer contends for.",
+    who="Components that were configured with another lease name under the same candidate name.",
+    fix="Delete the LeaseCandidate and let the component create it again.",
+)
 def candidate_lease_name_immutable(change: CandidateChange) -> Iterable[Finding]:
-    """spec.leaseName may not change.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
-    Why: The API server elects by lease. A candidate that changed its lease during an election could be made the
-        leader of one that it no longer contends for.
-    Who: Components that were configured with another lease name under the same candidate name.
-    Fix: Delete the LeaseCandidate and let the component create it again.
-    """
+    """spec.leaseName may not change."""
     name = change.new_spec.lease_name or ""
     return NO_FINDINGS if name == (change.old_spec.lease_name or "") else (Finding(immutable(LEASE_NAME, name)),)
 
 
+@texts(
+    source="API reference of LeaseCandidate: leaseName names a Lease",
+    why="The API server stores any text. The election then fails to create a Lease of that name, and no leader is "
+    "elected.",
+    fix="Use the name of the Lease: lowercase letters, digits, `-` and `.`.",
+)
 def candidate_lease_name_format(change: CandidateChange) -> Iterable[Finding]:
-    """spec.leaseName must be a valid name of a Lease when it is set or changed.
-
-    Source: API reference of LeaseCandidate: leaseName names a Lease
-    Why: The API server stores any text. The election then fails to create a Lease of that name, and no leader is
-        elected.
-    Fix: Use the name of the Lease: lowercase letters, digits, `-` and `.`.
-    """
+    """spec.leaseName must be a valid name of a Lease when it is set or changed."""
     name = change.new_spec.lease_name
     if not name or name == change.old_spec.lease_name:
         return NO_FINDINGS
@@ -132,30 +132,30 @@ def candidate_lease_name_format(change: CandidateChange) -> Iterable[Finding]:
     return tuple(Finding(error) for error in each_invalid(LEASE_NAME, name, wrong)) if wrong else NO_FINDINGS
 
 
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="The strategy of the candidates with the highest binaryVersion counts for all of the lease. Without one, or "
+    "with one that no controller handles, no one is elected.",
+    who="Manifests for v1alpha1 (Kubernetes 1.31), which has `preferredStrategies`, sent as v1alpha2 or v1beta1.",
+    fix="Write `strategy: OldestEmulationVersion`, or a name of your own such as `example.com/mine`.",
+)
 def candidate_strategy(change: CandidateChange) -> Iterable[Finding]:
-    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash; v1alpha1 has none.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
-    Why: The strategy of the candidates with the highest binaryVersion counts for all of the lease. Without one, or
-        with one that no controller handles, no one is elected.
-    Who: Manifests for v1alpha1 (Kubernetes 1.31), which has `preferredStrategies`, sent as v1alpha2 or v1beta1.
-    Fix: Write `strategy: OldestEmulationVersion`, or a name of your own such as `example.com/mine`.
-    """
+    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash; v1alpha1 has none."""
     spec = change.new_spec
     if spec.schema.is_list:
         return NO_FINDINGS
     return _wrong_strategies(spec) if spec.strategies else (Finding(required(spec.schema.path_of_strategy(0))),)
 
 
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="The API reference of v1alpha1 requires the list, and the code of 1.31 does not check it. With the feature "
+    "gate CoordinatedLeaderElection, the election reads the last element of the empty list, and kube-apiserver 1.31 "
+    "ends with a panic, again after each start, until the candidate is deleted from etcd.",
+    fix="Write `preferredStrategies: [OldestEmulationVersion]`.",
+)
 def candidate_preferred_strategies(change: CandidateChange) -> Iterable[Finding]:
-    """spec.preferredStrategies of v1alpha1 must name at least one strategy, and known or qualified ones only.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
-    Why: The API reference of v1alpha1 requires the list, and the code of 1.31 does not check it. With the feature gate
-        CoordinatedLeaderElection, the election reads the last element of the empty list, and kube-apiserver 1.31 ends
-        with a panic, again after each start, until the candidate is deleted from etcd.
-    Fix: Write `preferredStrategies: [OldestEmulationVersion]`.
-    """
+    """spec.preferredStrategies of v1alpha1 must name at least one strategy, and known or qualified ones only."""
     spec = change.new_spec
     if not spec.schema.is_list:
         return NO_FINDINGS
@@ -181,14 +181,14 @@ def _wrong_strategies(spec: LeaseCandidateSpec) -> Iterable[Finding]:
     )
 
 
+@texts(
+    source="API reference of LeaseCandidate v1alpha1: strategies that precede each other stop the election",
+    why="Kubernetes 1.31 orders the strategies of all candidates of a lease. A strategy that precedes itself has no "
+    "order, and no leader is elected until the list is corrected.",
+    fix="Name each strategy once.",
+)
 def candidate_strategies_unique(change: CandidateChange) -> Iterable[Finding]:
-    """spec.preferredStrategies of v1alpha1 may not name a strategy twice when it is set or changed.
-
-    Source: API reference of LeaseCandidate v1alpha1: strategies that precede each other stop the election
-    Why: Kubernetes 1.31 orders the strategies of all candidates of a lease. A strategy that precedes itself has no
-        order, and no leader is elected until the list is corrected.
-    Fix: Name each strategy once.
-    """
+    """spec.preferredStrategies of v1alpha1 may not name a strategy twice when it is set or changed."""
     spec = change.new_spec
     if len(spec.strategies) < 2 or spec.strategies == change.old_spec.strategies:
         return NO_FINDINGS
@@ -204,44 +204,44 @@ BINARY_VERSION: Final = "spec.binaryVersion"
 EMULATION_VERSION: Final = "spec.emulationVersion"
 
 
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="The candidates with the highest binaryVersion decide on the strategy, and among equal emulation versions the "
+    "lowest binaryVersion leads. What is not a version counts as 0.0.0.",
+    who="Versions copied from an image tag: `v1.36.3` instead of `1.36.3`, or `1.36` instead of `1.36.0`.",
+    fix="Write three numbers without a leading v.",
+)
 def candidate_binary_version(change: CandidateChange) -> Iterable[Finding]:
-    """spec.binaryVersion must be a semantic version without a leading v; v1alpha1 may leave it out.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
-    Why: The candidates with the highest binaryVersion decide on the strategy, and among equal emulation versions
-        the lowest binaryVersion leads. What is not a version counts as 0.0.0.
-    Who: Versions copied from an image tag: `v1.36.3` instead of `1.36.3`, or `1.36` instead of `1.36.0`.
-    Fix: Write three numbers without a leading v.
-    """
+    """spec.binaryVersion must be a semantic version without a leading v; v1alpha1 may leave it out."""
     spec = change.new_spec
     if spec.binary_version:
         return _not_a_version(BINARY_VERSION, spec.binary_version)
     return (Finding(required(BINARY_VERSION)),) if spec.schema.needs_binary_version else NO_FINDINGS
 
 
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="OldestEmulationVersion elects the candidate with the lowest emulationVersion, so that during an upgrade the "
+    "leader does nothing that an old replica could not continue. A candidate whose version cannot be read is never "
+    "elected.",
+    who="Versions copied from an image tag: `v1.36.0` instead of `1.36.0`, or `1.36` instead of `1.36.0`.",
+    fix="Write three numbers without a leading v.",
+)
 def candidate_emulation_version(change: CandidateChange) -> Iterable[Finding]:
-    """spec.emulationVersion must be a semantic version without a leading v when set.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
-    Why: OldestEmulationVersion elects the candidate with the lowest emulationVersion, so that during an upgrade the
-        leader does nothing that an old replica could not continue. A candidate whose version cannot be read is
-        never elected.
-    Who: Versions copied from an image tag: `v1.36.0` instead of `1.36.0`, or `1.36` instead of `1.36.0`.
-    Fix: Write three numbers without a leading v.
-    """
+    """spec.emulationVersion must be a semantic version without a leading v when set."""
     text = change.new_spec.emulation_version
     return _not_a_version(EMULATION_VERSION, text) if text else NO_FINDINGS
 
 
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="A program cannot behave as a version that is newer than itself. With the two swapped, the wrong replica is "
+    "elected.",
+    who="Manifests with the two versions swapped.",
+    fix="`emulationVersion` may be at most `binaryVersion`.",
+)
 def candidate_version_order(change: CandidateChange) -> Iterable[Finding]:
-    """spec.binaryVersion must be greater than or equal to spec.emulationVersion, by semver precedence.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
-    Why: A program cannot behave as a version that is newer than itself. With the two swapped, the wrong replica is
-        elected.
-    Who: Manifests with the two versions swapped.
-    Fix: `emulationVersion` may be at most `binaryVersion`.
-    """
+    """spec.binaryVersion must be greater than or equal to spec.emulationVersion, by semver precedence."""
     texts = change.new_spec.binary_version or "", change.new_spec.emulation_version or ""
     if texts[0] == texts[1]:
         return NO_FINDINGS
@@ -252,15 +252,15 @@ def candidate_version_order(change: CandidateChange) -> Iterable[Finding]:
     return (Finding(invalid(BINARY_VERSION, change.new_spec.binary_version, detail)),)
 
 
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="OldestEmulationVersion compares these versions. A candidate that lacks one is never elected, however healthy "
+    "it is.",
+    who="Manifests with the strategy OldestEmulationVersion and no `emulationVersion`.",
+    fix="Set `emulationVersion`, and in v1alpha1 `binaryVersion` as well.",
+)
 def candidate_versions_required(change: CandidateChange) -> Iterable[Finding]:
-    """spec.emulationVersion must be set with OldestEmulationVersion (v1alpha1: both), and not to 0.0.0.
-
-    Source: kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec
-    Why: OldestEmulationVersion compares these versions. A candidate that lacks one is never elected, however
-        healthy it is.
-    Who: Manifests with the strategy OldestEmulationVersion and no `emulationVersion`.
-    Fix: Set `emulationVersion`, and in v1alpha1 `binaryVersion` as well.
-    """
+    """spec.emulationVersion must be set with OldestEmulationVersion (v1alpha1: both), and not to 0.0.0."""
     spec = change.new_spec
     if OLDEST_EMULATION_VERSION not in spec.strategies:
         return NO_FINDINGS
