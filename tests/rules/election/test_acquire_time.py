@@ -3,6 +3,7 @@
 import pytest
 
 from tests.factories import Document, drop, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     HOUR,
@@ -46,3 +47,22 @@ EDIT = put(COUNT, 6)
 )
 def test_acquire_time_changed(review: Document, speaks: bool) -> None:
     assert said("acquire-time-changed", review) == ({(INVALID, ACQUIRE, DENY)} if speaks else set())
+
+
+WORDING = [
+    pytest.param(
+        "acquire-time-changed",
+        update(wording.EDIT, put("spec.acquireTime", "2025-11-20T12:00:00.000000Z")),
+        (
+            'spec.acquireTime: Invalid value: "2025-11-20T12:00:00.000000Z": must stay within 1 s of the old '
+            "value while the holder stays"
+        ),
+        'acquireTime moved by 1 h 0 min while "checkout-6d5f9c-x2x8p_1f0e" stays the holder',
+        id="acquireTime moved",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

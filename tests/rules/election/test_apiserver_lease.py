@@ -3,6 +3,7 @@
 import pytest
 
 from tests.factories import Document, Tweak, drop, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -67,3 +68,29 @@ def test_the_label_of_an_apiserver_lease_is_not_removed(tweaks: list[Tweak], use
     review = update(*tweaks, old=[IDENTITY], review=[SERVER, user])
     expected = {(FORBIDDEN, "metadata.labels", DENY)} if speaks else set()
     assert said("apiserver-lease-writer", review) == expected
+
+
+WORDING = [
+    pytest.param(
+        "apiserver-lease-writer",
+        update(wording.EDIT, old=[wording.IDENTITY], review=[wording.SERVER]),
+        "spec: Forbidden: an API server's identity lease may be written by system:apiserver only",
+        '"system:serviceaccount:shop:checkout" wrote the identity lease of an API server',
+        id="an API server's lease",
+    ),
+    pytest.param(
+        "apiserver-lease-writer",
+        update(drop("metadata.labels"), old=[wording.IDENTITY], review=[wording.SERVER]),
+        (
+            "metadata.labels: Forbidden: apiserver.kubernetes.io/identity may be removed from an API "
+            "server's identity lease by system:apiserver only"
+        ),
+        '"system:serviceaccount:shop:checkout" removed the identity label of an API server\'s lease',
+        id="the label of an API server's lease",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

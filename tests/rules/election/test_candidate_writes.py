@@ -10,6 +10,7 @@ from tests.factories import (
     make_review,
     put,
 )
+from tests.rules import wording
 from tests.rules.findings import (
     DAY,
     DENY,
@@ -159,3 +160,63 @@ def test_a_candidates_time_ahead_that_is_not_new_is_kept() -> None:
 def test_a_candidate_by_a_service_account(review: Document, binding: Binding | None, speaks: bool) -> None:
     expected = {(FORBIDDEN, "spec.leaseName", DENY)} if speaks else set()
     assert said("candidate-across-namespaces", review, binding=binding) == expected
+
+
+WORDING = [
+    pytest.param(
+        "candidate-across-namespaces",
+        make_review(by_service_account("guest", "intruder"), new=make_candidate()),
+        (
+            'spec.leaseName: Forbidden: "system:serviceaccount:guest:intruder" belongs to another namespace; the API '
+            'server may make this candidate the holder of lease "checkout"; bind that lease'
+        ),
+        '"system:serviceaccount:guest:intruder" of another namespace wrote a candidate of lease "shop/checkout": it '
+        "may become the leader",
+        id="a candidate by another namespace",
+    ),
+    pytest.param(
+        "ping-time-writer",
+        candidate_updated(put("spec.pingTime", "2025-11-20T12:00:11.000000Z")),
+        (
+            "spec.pingTime: Forbidden: pingTime may be set by the API server's coordinated leader election "
+            "only; leave it as it is"
+        ),
+        "a client set pingTime: the election may leave this candidate out",
+        id="pingTime set",
+    ),
+    pytest.param(
+        "candidate-renew-time-in-future",
+        candidate_updated(put("spec.renewTime", "2025-11-20T12:00:20.000000Z")),
+        (
+            'spec.renewTime: Invalid value: "2025-11-20T12:00:20.000000Z": must not be more than 10 s ahead '
+            "of the API server (12:00:04Z), is 16 s ahead; write the current time, or set the client's clock"
+        ),
+        "renewTime is 16 s ahead of the API server (12:00:04Z): set the client's clock",
+        id="a candidate 16 seconds ahead",
+    ),
+    pytest.param(
+        "candidate-renew-time-backwards",
+        candidate_updated(put("spec.renewTime", "2025-11-20T10:59:59.000000Z")),
+        (
+            'spec.renewTime: Invalid value: "2025-11-20T10:59:59.000000Z": must not be more than 3600 s '
+            "before the old value; check the candidate's clock"
+        ),
+        "renewTime moved back by 1 h 0 min: the election may leave this candidate out",
+        id="a candidate an hour back",
+    ),
+    pytest.param(
+        "candidate-changed",
+        candidate_updated(put("spec.binaryVersion", "1.37.0")),
+        (
+            "spec.binaryVersion: Forbidden: binaryVersion may not change after creation; delete and "
+            "recreate the candidate"
+        ),
+        "binaryVersion changed after creation: the election may choose another leader",
+        id="a candidate changed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.factories import make_lease, make_review, put
+from tests.factories import Document, make_lease, make_review, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -31,3 +32,32 @@ def test_coordinated_fields(rule: str, name: str, old: str | None, new: str | No
     assert said(rule, update(edit, put(f"spec.{name}", new), old=[put(f"spec.{name}", old)])) == expected
     if old is None:
         assert said(rule, make_review(new=make_lease(put(f"spec.{name}", new)))) == expected
+
+
+WORDING = [
+    pytest.param(
+        "preferred-holder-writer",
+        update(wording.EDIT, put("spec.preferredHolder", "a"), put("spec.strategy", "a/b")),
+        (
+            "spec.preferredHolder: Forbidden: preferredHolder may be set by the API server's coordinated "
+            "leader election only; leave it out, or have the policy exempt this writer"
+        ),
+        "a client set preferredHolder: a holder that sees it stops renewing",
+        id="preferredHolder set",
+    ),
+    pytest.param(
+        "strategy-writer",
+        update(wording.EDIT, put("spec.strategy", "a/b")),
+        (
+            "spec.strategy: Forbidden: strategy may be set by the API server's coordinated leader election "
+            "only; leave it out, or have the policy exempt this writer"
+        ),
+        "a client set strategy: coordinated leader election controls the lease now",
+        id="strategy set",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

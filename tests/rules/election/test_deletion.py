@@ -3,6 +3,7 @@
 import pytest
 
 from tests.factories import NOW, Document, Tweak, changed, drop, make_lease, make_review, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -83,3 +84,38 @@ def test_an_elector_that_writes_no_finalizers_removes_the_last_one(tweak: Tweak)
 def test_an_update_that_removes_the_last_finalizer(review: Document, after_seconds: int, speaks: bool) -> None:
     expected = {(FORBIDDEN, "metadata", DENY)} if speaks else set()
     assert said("live-lease-deleted", review, now=NOW + after_seconds * SECOND) == expected
+
+
+WORDING = [
+    pytest.param(
+        "live-lease-deleted",
+        deleted(),
+        (
+            'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" for another 11 s; stop '
+            "its holder first, or delete the lease after that"
+        ),
+        (
+            'lease "shop/checkout" of "checkout-6d5f9c-x2x8p_1f0e" was deleted 11 s before expiry: '
+            "there may be two leaders"
+        ),
+        id="a live lease deleted",
+    ),
+    pytest.param(
+        "live-lease-deleted",
+        deleted(old=[wording.STAMPLESS]),
+        (
+            'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" for another 11 s by '
+            "its holder's clock; stop its holder first, or delete the lease after that"
+        ),
+        (
+            'lease "shop/checkout" of "checkout-6d5f9c-x2x8p_1f0e" was deleted 11 s before expiry by its '
+            "holder's clock: there may be two leaders"
+        ),
+        id="a live lease without stamps deleted",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

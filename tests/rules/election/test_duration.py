@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.factories import Document, drop, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -76,3 +77,81 @@ def test_an_elector_that_sets_no_duration_removes_that_of_others() -> None:
     """A denial would end it for good, for what someone else set."""
     review = update(drop(DURATION), put(RENEW, at(SECOND)))
     assert said("duration-shortened", review) == {(FORBIDDEN, DURATION, WARN)}
+
+
+WORDING = [
+    pytest.param(
+        "duration-too-long",
+        created(put("spec.leaseDurationSeconds", 31536001)),
+        (
+            "spec.leaseDurationSeconds: Invalid value: 31536001: must not be greater than 31536000; a dead "
+            "holder would keep the lease for as long"
+        ),
+        "leaseDurationSeconds is 31536001: a dead holder keeps the lease for 365 d 0 h",
+        id="longer than a year",
+    ),
+    pytest.param(
+        "duration-too-long",
+        created(put("spec.leaseDurationSeconds", 86401)),
+        (
+            "spec.leaseDurationSeconds: Invalid value: 86401: must not be greater than 86400; a dead holder "
+            "would keep the lease for as long"
+        ),
+        "leaseDurationSeconds is 86401: a dead holder keeps the lease for 1 d 0 h",
+        id="longer than a day",
+    ),
+    pytest.param(
+        "duration-shortened",
+        update(drop("spec.leaseDurationSeconds")),
+        (
+            'spec.leaseDurationSeconds: Forbidden: may not be removed while "checkout-6d5f9c-x2x8p_1f0e" '
+            "holds the lease (11 s left); renew or release instead"
+        ),
+        (
+            'leaseDurationSeconds was removed while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: '
+            "there may be two leaders"
+        ),
+        id="duration removed",
+    ),
+    pytest.param(
+        "duration-shortened",
+        update(drop("spec.renewTime")),
+        (
+            'spec.renewTime: Forbidden: may not be removed while "checkout-6d5f9c-x2x8p_1f0e" holds the '
+            "lease (11 s left); renew or release instead"
+        ),
+        ('renewTime was removed while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: there may be two leaders'),
+        id="renewTime removed",
+    ),
+    pytest.param(
+        "duration-shortened",
+        update(put("spec.leaseDurationSeconds", 1)),
+        (
+            "spec.leaseDurationSeconds: Forbidden: may not be decreased from 15 to 1 without a new renewTime "
+            'while "checkout-6d5f9c-x2x8p_1f0e" holds the lease (11 s left); renew or release instead'
+        ),
+        (
+            'leaseDurationSeconds decreased from 15 to 1 while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: '
+            "there may be two leaders"
+        ),
+        id="duration lowered",
+    ),
+    pytest.param(
+        "duration-shortened",
+        update(put("spec.leaseDurationSeconds", 1), old=[put("spec.leaseDurationSeconds", 4)]),
+        (
+            "spec.leaseDurationSeconds: Forbidden: may not be decreased from 4 to 1 without a new renewTime "
+            'while "checkout-6d5f9c-x2x8p_1f0e" holds the lease; renew or release instead'
+        ),
+        (
+            'leaseDurationSeconds decreased from 4 to 1 while "checkout-6d5f9c-x2x8p_1f0e" holds the lease: '
+            "there may be two leaders"
+        ),
+        id="duration of an expired lease lowered",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

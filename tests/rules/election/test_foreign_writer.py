@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tests.factories import NOW, Document, Tweak, changed, drop, make_lease, make_review, put, to_bytes
-from tests.rules.findings import DENY, FORBIDDEN, RIVAL, SECOND, by_user, take
+from tests.rules import wording
+from tests.rules.findings import DENY, FORBIDDEN, RIVAL, SECOND, by_user, deleted, take, update
 from tests.rules.findings import findings as found_by
 from webhook.api import times
 from webhook.api.review import decode
@@ -330,3 +331,40 @@ def test_a_policy_says_where_and_what_one_writer_is() -> None:
     assert verdict_of(review(RENEWAL), "{suffix: 1a2b3c4d, namespaces: [shop], writer: user}").allowed
     elsewhere = verdict_of(review(RENEWAL), "{suffix: 1a2b3c4d, namespaces: [payments]}")
     assert "foreign-writer" not in {one.rule for one in elsewhere.findings}
+
+
+WORDING = [
+    pytest.param(
+        "foreign-writer",
+        update(wording.RENEWAL, old=wording.STAMPED),
+        (
+            'spec: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" and was last written by '
+            '"uid system:serviceaccount:shop:checkout", which this writer is not; retry in 11 s, or ask the holder to '
+            "release it"
+        ),
+        (
+            'lease "shop/checkout" was written by another writer than that of "checkout-6d5f9c-x2x8p_1f0e" 11 s before '
+            "expiry: there may be two leaders"
+        ),
+        id="a renewal by another writer",
+    ),
+    pytest.param(
+        "foreign-writer",
+        deleted(old=wording.STAMPED),
+        (
+            'metadata: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e" and was last written by '
+            '"uid system:serviceaccount:shop:checkout", which this writer is not; retry in 11 s, or ask the holder to '
+            "release it"
+        ),
+        (
+            'lease "shop/checkout" was deleted, held by "checkout-6d5f9c-x2x8p_1f0e", 11 s before expiry: there may be '
+            "two leaders"
+        ),
+        id="a deletion by another writer",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

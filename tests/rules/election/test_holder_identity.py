@@ -3,6 +3,7 @@
 import pytest
 
 from tests.factories import HOLDER, Document, drop, make_lease, make_review, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -10,6 +11,7 @@ from tests.rules.findings import (
     RIVAL,
     WARN,
     by_user,
+    created,
     said,
     take,
     update,
@@ -71,3 +73,43 @@ DENIED = {(FORBIDDEN, HOLDER_FIELD, DENY)}
 )
 def test_holder_identity_mismatch(review: Document, speaks: bool) -> None:
     assert said("holder-identity-mismatch", review) == (DENIED if speaks else set())
+
+
+WORDING = [
+    pytest.param(
+        "holder-identity-shape",
+        created(take("a\x07")),
+        'spec.holderIdentity: Invalid value: "a\\x07": must not contain control characters',
+        'holder "a\\x07" has control characters, which break terminals and logs',
+        id="a control character",
+    ),
+    pytest.param(
+        "holder-identity-shape",
+        created(take("a\u200b")),
+        ('spec.holderIdentity: Invalid value: "a\\u200b": must not contain bidirectional or invisible characters'),
+        'holder "a\\u200b" has invisible characters: it may look like another holder',
+        id="an invisible character",
+    ),
+    pytest.param(
+        "holder-identity-shape",
+        update(wording.EDIT, take("a" * 600)),
+        (f'spec.holderIdentity: Invalid value: "{"a" * 128}...": must not be longer than 512 bytes, is 600'),
+        "holderIdentity has 600 bytes, more than 512: each log line of the lease repeats it",
+        id="a long holder",
+    ),
+    pytest.param(
+        "holder-identity-mismatch",
+        created(take("rival")),
+        (
+            'spec.holderIdentity: Forbidden: holder "rival" must begin with the name of the writing pod, '
+            '"checkout-6d5f9c-x2x8p"; set the elector\'s identity to the pod name, or lower the mode of this rule'
+        ),
+        ('holder "rival" does not begin with its pod\'s name, "checkout-6d5f9c-x2x8p"; use that as identity'),
+        id="not the writer's pod",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.factories import Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -10,6 +11,7 @@ from tests.rules.findings import (
     WARN,
     by_service_account,
     by_user,
+    deleted,
     said,
     take,
     update,
@@ -130,3 +132,56 @@ INTRUDER = by_service_account("guest", "checkout", POD)
 def test_candidates_of_a_bound_lease(review: Document, tier: object) -> None:
     expected = {(FORBIDDEN, "spec.leaseName", tier)} if tier else set()
     assert said("identity-binding", review, binding=BOUND) == expected
+
+
+WORDING = [
+    pytest.param(
+        "identity-binding",
+        update(wording.RENEWAL, review=[by_user("intruder")]),
+        (
+            "spec.holderIdentity: Forbidden: only the writers bound in the webhook's policy may write this "
+            'lease, and "intruder" is not one of them; ask the operators of lease-webhook'
+        ),
+        '"intruder" wrote lease "shop/checkout", which the policy binds to other writers',
+        id="a writer that is not bound",
+    ),
+    pytest.param(
+        "identity-binding",
+        deleted(by_user("intruder")),
+        (
+            "spec.holderIdentity: Forbidden: only the writers bound in the webhook's policy may write this "
+            'lease, and "intruder" is not one of them; ask the operators of lease-webhook'
+        ),
+        '"intruder" deleted lease "shop/checkout", which the policy binds to other writers',
+        id="a deletion by a writer that is not bound",
+    ),
+    pytest.param(
+        "identity-binding",
+        update(wording.STOLEN, review=[wording.OWN]),
+        (
+            'spec.holderIdentity: Forbidden: the holder of this lease must match the binding "${pod}_*", '
+            '"manual-?", and "rival-5b8f7d-lk2mn_77aa" does not; ask the operators of lease-webhook'
+        ),
+        'holder "rival-5b8f7d-lk2mn_77aa" does not match the binding "${pod}_*" of this lease',
+        id="a holder that does not fit",
+    ),
+    pytest.param(
+        "identity-binding",
+        update(wording.STOLEN, review=[wording.PODLESS]),
+        (
+            'spec.holderIdentity: Forbidden: "system:serviceaccount:shop:checkout" does not write from a '
+            'pod, so its holder name cannot be checked (binding "${pod}_*", "manual-?"); write from a pod, '
+            "or ask the operators of lease-webhook"
+        ),
+        (
+            '"system:serviceaccount:shop:checkout" does not write from a pod, so its holder name cannot be '
+            'checked (binding "${pod}_*")'
+        ),
+        id="a bound writer without a pod",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

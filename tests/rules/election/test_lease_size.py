@@ -5,6 +5,7 @@ from time import process_time
 import pytest
 
 from tests.factories import Document, Tweak, drop, make_entry, make_lease, make_review, put
+from tests.rules import wording
 from tests.rules.findings import DENY, FORBIDDEN, RIVAL, WARN, change_of, said, take, update, written
 from webhook.rules.change import LeaseChange
 from webhook.rules.election.renewal_stamp import renewal_stamp_tampered
@@ -214,3 +215,22 @@ def test_a_new_lease_has_no_owner_of_nothing() -> None:
     new = (drop("metadata.resourceVersion"), put("metadata.creationTimestamp", "2025-11-20T12:00:00Z"))
     created = make_review(new=make_lease(*new, add(owner({"f:metadata": {"f:labels": {"f:a": {}}}}, time=None))))
     assert said("renewal-stamp-tampered", created) == TAMPERED
+
+
+WORDING = [
+    pytest.param(
+        "lease-too-large",
+        update(put("metadata.annotations", {"a": "b" * 300_000})),
+        (
+            "metadata: Forbidden: must not grow beyond 262144 bytes, from 693 to 300716: etcd refuses objects that are "
+            "too large; write fewer or shorter labels, owners, finalizers and entries of managedFields"
+        ),
+        "the lease grew from 693 to 300716 bytes: etcd refuses objects that are too large",
+        id="a lease that grows",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_entry, make_lease, make_review, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -65,3 +66,44 @@ def test_a_lease_is_not_created_with_a_name_only(review: Document, found: bool) 
 def test_the_repair_is_named_if_stamps_are_missing() -> None:
     (finding,) = findings(update(take(RIVAL), old=[drop(ENTRIES)]), now=NOW + HOUR)["lease-without-stamps"]
     assert "kubectl apply --server-side" in finding.error.detail
+
+
+WORDING = [
+    pytest.param(
+        "lease-without-stamps",
+        update(take(RIVAL), old=[wording.STAMPLESS]),
+        (
+            "metadata.managedFields: Forbidden: the API server has no record of the last renewal of this "
+            "lease, so its holder's own clock decides; `kubectl apply --server-side` of apiVersion, kind, "
+            "name, namespace and a label brings a record back (it stamps now, so a takeover waits one duration)"
+        ),
+        "no API server record of the last renewal: the holder's own clock decided; repair: PAGE",
+        id="a steal of a lease without stamps",
+    ),
+    pytest.param(
+        "lease-without-stamps",
+        update(take(RIVAL), old=[drop("metadata.managedFields"), put("spec.holderIdentity", "")]),
+        (
+            "metadata.managedFields: Forbidden: the API server keeps no record of this lease, so one write can take it "
+            "from its new holder; `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label "
+            "brings a record back (it stamps now, so a takeover waits one duration)"
+        ),
+        "the API server keeps no record of this lease: one write can take it; fix: PAGE",
+        id="a claim of a lease without stamps",
+    ),
+    pytest.param(
+        "lease-created-empty",
+        make_review(new=make_lease(drop("metadata.managedFields"), put("spec", {}), put("metadata.labels", {}))),
+        (
+            "metadata.managedFields: Forbidden: the API server keeps no record of the renewals of a lease that is "
+            "created empty, so one write could take it from a live holder; create it with a label"
+        ),
+        "a lease was created empty: no renewal of it will have an API server's stamp; fix: PAGE",
+        id="a lease that is created empty",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

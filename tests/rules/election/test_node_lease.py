@@ -3,6 +3,7 @@
 import pytest
 
 from tests.factories import Document, make_lease, make_review, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -60,3 +61,26 @@ def test_node_lease_holder(review: Document, speaks: bool) -> None:
 )
 def test_node_lease_writer(review: Document, speaks: bool) -> None:
     assert said("node-lease-writer", review) == ({(FORBIDDEN, "spec", DENY)} if speaks else set())
+
+
+WORDING = [
+    pytest.param(
+        "node-lease-holder",
+        update(wording.STOLEN, review=[wording.NODE, by_node("n1")]),
+        'spec.holderIdentity: Forbidden: a node may name only itself, "n1", as the holder of its lease',
+        'a node made "rival-5b8f7d-lk2mn_77aa" the holder of the lease of "n1"',
+        id="a node that names another holder",
+    ),
+    pytest.param(
+        "node-lease-writer",
+        update(wording.STOLEN, review=[wording.NODE, by_user("dev")]),
+        ('spec: Forbidden: this lease may be written by "system:node:n1" only; have the policy exempt this writer'),
+        '"dev" wrote the lease of node "n1": a dead node may look alive',
+        id="a user writes a node's lease",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

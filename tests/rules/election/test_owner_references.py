@@ -3,6 +3,7 @@
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -161,3 +162,36 @@ def test_a_listed_writer_removes_an_owner() -> None:
     removal = update(owned(), old=[owned(OWNER)])
     assert said(REMOVED, removal, binding=binding) == set()
     assert said(REMOVED, update(owned(), old=[owned(OWNER)], review=[INTRUDER]), binding=binding) == DENIED
+
+
+WORDING = [
+    pytest.param(
+        "owner-reference-added",
+        update(put("metadata.ownerReferences", [wording.OWNER]), review=[wording.INTRUDER]),
+        (
+            'metadata.ownerReferences: Forbidden: the garbage collector deletes this lease if "Deployment" '
+            '"checkout" does not exist; add owners when the lease is created'
+        ),
+        'the garbage collector deletes this lease if "Deployment" "checkout" does not exist, held or not',
+        id="an owner added",
+    ),
+    pytest.param(
+        "owner-reference-removed",
+        update(
+            drop("metadata.ownerReferences"),
+            old=[put("metadata.ownerReferences", [wording.OWNER])],
+            review=[wording.INTRUDER],
+        ),
+        (
+            'metadata.ownerReferences: Forbidden: the lease is held by "checkout-6d5f9c-x2x8p_1f0e", and only its '
+            'holder may remove its owner "Deployment" "checkout", in a renewal; remove it after the release'
+        ),
+        'the lease of "checkout-6d5f9c-x2x8p_1f0e" lost its owner "Deployment" "checkout"',
+        id="an owner removed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

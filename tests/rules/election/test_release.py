@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.factories import NOW, Document, Tweak, drop
+from tests.factories import NOW, Document, Tweak, drop, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -71,3 +72,40 @@ def test_a_release_to_null_is_measured_by_our_clock() -> None:
     review = update(drop(HOLDER_FIELD), unowned, review=[by_service_account("guest", "intruder", "x-1")])
     assert said("foreign-release", review, now=NOW + 4 * SECOND) == DENIED
     assert said("foreign-release", review, now=NOW + 15 * SECOND) == set()
+
+
+WORDING = [
+    pytest.param(
+        "foreign-release",
+        update(put("spec.holderIdentity", ""), review=[by_service_account("shop", "x", "other-1")]),
+        (
+            "spec.holderIdentity: Forbidden: this write clears the holder of a live lease, which only "
+            '"checkout-6d5f9c-x2x8p_1f0e" may do, not pod "other-1"; delete the pod of '
+            '"checkout-6d5f9c-x2x8p_1f0e", or wait 15 s'
+        ),
+        (
+            'lease "shop/checkout" was released on behalf of "checkout-6d5f9c-x2x8p_1f0e" 15 s before expiry: '
+            "there may be two leaders"
+        ),
+        id="a release by another pod",
+    ),
+    pytest.param(
+        "foreign-release-across-namespaces",
+        update(put("spec.holderIdentity", ""), review=[wording.INTRUDER]),
+        (
+            "spec.holderIdentity: Forbidden: this write clears the holder of a live lease, which only "
+            '"checkout-6d5f9c-x2x8p_1f0e" may do, not "system:serviceaccount:guest:intruder" of another '
+            'namespace; delete the pod of "checkout-6d5f9c-x2x8p_1f0e", or wait 15 s'
+        ),
+        (
+            'lease "shop/checkout" was released on behalf of "checkout-6d5f9c-x2x8p_1f0e" 15 s before expiry: '
+            "there may be two leaders"
+        ),
+        id="a release from another namespace",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

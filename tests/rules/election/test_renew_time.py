@@ -11,6 +11,7 @@ from tests.factories import (
     make_review,
     put,
 )
+from tests.rules import wording
 from tests.rules.findings import (
     DAY,
     DENY,
@@ -134,3 +135,55 @@ def test_renew_time_ahead(time: str, limit: int | None) -> None:
     review = make_review(new=make_lease(put(RENEW, time)))
     found = [one.error.detail for one in findings(review).get("renew-time-in-future", ())]
     assert [detail.startswith(f"must not be more than {limit} s ahead of ") for detail in found] == [True] * bool(limit)
+
+
+WORDING = [
+    pytest.param(
+        "renew-time-in-future",
+        created(put("spec.renewTime", "2025-11-20T21:00:03.000000Z")),
+        (
+            'spec.renewTime: Invalid value: "2025-11-20T21:00:03.000000Z": must not be more than 60 s ahead '
+            "of the API server (12:00:04Z), is 9 h 0 min ahead; whole hours: the client writes local time as "
+            "UTC"
+        ),
+        "renewTime is 9 h 0 min ahead of the API server (12:00:04Z): the client writes local time as UTC",
+        id="nine hours ahead",
+    ),
+    pytest.param(
+        "renew-time-in-future",
+        created(put("spec.renewTime", "2025-11-20T12:01:34.000000Z")),
+        (
+            'spec.renewTime: Invalid value: "2025-11-20T12:01:34.000000Z": must not be more than 60 s ahead '
+            "of the API server (12:00:04Z), is 1 min 30 s ahead; write the current time, or set the client's "
+            "clock"
+        ),
+        "renewTime is 1 min 30 s ahead of the API server (12:00:04Z): set the client's clock",
+        id="90 seconds ahead",
+    ),
+    pytest.param(
+        "renew-time-in-future",
+        update(put("spec.renewTime", "2035-11-20T12:00:00.000000Z")),
+        (
+            'spec.renewTime: Invalid value: "2035-11-20T12:00:00.000000Z": must not be more than 86400 s '
+            "ahead of the API server (12:00:04Z), is 3652 d 0 h ahead; write the current time, or set the "
+            "client's clock"
+        ),
+        "renewTime is 3652 d 0 h ahead of the API server (12:00:04Z): set the client's clock",
+        id="ten years ahead",
+    ),
+    pytest.param(
+        "renew-time-backwards",
+        update(put("spec.renewTime", "2025-11-20T10:00:00.000000Z")),
+        (
+            'spec.renewTime: Invalid value: "2025-11-20T10:00:00.000000Z": must not be more than 3600 s '
+            "before the old value; check the holder's clock"
+        ),
+        "renewTime moved back by 2 h 0 min: the lease may be taken too early; check the holder's clock",
+        id="renewTime two hours back",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_entry, make_lease, make_review, put
+from tests.rules import wording
 from tests.rules.findings import DENY, FORBIDDEN, HOUR, RIVAL, SECOND, change_of, findings, said, take, update, written
 from webhook.api.managed_fields import nest_too_deeply
 from webhook.rules.election import renewal_stamp
@@ -476,3 +477,22 @@ def test_what_is_said_of_emptied_stamps() -> None:
     assert 'manager "a-manager-with-a-name-of-more-than-forty' in long
     assert "forty-c" not in long
     assert 'manager "")' in nameless
+
+
+WORDING = [
+    pytest.param(
+        "renewal-stamp-tampered",
+        update(put("metadata.managedFields", [])),
+        (
+            "metadata.managedFields: Forbidden: this write erases the time of the last renewal (12:00:00Z by manager "
+            '"checkout"); remove metadata.managedFields from the file or patch and send it again'
+        ),
+        'this write erases the time of the last renewal (12:00:00Z by manager "checkout")',
+        id="managedFields emptied",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.factories import NOW, Document, changed, drop, make_entry, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -221,3 +222,69 @@ def test_who_takes_a_live_lease(rule: str, tweaks: list[object], expected: set[o
     assert said(rule, review) == expected
     late = changed(taken("2025-11-20T12:00:15Z"), *tweaks)  # type: ignore[arg-type]
     assert said(rule, late) == set(), "an expired lease may be taken"
+
+
+WORDING = [
+    pytest.param(
+        "takeover-before-expiry",
+        update(wording.STOLEN),
+        (
+            'spec.holderIdentity: Forbidden: lease "shop/checkout" is held by "checkout-6d5f9c-x2x8p_1f0e", '
+            "last renewed 4 s ago (12:00:00Z, API server clock), duration 15 s; retry in 11 s, or ask the "
+            "holder to release it"
+        ),
+        (
+            'lease "shop/checkout" was taken from "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: '
+            "there may be two leaders"
+        ),
+        id="a steal",
+    ),
+    pytest.param(
+        "takeover-before-expiry",
+        update(take(RIVAL), old=[wording.STAMPLESS]),
+        (
+            'spec.holderIdentity: Forbidden: lease "shop/checkout" is held by "checkout-6d5f9c-x2x8p_1f0e", '
+            "last renewed 4 s ago (12:00:00Z, the holder's clock), duration 15 s; retry in 11 s, or ask the "
+            "holder to release it"
+        ),
+        (
+            'lease "shop/checkout" was taken from "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry '
+            "by its holder's clock: there may be two leaders"
+        ),
+        id="a steal without stamps",
+    ),
+    pytest.param(
+        "takeover-by-node",
+        update(wording.STOLEN, review=[by_node("n1")]),
+        (
+            'spec.holderIdentity: Forbidden: lease "shop/checkout" is held by "checkout-6d5f9c-x2x8p_1f0e", '
+            'last renewed 4 s ago (12:00:00Z, API server clock), duration 15 s, and "system:node:n1" is a '
+            "node; retry in 11 s, or ask the holder to release it"
+        ),
+        (
+            'lease "shop/checkout" was taken from "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: '
+            "there may be two leaders"
+        ),
+        id="a node",
+    ),
+    pytest.param(
+        "takeover-across-namespaces",
+        update(wording.STOLEN, review=[wording.INTRUDER]),
+        (
+            'spec.holderIdentity: Forbidden: lease "shop/checkout" is held by "checkout-6d5f9c-x2x8p_1f0e", '
+            "last renewed 4 s ago (12:00:00Z, API server clock), duration 15 s, and "
+            '"system:serviceaccount:guest:intruder" belongs to another namespace; retry in 11 s, or ask the '
+            "holder to release it"
+        ),
+        (
+            'lease "shop/checkout" was taken from "checkout-6d5f9c-x2x8p_1f0e" 11 s before expiry: '
+            "there may be two leaders"
+        ),
+        id="another namespace",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

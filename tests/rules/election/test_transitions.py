@@ -3,6 +3,7 @@
 import pytest
 
 from tests.factories import Document, drop, put
+from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     INVALID,
@@ -74,3 +75,63 @@ def test_transitions_decrease(review: Document, speaks: bool) -> None:
 )
 def test_transitions_mismatch(review: Document, speaks: bool) -> None:
     assert said("transitions-mismatch", review) == ({(INVALID, COUNT, DENY)} if speaks else set())
+
+
+WORDING = [
+    pytest.param(
+        "transitions-jump",
+        update(put("spec.leaseTransitions", 2147483647)),
+        (
+            "spec.leaseTransitions: Invalid value: 2147483647: must not jump to 1000000000 or more, from "
+            "which the counter overflows and no one else can take the lease; write 6"
+        ),
+        "leaseTransitions jumped from 5 to 2147483647: at 2147483647 it overflows and no takeover succeeds",
+        id="a jump to the end",
+    ),
+    pytest.param(
+        "transitions-jump",
+        update(put("spec.leaseTransitions", 7)),
+        "spec.leaseTransitions: Invalid value: 7: must not increase by more than 1 from 5; write 6",
+        "leaseTransitions jumped from 5 to 7; it increases by 1 with each new holder",
+        id="a small jump",
+    ),
+    pytest.param(
+        "transitions-decrease",
+        update(put("spec.leaseTransitions", 4)),
+        (
+            "spec.leaseTransitions: Invalid value: 4: must not be less than the old value 5; keep it, or "
+            "write 6 with a new holder"
+        ),
+        "leaseTransitions decreased from 5 to 4: changes of holder can no longer be counted",
+        id="fewer transitions",
+    ),
+    pytest.param(
+        "transitions-decrease",
+        update(drop("spec.leaseTransitions")),
+        (
+            "spec.leaseTransitions: Invalid value: null: must not be less than the old value 5; keep it, or "
+            "write 6 with a new holder"
+        ),
+        "leaseTransitions was removed: changes of holder can no longer be counted",
+        id="transitions removed",
+    ),
+    pytest.param(
+        "transitions-mismatch",
+        update(wording.EDIT),
+        "spec.leaseTransitions: Invalid value: 6: must not increase without a new holder",
+        "leaseTransitions increased without a new holder: one change of holder too many is counted",
+        id="a transition without a new holder",
+    ),
+    pytest.param(
+        "transitions-mismatch",
+        update(wording.STOLEN),
+        "spec.leaseTransitions: Invalid value: 5: must increase by 1 with a new holder",
+        "leaseTransitions did not increase by 1 with the new holder: a change of holder is not counted",
+        id="a new holder without a transition",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)

@@ -12,6 +12,7 @@ from tests.factories import (
     make_review,
     put,
 )
+from tests.rules import wording
 from tests.rules.findings import DENY, INVALID, candidate_updated, said, update, written
 from webhook.api import times
 
@@ -121,3 +122,33 @@ def test_any_seconds_of_protobuf_are_readable_or_refused(seconds: int) -> None:
         )
         for review in written_by:
             assert bool(said("time-unreadable", review)) is not is_readable
+
+
+WORDING = [
+    pytest.param(
+        "time-unreadable",
+        update(put("spec.renewTime", wording.YEAR_10000)),
+        (
+            'spec.renewTime: Invalid value: "10000-01-01T00:59:59.999999Z": must be a time of the years 0000 to 9999 '
+            'in UTC with six fraction digits, such as "2026-01-31T12:00:00.000000Z"; JSON clients cannot decode any '
+            "other"
+        ),
+        "spec.renewTime is not a time of the years 0000 to 9999: JSON clients cannot decode it",
+        id="a time that is year 10000 in UTC",
+    ),
+    pytest.param(
+        "time-unreadable",
+        update(put("metadata.managedFields[0].time", "20000-01-01T00:00:00Z")),
+        (
+            'metadata.managedFields[0].time: Invalid value: "20000-01-01T00:00:00Z": must be a time of the years 0000 '
+            'to 9999 in UTC, such as "2026-01-31T12:00:00Z"; JSON clients cannot decode any other'
+        ),
+        "metadata.managedFields[0].time is not a time of the years 0000 to 9999: JSON clients cannot decode it",
+        id="the time of an entry",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
+def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
+    wording.check(rule, review, denial, warning)
