@@ -241,7 +241,7 @@ class _PolicyFile:
                 "expression": f"!variables.{name}",
                 "message": f"lease webhook, rule {rule.id}: {rule.texts.summary}",
                 "messageExpression": f'variables.{name} ? {full} : ""',
-                "reason": "Forbidden" if ": Forbidden: " in about.message else "Invalid",
+                "reason": "Forbidden" if ": Forbidden: " in _with_texts(about.message) else "Invalid",
             }
 
     def _reaches(self, rule: str, mode: Mode, tier: Mode) -> str | None:
@@ -283,6 +283,12 @@ def _message(text: str) -> str:
     for before, mark, place in _PLACE.findall(f"{text}{{}}"):
         parts += [literal(before), _quoted(place) if mark else f"string({place})"]
     return " + ".join(one for one in parts if one not in {'""', "string()"})
+
+
+def _with_texts(message: str) -> str:
+    """Return a message with the texts of `webhook/variables.yaml` in their places."""
+    texts = _data("webhook", "variables")["texts"]
+    return _USED.sub(lambda found: texts.get(found[1], found[0]), message)
 
 
 def _quoted(expression: str) -> str:

@@ -251,6 +251,8 @@ class World:
         copies = one.habit.finalizer or one.habit.owner == "added" or stored is None
         is_stale = copies and one.copy is not stored
         is_entitled = self._is_entitled(number, stored) and not is_stale
+        if one.habit.numbered or (what and one.habit.release in ("cut", "deleted")):
+            is_entitled &= stored is None or self._is_stamped(stored) or not _is_held_by(one, stored)
         try:
             found = self._send(one.user, request, number)
         except Refused as refused:
@@ -266,7 +268,7 @@ class World:
         holder = None if stored is None else stored["spec"].get("holderIdentity")
         if stored is None or not holder:
             return True
-        if holder == one.identity:
+        if _is_held_by(one, stored):
             return not self._is_guarded or not self.is_stamped or self.spec_by == number
         duration = stored["spec"].get("leaseDurationSeconds")
         if duration is None or (not self._is_guarded and stored["spec"].get("renewTime") is None):
@@ -276,6 +278,10 @@ class World:
         by_stamps = self._is_guarded and (self.is_stamped or not has_rules)
         since = self.spec_at if by_stamps else self.touched_at + (FORGED * SECOND if self.is_forged else 0)
         return bool(self.now >= since + duration * SECOND)
+
+    def _is_stamped(self, stored: Document) -> bool:
+        """Return whether a stamp shows whose the lease is: who renames, cuts or deletes a live one may be anyone."""
+        return self._is_guarded and self.is_stamped and all(annotations_of(stored)[:2])
 
     def _check(self, one: Writer, request: Request, kind: str, refusal: str, *, is_entitled: bool) -> None:
         """Check the laws for an elector's write that is refused."""
@@ -374,7 +380,11 @@ def _kind(one: Writer, stored: Document | None) -> str:
     if stored is None:
         return CREATE
     holder = stored["spec"].get("holderIdentity")
-    return "renewal" if holder == one.identity else "takeover" if holder else "claim"
+    return "renewal" if _is_held_by(one, stored) else "takeover" if holder else "claim"
+
+
+def _is_held_by(one: Writer, stored: Document) -> bool:
+    return one.is_named(stored["spec"].get("holderIdentity"))
 
 
 # ---- drawing --------------------------------------------------------------------------------------------------------

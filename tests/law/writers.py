@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tests.factories import Document
-from tests.law.api_server import CREATE, MERGE, NAME, NAMESPACE, PUT, Request, copied
+from tests.law.api_server import CREATE, DELETE, MERGE, NAME, NAMESPACE, PUT, Request, copied
 from tests.model.api_server import User, service_account
 from tests.model.managed_fields import APPLY, SECOND
 from webhook.api.times import canonical, parse
@@ -27,8 +27,9 @@ class Habit(Struct, frozen=True, kw_only=True):
     own back. `counter`: its annotation has a new value each time. `bulk`: characters of another annotation that it puts
     back. `owner`: "", "if none" is there, "added" to those that are there, or "alone". `transitions`: "counted",
     "counted in 32 bits" or "never" set. `acquires`: acquireTime is set by renewals, too. `expiry`: by "observation", or
-    by "renewTime". `release`: holder "empty", "kept" with a duration of 1 s, all "removed", or "none".
-    `duration` is in seconds; 0 is never set.
+    by "renewTime". `release`: holder "empty", "kept" with a duration of 1 s, "cut" to that without a renewal, all
+    "removed", the lease "deleted", or "none". `numbered`: each write has a new number behind its identity. `duration`
+    is in seconds; 0 is never set.
     """
 
     verb: str = PUT
@@ -46,6 +47,7 @@ class Habit(Struct, frozen=True, kw_only=True):
     acquires: bool = False
     expiry: str = "observation"
     release: str = "empty"
+    numbered: bool = False
     duration: int = 15
 
 
@@ -67,7 +69,8 @@ HABITS: Final[dict[str, tuple[str | int, ...]]] = {
     "transitions": ("counted", "counted in 32 bits", "never"),
     "acquires": (False, False, True),
     "expiry": ("observation", "renewTime"),
-    "release": ("empty", "kept", "removed", "none"),
+    "release": ("empty", "empty", "kept", "cut", "removed", "deleted", "none"),
+    "numbered": (False, False, False, False, True),
     "duration": (15, 15, 15, 6, 40, 0),
 }
 """Values of each part of a habit, the usual ones more than once."""
@@ -98,7 +101,15 @@ class Writer(Struct, kw_only=True):
     @property
     def holds(self) -> bool:
         """Return whether it is the holder in what it knows."""
-        return self.copy is not None and self.copy["spec"].get("holderIdentity") == self.identity
+        return self.copy is not None and self.is_named(self.copy["spec"].get("holderIdentity"))
+
+    def is_named(self, holder: str | None) -> bool:
+        """Return whether a holder is this instance."""
+        return (holder or "").partition("#")[0] == self.identity
+
+    @property
+    def _name(self) -> str:
+        return f"{self.identity}#{self.writes}" if self.habit.numbered else self.identity
 
     def next_write(self, now: int) -> Request | None:
         """Return what it writes over what it knows; None while another holds the lease."""
@@ -117,8 +128,12 @@ class Writer(Struct, kw_only=True):
         how, old = self.habit.release, self.copy
         if old is None or not self.holds or how == "none":
             return None
+        if how == "deleted":
+            return Request(verb=DELETE, body={})
         spec = dict(old["spec"])
-        if how == "removed":
+        if how == "cut":
+            spec["leaseDurationSeconds"] = 1
+        elif how == "removed":
             spec |= dict.fromkeys(("holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime"))
         else:
             spec |= {"leaseDurationSeconds": 1, "renewTime": canonical(now), "acquireTime": canonical(now)}
@@ -132,7 +147,7 @@ class Writer(Struct, kw_only=True):
 
     def _claimed(self, spec: Document, now: int) -> Document:
         time = canonical(now)
-        claimed: Document = {"holderIdentity": self.identity, "acquireTime": time, "renewTime": time}
+        claimed: Document = {"holderIdentity": self._name, "acquireTime": time, "renewTime": time}
         if self.habit.transitions != "never":
             count = (spec.get("leaseTransitions") or 0) + 1 if spec else 0
             if self.habit.transitions == "counted in 32 bits":
@@ -141,7 +156,7 @@ class Writer(Struct, kw_only=True):
         return spec | claimed | self._duration
 
     def _renewed(self, spec: Document, now: int) -> Document:
-        renewed = spec | self._duration | {"holderIdentity": self.identity, "renewTime": canonical(now)}
+        renewed = spec | self._duration | {"holderIdentity": self._name, "renewTime": canonical(now)}
         return renewed | ({"acquireTime": canonical(now)} if self.habit.acquires else {})
 
     def _is_expired(self, spec: Document, now: int) -> bool:

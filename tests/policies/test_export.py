@@ -332,13 +332,31 @@ def test_the_clock_of_a_stamped_renewal_is_its_stamp(written: str, renew_time: s
         pytest.param("ann", KEEPER, "", "deny", id="without stamps"),
     ],
 )
-def test_the_stamped_writer_of_a_held_lease_sets_and_removes_owners(
+def test_the_stamped_writer_of_a_held_lease_sets_and_removes_owners_and_cuts_it(
     user: str, extra: dict[str, Any], stamps: str, mode: str | None
 ) -> None:
     added = update(stamped(), PUT_BACK, old=(stamped(),), user=user, extra=extra)
     removed = update(stamped(), drop("metadata.ownerReferences"), old=(stamped(), PUT_BACK), user=user, extra=extra)
     assert broken(stamps, added).get("owner-reference-added") == mode
     assert broken(stamps, removed).get("owner-reference-removed") == mode
+    for cut in (put("spec.leaseDurationSeconds", 1), drop("spec.leaseDurationSeconds"), drop("spec.renewTime")):
+        request = update(stamped(), cut, old=(stamped(),), user=user, extra=extra)
+        assert broken(stamps, request).get("duration-shortened") == mode
+    undated = put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), drop("spec.leaseDurationSeconds")
+    request = update(stamped(), *undated, old=(stamped(),), user=user, extra=extra)
+    assert broken(stamps, request).get("duration-shortened") == (mode and "warn")
+
+
+def test_a_refusal_has_the_status_of_its_text() -> None:
+    """A rule's text may begin with one that several rules share."""
+    reasons = {
+        one["message"].partition(":")[0].removeprefix("lease webhook, rule "): one["reason"]
+        for manifest in manifests(parse(HEAD), 0, "true", [])
+        for one in manifest["spec"].get("validations", ())
+    }
+    forbidden = {rule for rule, reason in reasons.items() if reason == "Forbidden"}
+    assert {"takeover-before-expiry", "takeover-by-node", "foreign-release", "duration-shortened"} <= forbidden
+    assert forbidden.isdisjoint({"renew-time-in-future", "duration-too-long", "transitions-jump"})
 
 
 def test_an_owner_in_a_renewal_is_a_warning() -> None:

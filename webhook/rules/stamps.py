@@ -72,6 +72,15 @@ def is_writer(user: UserInfo, stamp: Stamp, stamps: Stamps) -> bool:
     """True if a user is the writer of a stamp."""
     if stamps.by_user:
         return stamp.user == user.username
+    return stamp.writer == _writer(user)
+
+
+def is_same_pod(user: UserInfo, stamp: Stamp) -> bool:
+    """True if a user writes from the pod of a stamp, also where all pods of a user are one writer."""
+    return stamp.pod_uid != "" and stamp.writer == _writer(user)
+
+
+def _writer(user: UserInfo) -> str:
     uids = user.extra.get(_POD_UID, ())
     uid = uids[0] if len(uids) == 1 and " " not in uids[0] else "-"
-    return stamp.writer == f"{uid} {user.username}"
+    return f"{uid} {user.username}"

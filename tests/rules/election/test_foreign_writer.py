@@ -220,6 +220,30 @@ def test_the_stamped_writer_adds_and_removes_its_owner(rule: str) -> None:
         assert (rule in found_by(document, stamps=STAMPS)) == is_found
 
 
+@pytest.mark.parametrize("writer", [HOLDER, "- kube-scheduler"])
+def test_the_stamped_writer_deletes_and_cuts_its_lease(writer: str) -> None:
+    """Some electors do so instead of a release."""
+    old = changed(make_lease(), stamped(writer))
+    deletion = make_review(old=old)
+    cut = make_review(old=old, new=changed(old, stamped(writer, 0), put("spec.leaseDurationSeconds", 1)))
+    for rule, document in (("live-lease-deleted", deletion), ("duration-shortened", cut)):
+        for sender, is_found in ((writer, False), (OTHER, True)):
+            assert (rule in found_by(changed(document, by(sender)), stamps=STAMPS)) == is_found
+
+
+@pytest.mark.parametrize("namespace", ["shop", "guest"])
+def test_the_stamped_pod_names_another_holder_and_no_other_pod_of_its_user_does(namespace: str) -> None:
+    """An elector may number its identity, or hand the lease over."""
+    account = f"system:serviceaccount:{namespace}:checkout"
+    rules = {"takeover-before-expiry"} | ({"takeover-across-namespaces"} if namespace == "guest" else set())
+    for stamps in (STAMPS, Stamps("1a2b3c4d", by_user=True)):
+        for uid, expected in (("uid-1", set()), ("uid-2", rules)):
+            document = review(*TAKEOVER, writer=f"{uid} {account}", old=stamped(f"uid-1 {account}"))
+            assert found(document, stamps) & rules == expected
+    user = review(*TAKEOVER, writer="- kube-scheduler", old=stamped("- kube-scheduler"))
+    assert "takeover-before-expiry" in found(user)
+
+
 @pytest.mark.parametrize(("stamp", "is_found"), [(0, True), (-5, True), (86_400 * 365 * 10, False)])
 def test_the_clock_of_a_renew_time_is_the_stamp_of_the_write(stamp: int, is_found: bool) -> None:
     """The clock of the webhook may be wrong by years."""

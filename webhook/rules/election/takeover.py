@@ -12,7 +12,7 @@ from webhook.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES, NODES, Event,
 from webhook.rules.expiry import Expiry
 from webhook.rules.holders import names_pod
 from webhook.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
-from webhook.rules.stamps import is_writer
+from webhook.rules.stamps import is_same_pod, is_writer
 
 _FIELD: Final = "metadata.managedFields"
 _FIX: Final = (
@@ -80,7 +80,8 @@ def lease_created_empty(change: LeaseChange) -> Iterable[Finding]:
 def takeover_before_expiry(change: LeaseChange) -> Iterable[Finding]:
     """The holder of a live lease may not be replaced before the lease expires.
 
-    Expiry follows from API servers' stamps: the renewal was seen, then leaseDurationSeconds passed.
+    Expiry follows from API servers' stamps: the renewal was seen, then leaseDurationSeconds passed. A pod that is the
+    stamped writer of the lease may name another holder.
     """
     return _taken(change, "")
 
@@ -137,7 +138,8 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
 def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     """A node may not take a live lease from its holder.
 
-    In kube-node-lease a node may put its own name back, which repairs a foreign write.
+    In kube-node-lease a node may put its own name back, which repairs a foreign write. A pod that is the [stamped
+    writer](../stamp.md) of the lease may name another holder.
     """
     if NODES not in change.user.groups:
         return NO_FINDINGS
@@ -155,7 +157,10 @@ def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     attack="took a lease that its holder still had",
 )
 def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
-    """A service account of another namespace may not take a live lease from its holder."""
+    """A service account of another namespace may not take a live lease from its holder.
+
+    A pod that is the [stamped writer](../stamp.md) of the lease may name another holder.
+    """
     account = change.user.service_account
     if account is None or account[0] == change.request.namespace:
         return NO_FINDINGS
@@ -164,6 +169,8 @@ def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
 
 def _taken(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
     """`addition` is the end of a clause about the writer, `{}`."""
+    if _is_by_the_stamped_pod(change):
+        return NO_FINDINGS
     return _lost(
         change, "spec.holderIdentity", partial(_detail, change, addition), "{0} was taken from {1}", Event.STEAL
     )
@@ -268,9 +275,10 @@ def _released(change: LeaseChange, who: str) -> tuple[Finding, ...]:
 def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
     """The duration or renewTime of a held lease may not be cut without renewing it.
 
-    It only warns of a renewal that removes the duration: an elector that sets none does so whenever others set one.
+    It only warns of a renewal that removes the duration: an elector that sets none does so whenever others set one. Not
+    evaluated for the [stamped writer](../stamp.md) of the lease.
     """
-    if not change.old_holder or change.new_holder != change.old_holder:
+    if not change.old_holder or change.new_holder != change.old_holder or _is_by_the_stamped_writer(change):
         return NO_FINDINGS
     new, old = change.new_spec.lease_duration_seconds, change.old_spec.lease_duration_seconds
     if old is not None and new is None:
@@ -312,9 +320,9 @@ def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
 
     An UPDATE that removes the last finalizer of a lease which was deleted before deletes it as well. It only warns of
     one that renews the lease or releases it: an elector that writes the whole lease without finalizers removes those of
-    others each time.
+    others each time. Not evaluated for the [stamped writer](../stamp.md) of the lease.
     """
-    if change.expiry.expired or change.user.username in CLEANUP_CONTROLLERS:
+    if change.expiry.expired or change.user.username in CLEANUP_CONTROLLERS or _is_by_the_stamped_writer(change):
         return NO_FINDINGS
     expiry = change.expiry
     detail = (
@@ -425,6 +433,12 @@ def _is_by_the_stamped_writer(change: LeaseChange) -> bool:
     if stamps is None or not change.old_holder or (stamp := change.old_stamp) is None:
         return False
     return is_writer(change.user, stamp, stamps)
+
+
+def _is_by_the_stamped_pod(change: LeaseChange) -> bool:
+    """True if the API server stamped the pod that writes: several replicas may be one user, and are not one pod."""
+    stamp = None if change.stamps is None else change.old_stamp
+    return stamp is not None and is_same_pod(change.user, stamp)
 
 
 def _is_free(change: LeaseChange, owners: Iterable[OwnerReference]) -> bool:
