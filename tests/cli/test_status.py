@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.doctor.test_in_force import deployed, metrics, named
+from tests.json_contract import problems
 from webhook.cli.main import main
 
 KUBECTL = """\
@@ -120,6 +121,7 @@ def test_json_has_the_same(cluster: Install, capsys: pytest.CaptureFixture[str])
     cluster()
     assert main(["status", "--format", "json"]) == 0
     printed = json.loads(capsys.readouterr().out)
+    assert problems("status", printed) == []
     assert printed["inForce"] is True
     assert {"subject": "pods", "text": "2 of 2 ready", "isWrong": False} in printed["facts"]
 

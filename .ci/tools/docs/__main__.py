@@ -6,7 +6,16 @@ It also writes deploy/share/ (the manual page and the completions) and the JSON 
 import os
 import shutil
 
-from tools.docs import chart_values, claims_page, fields_page, lease_alerts, policies_table, policy_schema, states
+from tools.docs import (
+    chart_values,
+    claims_page,
+    fields_page,
+    json_output,
+    lease_alerts,
+    policies_table,
+    policy_schema,
+    states,
+)
 from tools.docs.commands import WIDTH, printed, runs_here
 from tools.docs.incident_page import PAGE, page
 from tools.docs.pages import ROOT, examples, pages
@@ -32,6 +41,7 @@ def main() -> None:
     fields_page.PAGE.write_text(fields_page.page())
     policies_table.PAGE.write_text(policies_table.page())
     claims_page.PAGE.write_text(claims_page.page())
+    json_output.PAGE.write_text(json_output.page())
     chart_values.PAGE.write_text(chart_values.page())
     states.PAGE.write_text(states.page())
     policy_schema.FILE.write_text(policy_schema.text())

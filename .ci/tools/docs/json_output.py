@@ -1,0 +1,65 @@
+"""The tables of docs/json-output.md: the fields of every command's JSON, from its schema."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tools.docs.pages import DOCS
+
+PAGE: Final = DOCS / "json-output.md"
+SCHEMA: Final = DOCS / "json-output.schema.json"
+_BEGIN: Final = "<!-- written by make docs from docs/json-output.schema.json -->\n"
+_END: Final = "<!-- end of what make docs writes -->\n"
+_REFERENCE: Final = "#/$defs/"
+
+
+def schema() -> dict[str, Any]:
+    """The contract."""
+    document: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    return document
+
+
+def page() -> str:
+    """The page with the fields of today."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
+    return "".join((before, _BEGIN, "\n".join([*_tables(schema()["$defs"]), _END]), rest.partition(_END)[2]))
+
+
+def _tables(definitions: dict[str, Any]) -> Iterator[str]:
+    for name, definition in definitions.items():
+        yield f"## {name}\n"
+        yield f"{definition['description']}\n"
+        yield "| field | type | |"
+        yield "|---|---|---|"
+        yield from _rows(definition, "")
+        yield ""
+
+
+def _rows(definition: dict[str, Any], path: str) -> Iterator[str]:
+    required = definition.get("required", ())
+    for name, field in definition.get("properties", {}).items():
+        text = field.get("description", "")
+        if "enum" in field:
+            text += f" One of {', '.join(f'`{value}`' for value in field['enum'])}."
+        if name not in required:
+            text += " May be absent."
+        yield f"| `{path}{name}` | {_type(field)} | {text} |"
+        items = field.get("items", {})
+        yield from _rows(field, f"{path}{name}.")
+        yield from _rows(items, f"{path}{name}[].")
+
+
+def _type(field: dict[str, Any]) -> str:
+    if reference := field.get("$ref"):
+        name = reference.removeprefix(_REFERENCE)
+        return f"[{name}](#{name})"
+    if choices := field.get("anyOf"):
+        return " or ".join(_type(choice) for choice in choices)
+    kinds = field.get("type", "any")
+    if kinds == "array":
+        items = field["items"]
+        return f"list of {_type(items)}" if "$ref" in items else f"list of {items.get('type', 'any')}s"
+    if kinds == "object" and "properties" not in field:
+        values = field.get("additionalProperties", {}).get("type", "any")
+        return f"object of {values} by name" if values != "any" else "object"
+    return kinds if isinstance(kinds, str) else " or ".join(kinds)
