@@ -56,7 +56,7 @@ coverage: $(DEV) ## branch coverage of all but the server and the commands, whic
 
 model: $(READY) ## search deeper for traces that break a law (five minutes); SHORT=1: only what make test leaves out
 	$(if $(SHORT),,LEASE_MODEL_DEPTH=1) $(BIN)/pytest --numprocesses=2 --dist=worksteal \
-		-m $(if $(SHORT),deep,"deep or not deep") tests/model tests/policies
+		-m $(if $(SHORT),deep,"deep or not deep") tests/model tests/rule_policies
 
 law: $(READY) ## play histories with us and without: an honest write that is stored without us must be stored (LAW="--histories 10000")
 	$(BIN)/python -m tests.law $(LAW)

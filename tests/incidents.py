@@ -12,11 +12,11 @@ from msgspec import Struct
 from tests.factories import Document
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.api.times import SECOND
-from webhook.claims.account import Account, account_of
+from webhook.analysis.claims.account import Account, account_of
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.inputs.items import Item, Observation
 from webhook.cli.options import moment
-from webhook.history.follow import Follower
-from webhook.inputs.items import Item, Observation
+from webhook.kubernetes.times import SECOND
 
 FOLDER: Final = Path(__file__).parent / "data" / "incidents"
 WATCH, AUDIT_LOG = "leases.json.gz", "audit.log.gz"

@@ -13,9 +13,9 @@ from tests.factories import make_candidate, make_lease, make_review, put, to_byt
 from tests.fuzz.reviews import POLICIES, assert_answered
 from tests.recordings import recordings
 from tests.review_rows import WHEN
-from webhook.api.request import AdmissionRequest
-from webhook.api.review import ReviewError, _decode_parts, decode
-from webhook.policy.model import Policy
+from webhook.admission.policy.model import Policy
+from webhook.kubernetes.request import AdmissionRequest
+from webhook.kubernetes.review import ReviewError, _decode_parts, decode
 from webhook.server.reviewer import respond
 
 BODIES = [one.body for one in recordings() if len(one.body) < 20_000]

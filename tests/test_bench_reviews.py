@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.lab.bench.reviews import Case, mixture, renewal
-from webhook.policy_file import load
+from webhook.admission.policy.file import load
 from webhook.server.reviewer import respond
 
 

@@ -8,14 +8,14 @@ import pytest
 
 from tests.factories import NOW, Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put, to_bytes
 from tests.rules.findings import RIVAL, SECOND, by_service_account, by_user, take, update, written
-from webhook.api.field import invalid
-from webhook.api.review import decode
-from webhook.evaluate import evaluate
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
-from webhook.rules.registry import RULES
-from webhook.rules.rule import Finding, Mode
-from webhook.verdict import Verdict, encode
+from webhook.admission.evaluate import evaluate
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.rule import Finding, Mode
+from webhook.admission.verdict import Verdict, encode
+from webhook.kubernetes.field import invalid
+from webhook.kubernetes.review import decode
 
 
 def policy(text: str = "", preset: str = "standard") -> Policy:
@@ -124,7 +124,7 @@ def test_a_rule_with_findings_of_two_modes_is_in_the_annotation_once(monkeypatch
 
     checks = ((find, RULES["takeover-across-namespaces"]),)
     occasions: dict[object, object] = defaultdict(lambda: checks)
-    monkeypatch.setattr("webhook.evaluate.CHECKS_BY_OCCASION", occasions)
+    monkeypatch.setattr("webhook.admission.evaluate.CHECKS_BY_OCCASION", occasions)
     assert annotations(evaluated(STEAL))["rules"] == "takeover-across-namespaces=deny"
 
 

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from tests.recordings import recordings
-from webhook.api.objects import Lease
-from webhook.api.review import decode
-from webhook.heartbeats import is_heartbeat, owner_of
+from webhook.analysis.heartbeats import is_heartbeat, owner_of
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.review import decode
 
 HEARTBEAT: dict[str, Any] = {
     "metadata": {"name": "managed-cluster-lease", "namespace": "east"},

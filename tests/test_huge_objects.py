@@ -22,9 +22,9 @@ from tests.factories import (
     put,
     to_bytes,
 )
-from webhook.api.field import FieldError, invalid
-from webhook.policy_file import load
-from webhook.rules.rule import MAX_FINDINGS, first_findings
+from webhook.admission.policy.file import load
+from webhook.admission.rules.rule import MAX_FINDINGS, first_findings
+from webhook.kubernetes.field import FieldError, invalid
 from webhook.server.reviewer import respond
 
 MANY: Final = 2000

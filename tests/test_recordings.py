@@ -7,13 +7,13 @@ import pytest
 
 from tests.acceptance import accept
 from tests.recordings import EXPECTED, FOLDER, NEEDING_NOW, Recording, recordings
+from webhook.admission.policy.file import load
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.admission.rules.registry import RULES
+from webhook.admission.verdict import Verdict
 from webhook.cli.checking.expectations import differences, expectation_of, read
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
-from webhook.policy_file import load
-from webhook.rules.registry import RULES
 from webhook.server.reviewer import respond
-from webhook.verdict import Verdict
 
 PROJECT: Final = Path(__file__).parents[1]
 DAY: Final = 86_400_000_000

@@ -8,8 +8,8 @@ import pytest
 from tests.acceptance import accept
 from tests.factories import to_bytes
 from tests.review_rows import FOLDER, WHEN, Case, PolicyCase, base, cases, policy_cases
+from webhook.admission.policy.file import load
 from webhook.cli.main import main
-from webhook.policy_file import load
 from webhook.server.reviewer import ReviewResponse, respond
 
 POLICY = load("standard")

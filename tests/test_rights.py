@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from webhook.rights import Grant, RightsError, access_control
+from webhook.analysis.rights import Grant, RightsError, access_control
 
 VERBS = ["get", "create", "update"]
 ROLE: dict[str, Any] = {

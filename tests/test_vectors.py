@@ -24,9 +24,9 @@ from tests.factories import (
     put,
     to_bytes,
 )
-from webhook.policy_file import load
+from webhook.admission.policy.file import load
+from webhook.admission.verdict import Verdict
 from webhook.server.reviewer import respond
-from webhook.verdict import Verdict
 
 STANDARD: Final = load("standard")
 YEAR: Final = 365 * 86_400_000_000

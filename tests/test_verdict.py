@@ -12,12 +12,12 @@ from tests.factories import Document, changed, drop, make_lease, make_review, pu
 from tests.recordings import recordings
 from tests.rules.findings import by_node, by_service_account, by_user, take, update, written
 from tests.test_evaluate import ABSURD, OBSERVE, STANDARD, STEAL, STRICT, UNSTAMPED, evaluated, policy
-from webhook.api.request import AdmissionRequest
-from webhook.policy.model import Policy
-from webhook.policy_file import load
-from webhook.rules.rule import MAX_FINDINGS, Statement, literal
+from webhook.admission.policy.file import load
+from webhook.admission.policy.model import Policy
+from webhook.admission.rules.rule import MAX_FINDINGS, Statement, literal
+from webhook.admission.verdict import Verdict, encode
+from webhook.kubernetes.request import AdmissionRequest
 from webhook.server.reviewer import respond
-from webhook.verdict import Verdict, encode
 
 INTRUDER = by_service_account("guest", "intruder", "intruder-1")
 ACROSS = changed(STEAL, INTRUDER)

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.api.text import escape, truncate
+from webhook.text.quoting import escape, truncate
 
 _MAX_WORD: Final = 253
 _PLACES: Final = re.compile(r"\{(kubectl|name)\}")

@@ -12,7 +12,7 @@ from tests.model import api_server
 from tests.model.api_server import Lease, User, Write, review, service_account
 from tests.model.managed_fields import APPLY, SECOND, Entry
 from tests.model.recordings import as_entry, as_lease
-from webhook.policy.model import Policy
+from webhook.admission.policy.model import Policy
 from webhook.server.reviewer import respond
 
 START: Final = 1_800_000_000 * SECOND

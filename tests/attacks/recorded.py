@@ -16,9 +16,9 @@ from tests.attacks.attack import Attack, policy_text
 from tests.attacks.play import Outcome, by_rule
 from tests.attacks.requests import Clock
 from tests.deep_json import decode
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
 from webhook.cli.options import moment
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
 from webhook.server.reviewer import ReviewResponse, respond
 
 FOLDER: Final = Path(__file__).parents[1] / "data" / "attacks"

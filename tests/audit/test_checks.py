@@ -6,10 +6,10 @@ import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_candidate, make_entry, make_lease, put, to_bytes
 from tests.inputs.reading import read
-from webhook.audit.leases import Inventory, Subject
-from webhook.claims.collect import as_claim
+from webhook.analysis.audit.leases import Inventory, Subject
+from webhook.analysis.claims.collect import as_claim
+from webhook.analysis.inputs.items import Observation
 from webhook.findings import Finding, Severity
-from webhook.inputs.items import Observation
 
 SECOND = 1_000_000
 LEASE_ENTRY = ("acquireTime", "holderIdentity", "leaseDurationSeconds", "leaseTransitions", "renewTime")

@@ -9,11 +9,11 @@ import pytest
 from tests.factories import NOW, Tweak, changed, make_lease, make_review, put, to_bytes
 from tests.history.test_status import standing
 from tests.rules.findings import by_user
-from webhook.api.review import decode
-from webhook.api.times import SECOND, canonical
-from webhook.evaluate import evaluate
-from webhook.history.status import State
-from webhook.policy_file import load
+from webhook.admission.evaluate import evaluate
+from webhook.admission.policy.file import load
+from webhook.analysis.history.status import State
+from webhook.kubernetes.review import decode
+from webhook.kubernetes.times import SECOND, canonical
 
 _PATCH: Final = re.compile(r"-p\s+'(.*)'$")
 _DATE: Final = re.compile(r"'\$\(date [^)]*\)'")

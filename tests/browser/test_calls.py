@@ -10,10 +10,10 @@ import pytest
 from tests.factories import make_lease, put
 from tests.incidents import FOLDER
 from tests.timeline.election_samples import HOSTILE_NAMES
-from webhook.api.text import escape
 from webhook.browser.calls import CALLS, Page, answer
 from webhook.browser.reviewing import presets
 from webhook.browser.session import Session
+from webhook.text.quoting import escape
 
 LOG = str(FOLDER / "lease-stolen/audit.log.gz")
 

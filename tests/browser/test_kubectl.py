@@ -3,9 +3,9 @@
 import pytest
 
 from tests.factories import make_lease, make_review, put, to_bytes
-from webhook.api.review import decode
+from webhook.admission.verdict import Cause, Verdict
 from webhook.browser.kubectl import printed
-from webhook.verdict import Cause, Verdict
+from webhook.kubernetes.review import decode
 
 LEASE = decode(to_bytes(make_review(put("request.name", "pinned"), new=make_lease(put("metadata.name", "pinned")))))
 LONG = Cause("FieldValueInvalid", "Invalid value: 2147483647: too long", "spec.leaseDurationSeconds")

@@ -8,11 +8,11 @@ import pytest
 
 from tests.factories import make_lease, make_review, put, to_bytes
 from tests.recordings import FOLDER as RECORDINGS
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import PolicyError
 from webhook.browser import reviewing
 from webhook.browser.reviewing import presets, review
-from webhook.inputs import InputError
-from webhook.policy.parse import parse
-from webhook.policy.schema import PolicyError
+from webhook.errors import InputError
 
 STRICT = presets()["strict"]
 STEAL = RECORDINGS / "1.36.3/kubectl-unusual/18-update-steal-unexpired-by-other-namespace.json"

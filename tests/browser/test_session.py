@@ -9,11 +9,11 @@ import click
 import pytest
 
 from tests.incidents import FOLDER
+from webhook.admission.policy.file import load
 from webhook.browser import session as sessions
 from webhook.browser.session import Session
 from webhook.cli import reading
 from webhook.cli.main import main
-from webhook.policy_file import load
 
 STOLEN = [str(FOLDER / "lease-stolen" / name) for name in ("audit.log.gz", "leases.json.gz")]
 INPUTS = [word for path in STOLEN for word in ("--input", path)]

@@ -16,8 +16,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook import certificates
-from webhook.certificate_files import (
+from webhook.certificates import inspect as certificates
+from webhook.certificates.files import (
     CA_CERTIFICATE,
     CA_KEY,
     MAX_FILE,
@@ -28,7 +28,8 @@ from webhook.certificate_files import (
     Unusable,
     read_pair,
 )
-from webhook.certificates import Issued, create_authority, inspect, issue_leaf, load_authority, save
+from webhook.certificates.inspect import inspect
+from webhook.certificates.issue import Issued, create_authority, issue_leaf, load_authority, save
 
 NOW = dt.datetime(2026, 1, 31, 12, 0, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from webhook.certificate_files import CA_CERTIFICATE, CA_KEY
-from webhook.certificates import (
+from webhook.certificates.files import CA_CERTIFICATE, CA_KEY
+from webhook.certificates.issue import (
     CLOCK_SKEW,
     Issued,
     create_authority,

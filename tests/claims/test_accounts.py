@@ -7,15 +7,15 @@ import pytest
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advised
 from tests.history.test_elections import cluster_of, of_log, of_metadata, of_watch
-from webhook.api.times import length
-from webhook.claims.account import Account, account_of, as_json
-from webhook.claims.happened import events
-from webhook.claims.headline import headline
-from webhook.claims.text import facts
-from webhook.claims.words import ago, clock, count, name
-from webhook.history.events import API_SERVER
-from webhook.history.follow import Follower
-from webhook.history.status import State
+from webhook.analysis.claims.account import Account, account_of, as_json
+from webhook.analysis.claims.happened import events
+from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.text import facts
+from webhook.analysis.claims.words import ago, clock, count, name
+from webhook.analysis.history.events import API_SERVER
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.status import State
+from webhook.kubernetes.times import length
 
 KEY = ("shop", "db")
 
@@ -67,7 +67,7 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
 
 
 def test_of_many_leases_a_sample_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.history.follow.MAX_COMPARED", 3)
+    monkeypatch.setattr("webhook.analysis.history.follow.MAX_COMPARED", 3)
     server = FakeServer()
     electors = [server.elector("db-0", "shop/db"), *(server.elector(name, f"shop/{name}") for name in "abcdefgh")]
     together(60, *electors)

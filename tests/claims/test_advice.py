@@ -7,8 +7,8 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advised
 from tests.history.test_elections import of_log
 from tests.history.test_refusal import RIGHTS, WEBHOOK
-from webhook.claims.headline import headline
-from webhook.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
+from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
+from webhook.analysis.claims.headline import headline
 
 TERMINATED = (
     'leases.coordination.k8s.io "db" is forbidden: unable to create new content in namespace shop because it is being '

@@ -9,8 +9,8 @@ from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import advised
 from tests.history.test_elections import of_log, of_metadata, of_watch
 from tests.history.test_refusal import POLICY
-from webhook.claims.account import Account
-from webhook.history.events import API_SERVER
+from webhook.analysis.claims.account import Account
+from webhook.analysis.history.events import API_SERVER
 
 STRATEGY = "OldestEmulationVersion"
 

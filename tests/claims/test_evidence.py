@@ -13,12 +13,12 @@ from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import merged
 from tests.history.test_elections import LEASE, cluster_of, of_log, of_watch
 from tests.inputs.reading import read
-from webhook.api.times import canonical, canonical_seconds
-from webhook.claims.account import as_json
+from webhook.analysis.claims.account import as_json
+from webhook.analysis.history.events import Handover
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.status import State
 from webhook.cli.main import main
-from webhook.history.events import Handover
-from webhook.history.follow import Follower
-from webhook.history.status import State
+from webhook.kubernetes.times import canonical, canonical_seconds
 
 HOUR = 3600 * SECOND
 

@@ -11,13 +11,13 @@ from tests.history.observing import advised, merged
 from tests.history.test_elections import cluster_of, of_log, of_metadata, of_watch
 from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
 from tests.inputs.reading import read
-from webhook.api.times import canonical, parse
-from webhook.claims.account import account_of
-from webhook.claims.advice import pod_of_holder, rights
-from webhook.claims.words import at_most
+from webhook.analysis.claims.account import account_of
+from webhook.analysis.claims.advice import pod_of_holder, rights
+from webhook.analysis.claims.words import at_most
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.inputs.items import Writer
 from webhook.findings import Severity, word
-from webhook.history.follow import Follower
-from webhook.inputs.items import Writer
+from webhook.kubernetes.times import canonical, parse
 
 
 def messages(one: FakeServer) -> dict[str, str]:

@@ -11,13 +11,13 @@ from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advised
 from tests.history.test_elections import of_log
 from tests.inputs.reading import read
-from webhook.claims.account import Account, account_of
-from webhook.claims.claim import Claim
-from webhook.claims.happened import events, latest
-from webhook.claims.headline import headline
-from webhook.claims.text import facts
+from webhook.analysis.claims.account import Account, account_of
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.happened import events, latest
+from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.text import facts
+from webhook.analysis.history.follow import Follower
 from webhook.cli.options import moment
-from webhook.history.follow import Follower
 
 NOW = moment("2025-11-20T12:20:00Z")
 HEARTBEAT = (drop("spec.acquireTime"), drop("spec.leaseTransitions"))

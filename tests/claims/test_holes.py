@@ -11,9 +11,9 @@ from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import advised
 from tests.history.test_elections import of_log
 from tests.inputs.reading import read
-from webhook.claims.account import account_of, as_json
-from webhook.history.events import Handover
-from webhook.history.follow import Follower
+from webhook.analysis.claims.account import account_of, as_json
+from webhook.analysis.history.events import Handover
+from webhook.analysis.history.follow import Follower
 
 HOLE = 30
 

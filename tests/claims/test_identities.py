@@ -6,8 +6,8 @@ from tests.claims.test_accounts import KEY, account
 from tests.factories import Document
 from tests.history.fake_server import Elector, FakeServer
 from tests.history.test_elections import of_log
-from webhook.claims.account import as_json
-from webhook.history.follow import Follower
+from webhook.analysis.claims.account import as_json
+from webhook.analysis.history.follow import Follower
 
 
 def claims(cluster: Follower, server: FakeServer, kind: str) -> list[dict[str, Any]]:

@@ -8,18 +8,18 @@ import pytest
 
 from tests.incidents import AUDIT_LOG, SOURCES, WATCH, Incident, incident, incidents, instant
 from tests.inputs.reading import read
-from webhook.api.times import SECOND
-from webhook.claims.account import as_json
-from webhook.claims.causes import Blame
-from webhook.claims.claim import Claim
-from webhook.claims.happened import events
-from webhook.claims.headline import headline
-from webhook.claims.text import facts
+from webhook.analysis.claims.account import as_json
+from webhook.analysis.claims.causes import Blame
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.happened import events
+from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.text import facts
+from webhook.analysis.history.events import Handover
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.status import State
+from webhook.analysis.inputs.items import Fenced
 from webhook.findings import Severity
-from webhook.history.events import Handover
-from webhook.history.follow import Follower
-from webhook.history.status import State
-from webhook.inputs.items import Fenced
+from webhook.kubernetes.times import SECOND
 
 # By incident: the findings at warning and above with their causes, from a watch and from the audit log.
 SAID: dict[str, tuple[dict[str, str], dict[str, str]]] = {

@@ -20,15 +20,15 @@ from tests.factories import Document
 from tests.history.observing import advised, input_of
 from tests.incidents import at_metadata, in_three_files, instant
 from tests.inputs.reading import read
-from webhook.claims.account import Account, account_of, as_json
-from webhook.claims.claim import Claim
-from webhook.claims.happened import events
-from webhook.claims.headline import headline
-from webhook.claims.text import Line, facts
+from webhook.analysis.claims.account import Account, account_of, as_json
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.happened import events
+from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.text import Line, facts
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.merge import Merged
+from webhook.analysis.inputs.items import Item
 from webhook.findings import Severity
-from webhook.history.follow import Follower
-from webhook.history.merge import Merged
-from webhook.inputs.items import Item
 
 FOLDER: Final = Path("tests/data/measured-incidents")
 NAMES: Final = sorted(path.name for path in FOLDER.iterdir())

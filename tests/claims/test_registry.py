@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.claims.test_measured_incidents import EACH, SOURCES, found_in
-from webhook.claims.claim import as_json
-from webhook.claims.registry import CAUSES, KINDS, SUBJECTS
+from webhook.analysis.claims.claim import as_json
+from webhook.analysis.claims.registry import CAUSES, KINDS, SUBJECTS
 from webhook.cli.main import main
 
 COMMON = {"claim", "severity", "text", "ongoing"}

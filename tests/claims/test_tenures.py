@@ -10,11 +10,11 @@ from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import merged
 from tests.history.test_elections import View, of_log, of_watch
 from tests.inputs.reading import read
-from webhook.api.times import canonical_seconds
-from webhook.claims.account import as_json
-from webhook.history.events import Handover
-from webhook.history.follow import Follower
-from webhook.history.status import State
+from webhook.analysis.claims.account import as_json
+from webhook.analysis.history.events import Handover
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.status import State
+from webhook.kubernetes.times import canonical_seconds
 
 
 def shop() -> tuple[FakeServer, Elector, Elector]:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from webhook.alerts import LIMIT, MAX_RULES_OF_AN_OBJECT
-from webhook.api.times import canonical_seconds
+from webhook.analysis.alerts import LIMIT, MAX_RULES_OF_AN_OBJECT
 from webhook.cli.main import main
 from webhook.cli.options import moment
+from webhook.kubernetes.times import canonical_seconds
 
 NOW = "2026-11-24T12:00:00.000000Z"
 

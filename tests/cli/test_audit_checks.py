@@ -11,8 +11,8 @@ import pytest
 
 from tests.factories import Document, drop, make_candidate, make_entry, make_lease, put
 from tools.docs.pages import DOCS, section, table
-from webhook.audit.leases import STORED_RULES
-from webhook.claims.registry import KINDS
+from webhook.analysis.audit.leases import STORED_RULES
+from webhook.analysis.claims.registry import KINDS
 from webhook.cli.main import main
 
 DATA = Path(__file__).parent.parent / "data"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.server.harness import make_certificates
-from webhook.certificate_files import read_pair
-from webhook.certificates import inspect
+from webhook.certificates.files import read_pair
+from webhook.certificates.inspect import inspect
 from webhook.cli.main import main
 
 NOW = dt.datetime.now(dt.UTC)

@@ -353,7 +353,7 @@ def test_only_files_are_opened(run: Run) -> None:
 
 
 def test_a_device_without_an_end_is_given_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.inputs.documents.MAX_LIST", 1024**2)
+    monkeypatch.setattr("webhook.analysis.inputs.documents.MAX_LIST", 1024**2)
     code, out, _ = run("/dev/zero", "--format", "json")
     assert (code, lines(out)) == (
         2,

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
 from tests.factories import HOLDER, drop, make_lease, put, to_bytes
+from webhook.admission.rules.rule import Mode
+from webhook.analysis.inputs.items import Place, Unreadable
 from webhook.cli.checking.annotations import annotations
 from webhook.cli.checking.junit import junit
 from webhook.cli.checking.sarif import sarif
 from webhook.cli.main import main
-from webhook.inputs.items import Place, Unreadable
-from webhook.rules.rule import Mode
 
 SCHEMA: Final = Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json"
 VALIDATOR: Final = Draft4Validator(json.loads(SCHEMA.read_text()), format_checker=Draft4Validator.FORMAT_CHECKER)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from webhook.admission.policy import schema
 from webhook.cli.commands import COMPLETE, PROGRAM
 from webhook.cli.main import main
 from webhook.cli.options import PRESETS
-from webhook.policy import schema
 
 BIN = Path(sys.executable).parent
 

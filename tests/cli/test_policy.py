@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tools.docs.policy_schema import text
+from webhook.admission.policy.schema import RULE_IDS
 from webhook.cli.main import main
-from webhook.policy.schema import RULE_IDS
 
 SHOP = str(Path(__file__).parent.parent / "data" / "policies" / "shop.yaml")
 

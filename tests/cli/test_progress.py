@@ -13,9 +13,9 @@ import pytest
 
 from tests.cli.on_terminal import on_terminal, plain
 from tests.factories import make_lease, put
+from webhook.analysis.inputs.files import inputs, submitted
+from webhook.analysis.inputs.meter import Meter
 from webhook.cli.progress import INTERRUPTED, size
-from webhook.inputs.files import inputs, submitted
-from webhook.inputs.meter import Meter
 
 NOW = "2026-11-24T17:21:05Z"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import webhook
+from webhook.admission.policy.schema import RULE_IDS
+from webhook.admission.rules.registry import RULES
 from webhook.cli.checking.problems import NOT_RULES
 from webhook.cli.main import main
 from webhook.cli.rules import described
-from webhook.policy.schema import RULE_IDS
-from webhook.rules.registry import RULES
 
 
 def test_every_rule_that_a_policy_may_name_is_described() -> None:

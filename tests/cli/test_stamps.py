@@ -12,12 +12,12 @@ from tests.history.fake_server import START, FakeServer, together
 from tests.inputs.reading import read
 from tests.live.test_condenser import condensed, observations
 from tests.rules.election.test_foreign_writer import ENTRY
-from webhook.api.managed_fields import entries_of
-from webhook.api.objects import Lease
-from webhook.api.times import SECOND, canonical, canonical_seconds
+from webhook.admission.policy.file import load
+from webhook.analysis.inputs.items import Observation, StampReader
 from webhook.cli.main import main
-from webhook.inputs.items import Observation, StampReader
-from webhook.policy_file import load
+from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import SECOND, canonical, canonical_seconds
 
 SUFFIX = "1a2b3c4d"
 AT = canonical_seconds(START + 40 * SECOND)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.factories import make_lease
 from tests.history.fake_server import FakeServer, together
 from tests.inputs.test_files import Install, fake
+from webhook.analysis.timeline import lanes
+from webhook.analysis.timeline.downsampling import SpanRecord
 from webhook.cli.main import main
 from webhook.cli.timeline import EXAMPLE, EXAMPLE_FILES
-from webhook.timeline import lanes
-from webhook.timeline.downsampling import SpanRecord
 
 __all__ = ["fake"]
 

@@ -9,8 +9,8 @@ import pytest
 from tests.cli.on_terminal import on_terminal, plain
 from tests.history.fake_server import FakeServer
 from tests.live.kubectl_script import install, is_running, process_ids
-from webhook.api.times import SECOND
 from webhook.cli.main import main
+from webhook.kubernetes.times import SECOND
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import yaml
 
 from tests.factories import make_lease
 from tests.test_rights import BINDING, ROLE, rule
+from webhook.analysis.rights import access_control
 from webhook.cli.grants import overview
 from webhook.cli.main import main
-from webhook.rights import access_control
 
 
 def run(capsys: pytest.CaptureFixture[str], file: Path, *objects: dict[str, Any], options: tuple[str, ...] = ()) -> Any:

@@ -12,12 +12,12 @@ from typing import Any
 from msgspec import Struct
 
 from tests.conformance.reviews import Case, review_of, text_of
-from webhook.api import times
-from webhook.api.review import ReviewError, decode
-from webhook.evaluate import evaluate
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
-from webhook.rules.registry import OBJECT_TYPES, RULES
+from webhook.admission.evaluate import evaluate
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.admission.rules.registry import OBJECT_TYPES, RULES
+from webhook.kubernetes import times
+from webhook.kubernetes.review import ReviewError, decode
 
 Error = tuple[str, str, str]
 """Type, field and detail."""

@@ -1,7 +1,7 @@
 """metav1.MicroTime: every recorded text is read, refused and printed again as by apimachinery v0.36.3."""
 
 from tests.conformance.corpus import cases
-from webhook.api import times
+from webhook.kubernetes import times
 
 CASES = cases("microtime")
 TEXTS = [case for case in CASES if isinstance(case["s"], str)]

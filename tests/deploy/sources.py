@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from webhook.inputs.yaml_reader import LOADER
+from webhook.text.yaml_reader import LOADER
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 Object = dict[str, Any]

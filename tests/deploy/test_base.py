@@ -9,13 +9,13 @@ import pytest
 
 from tests.deploy.sources import DEPLOY, base, base_object, container, documents, entries, pod, replacements
 from tests.doctor.shipped import NOW
-from webhook.api.request import GROUP, KIND_OF, Operation, Resource
-from webhook.api.review import REVIEW_PATH
-from webhook.certificates import service_names
+from webhook.admission.policy.parse import parse
+from webhook.api_server.doctor.checks import LISTED_VERSIONS, examine
+from webhook.api_server.doctor.documents import Configuration, Documents
+from webhook.certificates.issue import service_names
 from webhook.cli.serve import command
-from webhook.doctor.checks import LISTED_VERSIONS, examine
-from webhook.doctor.documents import Configuration, Documents
-from webhook.policy.parse import parse
+from webhook.kubernetes.request import GROUP, KIND_OF, Operation, Resource
+from webhook.kubernetes.review import REVIEW_PATH
 from webhook.server.settings import GRACEFUL_SECONDS, STUCK_WORKER_SECONDS, Guards
 
 NAMESPACE = "lease-webhook"

@@ -11,11 +11,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from tests.deploy.sources import DEPLOY, base_object, documents
 from tools.docs import lease_alerts
-from webhook.certificates import service_names
-from webhook.doctor.certificate import FILLED_IN_LATER, SOON
-from webhook.doctor.checks import CHOICES
-from webhook.live.leases import LiveLeases
-from webhook.live.metrics import LeaderMetrics
+from webhook.analysis.live.leases import LiveLeases
+from webhook.analysis.live.metrics import LeaderMetrics
+from webhook.api_server.doctor.certificate import FILLED_IN_LATER, SOON
+from webhook.api_server.doctor.checks import CHOICES
+from webhook.certificates.issue import service_names
 from webhook.server.metrics import Metrics
 
 MONITORING = DEPLOY / "components" / "monitoring"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.deploy.sources import DEPLOY, base_object, documents
-from webhook.api.request import GROUP, Resource
+from webhook.kubernetes.request import GROUP, Resource
 
 OVERLAYS = ("cert-manager", "openshift", "self-signed")
 POLICY, BINDING = documents(DEPLOY / "depth-policy" / "policy.yaml")

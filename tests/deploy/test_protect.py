@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.sources import DEPLOY
-from webhook.policy.parse import parse
+from webhook.admission.policy.parse import parse
 
 SUFFIX = "1a2b3c4d5e6f7a8b"
 KUBECTL = """\

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from tests.deploy.sources import DEPLOY, documents
-from webhook.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES
+from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES
 
 STAMP, STAMP_BINDING, GUARD, GUARD_BINDING, BOUNDS, BOUNDS_BINDING = documents(DEPLOY / "stamp" / "policies.yaml")
 POLICIES = (STAMP, GUARD, BOUNDS)

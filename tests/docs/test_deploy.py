@@ -6,8 +6,8 @@ from tests.deploy.sources import DEPLOY, base_object, documents
 from tests.factories import make_review, put, to_bytes
 from tools.docs import chart_values
 from tools.docs.pages import DOCS, README, ROOT, section, table
-from webhook.policy.parse import parse
-from webhook.policy_file import load
+from webhook.admission.policy.file import load
+from webhook.admission.policy.parse import parse
 from webhook.server.reviewer import respond
 
 INSTALL = DOCS / "install.md"

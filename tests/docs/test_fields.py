@@ -8,11 +8,11 @@ from tests.attacks.attack import PRESETS, attacks
 from tests.attacks.recorded import reviews_of
 from tests.recordings import recordings
 from tools.docs.fields_page import PAGE, page
-from webhook.api.objects import spec_fields, versions_of
-from webhook.api.review import decode
-from webhook.rules.change import change_made_by
-from webhook.rules.fields import CANDIDATE_FIELDS, FIELDS, LEASE_FIELDS, Field, fields_of
-from webhook.rules.registry import CHECKS_BY_OCCASION, LISTED
+from webhook.admission.rules.change import change_made_by
+from webhook.admission.rules.fields import CANDIDATE_FIELDS, FIELDS, LEASE_FIELDS, Field, fields_of
+from webhook.admission.rules.registry import CHECKS_BY_OCCASION, LISTED
+from webhook.kubernetes.objects import spec_fields, versions_of
+from webhook.kubernetes.review import decode
 
 VERSIONS = [(kind, version) for kind in ("Lease", "LeaseCandidate") for version in versions_of(kind)]
 

@@ -13,7 +13,7 @@ from tests.lab.e2e.condition_cases import DROPPED, REVIEWED
 from tests.lab.servers import __main__ as servers
 from tests.live import hour
 from tools.docs.pages import DOCS, ROOT
-from webhook.api.review import MAX_TOKENS
+from webhook.kubernetes.review import MAX_TOKENS
 from webhook.server.service import MAX_ON_LOOP
 from webhook.server.settings import Guards, Options
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tools.docs import policies_table
-from webhook.policies import said
-from webhook.rules.registry import RULES
+from webhook.admission.rules.registry import RULES
+from webhook.api_server.rule_policies import said
 
 
 def test_the_table_is_as_the_rules_say() -> None:

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from tools.docs.pages import DOCS, section
-from webhook.policy.explain import notes
-from webhook.policy.parse import parse
-from webhook.policy.schema import PolicyError
+from webhook.admission.policy.explain import notes
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import PolicyError
 
 PAGE = DOCS / "policy.md"
 

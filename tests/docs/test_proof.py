@@ -35,7 +35,7 @@ def test_what_would_notice_the_end_of_an_assumption_exists() -> None:
     rows = re.findall(r"^\| (.+) \| (.+) \|$", PROOF.partition("| assumed |")[2], re.MULTILINE)
     targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert {name for _, by in rows for name in re.findall(r"`make ([a-z-]+)`", by)} <= targets
-    findings = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "webhook" / "doctor").glob("*.py"))
+    findings = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "webhook/api_server/doctor").glob("*.py"))
     named = {name for _, by in rows for name in re.findall(r"\(`([a-z-]+)`\)", by)}
     assert named == {name for name in named if f'"{name}"' in findings}
     assert len(rows) >= 10

@@ -4,9 +4,9 @@ from functools import cache
 
 from tests.match_condition import is_reviewed
 from tests.recordings import Recording, recordings
-from webhook.api.request import AdmissionRequest
-from webhook.api.review import decode
-from webhook.rules.change import Event, change_made_by
+from webhook.admission.rules.change import Event, change_made_by
+from webhook.kubernetes.request import AdmissionRequest
+from webhook.kubernetes.review import decode
 
 
 def is_plain(recording: Recording) -> bool:

@@ -7,8 +7,8 @@ import pytest
 
 from tools.docs.pages import section
 from tools.docs.rule_pages import FOLDER, rule_pages
+from webhook.admission.policy.parse import parse
 from webhook.cli.rules import described
-from webhook.policy.parse import parse
 
 PAGES = [pytest.param(name, text, id=name) for name, text in rule_pages().items()]
 HEAD = "apiVersion: lease-webhook/v1\npreset: strict\n"

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from webhook.doctor.documents import Configuration, Entry
+from webhook.api_server.doctor.documents import Configuration, Entry
 
 DATA = Path(__file__).parents[1] / "data" / "doctor"
 BASE = Path(__file__).parents[2] / "deploy" / "base" / "90-webhook.yaml"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.doctor.shipped import NAME, entry
-from webhook.doctor.checks import DANGERS
-from webhook.doctor.documents import Entry
+from webhook.api_server.doctor.checks import DANGERS
+from webhook.api_server.doctor.documents import Entry
 
 OPT_IN = {
     "matchExpressions": [

@@ -10,10 +10,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.doctor.shipped import NOW, entry
-from webhook.certificate_files import MAX_FILE
-from webhook.certificates import CA_DAYS, Issued, create_authority, issue_leaf
-from webhook.doctor.certificate import check_bundle, examine_certificate
-from webhook.doctor.documents import Documents, Entry
+from webhook.api_server.doctor.certificate import check_bundle, examine_certificate
+from webhook.api_server.doctor.documents import Documents, Entry
+from webhook.certificates.files import MAX_FILE
+from webhook.certificates.issue import CA_DAYS, Issued, create_authority, issue_leaf
 
 AUTHORITY = create_authority(NOW)
 NAME = "lease-webhook.lease-webhook.svc"

@@ -5,12 +5,12 @@ from importlib.resources import files
 import pytest
 
 from tests.doctor.shipped import condition, entry, verified_expression
-from webhook.doctor.checks import MAX_CHARACTERS, check_condition, drops_renewals
+from webhook.api_server.doctor.checks import MAX_CHARACTERS, check_condition, drops_renewals
 from webhook.findings import Finding
 
 TEXTS = [
     path.read_text()
-    for path in sorted(files("webhook.doctor").joinpath("conditions").iterdir(), key=lambda path: path.name)
+    for path in sorted(files("webhook.api_server.doctor").joinpath("conditions").iterdir(), key=lambda path: path.name)
 ]
 SHIPPED = verified_expression()
 

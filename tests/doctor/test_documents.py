@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.factories import make_lease
-from webhook.doctor.documents import Documents
+from webhook.api_server.doctor.documents import Documents
 
 
 def config_map(namespace: str = "lease-webhook", **data: str) -> dict[str, Any]:

@@ -10,11 +10,11 @@ import pytest
 
 from tests.policy.fences.made import FENCE, stamped
 from tests.policy.fences.made import fence as made_fence
-from webhook.doctor import policies as policies_module
-from webhook.doctor.documents import Documents
-from webhook.doctor.policies import examine_fences
-from webhook.fence import manifests
-from webhook.policy.fences import Fence
+from webhook.admission.policy.fences import Fence
+from webhook.api_server.doctor import fences_and_stamps as policies_module
+from webhook.api_server.doctor.documents import Documents
+from webhook.api_server.doctor.fences_and_stamps import examine_fences
+from webhook.api_server.fence.objects import manifests
 
 NAME = "fence-shop-operator"
 FENCES = [made_fence()]

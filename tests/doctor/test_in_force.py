@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.doctor.shipped import document
-from webhook.doctor.documents import VALIDATING, Documents
-from webhook.doctor.in_force import Fact, facts, in_force, out_of_scope, samples
-from webhook.policy_file import load
+from webhook.admission.policy.file import load
+from webhook.api_server.doctor.documents import VALIDATING, Documents
+from webhook.api_server.doctor.in_force import Fact, facts, in_force, out_of_scope, samples
 
 NOW = dt.datetime(2026, 11, 23, 12, tzinfo=dt.UTC)
 STANDARD = "apiVersion: lease-webhook/v1\npreset: standard\n"

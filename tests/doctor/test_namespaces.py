@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from tests.doctor.shipped import NAME, entry
-from webhook.api.selectors import Selector
-from webhook.doctor.checks import check_namespaces
-from webhook.doctor.documents import is_opt_in, may_select
+from webhook.api_server.doctor.checks import check_namespaces
+from webhook.api_server.doctor.documents import is_opt_in, may_select
+from webhook.kubernetes.selectors import Selector
 
 
 def selector(**fields: Any) -> Selector:

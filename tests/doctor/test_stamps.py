@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from tests.doctor.shipped import DATA
 from tests.factories import NOW
 from tests.rules.election.test_foreign_writer import ENTRY
+from webhook.admission.policy.file import load
+from webhook.admission.policy.model import Policy
+from webhook.admission.rules.stamps import Stamps
+from webhook.api_server.doctor import fences_and_stamps as policies_module
+from webhook.api_server.doctor.documents import Documents
+from webhook.api_server.doctor.fences_and_stamps import examine_stamps
 from webhook.cli.main import main
-from webhook.doctor import policies as policies_module
-from webhook.doctor.documents import Documents
-from webhook.doctor.policies import examine_stamps
-from webhook.policy.model import Policy
-from webhook.policy_file import load
-from webhook.rules.stamps import Stamps
 
 Document = dict[str, Any]
 SUFFIX = "1a2b3c4d"

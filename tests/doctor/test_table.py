@@ -31,7 +31,7 @@ def test_finds_exactly_what_the_file_says(path: Path, capsys: pytest.CaptureFixt
 
 
 def test_every_check_of_the_doctor_has_a_file() -> None:
-    sources = "".join(path.read_text() for path in (DATA.parents[2] / "webhook" / "doctor").glob("*.py"))
+    sources = "".join(path.read_text() for path in (DATA.parents[2] / "webhook/api_server/doctor").glob("*.py"))
     named = set(
         re.findall(r'(?:danger|finding)\(\s*f?"(?!fence-|stamp-)([a-z0-9-]+)"', sources)
     )  # test_fences and test_stamps have those

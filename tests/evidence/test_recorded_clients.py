@@ -11,8 +11,8 @@ from tests.lab.evidence.field_manager import Lease
 from tests.lab.evidence.recorded import lease_of
 from tests.lab.evidence.stamping import SUFFIX, WRITER, annotations_of, stamped
 from tests.recordings import Recording, recordings
-from webhook.policy.parse import parse
-from webhook.rules.change import NODE_LEASES
+from webhook.admission.policy.parse import parse
+from webhook.admission.rules.change import NODE_LEASES
 from webhook.server.reviewer import respond
 
 CLIENTS = sorted(

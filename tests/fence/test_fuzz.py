@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from tests.factories import to_bytes
 from tests.policy.fences.made import FENCE, STAMPS, fence
 from tests.policy.files import text
-from webhook.doctor.documents import Documents
-from webhook.doctor.policies import examine_fences
-from webhook.fence import manifests
-from webhook.inputs.documents import Document, documents
-from webhook.policy.parse import parse
-from webhook.policy.schema import PolicyError
-from webhook.suggestions.fence import from_audit, written_by
-from webhook.yaml_writer import stream
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import PolicyError
+from webhook.analysis.inputs.documents import Document, documents
+from webhook.analysis.suggestions.fence import from_audit, written_by
+from webhook.api_server.doctor.documents import Documents
+from webhook.api_server.doctor.fences_and_stamps import examine_fences
+from webhook.api_server.fence.objects import manifests
+from webhook.text.yaml_writer import stream
 
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.sampled_from(["Event", "Pod", "*", "shop"])

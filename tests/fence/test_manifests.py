@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.policy.fences.made import fence
-from webhook import fence as expressions
-from webhook.fence import BINDING, POLICY, manifests
-from webhook.yaml_writer import stream
+from webhook.api_server.fence import objects as expressions
+from webhook.api_server.fence.objects import BINDING, POLICY, manifests
+from webhook.text.yaml_writer import stream
 
 CEL_STRING = re.compile(r'"([^"\\\n]|\\["\\]|\\[nrt]|\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8})*"')
 

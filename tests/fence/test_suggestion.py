@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tests.factories import to_bytes
-from webhook.inputs.documents import Document, documents
-from webhook.inputs.files import checked
-from webhook.inputs.kinds import AuditEvent
-from webhook.policy.fences import FencedResource
-from webhook.policy.parse import parse
-from webhook.suggestions.fence import Suggestion, from_audit, leases_of, policy_text, tally, written_by
+from webhook.admission.policy.fences import FencedResource
+from webhook.admission.policy.parse import parse
+from webhook.analysis.inputs.documents import Document, documents
+from webhook.analysis.inputs.files import checked
+from webhook.analysis.inputs.kinds import AuditEvent
+from webhook.analysis.suggestions.fence import Suggestion, from_audit, leases_of, policy_text, tally, written_by
 
 USER = "system:serviceaccount:shop:operator"
 

@@ -8,7 +8,7 @@ import yaml
 
 from tests.policy.fences.made import FENCE, STAMPS, stamped
 from tests.policy.files import policy
-from webhook.fence import (
+from webhook.api_server.fence.objects import (
     BINDING,
     CLOCK,
     KEPT,
@@ -19,7 +19,7 @@ from webhook.fence import (
     manifests,
     object_name,
 )
-from webhook.yaml_writer import stream
+from webhook.text.yaml_writer import stream
 
 NAME = "fence-shop-operator"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.cel_values import value, variable
 from tests.factories import Document
 from tests.policy.fences.made import STAMPS, stamped
-from webhook.fence import KEPT, MUTATING_POLICY, POLICY, STAMPING, manifests
+from webhook.api_server.fence.objects import KEPT, MUTATING_POLICY, POLICY, STAMPING, manifests
 
 _FOUND: Final = {
     (one["kind"], one["metadata"]["name"].rpartition(".")[2]): one["spec"] for one in manifests(stamped(token=True))

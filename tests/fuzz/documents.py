@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from tests.incidents import incident
 from tests.recordings import recordings
-from webhook.inputs import kinds
-from webhook.inputs.documents import Document, LastLine, documents
-from webhook.inputs.files import read
-from webhook.inputs.items import Unreadable
-from webhook.inputs.lines import NOWHERE
+from webhook.analysis.inputs import kinds
+from webhook.analysis.inputs.documents import Document, LastLine, documents
+from webhook.analysis.inputs.files import read
+from webhook.analysis.inputs.items import Unreadable
+from webhook.analysis.inputs.lines import NOWHERE
 
 ROOT: Final = Path(__file__).parents[2]
 _FEW: Final = 2000

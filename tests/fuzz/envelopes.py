@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from webhook.api.decoding_errors import error_in
-from webhook.inputs import kinds
-from webhook.inputs.documents import document
-from webhook.inputs.envelopes import MAX_DEPTH, events
-from webhook.inputs.items import Place
+from webhook.analysis.inputs import kinds
+from webhook.analysis.inputs.documents import document
+from webhook.analysis.inputs.envelopes import MAX_DEPTH, events
+from webhook.analysis.inputs.items import Place
+from webhook.kubernetes.decoding_errors import error_in
 
 FOLDER: Final = Path(__file__).parents[1] / "data" / "envelopes"
 _FEW: Final = 8000

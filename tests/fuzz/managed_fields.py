@@ -7,8 +7,9 @@ from typing import Any, Final
 from msgspec import Raw
 
 from tests.recordings import recordings
-from webhook.api.decoding_errors import NESTED, error_in
-from webhook.api.managed_fields import (
+from webhook.admission.rules.expiry import expiry_of, seen_at, stamp_of_write
+from webhook.kubernetes.decoding_errors import NESTED, error_in
+from webhook.kubernetes.managed_fields import (
     ANCIENT_CHANGES,
     MAX_LEVELS,
     Entry,
@@ -18,8 +19,7 @@ from webhook.api.managed_fields import (
     truncate_list,
     truncate_review,
 )
-from webhook.api.times import SECOND, stamp_of
-from webhook.rules.expiry import expiry_of, seen_at, stamp_of_write
+from webhook.kubernetes.times import SECOND, stamp_of
 
 _NOW: Final = 1_800_000_000 * SECOND
 _TEXTS: Final = ("manager", "operation", "apiVersion", "subresource", "time")

@@ -15,10 +15,10 @@ from tests.fuzz.reviews import assert_response
 from tests.policy.test_parse_fuzz import GOOD
 from tests.review_rows import WHEN
 from tools.docs.policy_schema import json_schema
-from webhook.policy.explain import explain, notes
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
-from webhook.policy.schema import PolicyError
+from webhook.admission.policy.explain import explain, notes
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import PolicyError
 
 ROOT: Final = Path(__file__).parents[2]
 BODIES: Final = (

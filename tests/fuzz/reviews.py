@@ -8,9 +8,9 @@ from typing import Any, Final
 from tests.acceptance import Response, accept, is_plain
 from tests.recordings import recordings
 from tests.review_rows import WHEN
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
-from webhook.policy_file import load
+from webhook.admission.policy.file import load
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
 from webhook.server.reviewer import ReviewResponse, respond
 
 POLICIES: Final = tuple(load(name) for name in ("observe", "standard", "strict"))

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from webhook.inputs.lines import Source
-from webhook.inputs.yaml_reader import YamlError, read
-from webhook.policy import parse as policy
-from webhook.policy.schema import PolicyError
-from webhook.yaml_writer import stream
+from webhook.admission.policy import parse as policy
+from webhook.admission.policy.schema import PolicyError
+from webhook.analysis.inputs.lines import Source
+from webhook.text.yaml_reader import YamlError, read
+from webhook.text.yaml_writer import stream
 
 ROOT: Final = Path(__file__).parents[2]
 _LINE: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from tests.factories import Document
-from webhook.api.times import canonical, canonical_seconds
+from webhook.kubernetes.times import canonical, canonical_seconds
 
 SECOND = 1_000_000
 START = 1_795_000_000 * SECOND

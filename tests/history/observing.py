@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from webhook.claims.account import Account
-from webhook.history.follow import Follower
-from webhook.history.merge import Merged
-from webhook.inputs.items import ElectionEvent, Fenced, Input, Item, LogEnd, Observation
-from webhook.timeline.lanes import TimelineBuilder
+from webhook.analysis.claims.account import Account
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.merge import Merged
+from webhook.analysis.inputs.items import ElectionEvent, Fenced, Input, Item, LogEnd, Observation
+from webhook.analysis.timeline.lanes import TimelineBuilder
 
 LATEST = 2**62
 

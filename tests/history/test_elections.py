@@ -8,14 +8,14 @@ from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.history import bounds as bounds_of_input
-from webhook.history.bounds import Bounds
-from webhook.history.events import Handover
-from webhook.history.follow import Follower
-from webhook.history.lease import LeaseHistory
-from webhook.history.renewals import OtherLeases
-from webhook.history.status import State
-from webhook.inputs.items import Foreign, Observation
+from webhook.analysis.history import bounds as bounds_of_input
+from webhook.analysis.history.bounds import Bounds
+from webhook.analysis.history.events import Handover
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import OtherLeases
+from webhook.analysis.history.status import State
+from webhook.analysis.inputs.items import Foreign, Observation
 
 LEASE = ("shop", "db")
 

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from tests.history.observing import merged
-from webhook.history import merge
-from webhook.inputs.items import Input, Item, LogEnd, Place, Unreadable
+from webhook.analysis.history import merge
+from webhook.analysis.inputs.items import Input, Item, LogEnd, Place, Unreadable
 
 
 class Files:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from webhook.history.events import By, Refusal
-from webhook.inputs.items import Act, Answer, InputKind, Observation, Place, Writer
+from webhook.analysis.history.events import By, Refusal
+from webhook.analysis.inputs.items import Act, Answer, InputKind, Observation, Place, Writer
 
 RIGHTS = (
     'leases.coordination.k8s.io "db" is forbidden: User "system:serviceaccount:shop:db" cannot update resource '

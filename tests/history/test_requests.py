@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from tests.history.fake_server import SECOND, FakeServer
 from tests.history.test_elections import LEASE, of_log, of_watch
-from webhook.history.events import MAX_HEARD_AGAIN, Handover, Tenure
-from webhook.history.renewals import Renewals
-from webhook.inputs.items import Stretch
+from webhook.analysis.history.events import MAX_HEARD_AGAIN, Handover, Tenure
+from webhook.analysis.history.renewals import Renewals
+from webhook.analysis.inputs.items import Stretch
 
 
 def lost() -> FakeServer:

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.factories import NOW, Tweak, drop, make_entry, make_lease, put, to_bytes
-from webhook.api.managed_fields import entries_of
-from webhook.api.objects import Lease
+from webhook.analysis.history.status import LeaseStatus, State, status_of, was_live, written_at
+from webhook.analysis.inputs.kinds import typed
 from webhook.findings import filled
-from webhook.history.status import LeaseStatus, State, status_of, was_live, written_at
-from webhook.inputs.kinds import typed
+from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.objects import Lease
 
 SECOND = 1_000_000
 

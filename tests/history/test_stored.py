@@ -10,11 +10,11 @@ import pytest
 from tests.factories import NOW, Tweak, drop, make_lease, put
 from tests.history.observing import input_of
 from tests.inputs.reading import read
-from webhook.api.times import SECOND
-from webhook.claims.account import account_of, account_of_state, as_json
-from webhook.history.follow import Follower, StoredLeases
-from webhook.history.merge import Merged
-from webhook.inputs.items import Item, Observation
+from webhook.analysis.claims.account import account_of, account_of_state, as_json
+from webhook.analysis.history.follow import Follower, StoredLeases
+from webhook.analysis.history.merge import Merged
+from webhook.analysis.inputs.items import Item, Observation
+from webhook.kubernetes.times import SECOND
 
 INCIDENTS = Path("tests/data/measured-incidents")
 LATEST = 2**62

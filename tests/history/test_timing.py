@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.history.renewals import Timing, timing_of
+from webhook.analysis.history.renewals import Timing, timing_of
 
 
 def test_openshifts_numbers() -> None:

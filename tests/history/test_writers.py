@@ -11,18 +11,18 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
-from webhook.api.times import canonical, parse
-from webhook.claims.account import Account, account_of, as_json
-from webhook.claims.happened import events
+from webhook.analysis.claims.account import Account, account_of, as_json
+from webhook.analysis.claims.happened import events
+from webhook.analysis.history import merge
+from webhook.analysis.history.bounds import MAX_LISTED, Bounds
+from webhook.analysis.history.events import API_SERVER, MAX_WRITERS, EventKind, Handover, Tenure
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.merge import Merged
+from webhook.analysis.history.status import State
+from webhook.analysis.inputs.items import STANDARD_INPUT, ElectionEvent, Item, Observation, Place, Unreadable, Writer
 from webhook.findings import Severity
-from webhook.history import merge
-from webhook.history.bounds import MAX_LISTED, Bounds
-from webhook.history.events import API_SERVER, MAX_WRITERS, EventKind, Handover, Tenure
-from webhook.history.follow import Follower
-from webhook.history.lease import LeaseHistory
-from webhook.history.merge import Merged
-from webhook.history.status import State
-from webhook.inputs.items import STANDARD_INPUT, ElectionEvent, Item, Observation, Place, Unreadable, Writer
+from webhook.kubernetes.times import canonical, parse
 
 LEASE = ("shop", "db")
 

@@ -2,9 +2,9 @@
 
 from msgspec import Raw
 
-from webhook.api.objects import Lease, ObjectMeta
-from webhook.history.writes import Writes
-from webhook.inputs.items import Act, InputKind, Observation, Place
+from webhook.analysis.history.writes import Writes
+from webhook.analysis.inputs.items import Act, InputKind, Observation, Place
+from webhook.kubernetes.objects import Lease, ObjectMeta
 
 
 def write(uid: str, act: Act = Act.UPDATED) -> Observation:

@@ -3,8 +3,8 @@
 import io
 from collections.abc import Iterable, Iterator
 
-from webhook.inputs import files, kinds
-from webhook.inputs.items import Item
+from webhook.analysis.inputs import files, kinds
+from webhook.analysis.inputs.items import Item
 
 
 def read(path: str, chunks: Iterable[bytes], received: int | None = None) -> Iterator[Item]:

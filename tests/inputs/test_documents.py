@@ -9,10 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.factories import make_lease, make_review, to_bytes
-from webhook.api.review import decode
-from webhook.inputs import documents
-from webhook.inputs.documents import Document
-from webhook.inputs.items import Place, Unreadable
+from webhook.analysis.inputs import documents
+from webhook.analysis.inputs.documents import Document
+from webhook.analysis.inputs.items import Place, Unreadable
+from webhook.kubernetes.review import decode
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(st.characters(exclude_categories=["Cs"])),

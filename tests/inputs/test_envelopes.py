@@ -14,10 +14,10 @@ from tests.factories import Document
 from tests.history.observing import observe_all
 from tests.incidents import at_metadata, incident
 from tests.inputs.reading import read
-from webhook.claims.account import account_of, as_json
-from webhook.history.follow import Follower
-from webhook.inputs import envelopes
-from webhook.inputs.items import InputKind, Item, LogEnd, Observation, Unreadable
+from webhook.analysis.claims.account import account_of, as_json
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.inputs import envelopes
+from webhook.analysis.inputs.items import InputKind, Item, LogEnd, Observation, Unreadable
 
 GOOGLE = "google-cloud-logging.json"
 EVENT = recorded()[0]

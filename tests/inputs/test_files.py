@@ -14,10 +14,11 @@ import yaml
 from tests.factories import Document, make_candidate, make_lease, put
 from tests.inputs.events import make_event
 from tests.recordings import FOLDER
+from webhook.analysis.inputs import cluster, files
+from webhook.analysis.inputs.cluster import Cluster
+from webhook.analysis.inputs.items import Foreign, Item, LogEnd, Observation, Unreadable
 from webhook.cli.reading import observed
-from webhook.inputs import InputError, cluster, files
-from webhook.inputs.cluster import Cluster
-from webhook.inputs.items import Foreign, Item, LogEnd, Observation, Unreadable
+from webhook.errors import InputError
 
 
 def line(document: Document) -> str:

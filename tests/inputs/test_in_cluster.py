@@ -13,9 +13,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.factories import make_candidate, make_lease, of_version, put
+from webhook.analysis.inputs import cluster
+from webhook.analysis.inputs.items import Foreign, Observation
 from webhook.cli.main import main
-from webhook.inputs import InputError, cluster
-from webhook.inputs.items import Foreign, Observation
+from webhook.errors import InputError
 
 LEASES = [make_lease(put("metadata.name", f"lease-{number}")) for number in range(3)]
 

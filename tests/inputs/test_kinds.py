@@ -24,10 +24,9 @@ from tests.factories import (
 )
 from tests.inputs.events import make_event, watched
 from tests.inputs.reading import read
-from webhook.api.objects import Lease, LeaseCandidate
-from webhook.history.follow import Follower
-from webhook.inputs import documents, files, kinds
-from webhook.inputs.items import (
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.inputs import documents, files, kinds
+from webhook.analysis.inputs.items import (
     Act,
     ElectionEvent,
     Foreign,
@@ -39,7 +38,8 @@ from webhook.inputs.items import (
     Unreadable,
     Writer,
 )
-from webhook.inputs.kinds import NO_POD, decoded
+from webhook.analysis.inputs.kinds import NO_POD, decoded
+from webhook.kubernetes.objects import Lease, LeaseCandidate
 
 
 def items(*documents: Document, indent: int | None = None, size: int = 1000) -> list[Item]:

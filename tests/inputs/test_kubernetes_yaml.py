@@ -7,10 +7,11 @@ import pytest
 import yaml
 
 from tests.inputs.loaders import LOADERS
-from webhook.inputs import documents, yaml_reader
-from webhook.inputs.documents import Document
-from webhook.inputs.items import Place, Unreadable
-from webhook.inputs.yaml_reader import YamlError, read
+from webhook.analysis.inputs import documents
+from webhook.analysis.inputs.documents import Document
+from webhook.analysis.inputs.items import Place, Unreadable
+from webhook.text import yaml_reader
+from webhook.text.yaml_reader import YamlError, read
 
 
 @pytest.fixture(autouse=True, params=LOADERS)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.inputs.documents import Document
-from webhook.inputs.files import read
-from webhook.inputs.items import Unreadable
-from webhook.inputs.lines import Source, sources_of_items
+from webhook.analysis.inputs.documents import Document
+from webhook.analysis.inputs.files import read
+from webhook.analysis.inputs.items import Unreadable
+from webhook.analysis.inputs.lines import Source, sources_of_items
 
 YAML = """\
 # a comment

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.factories import make_lease, put
-from webhook.inputs import documents, files
-from webhook.inputs.documents import Document, LastLine
-from webhook.inputs.items import Unreadable
+from webhook.analysis.inputs import documents, files
+from webhook.analysis.inputs.documents import Document, LastLine
+from webhook.analysis.inputs.items import Unreadable
 
 ITEMS = [make_lease(put("metadata.name", f"checkout-{number}")) for number in range(3)]
 KUBECTL = json.dumps(

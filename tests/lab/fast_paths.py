@@ -18,7 +18,7 @@ from msgspec import Struct
 from tests.server.connections import connect, port, request, served, take_the_long_way
 from tests.server.test_known_heads import forgetful_port
 from tools.docs.pages import ROOT
-from webhook.api import review
+from webhook.kubernetes import review
 
 RECORDED: Final = ROOT / "tests" / "data" / "recordings" / "1.36.3" / "client-go" / "04-update-takeover.json"
 RESULTS: Final = Path(__file__).with_name("fast-paths.json")

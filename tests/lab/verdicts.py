@@ -21,9 +21,9 @@ from flask import Flask
 
 from tests.review_rows import WHEN
 from tests.server.test_app import answer, corpus, environ_of, service
-from webhook.api.request import AdmissionRequest
-from webhook.api.review import ReviewError, _decode_parts, decode
-from webhook.policy.model import Policy
+from webhook.admission.policy.model import Policy
+from webhook.kubernetes.request import AdmissionRequest
+from webhook.kubernetes.review import ReviewError, _decode_parts, decode
 from webhook.server import reviewer
 from webhook.server.app import ReviewApp, make_app
 from webhook.server.logs import LOG

@@ -24,7 +24,7 @@ from tests.model.managed_fields import (
     in_order,
     whole,
 )
-from webhook.api.times import canonical_seconds, parse_seconds
+from webhook.kubernetes.times import canonical_seconds, parse_seconds
 
 NAMESPACE: Final = "shop"
 NAME: Final = "checkout"

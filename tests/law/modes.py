@@ -14,11 +14,11 @@ from tests.law.admission import ExpressionError, Policy, policies
 from tests.law.api_server import NAME, NAMESPACE, Refused
 from tests.match_condition import EXPRESSION, is_reviewed
 from tests.model.api_server import User
-from webhook import evaluate as decision_path
-from webhook.api.review import decode
-from webhook.policies import manifests, stamp_policies
-from webhook.policy.model import Policy as PolicyFile
-from webhook.policy.parse import parse
+from webhook.admission import evaluate as decision_path
+from webhook.admission.policy.model import Policy as PolicyFile
+from webhook.admission.policy.parse import parse
+from webhook.api_server.rule_policies import manifests, stamp_policies
+from webhook.kubernetes.review import decode
 
 SUFFIX: Final = "5f3a9c1e7b20d486"
 LABEL: Final = "lease-webhook/stamp"

@@ -15,7 +15,7 @@ from tests.law.api_server import CREATE, DELETE, ETCD_LIMIT, MERGE, NAME, PUT, R
 from tests.law.modes import KEYS
 from tests.model.api_server import User, service_account
 from tests.model.managed_fields import APPLY, SECOND
-from webhook.api.times import canonical, canonical_seconds
+from webhook.kubernetes.times import canonical, canonical_seconds
 
 USERS: Final[Mapping[str, User]] = {
     "a pod of the same namespace": service_account("shop", "mallory", "mallory-0"),

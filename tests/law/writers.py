@@ -13,7 +13,7 @@ from tests.factories import Document
 from tests.law.api_server import CREATE, DELETE, MERGE, NAME, NAMESPACE, PUT, Request, copied
 from tests.model.api_server import User, service_account
 from tests.model.managed_fields import APPLY, SECOND
-from webhook.api.times import canonical, parse
+from webhook.kubernetes.times import canonical, parse
 
 _API: Final = "coordination.k8s.io/v1"
 

@@ -17,12 +17,12 @@ from tests.history.fake_server import FakeServer
 from tests.history.observing import observe_all
 from tests.incidents import FOLDER, WATCH
 from tests.inputs.reading import read
-from webhook.claims.account import account_of, as_json
-from webhook.history.follow import Follower
-from webhook.inputs.cluster import LEASES
-from webhook.inputs.files import inputs
-from webhook.inputs.items import Item, Observation, Unreadable
-from webhook.live.recorder import Condenser, Recorder, Records
+from webhook.analysis.claims.account import account_of, as_json
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.inputs.cluster import LEASES
+from webhook.analysis.inputs.files import inputs
+from webhook.analysis.inputs.items import Item, Observation, Unreadable
+from webhook.analysis.live.recorder import Condenser, Recorder, Records
 
 MEASURED: Final = FOLDER.parent / "measured-incidents"
 WATCHES: Final = [*sorted(FOLDER.glob(f"*/{WATCH}")), *sorted(MEASURED.glob("*/watch.jsonl.gz"))]

@@ -7,12 +7,12 @@ import pytest
 from tests.factories import drop, make_lease, put
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.inputs.reading import read
-from webhook.inputs.items import Item
-from webhook.live import server as feed_module
-from webhook.live import server_clock
-from webhook.live.server import Feed
-from webhook.timeline.model import MarkKind, SpanKind
-from webhook.timeline.page import page_data
+from webhook.analysis.inputs.items import Item
+from webhook.analysis.live import server as feed_module
+from webhook.analysis.live import server_clock
+from webhook.analysis.live.server import Feed
+from webhook.analysis.timeline.model import MarkKind, SpanKind
+from webhook.analysis.timeline.page import page_data
 
 
 class Clock:

@@ -7,15 +7,15 @@ import pytest
 from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer
 from tests.inputs.reading import read
-from webhook.api.times import canonical_seconds
-from webhook.claims.account import Account, account_of, as_json
-from webhook.claims.happened import events
-from webhook.claims.text import facts
-from webhook.history.events import Handover
-from webhook.history.follow import Follower
-from webhook.inputs.items import Item, Unreadable
-from webhook.timeline.lanes import TimelineBuilder
-from webhook.timeline.model import SpanKind
+from webhook.analysis.claims.account import Account, account_of, as_json
+from webhook.analysis.claims.happened import events
+from webhook.analysis.claims.text import facts
+from webhook.analysis.history.events import Handover
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.inputs.items import Item, Unreadable
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import SpanKind
+from webhook.kubernetes.times import canonical_seconds
 
 KEY = ("shop", "db")
 REASON = "connection refused"

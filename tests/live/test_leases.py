@@ -6,12 +6,12 @@ import time
 import pytest
 
 from tests.history.fake_server import FakeServer
-from webhook.api.times import SECOND
-from webhook.inputs.cluster import CANDIDATES, LEASES
-from webhook.inputs.documents import documents
-from webhook.inputs.kinds import observations
-from webhook.live import leases as module
-from webhook.live.leases import LiveLeases
+from webhook.analysis.inputs.cluster import CANDIDATES, LEASES
+from webhook.analysis.inputs.documents import documents
+from webhook.analysis.inputs.kinds import observations
+from webhook.analysis.live import leases as module
+from webhook.analysis.live.leases import LiveLeases
+from webhook.kubernetes.times import SECOND
 
 
 class Clock:

@@ -9,10 +9,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.factories import drop, put
 from tests.history.fake_server import FakeServer
 from tests.live.test_leases import Clock, clock, show
-from webhook.api.times import SECOND
-from webhook.inputs.cluster import LEASES
-from webhook.live.leases import LiveLeases
-from webhook.live.metrics import PREFIX, registry_of
+from webhook.analysis.inputs.cluster import LEASES
+from webhook.analysis.live.leases import LiveLeases
+from webhook.analysis.live.metrics import PREFIX, registry_of
+from webhook.kubernetes.times import SECOND
 
 __all__ = ["clock"]
 LABELS = ("namespace", "lease", "how")

@@ -4,9 +4,9 @@ from typing import Any
 
 from tests.history.fake_server import FakeServer
 from tests.live.test_leases import Clock, clock, show
-from webhook.api.times import SECOND
-from webhook.live.leases import LiveLeases
-from webhook.live.notices import LOST, STOLEN, Notices
+from webhook.analysis.live.leases import LiveLeases
+from webhook.analysis.live.notices import LOST, STOLEN, Notices
+from webhook.kubernetes.times import SECOND
 
 __all__ = ["clock"]
 

@@ -11,12 +11,12 @@ import pytest
 
 from tests.factories import Document, make_candidate, make_lease, put
 from tests.inputs.reading import read
-from webhook.inputs import InputError
-from webhook.inputs.cluster import CANDIDATES, EVENTS, LEASES
-from webhook.inputs.files import inputs
-from webhook.inputs.items import Item, Observation, Unreadable, Unrecorded
-from webhook.live import recorder as module
-from webhook.live.recorder import Recorder, Records
+from webhook.analysis.inputs.cluster import CANDIDATES, EVENTS, LEASES
+from webhook.analysis.inputs.files import inputs
+from webhook.analysis.inputs.items import Item, Observation, Unreadable, Unrecorded
+from webhook.analysis.live import recorder as module
+from webhook.analysis.live.recorder import Recorder, Records
+from webhook.errors import InputError
 
 MEBIBYTE = 1024 * 1024
 

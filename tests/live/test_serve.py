@@ -19,9 +19,9 @@ import pytest
 from tests.history.fake_server import FakeServer
 from tests.live.kubectl_script import install, is_running, process_ids
 from tests.waiting import PATIENCE, wait_for
+from webhook.analysis.live.server import Feed
 from webhook.cli.main import main
 from webhook.cli.reading import observed
-from webhook.live.server import Feed
 
 ROOT = Path(__file__).parents[2]
 

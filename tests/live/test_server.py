@@ -14,8 +14,8 @@ import pytest
 from tests.history.fake_server import FakeServer
 from tests.inputs.reading import read
 from tests.waiting import PATIENCE, wait_for
-from webhook.live import server as module
-from webhook.live.server import MAX_LISTENERS, Feed, LiveServer
+from webhook.analysis.live import server as module
+from webhook.analysis.live.server import MAX_LISTENERS, Feed, LiveServer
 
 TOKEN = "a-token-of-32-characters-or-more"
 PAGE = f"/{TOKEN}/"

@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from webhook.inputs import InputError
-from webhook.inputs.cluster import CANDIDATES, Cluster, Complaints
-from webhook.inputs.items import Item
-from webhook.live import watch
-from webhook.live.watch import LiveWatch
+from webhook.analysis.inputs.cluster import CANDIDATES, Cluster, Complaints
+from webhook.analysis.inputs.items import Item
+from webhook.analysis.live import watch
+from webhook.analysis.live.watch import LiveWatch
+from webhook.errors import InputError
 
 UNSERVED = 'error: the server doesn\'t have a resource type "leasecandidates"'
 NOT_FOUND = "the API server returned 404 for /apis/coordination.k8s.io/v1alpha1/leasecandidates"
@@ -56,7 +56,7 @@ def test_a_reason_is_said_once(reasons: list[str], said: list[str], monkeypatch:
 
     monkeypatch.setattr(watch, "MAX_PAUSE", 0.01)
     monkeypatch.setattr(watch, "_GRACE", 0)
-    monkeypatch.setattr("webhook.inputs.cluster.watching", watching)
+    monkeypatch.setattr("webhook.analysis.inputs.cluster.watching", watching)
     listener = Listener(len(reasons) + 2)
     live = LiveWatch(listener, Cluster(), CANDIDATES)
     live.start()

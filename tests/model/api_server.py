@@ -33,7 +33,7 @@ from tests.model.managed_fields import (
     in_order,
     whole,
 )
-from webhook.api.times import canonical, canonical_seconds
+from webhook.kubernetes.times import canonical, canonical_seconds
 
 NAMESPACE: Final = "shop"
 NAME: Final = "checkout"

@@ -35,7 +35,7 @@ class Case(Struct, frozen=True):
 
     @property
     def is_refused(self) -> bool:
-        """What `webhook/fence/token.yaml` says."""
+        """What `webhook/api_server/fence/token.yaml` says."""
         now, renewed = (self.at + self.ahead) // SECOND, self.known // SECOND
         return now > renewed and 5 * (now - renewed) > 5 * self.duration + min(10, self.duration)
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.times import canonical_seconds
+from webhook.kubernetes.times import canonical_seconds
 
 SECOND: Final = 1_000_000
 UPDATE: Final = "Update"

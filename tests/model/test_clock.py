@@ -48,7 +48,7 @@ def test_after_the_expiry_a_write_is_refused(duration: int) -> None:
 
 
 def test_the_arithmetic_is_that_of_the_policy() -> None:
-    text = " ".join(files("webhook.fence").joinpath("token.yaml").read_text(encoding="utf-8").split())
+    text = " ".join(files("webhook.api_server.fence").joinpath("token.yaml").read_text(encoding="utf-8").split())
     assert (
         "&& 5 * (int(timestamp(variables.now)) - int(timestamp(variables.renewed))) "
         "> 5 * variables.duration + (variables.duration < 10 ? variables.duration : 10)"

@@ -8,10 +8,10 @@ from tests.model import attacker, world
 from tests.model.attacker import ATTACKERS, threats, works
 from tests.model.honest_search import PLACES, explore
 from tests.model.world import LawBrokenError
-from webhook import evaluate as evaluation
-from webhook.api.managed_fields import Entry
-from webhook.rules import change, expiry
-from webhook.rules.registry import RULES, by_occasion
+from webhook.admission import evaluate as evaluation
+from webhook.admission.rules import change, expiry
+from webhook.admission.rules.registry import RULES, by_occasion
+from webhook.kubernetes.managed_fields import Entry
 
 pytestmark = pytest.mark.deep
 

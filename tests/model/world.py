@@ -17,12 +17,12 @@ from tests.model.api_server import SUFFIX, Lease, User, Write, created, review, 
 from tests.model.electors import Elector
 from tests.model.managed_fields import SECOND, Entry, whole
 from tests.model.stamping import stamped
-from webhook import evaluate as decision_path
-from webhook.api.review import decode
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
-from webhook.rules.rule import Mode
-from webhook.verdict import Verdict
+from webhook.admission import evaluate as decision_path
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.admission.rules.rule import Mode
+from webhook.admission.verdict import Verdict
+from webhook.kubernetes.review import decode
 
 START: Final = 1_800_000_000 * SECOND
 DAY: Final = 86_400 * SECOND

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.page.opened import Opened
-from webhook.timeline.model import Timeline
+from webhook.analysis.timeline.model import Timeline
 
 Open: TypeAlias = Callable[..., Opened]
 

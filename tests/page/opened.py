@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from webhook.api.text import escape
-from webhook.timeline.model import Lane, Timeline
-from webhook.timeline.page import render
+from webhook.analysis.timeline.model import Lane, Timeline
+from webhook.analysis.timeline.page import render
+from webhook.text.quoting import escape
 
 SETTLED: Final = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 

@@ -10,8 +10,8 @@ import pytest
 from tests.page.conftest import Open
 from tests.page.opened import Drawn, Opened, spans_of
 from tests.timeline.election_samples import NOON, SECOND, hostile_timeline, sample_timeline
-from webhook.api.text import escape
-from webhook.timeline.model import Lane, Span, SpanKind, Ticks, Timeline
+from webhook.analysis.timeline.model import Lane, Span, SpanKind, Ticks, Timeline
+from webhook.text.quoting import escape
 
 
 def counted(page: Opened, group: str) -> dict[str, int]:

@@ -5,7 +5,7 @@ import pytest
 from tests.page.conftest import Open
 from tests.page.opened import Opened
 from tests.timeline.election_samples import NOON, SECOND, sample_timeline
-from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
+from webhook.analysis.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
 
 
 def filled(page: Opened, field: str, text: str) -> None:

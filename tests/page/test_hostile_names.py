@@ -4,7 +4,7 @@ import pytest
 
 from tests.page.conftest import Open
 from tests.timeline.election_samples import HOSTILE_NAMES, hostile_timeline, sample_timeline
-from webhook.api.text import escape
+from webhook.text.quoting import escape
 
 ELEMENTS = "[...document.querySelectorAll('*')].map(e => e.localName)"
 

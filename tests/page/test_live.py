@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from tests.page.opened import SETTLED
 from tests.timeline.election_samples import SECOND, sample_timeline
-from webhook.timeline.model import SpanKind, Timeline
-from webhook.timeline.page import content_security_policy, page_data, render
+from webhook.analysis.timeline.model import SpanKind, Timeline
+from webhook.analysis.timeline.page import content_security_policy, page_data, render
 
 EVENTS = "/token/events"
 

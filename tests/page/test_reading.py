@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from tests.page.conftest import Open
 from tests.page.opened import Opened
 from tests.timeline.election_samples import NOON, SECOND, sample_timeline
-from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
+from webhook.analysis.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
 
 HELD = Span(SpanKind.HELD, NOON, NOON + 75 * SECOND, "a")
 OVERDUE = Span(SpanKind.OVERDUE, NOON + 75 * SECOND, NOON + 77 * SECOND, "a")

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from webhook.api.request import Operation
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.kubernetes.request import Operation
 
 CREATE, UPDATE, DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
 ENTRY = {"owner": "shop team", "reason": "their job"}

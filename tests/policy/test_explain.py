@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.policy.files import ENTRY, UPDATE, policy
-from webhook.policy.explain import applying_to, explain
-from webhook.policy.model import Policy
-from webhook.policy.schema import RULE_IDS
-from webhook.rules.limits import DEFAULT_LIMITS
-from webhook.rules.rule import Mode
+from webhook.admission.policy.explain import applying_to, explain
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.schema import RULE_IDS
+from webhook.admission.rules.limits import DEFAULT_LIMITS
+from webhook.admission.rules.rule import Mode
 
 MADE = policy(
     preset="strict",

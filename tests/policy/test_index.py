@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.files import ENTRY, UPDATE, policy
-from webhook.api.request import UserInfo
-from webhook.policy.model import MAX_ENTRIES, LeaseIndex, Policy
-from webhook.policy.schema import PolicyError
-from webhook.rules import holders
+from webhook.admission.policy.model import MAX_ENTRIES, LeaseIndex, Policy
+from webhook.admission.policy.schema import PolicyError
+from webhook.admission.rules import holders
+from webhook.kubernetes.request import UserInfo
 
 PATTERNS = st.text("ab*?", max_size=5)
 NAMES = st.text("ab", max_size=6)

@@ -13,16 +13,19 @@ from tests.policy.fences.made import FENCE
 from tests.policy.files import ENTRY, text
 from tools.docs.policy_schema import json_schema
 from tools.docs.policy_schema import text as json_schema_text
-from webhook.policy import parse as document
-from webhook.policy.parse import parse, preset
-from webhook.policy.schema import PRESETS, RULE_IDS, PolicyError
+from webhook.admission.policy import parse as document
+from webhook.admission.policy.parse import parse, preset
+from webhook.admission.policy.schema import PRESETS, RULE_IDS, PolicyError
 
 VALIDATOR = jsonschema.Draft202012Validator(json_schema(), format_checker=jsonschema.FormatChecker())
 
 
 def test_the_file_is_current() -> None:
     """`make docs` writes it."""
-    assert files("webhook.policy").joinpath("policy.schema.json").read_text(encoding="utf-8") == json_schema_text()
+    assert (
+        files("webhook.admission.policy").joinpath("policy.schema.json").read_text(encoding="utf-8")
+        == json_schema_text()
+    )
 
 
 def test_it_is_a_json_schema() -> None:

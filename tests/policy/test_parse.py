@@ -2,9 +2,9 @@
 
 import pytest
 
-from webhook.policy import parse as parser
-from webhook.policy.parse import MAX_CHARACTERS, parse
-from webhook.policy.schema import PolicyError
+from webhook.admission.policy import parse as parser
+from webhook.admission.policy.parse import MAX_CHARACTERS, parse
+from webhook.admission.policy.schema import PolicyError
 
 HEAD = "apiVersion: lease-webhook/v1\n"
 EXEMPT = HEAD + "exempt:\n- {owner: a, reason: b, "

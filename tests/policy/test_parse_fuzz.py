@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
-from webhook.policy.schema import RULE_IDS, PolicyError
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import RULE_IDS, PolicyError
 
 WORDS = st.sampled_from(
     [

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.policy.files import policy
-from webhook.policy.parse import preset
-from webhook.policy.schema import PRESETS, RULE_IDS
-from webhook.rules.limits import DEFAULT_LIMITS
-from webhook.rules.registry import RULES
-from webhook.rules.rule import Mode
+from webhook.admission.policy.parse import preset
+from webhook.admission.policy.schema import PRESETS, RULE_IDS
+from webhook.admission.rules.limits import DEFAULT_LIMITS
+from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.rule import Mode
 
 
 def test_each_preset_is_at_least_as_strict_as_the_one_before() -> None:

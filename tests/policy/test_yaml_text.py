@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.policy.parse import line_of, read
-from webhook.policy.schema import PolicyError
+from webhook.admission.policy.parse import line_of, read
+from webhook.admission.policy.schema import PolicyError
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_the_official_image_brings_an_interpreter_of_its_own() -> None:
 
 def test_a_library_that_a_package_carries() -> None:
     origin = b'{"name": "d3", "version": "7.9.2", "license": "ISC", "file": "d3.min.js"}'
-    found = of_files({"packages/webhook/timeline/page/vendor/d3.json": origin}, "", "")
+    found = of_files({"packages/webhook/analysis/timeline/page/vendor/d3.json": origin}, "", "")
     assert found.packages == (D3,)
 
 

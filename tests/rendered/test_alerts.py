@@ -12,7 +12,7 @@ import yaml
 from tests.lab.e2e.toolchain import promtool
 from tests.rendered.prometheus import EVENT, MINUTES, Series, born, constant, firing, scraped_around
 from tools.rendered.rendering import ROOT, composed, objects, one, render
-from webhook.policy.parse import parse
+from webhook.admission.policy.parse import parse
 from webhook.server.metrics import Metrics
 
 ENTRY = 'name="leases.lease-webhook.svc"'

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from tools.rendered.rendering import DEPLOY, Object, objects, render
-from webhook.doctor.checks import examine
-from webhook.doctor.documents import Documents
-from webhook.policy.parse import parse
+from webhook.admission.policy.parse import parse
+from webhook.api_server.doctor.checks import examine
+from webhook.api_server.doctor.documents import Documents
 
 OVERLAYS = ("self-signed", "cert-manager", "openshift", "local")
 ENTRIES = {

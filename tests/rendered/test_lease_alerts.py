@@ -7,7 +7,7 @@ import pytest
 
 from tests.rendered.prometheus import EVENT, MINUTES, Series, constant, firing
 from tests.rendered.test_alerts import WEEK
-from webhook.alerts import WatchedLease, prometheus_rules, recorder_rule, rules_file
+from webhook.analysis.alerts import WatchedLease, prometheus_rules, recorder_rule, rules_file
 
 LOST, GONE, FUTURE = "LeaseWithoutLeader", "LeaseMissing", "LeaseRenewedInTheFuture"
 HANDS, UNLISTED, ABSENT, SILENT = "LeaseChangesHands", "LeaseNotRenewed", "LeaseMetricsMissing", "LeaseHeartbeatSilent"

@@ -10,7 +10,7 @@ import pytest
 
 from tools.rendered.pieces import INSTALL, text
 from tools.rendered.rendering import ROOT, Object, composed, objects, render
-from webhook import install
+from webhook.api_server.install import objects as install
 from webhook.cli.main import main
 
 

@@ -18,15 +18,15 @@ from tests.factories import (
     put,
     to_bytes,
 )
-from webhook.api import times
-from webhook.api.field import ErrorType, FieldError
-from webhook.api.review import decode
-from webhook.rules.change import CandidateChange, LeaseChange, change_made_by
-from webhook.rules.holders import Binding
-from webhook.rules.limits import DEFAULT_LIMITS, Limits
-from webhook.rules.registry import CHECKS_BY_OCCASION, RULES
-from webhook.rules.rule import Finding, Mode
-from webhook.rules.stamps import Stamps
+from webhook.admission.rules.change import CandidateChange, LeaseChange, change_made_by
+from webhook.admission.rules.holders import Binding
+from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
+from webhook.admission.rules.registry import CHECKS_BY_OCCASION, RULES
+from webhook.admission.rules.rule import Finding, Mode
+from webhook.admission.rules.stamps import Stamps
+from webhook.kubernetes import times
+from webhook.kubernetes.field import ErrorType, FieldError
+from webhook.kubernetes.review import decode
 
 SECOND = 1_000_000
 HOUR = 3600 * SECOND

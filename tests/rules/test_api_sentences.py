@@ -21,8 +21,8 @@ from tests.factories import (
     to_bytes,
 )
 from tools.docs.pages import ROOT, anchors
-from webhook.api.objects import versions_of
-from webhook.policy.parse import parse
+from webhook.admission.policy.parse import parse
+from webhook.kubernetes.objects import versions_of
 from webhook.server.reviewer import respond
 
 SENTENCES: Final = yaml.safe_load((Path(__file__).parents[1] / "data" / "api-sentences.yaml").read_text())

@@ -13,8 +13,8 @@ from tests.factories import (
     put,
 )
 from tests.rules.findings import RIVAL, candidate_updated, change_of, take, update, written
-from webhook.api.objects import LeaseCandidateSpec
-from webhook.rules.change import CandidateChange, Event, LeaseChange, is_candidate_untouched
+from webhook.admission.rules.change import CandidateChange, Event, LeaseChange, is_candidate_untouched
+from webhook.kubernetes.objects import LeaseCandidateSpec
 
 RENEW = "spec.renewTime"
 DURATION = "spec.leaseDurationSeconds"

@@ -22,15 +22,15 @@ from tests.rules.findings import (
     update,
     written,
 )
-from webhook.api import times
-from webhook.api.managed_fields import HOLDER, RENEW_TIME, Entry, entries_of
-from webhook.api.review import decode
-from webhook.api.times import DAY, SECOND
-from webhook.evaluate import evaluate
-from webhook.policy.parse import parse
-from webhook.rules.change import Event
-from webhook.rules.expiry import Expiry, expiry_of, stamp_of_write, tolerance_of
-from webhook.rules.rule import Mode
+from webhook.admission.evaluate import evaluate
+from webhook.admission.policy.parse import parse
+from webhook.admission.rules.change import Event
+from webhook.admission.rules.expiry import Expiry, expiry_of, stamp_of_write, tolerance_of
+from webhook.admission.rules.rule import Mode
+from webhook.kubernetes import times
+from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry, entries_of
+from webhook.kubernetes.review import decode
+from webhook.kubernetes.times import DAY, SECOND
 
 TIME = "metadata.managedFields[0].time"
 

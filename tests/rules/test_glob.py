@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.factories import HOLDER
-from webhook.rules.holders import holder_matches, is_literal, matches
+from webhook.admission.rules.holders import holder_matches, is_literal, matches
 
 
 @pytest.mark.parametrize(

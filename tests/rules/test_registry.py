@@ -6,10 +6,10 @@ from importlib import import_module
 import pytest
 
 from tests.rules import election
-from webhook.api.request import Operation
-from webhook.rules.change import Event
-from webhook.rules.registry import CHECKS_BY_OCCASION, LISTED, RULES
-from webhook.rules.rule import Rule, texts
+from webhook.admission.rules.change import Event
+from webhook.admission.rules.registry import CHECKS_BY_OCCASION, LISTED, RULES
+from webhook.admission.rules.rule import Rule, texts
+from webhook.kubernetes.request import Operation
 
 ON_RENEWAL = {
     "time-unreadable",

@@ -7,9 +7,9 @@ from msgspec import Raw
 
 from tests.factories import Document, Tweak, drop, make_entry, make_lease, make_review, put, to_bytes
 from tests.rules.findings import change_of, update
-from webhook.api.managed_fields import entries_of
-from webhook.api.review import decode
-from webhook.rules.change import SetFields
+from webhook.admission.rules.change import SetFields
+from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.review import decode
 
 POD = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "1"}
 

@@ -5,7 +5,7 @@ import pytest
 from tests.rules.findings import (
     SECOND,
 )
-from webhook.api.times import span
+from webhook.kubernetes.times import span
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.rules.holders import fits_pod, names_pod
+from webhook.admission.rules.holders import fits_pod, names_pod
 
 POD = "checkout-6d5f9c-x2x8p"
 

@@ -19,9 +19,9 @@ from tests.rules.findings import (
     take,
     written,
 )
-from webhook.rules.holders import Binding
-from webhook.rules.rule import Statement
-from webhook.rules.stamps import Stamps
+from webhook.admission.rules.holders import Binding
+from webhook.admission.rules.rule import Statement
+from webhook.admission.rules.stamps import Stamps
 
 POD = "checkout-6d5f9c-x2x8p"
 INTRUDER = by_service_account("guest", "intruder", "intruder-0")

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec
 from flask import Flask
 
 from tests.factories import make_lease, make_review
-from webhook.policy_file import PolicyFile
+from webhook.admission.policy.file import PolicyFile
 from webhook.server.app import ReviewApp, make_app
 from webhook.server.http.connection import Connection
 from webhook.server.http.message import HttpResponse, Request

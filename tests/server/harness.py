@@ -17,14 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.waiting import PATIENCE, wait_for
-from webhook.certificate_files import CA_CERTIFICATE, CA_KEY
-from webhook.certificates import (
-    Issued,
-    create_authority,
-    issue_leaf,
-    save,
-    service_names,
-)
+from webhook.certificates.files import CA_CERTIFICATE, CA_KEY
+from webhook.certificates.issue import Issued, create_authority, issue_leaf, save, service_names
 
 ROOT = Path(__file__).parents[2]
 

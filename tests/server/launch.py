@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from gunicorn.app import wsgiapp
 
-from webhook.policy.model import Policy
+from webhook.admission.policy.model import Policy
 from webhook.server import reviewer
 from webhook.server.logs import MAX_LINES_WAITING, STDOUT
 from webhook.server.reviewer import ReviewResponse, respond

@@ -16,10 +16,10 @@ from tests.recordings import FOLDER, recordings
 from tests.review_rows import cases
 from tests.server.connections import REVIEW, heard, in_a_loop, port, request, served, statuses
 from tests.server.test_reviewer import DENIED
-from webhook.api.request import MAX_REQUEST
-from webhook.api.review import OPENING
-from webhook.policy.model import Policy
-from webhook.policy_file import PolicyFile
+from webhook.admission.policy.file import PolicyFile
+from webhook.admission.policy.model import Policy
+from webhook.kubernetes.request import MAX_REQUEST
+from webhook.kubernetes.review import OPENING
 from webhook.server import reviewer
 from webhook.server.app import ReviewApp, create_app, make_app
 from webhook.server.logs import LOG, STDOUT

@@ -11,8 +11,8 @@ from tests.factories import Document, changed, make_review, put, to_bytes
 from tests.rules.findings import RIVAL, by_user, take, update, written
 from tests.server.conftest import Start
 from tests.server.harness import make_certificates
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
 from webhook.server.logs import LogThrottle
 from webhook.server.observers import SECONDS_BETWEEN_LINES, AuditLog
 from webhook.server.reviewer import ReviewRecord, respond

@@ -11,8 +11,8 @@ from tests.factories import UID, make_lease, make_review, put
 from tests.server.conftest import Start
 from tests.server.harness import make_certificates
 from tests.waiting import wait_for
+from webhook.admission.policy.file import load
 from webhook.cli.main import main
-from webhook.policy_file import load
 from webhook.server.observers import INDEX, MAX_BODY, Capture
 from webhook.server.reviewer import ReviewRecord, ReviewResponse, respond
 

@@ -11,8 +11,8 @@ import pytest
 from tests.server.conftest import Start
 from tests.server.harness import make_certificates
 from tests.server.traffic import REVIEW
-from webhook.certificate_files import CA_CERTIFICATE, CA_KEY, Unusable
-from webhook.certificates import create_authority, issue_leaf, save
+from webhook.certificates.files import CA_CERTIFICATE, CA_KEY, Unusable
+from webhook.certificates.issue import create_authority, issue_leaf, save
 from webhook.server import certificate_reload
 from webhook.server.certificate_reload import CertificateReloader
 

@@ -20,8 +20,8 @@ from tests.server.connections import (
     statuses,
     uncounted,
 )
-from webhook.api.request import MAX_REQUEST
-from webhook.api.review import OPENING
+from webhook.kubernetes.request import MAX_REQUEST
+from webhook.kubernetes.review import OPENING
 from webhook.server import metrics
 from webhook.server.http import port as shared
 from webhook.server.http.connection import WIDE_CONNECTION, WIDE_READ

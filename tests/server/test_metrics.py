@@ -10,8 +10,8 @@ from cryptography import x509
 from tests.factories import drop, make_lease, make_review, put, to_bytes
 from tests.server.conftest import Start
 from tests.server.harness import make_certificates
-from webhook.policy.parse import parse
-from webhook.policy_file import load
+from webhook.admission.policy.file import load
+from webhook.admission.policy.parse import parse
 from webhook.server import metrics
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.metrics import BUCKETS, KINDS_OF_REFUSAL, Metrics

@@ -12,8 +12,8 @@ import pytest
 
 from tests.factories import make_lease, make_review, put
 from tests.waiting import wait_for
-from webhook.policy.model import Policy
-from webhook.policy_file import load
+from webhook.admission.policy.file import load
+from webhook.admission.policy.model import Policy
 from webhook.server import logs, reviewer
 from webhook.server.http.wsgi import BEGAN
 from webhook.server.logs import STDOUT, LogThrottle, StdoutHandler

@@ -14,9 +14,9 @@ from tests.recordings import Recording, recordings
 from tests.review_rows import Case, cases
 from tests.server.conftest import Start
 from tests.server.harness import Server, make_certificates
-from webhook.policy.model import Policy
-from webhook.policy_file import load
-from webhook.rules.registry import RULES
+from webhook.admission.policy.file import load
+from webhook.admission.policy.model import Policy
+from webhook.admission.rules.registry import RULES
 from webhook.server.reviewer import ReviewResponse, respond
 
 POLICY = load("standard")

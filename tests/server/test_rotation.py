@@ -14,7 +14,7 @@ from tests.server.conftest import Start
 from tests.server.harness import NAMES, Server, client_context, make_certificates
 from tests.server.traffic import REVIEW, Traffic
 from tests.waiting import wait_for
-from webhook.certificates import Issued, issue_leaf, save
+from webhook.certificates.issue import Issued, issue_leaf, save
 
 POLL = 0.1
 QUICK = {"certificate_poll_seconds": POLL, "policy_poll_seconds": 0.1}

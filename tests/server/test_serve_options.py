@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.server.harness import make_certificates
+from webhook.admission.policy.file import PolicyFile
 from webhook.cli.main import main
-from webhook.policy_file import PolicyFile
 from webhook.server.serve import Application
 from webhook.server.settings import Options
 

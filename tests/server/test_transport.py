@@ -19,7 +19,7 @@ from tests.factories import UID, make_lease, make_review
 from tests.server import wire
 from tests.server.harness import Server, client_context, make_certificates, running
 from tests.waiting import wait_for
-from webhook.certificates import Issued, create_authority
+from webhook.certificates.issue import Issued, create_authority
 
 REVIEW = json.dumps(make_review(new=make_lease())).encode()
 SHORT = {"handshake_seconds": 3.0, "request_seconds": 4.0, "keep_alive_seconds": 5.0, "linger_seconds": 0.3}

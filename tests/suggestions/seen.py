@@ -5,7 +5,7 @@ from typing import Any
 from tests.factories import NOW, Document, Tweak, make_review, put, to_bytes
 from tests.inputs.events import make_event
 from tests.inputs.reading import read
-from webhook.inputs.items import Item, LogEnd, Observation
+from webhook.analysis.inputs.items import Item, LogEnd, Observation
 
 
 def item(document: Document, received: int | None = None) -> Item:

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from tests.factories import KEEPER, NOW, Document, Tweak, drop, make_entry, make_lease, make_user, put
 from tests.inputs.events import make_event, watched
 from tests.suggestions.seen import annotated, audited, item, reviewed
-from webhook.evaluate import evaluate
-from webhook.inputs.items import Item, LogEnd, Observation
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
-from webhook.rules.holders import Binding
-from webhook.rules.rule import Mode
-from webhook.suggestions import bindings
-from webhook.suggestions.bindings import AllWrites, binding_policy
+from webhook.admission.evaluate import evaluate
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.admission.rules.holders import Binding
+from webhook.admission.rules.rule import Mode
+from webhook.analysis.inputs.items import Item, LogEnd, Observation
+from webhook.analysis.suggestions import bindings
+from webhook.analysis.suggestions.bindings import AllWrites, binding_policy
 
 LONG_AGO = "2025-11-20T10:00:00Z"
 INTRUDER = "system:serviceaccount:other:intruder"

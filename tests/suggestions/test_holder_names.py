@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.rules.holders import holder_matches
-from webhook.suggestions.bindings import EVERY, MAX_NAMES, templates_of
+from webhook.admission.rules.holders import holder_matches
+from webhook.analysis.suggestions.bindings import EVERY, MAX_NAMES, templates_of
 
 RANDOM = [f"host_{number:04x}-{number:04x}" for number in range(20)]
 

@@ -7,10 +7,10 @@ from tests.factories import NOW, Tweak, make_entry, make_lease, make_review, put
 from tests.inputs.events import make_event
 from tests.recordings import FOLDER
 from tests.suggestions.seen import annotated, audited, item, reviewed
-from webhook.api.times import DAY, MINUTE, SECOND
+from webhook.analysis.inputs.items import ClockSkew, InputKind, Item, LogEnd, Observation, Place
+from webhook.analysis.suggestions.bindings import TOOK, AllWrites, Evidence
 from webhook.cli.reading import observed
-from webhook.inputs.items import ClockSkew, InputKind, Item, LogEnd, Observation, Place
-from webhook.suggestions.bindings import TOOK, AllWrites, Evidence
+from webhook.kubernetes.times import DAY, MINUTE, SECOND
 
 
 def suspicions(*items: Item) -> list[tuple[str, ...]]:

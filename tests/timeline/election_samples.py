@@ -3,7 +3,7 @@
 from random import Random
 from typing import Final
 
-from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
+from webhook.analysis.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
 
 SECOND: Final = 1_000_000
 NOON: Final = 1_795_348_800 * SECOND

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.timeline.test_states import stored, timeline_of, written
-from webhook.timeline import lanes
+from webhook.analysis.timeline import lanes
 
 BROKEN, GOOD = "broken", "good"
 

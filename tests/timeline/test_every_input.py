@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from webhook.analysis.timeline.downsampling import fitted
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import shown
+from webhook.analysis.timeline.page import page_data
 from webhook.cli import reading
-from webhook.timeline.downsampling import fitted
-from webhook.timeline.lanes import TimelineBuilder
-from webhook.timeline.model import shown
-from webhook.timeline.page import page_data
 
 DATA = Path("tests/data")
 FOLDERS = sorted({path.parent for path in DATA.rglob("*") if path.is_file()})

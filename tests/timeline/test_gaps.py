@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from tests.timeline.election_samples import NOON, SECOND
-from webhook.timeline.model import (
+from webhook.analysis.timeline.model import (
     Bucket,
     Gap,
     Lane,

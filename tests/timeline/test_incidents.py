@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.history.observing import observe_all
-from webhook.api.times import SECOND, parse
-from webhook.history.merge import Merged
-from webhook.inputs.files import inputs
-from webhook.timeline.lanes import TimelineBuilder
-from webhook.timeline.model import Lane, MarkKind, SpanKind, Timeline
-from webhook.timeline.page import page_data
+from webhook.analysis.history.merge import Merged
+from webhook.analysis.inputs.files import inputs
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import Lane, MarkKind, SpanKind, Timeline
+from webhook.analysis.timeline.page import page_data
+from webhook.kubernetes.times import SECOND, parse
 
 FOLDER = Path("tests/data/incidents")
 LATEST = parse("2100-01-01T00:00:00.000000Z")

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.history.fake_server import SECOND, START
-from webhook.timeline.model import (
+from webhook.analysis.timeline.model import (
     Bucket,
     Lane,
     Mark,

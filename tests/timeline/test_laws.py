@@ -10,12 +10,20 @@ from hypothesis import strategies as st
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.history.events import Handover, Tenure
-from webhook.timeline import downsampling
-from webhook.timeline.downsampling import MAX_BUCKETS, SpanRecord, TickRecord, fitted, lane_within, merged, shorten
-from webhook.timeline.lanes import TimelineBuilder
-from webhook.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
-from webhook.timeline.page import page_data
+from webhook.analysis.history.events import Handover, Tenure
+from webhook.analysis.timeline import downsampling
+from webhook.analysis.timeline.downsampling import (
+    MAX_BUCKETS,
+    SpanRecord,
+    TickRecord,
+    fitted,
+    lane_within,
+    merged,
+    shorten,
+)
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import Bucket, Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
+from webhook.analysis.timeline.page import page_data
 
 LATEST = START + 365 * 24 * 3600 * SECOND
 

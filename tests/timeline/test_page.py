@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.timeline.election_samples import HOSTILE_NAMES, NOON, SECOND, hostile_timeline, sample_timeline
-from webhook.api.text import escape
-from webhook.timeline import downsampling, page
-from webhook.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
+from webhook.analysis.timeline import downsampling, page
+from webhook.analysis.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
+from webhook.text.quoting import escape
 
 LARGEST = 3_000_000
 
@@ -154,7 +154,7 @@ def test_an_empty_timeline_gives_a_page() -> None:
 
 
 def test_the_library_is_the_file_that_its_note_describes(quiet: Reader) -> None:
-    vendor = resources.files("webhook.timeline.page") / "vendor"
+    vendor = resources.files("webhook.analysis.timeline.page") / "vendor"
     note = json.loads((vendor / "d3.json").read_text())
     content = (vendor / note["file"]).read_bytes()
     assert hashlib.sha512(content).hexdigest() == note["file_sha512"]
@@ -175,7 +175,7 @@ def test_every_kind_has_a_word_and_every_mark_a_shape(quiet: Reader) -> None:
 
 
 def test_every_script_is_part_of_the_page(quiet: Reader) -> None:
-    scripts = {entry.name for entry in (resources.files("webhook.timeline.page") / "scripts").iterdir()}
+    scripts = {entry.name for entry in (resources.files("webhook.analysis.timeline.page") / "scripts").iterdir()}
     assert scripts == set(page.SCRIPTS)
     assert len(quiet.within("script")) == 3
 

@@ -10,16 +10,16 @@ from tests.factories import make_lease, put
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.api.managed_fields import Entry, entries_of
-from webhook.api.objects import LeaseSpec
-from webhook.api.times import canonical, canonical_seconds
-from webhook.history.events import Handover, Tenure, edit_of
-from webhook.history.writes import dates_renewal_again
-from webhook.inputs.items import Act, Fenced, InputKind, LogEnd, Observation, Place, Writer
-from webhook.timeline import lanes
-from webhook.timeline.downsampling import SpanRecord, merged
-from webhook.timeline.lanes import TimelineBuilder
-from webhook.timeline.model import Bucket, Lane, MarkKind, Span, SpanKind, Timeline
+from webhook.analysis.history.events import Handover, Tenure, edit_of
+from webhook.analysis.history.writes import dates_renewal_again
+from webhook.analysis.inputs.items import Act, Fenced, InputKind, LogEnd, Observation, Place, Writer
+from webhook.analysis.timeline import lanes
+from webhook.analysis.timeline.downsampling import SpanRecord, merged
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import Bucket, Lane, MarkKind, Span, SpanKind, Timeline
+from webhook.kubernetes.managed_fields import Entry, entries_of
+from webhook.kubernetes.objects import LeaseSpec
+from webhook.kubernetes.times import canonical, canonical_seconds
 
 LATEST = START + 3600 * SECOND
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from webhook.timeline.downsampling import Frozen, SpanRecord, lane_within
-from webhook.timeline.model import Lane, Span, SpanKind, Ticks, Timeline, as_json
+from webhook.analysis.timeline.downsampling import Frozen, SpanRecord, lane_within
+from webhook.analysis.timeline.model import Lane, Span, SpanKind, Ticks, Timeline, as_json
 
 
 def lane(*spans: Span) -> Lane:

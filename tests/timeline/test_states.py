@@ -9,12 +9,12 @@ import pytest
 from tests.factories import make_lease, put
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.inputs.reading import read
-from webhook.api.times import canonical, parse
+from webhook.analysis.live.server import Feed
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import Lane, SpanKind, Timeline
 from webhook.cli import reading
 from webhook.cli.main import main
-from webhook.live.server import Feed
-from webhook.timeline.lanes import TimelineBuilder
-from webhook.timeline.model import Lane, SpanKind, Timeline
+from webhook.kubernetes.times import canonical, parse
 
 NOW = "2026-11-22T12:00:00Z"
 

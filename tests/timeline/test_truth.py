@@ -9,12 +9,12 @@ import pytest
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.history.merge import Merged
-from webhook.inputs.items import Input
-from webhook.rules.registry import RULES
-from webhook.timeline.downsampling import MAX_MARKS
-from webhook.timeline.lanes import TimelineBuilder
-from webhook.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline
+from webhook.admission.rules.registry import RULES
+from webhook.analysis.history.merge import Merged
+from webhook.analysis.inputs.items import Input
+from webhook.analysis.timeline.downsampling import MAX_MARKS
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline
 
 LATEST = START + 365 * 24 * 3600 * SECOND
 MARGIN = SECOND // 50

@@ -16,7 +16,7 @@ from tests.truth.parties import Answer, Call, Party
 from tests.truth.records import State
 from tests.truth.servers import Servers
 from tests.truth.stage import MILLISECOND, SECOND, Wait
-from webhook.api.times import canonical
+from webhook.kubernetes.times import canonical
 
 STRATEGY: Final = "OldestEmulationVersion"
 CHOSEN_DURATION: Final = 5

@@ -18,7 +18,7 @@ from tests.truth.plans import ElectorPlan, Habit
 from tests.truth.records import State
 from tests.truth.servers import Servers
 from tests.truth.stage import MILLISECOND, SECOND, Wait
-from webhook.api.times import canonical
+from webhook.kubernetes.times import canonical
 
 RETRY: Final = 2 * SECOND
 DEADLINE: Final = 10 * SECOND

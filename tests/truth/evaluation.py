@@ -15,9 +15,9 @@ from tests.truth.inputs import POLICY, Input
 from tests.truth.predicates import PREDICATES, UNCHECKED
 from tests.truth.records import History
 from tests.truth.stage import MILLISECOND
-from webhook.api.times import canonical, parse
 from webhook.cli import audit, why
 from webhook.cli.terminal import Failure
+from webhook.kubernetes.times import canonical, parse
 
 COMMANDS: Final = ("why", "audit")
 CRASH: Final = "crash"

@@ -17,7 +17,7 @@ from tests.model.api_server import Spec
 from tests.truth.plans import Fault, FaultKind, Habit, Role
 from tests.truth.records import END, History, Process, Request, Span, State
 from tests.truth.stage import MILLISECOND, SECOND
-from webhook.api.times import parse
+from webhook.kubernetes.times import parse
 
 Claim = Mapping[str, Any]
 NOTHING: Final = Spec()

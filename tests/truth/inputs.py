@@ -15,9 +15,9 @@ from tests.truth.plans import NAMESPACE, SUFFIX
 from tests.truth.records import History, Process, Request, State
 from tests.truth.servers import GROUP, RESOURCES
 from tests.truth.stage import MILLISECOND
-from webhook.api.times import canonical, canonical_seconds
-from webhook.inputs.items import Item, Observation
-from webhook.live.recorder import Condenser
+from webhook.analysis.inputs.items import Item, Observation
+from webhook.analysis.live.recorder import Condenser
+from webhook.kubernetes.times import canonical, canonical_seconds
 
 POLICY: Final = f"apiVersion: lease-webhook/v1\nstamps:\n- suffix: {SUFFIX}\n  namespaces: [{NAMESPACE}]\n"
 """The policy file of stamped histories."""

@@ -11,7 +11,7 @@ from tests.truth.parties import Call, Party
 from tests.truth.plans import LEASE, SUFFIX, Deed, OutsiderPlan, Step
 from tests.truth.servers import Servers
 from tests.truth.stage import MILLISECOND, SECOND, Wait
-from webhook.api.times import canonical_seconds
+from webhook.kubernetes.times import canonical_seconds
 
 _NAMESPACE, _, _NAME = LEASE.partition("/")
 _HOUR: Final = 3600 * SECOND

@@ -13,8 +13,8 @@ from tests.truth.facts import SLACK, Claim, Facts, Write, is_process
 from tests.truth.plans import Deed, Role
 from tests.truth.records import END
 from tests.truth.stage import MILLISECOND, SECOND
-from webhook.api.times import parse
-from webhook.audit.leases import STORED_RULES
+from webhook.analysis.audit.leases import STORED_RULES
+from webhook.kubernetes.times import parse
 
 Predicate = Callable[[Facts, Claim], bool]
 PREDICATES: Final[dict[str, Predicate]] = {}

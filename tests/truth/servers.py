@@ -21,7 +21,7 @@ from tests.truth.parties import Answer, Call, Party
 from tests.truth.plans import NAMESPACE, SUFFIX, Fault, FaultKind, Plan
 from tests.truth.records import Refusal, Request, State
 from tests.truth.stage import MILLISECOND, SECOND, Agenda
-from webhook.api.times import canonical_seconds
+from webhook.kubernetes.times import canonical_seconds
 
 GROUP: Final = "coordination.k8s.io"
 RESOURCES: Final = {"Lease": "leases", "LeaseCandidate": "leasecandidates"}

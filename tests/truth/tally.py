@@ -15,8 +15,8 @@ from tests.truth.inputs import LISTS, Kind, input_of
 from tests.truth.plans import Plan
 from tests.truth.play import play
 from tests.truth.predicates import NOT_PLAYED
-from webhook.audit.leases import STORED_RULES
-from webhook.claims.registry import KINDS
+from webhook.analysis.audit.leases import STORED_RULES
+from webhook.analysis.claims.registry import KINDS
 
 PROCESSES: Final = 2
 _BATCH: Final = 10

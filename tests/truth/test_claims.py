@@ -4,7 +4,7 @@ from tests.truth.evaluation import COMMANDS
 from tests.truth.inputs import Kind
 from tests.truth.predicates import NOT_PLAYED, PREDICATES, UNCHECKED
 from tests.truth.tally import tally_of
-from webhook.claims.registry import KINDS
+from webhook.analysis.claims.registry import KINDS
 
 SEEDS = range(1000, 1008)
 

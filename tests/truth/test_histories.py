@@ -30,8 +30,8 @@ from tests.truth.plans import (
 from tests.truth.play import play
 from tests.truth.records import History
 from tests.truth.stage import SECOND
-from webhook.api.objects import Lease
-from webhook.inputs.items import Act, Observation, Unreadable
+from webhook.analysis.inputs.items import Act, Observation, Unreadable
+from webhook.kubernetes.objects import Lease
 
 KEY = ("shop", "checkout")
 HABITS = [one for one in Habit if one is not Habit.UNELECTED]

@@ -17,7 +17,7 @@ from tests.truth.inputs import Kind, input_of
 from tests.truth.play import play
 from tests.truth.predicates import PREDICATES
 from tests.truth.records import Process
-from webhook.api.times import SECOND, canonical, parse
+from webhook.kubernetes.times import SECOND, canonical, parse
 
 Claim = dict[str, Any]
 Defect = Callable[[Claim, Facts], Claim | None]

@@ -4,8 +4,8 @@ import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from webhook.inputs import InputError
-from webhook.inputs.meter import Meter
+from webhook.analysis.inputs.meter import Meter
+from webhook.errors import InputError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -12,16 +12,16 @@ from typing import Any, Final
 import click
 import msgspec
 
-from webhook.api.text import escape
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import PolicyError
 from webhook.browser import reviewing
 from webhook.browser.budget import unwatched
 from webhook.browser.session import Session
 from webhook.cli.options import moment
 from webhook.cli.rules import as_json as rule_as_json
 from webhook.cli.rules import described
-from webhook.inputs import InputError
-from webhook.policy.parse import parse
-from webhook.policy.schema import PolicyError
+from webhook.errors import InputError
+from webhook.text.quoting import escape
 
 
 class Page:
@@ -65,7 +65,7 @@ class Page:
 
     def start(self) -> dict[str, Any]:
         """Return what does not depend on any file."""
-        schema = resources.files("webhook.policy").joinpath("policy.schema.json").read_bytes()
+        schema = resources.files("webhook.admission.policy").joinpath("policy.schema.json").read_bytes()
         return {
             "presets": reviewing.presets(),
             "schema": msgspec.json.decode(schema),

@@ -7,8 +7,8 @@ kubectl prints the causes of what is invalid and the message of anything else: `
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.api.request import AdmissionRequest
-from webhook.verdict import Verdict, once
+from webhook.admission.verdict import Verdict, once
+from webhook.kubernetes.request import AdmissionRequest
 
 WEBHOOK: Final = "leases.lease-webhook.svc"
 """The webhook of the installation as it is shipped."""

@@ -7,21 +7,21 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.api.text import escape
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import API_VERSION, PRESETS
+from webhook.admission.verdict import encode
+from webhook.analysis.history.writes import Writes
+from webhook.analysis.inputs.documents import Document
+from webhook.analysis.inputs.files import Received, submitted
+from webhook.analysis.inputs.items import Foreign, Input, Unreadable
+from webhook.analysis.inputs.kinds import Manifest, Submitted
 from webhook.browser.kubectl import printed
 from webhook.cli.checking.evaluation import Evaluation, Evaluator, Outcome
 from webhook.cli.checking.manifests import key_of, review_of, user_info
 from webhook.cli.checking.text import as_json, subject_of
 from webhook.cli.rules import described
-from webhook.history.writes import Writes
-from webhook.inputs import InputError
-from webhook.inputs.documents import Document
-from webhook.inputs.files import Received, submitted
-from webhook.inputs.items import Foreign, Input, Unreadable
-from webhook.inputs.kinds import Manifest, Submitted
-from webhook.policy.parse import parse
-from webhook.policy.schema import API_VERSION, PRESETS
-from webhook.verdict import encode
+from webhook.errors import InputError
+from webhook.text.quoting import escape
 
 Data = dict[str, Any]
 

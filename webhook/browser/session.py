@@ -11,15 +11,26 @@ from contextlib import contextmanager, redirect_stderr
 from itertools import islice
 from typing import Any, Final
 
-from webhook.api.times import canonical_seconds
-from webhook.audit.leases import Inventory
+from webhook.admission.policy.model import Policy
+from webhook.admission.rules.expiry import BOUND
+from webhook.admission.rules.rule import Mode
+from webhook.analysis.audit.leases import Inventory
+from webhook.analysis.audit.tokens import TokenCheck
+from webhook.analysis.claims.account import account_of
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.happened import events
+from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.text import Line, facts, quoted
+from webhook.analysis.claims.words import count
+from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.history.writes import Writes
+from webhook.analysis.inputs.cluster import Cluster
+from webhook.analysis.inputs.files import Received, inputs, submitted
+from webhook.analysis.inputs.items import Foreign, InputKind, Item, Observation, Unreadable
+from webhook.analysis.timeline.downsampling import fitted
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.page import render
 from webhook.browser.budget import MAX_BYTES, Budget, unwatched
-from webhook.claims.account import account_of
-from webhook.claims.claim import Claim
-from webhook.claims.happened import events
-from webhook.claims.headline import headline
-from webhook.claims.text import Line, facts, quoted
-from webhook.claims.words import count
 from webhook.cli import audit as audit_command
 from webhook.cli import reading
 from webhook.cli import timeline as timeline_command
@@ -30,19 +41,8 @@ from webhook.cli.lease_table import COLUMNS, heading, row_of
 from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection
 from webhook.cli.terminal import Failure
-from webhook.fence.tokens import TokenCheck
 from webhook.findings import ORDER, Finding, Severity
-from webhook.history.follow import Follower, Key
-from webhook.history.writes import Writes
-from webhook.inputs.cluster import Cluster
-from webhook.inputs.files import Received, inputs, submitted
-from webhook.inputs.items import Foreign, InputKind, Item, Observation, Unreadable
-from webhook.policy.model import Policy
-from webhook.rules.expiry import BOUND
-from webhook.rules.rule import Mode
-from webhook.timeline.downsampling import fitted
-from webhook.timeline.lanes import TimelineBuilder
-from webhook.timeline.page import render
+from webhook.kubernetes.times import canonical_seconds
 
 Data = dict[str, Any]
 

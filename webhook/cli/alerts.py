@@ -8,19 +8,19 @@ from typing import Final
 import click
 from msgspec import Struct, field
 
-from webhook.alerts import DOCS, MAX_LIMIT, WatchedLease, prometheus_rules, rules_file
-from webhook.api.objects import Lease
-from webhook.api.times import DAY, SECOND
+from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.alerts import DOCS, MAX_LIMIT, WatchedLease, prometheus_rules, rules_file
+from webhook.analysis.heartbeats import is_heartbeat
+from webhook.analysis.history.status import renewed_at
+from webhook.analysis.inputs.cluster import Cluster
+from webhook.analysis.inputs.items import Act, Item, Observation, Unreadable
 from webhook.cli.options import Command
 from webhook.cli.progress import Progress
 from webhook.cli.reading import cluster_options, everywhere, input_option, observed, only_namespace
 from webhook.cli.terminal import Failure, print_message
-from webhook.heartbeats import is_heartbeat
-from webhook.history.status import renewed_at
-from webhook.inputs.cluster import Cluster
-from webhook.inputs.items import Act, Item, Observation, Unreadable
-from webhook.rules.change import NODE_LEASES
-from webhook.yaml_writer import comment, stream
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import DAY, SECOND
+from webhook.text.yaml_writer import comment, stream
 
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.:-]{0,251}[a-z0-9])?")
 _MAX_NAMED: Final = 5

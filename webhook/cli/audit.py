@@ -11,14 +11,18 @@ import click
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
 
-from webhook import yaml_writer
-from webhook.api.text import escape, quote, truncate
-from webhook.audit.leases import Inventory, Subject
-from webhook.claims.account import ongoing_cause
-from webhook.claims.claim import as_json as claim_as_json
-from webhook.claims.collect import as_claim
-from webhook.claims.findings import beside, incidents
-from webhook.claims.words import count
+from webhook.admission.policy.file import load
+from webhook.analysis.audit.leases import Inventory, Subject
+from webhook.analysis.audit.tokens import TokenCheck
+from webhook.analysis.claims.account import ongoing_cause
+from webhook.analysis.claims.claim import as_json as claim_as_json
+from webhook.analysis.claims.collect import as_claim
+from webhook.analysis.claims.findings import beside, incidents
+from webhook.analysis.claims.words import count
+from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.inputs.cluster import Cluster
+from webhook.analysis.inputs.items import AboutInput, Fenced, Foreign, InputKind, Item, Observation, Unreadable
+from webhook.analysis.rights import AccessControl
 from webhook.cli import reading
 from webhook.cli.grants import WRITERS_HELP, overview, read_access, refuse_writers
 from webhook.cli.lease_table import SEVERITY_COLORS
@@ -26,13 +30,9 @@ from webhook.cli.options import Command, format_option, moment
 from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection, check_option, labels_option, parse_checks, parse_labels
 from webhook.cli.terminal import Failure, advice, indent, json_line, needing_the_server, print_message, style
-from webhook.fence.tokens import TokenCheck
 from webhook.findings import ORDER, Finding, ObjectName, Severity
-from webhook.history.follow import Follower, Key
-from webhook.inputs.cluster import Cluster
-from webhook.inputs.items import AboutInput, Fenced, Foreign, InputKind, Item, Observation, Unreadable
-from webhook.policy_file import load
-from webhook.rights import AccessControl
+from webhook.text import yaml_writer
+from webhook.text.quoting import escape, quote, truncate
 
 _DESCRIPTION = """\
 Examines Leases and LeaseCandidates as they are stored: values that an API server refuses or that freeze a lease,

@@ -8,13 +8,13 @@ from typing import Final
 
 import click
 
-from webhook import certificates
-from webhook.api.text import escape
-from webhook.certificate_files import CA_CERTIFICATE, CA_KEY, LEAF_CERTIFICATE, Unusable, read_pair
-from webhook.claims.words import count
+from webhook.analysis.claims.words import count
+from webhook.certificates import inspect, issue
+from webhook.certificates.files import CA_CERTIFICATE, CA_KEY, LEAF_CERTIFICATE, Unusable, read_pair
 from webhook.cli.options import Command, directories
 from webhook.cli.terminal import Failure, style
 from webhook.findings import certs_command
+from webhook.text.quoting import escape
 
 DEFAULT_NAME: Final = "lease-webhook"
 """Of the Service, and of its namespace."""
@@ -36,7 +36,7 @@ Examples:
   lease-webhook certs --check && echo good
   lease-webhook certs --ca-bundle     # the line for clientConfig.caBundle
 """
-_DAYS: Final = f"days that the serving certificate is valid (default: {certificates.LEAF_DAYS})"
+_DAYS: Final = f"days that the serving certificate is valid (default: {issue.LEAF_DAYS})"
 
 
 @click.command("certs", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
@@ -45,7 +45,7 @@ _DAYS: Final = f"days that the serving certificate is valid (default: {certifica
 @click.option("--namespace", metavar="N", help=f"its namespace (default: {DEFAULT_NAME})")
 @click.option("--san", "more_names", multiple=True, metavar="NAME", help="one more DNS name or IP address")
 @click.option(
-    "--days", type=click.FloatRange(0, 36500, min_open=True), metavar="N", default=certificates.LEAF_DAYS, help=_DAYS
+    "--days", type=click.FloatRange(0, 36500, min_open=True), metavar="N", default=issue.LEAF_DAYS, help=_DAYS
 )
 @click.option("--new-ca", is_flag=True, help="replace the CA: API servers need the new caBundle first")
 @click.option("--check", is_flag=True, help="say whether the files are good and have the given names; write nothing")
@@ -64,7 +64,7 @@ def command(
     if check and ca_bundle:
         raise Failure("--check and --ca-bundle exclude each other")
     path = Path(directory)
-    own = certificates.service_names(service or DEFAULT_NAME, namespace or DEFAULT_NAME)
+    own = issue.service_names(service or DEFAULT_NAME, namespace or DEFAULT_NAME)
     if check:
         # Of the names of a Service, the one that API servers check.
         checked = {name for name in own if name.endswith(".svc") and (service or namespace)}
@@ -79,8 +79,8 @@ def _make(directory: Path, names: Sequence[str], days: float, *, new_ca: bool) -
     try:
         directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         authority, done = _authority(directory, now, replace=new_ca)
-        leaf = certificates.issue_leaf(authority, names, days, now)
-        certificates.save(directory, leaf)
+        leaf = issue.issue_leaf(authority, names, days, now)
+        issue.save(directory, leaf)
     except OSError as error:
         raise Failure(f"{directory}: {error.strerror}") from error
     except ValueError as error:
@@ -96,17 +96,17 @@ def _make(directory: Path, names: Sequence[str], days: float, *, new_ca: bool) -
     return 0
 
 
-def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[certificates.Issued, str]:
+def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[issue.Issued, str]:
     """Return the CA to sign with, and what was done about it. An existing CA is replaced only on request."""
     files = {CA_CERTIFICATE, CA_KEY}
     there = {name for name in files if (directory / name).exists()}
     if replace or not there:
-        authority = certificates.create_authority(now)
-        certificates.save(directory, authority, CA_KEY, CA_CERTIFICATE)
+        authority = issue.create_authority(now)
+        issue.save(directory, authority, CA_KEY, CA_CERTIFICATE)
         return authority, "replaced; update caBundle" if there else "made"
     if missing := files - there:
         raise Failure(f"{directory} has {min(there)} but no {min(missing)}; put it back, or use --new-ca")
-    authority = certificates.load_authority(directory)
+    authority = issue.load_authority(directory)
     if authority.certificate.not_valid_after_utc <= now:
         raise Failure(f"{directory / CA_CERTIFICATE} expired; use --new-ca and give API servers the new caBundle")
     return authority, "kept"
@@ -115,7 +115,7 @@ def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[cer
 def _check(directory: Path, names: Collection[str]) -> int:
     now = dt.datetime.now(dt.UTC)
     try:
-        certificate = certificates.inspect(read_pair(directory), frozenset(names)).at(now)
+        certificate = inspect.inspect(read_pair(directory), frozenset(names)).at(now)
         problems = certificate.problems
     except Unusable as problem:
         problems = (str(problem),)

@@ -11,8 +11,13 @@ from typing import Final
 
 import click
 
-from webhook.api.text import escape
-from webhook.claims.words import count
+from webhook.admission.policy.file import load
+from webhook.admission.rules.rule import Mode
+from webhook.analysis.claims.words import count
+from webhook.analysis.history.writes import Writes
+from webhook.analysis.inputs.cluster import Cluster
+from webhook.analysis.inputs.files import Received, submitted
+from webhook.analysis.inputs.items import STANDARD_INPUT, Unreadable
 from webhook.cli.checking.evaluation import Evaluation, Evaluator, Outcome
 from webhook.cli.checking.expectations import Comparison, read, write
 from webhook.cli.checking.manifests import user_info
@@ -22,12 +27,7 @@ from webhook.cli.options import Command, files, format_option, moment, policy_op
 from webhook.cli.progress import Progress
 from webhook.cli.reading import cluster_options, everywhere, observed, skipped_text
 from webhook.cli.terminal import Failure, json_line, print_message, style
-from webhook.history.writes import Writes
-from webhook.inputs.cluster import Cluster
-from webhook.inputs.files import Received, submitted
-from webhook.inputs.items import STANDARD_INPUT, Unreadable
-from webhook.policy_file import load
-from webhook.rules.rule import Mode
+from webhook.text.quoting import escape
 
 _UNREADABLE: Final = 2
 _FAILED: Final = 1

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import click
 
-from webhook.claims.claim import Kind, kind_as_json
-from webhook.claims.registry import CAUSES, KINDS, SUBJECTS
+from webhook.analysis.claims.claim import Kind, kind_as_json
+from webhook.analysis.claims.registry import CAUSES, KINDS, SUBJECTS
 from webhook.cli.options import Command, format_option
 from webhook.cli.terminal import Failure, indent, json_line, style, table, width
 

@@ -14,10 +14,10 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class, shell_complete
 
-from webhook.api.text import escape
 from webhook.cli.options import Command
 from webhook.cli.terminal import Failure
-from webhook.inputs import InputError
+from webhook.errors import InputError
+from webhook.text.quoting import escape
 
 COMPLETE: Final = "_LEASE_WEBHOOK_COMPLETE"
 """The environment variable through which the shell requests completions; click defines its values."""

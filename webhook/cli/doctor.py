@@ -9,23 +9,23 @@ from typing import Final
 import click
 import msgspec
 
-from webhook.api.decoding_errors import located, reworded
-from webhook.api.formats import MAX_NAME
-from webhook.api.text import escape, quote, truncate
-from webhook.claims.words import count
+from webhook.admission.policy.file import PolicyFileError, load
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import PolicyError
+from webhook.analysis.claims.words import count
+from webhook.analysis.inputs.cluster import NO_SUCH_KIND, Cluster, objects_of
+from webhook.analysis.inputs.files import objects
+from webhook.api_server.doctor.checks import Report, examine
+from webhook.api_server.doctor.documents import LISTED, Documents, danger
+from webhook.api_server.doctor.fences_and_stamps import examine_fences, examine_stamps
 from webhook.cli.options import Command, files, format_option, policy_option
 from webhook.cli.reading import cluster_options, has_pipe, refuse_files
 from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style
-from webhook.doctor.checks import Report, examine
-from webhook.doctor.documents import LISTED, Documents, danger
-from webhook.doctor.policies import examine_fences, examine_stamps
 from webhook.findings import Finding
-from webhook.inputs.cluster import NO_SUCH_KIND, Cluster, objects_of
-from webhook.inputs.files import objects
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
-from webhook.policy.schema import PolicyError
-from webhook.policy_file import PolicyFileError, load
+from webhook.kubernetes.decoding_errors import located, reworded
+from webhook.kubernetes.formats import MAX_NAME
+from webhook.text.quoting import escape, quote, truncate
 
 _CONFIGURATIONS: Final = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
 

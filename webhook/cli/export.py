@@ -10,17 +10,17 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from webhook.api.text import quote
-from webhook.certificate_files import Unusable, read_pair
+from webhook.admission.policy.file import load
+from webhook.admission.policy.schema import PolicyError, nearest
+from webhook.api_server.fence.objects import manifests as fence_manifests
+from webhook.api_server.install.objects import CERTIFICATES, COMPONENTS, composed, fill, pieces_of
+from webhook.api_server.rule_policies import manifests, notes, stamp_policies
+from webhook.certificates.files import Unusable, read_pair
 from webhook.cli.options import Command, directories, files
 from webhook.cli.terminal import Failure, print_message
-from webhook.fence import manifests as fence_manifests
 from webhook.findings import certs_command
-from webhook.install import CERTIFICATES, COMPONENTS, composed, fill, pieces_of
-from webhook.policies import manifests, notes, stamp_policies
-from webhook.policy.schema import PolicyError, nearest
-from webhook.policy_file import load
-from webhook.yaml_writer import comment, stream
+from webhook.text.quoting import quote
+from webhook.text.yaml_writer import comment, stream
 
 _FIRST_MINOR, _FIRST_MINOR_OF_STAMPS = 30, 36  # of Kubernetes 1: ValidatingAdmissionPolicy, MutatingAdmissionPolicy
 _NAMESPACES_OF: Final = {"node-leases": "kube-node-lease", "control-plane": "kube-system"}
@@ -150,7 +150,7 @@ def _pair(directory: Path) -> dict[str, bytes]:
 def _problems(directory: Path) -> Sequence[str]:
     """Return what is wrong with a certificate that is to be served by the shipped Service."""
     # cryptography takes longer to import than the rest, and only a certificate of one's own is examined.
-    from webhook.certificates import inspect  # noqa: PLC0415
+    from webhook.certificates.inspect import inspect  # noqa: PLC0415
 
     try:
         return inspect(read_pair(directory), frozenset([_SERVED])).at(dt.datetime.now(dt.UTC)).problems

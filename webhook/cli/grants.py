@@ -5,13 +5,13 @@ from typing import Final
 
 import click
 
-from webhook.api.text import escape, truncate
+from webhook.analysis.inputs.cluster import Cluster, objects_of
+from webhook.analysis.inputs.documents import Value
+from webhook.analysis.inputs.files import objects
+from webhook.analysis.rights import KINDS, AccessControl, Grant, Rights, RightsError, access_control
 from webhook.cli.terminal import Failure, print_message, table
 from webhook.findings import word
-from webhook.inputs.cluster import Cluster, objects_of
-from webhook.inputs.documents import Value
-from webhook.inputs.files import objects
-from webhook.rights import KINDS, AccessControl, Grant, Rights, RightsError, access_control
+from webhook.text.quoting import escape, truncate
 
 _RESOURCES: Final = "clusterroles,clusterrolebindings"
 _MAX_NAME: Final = 120

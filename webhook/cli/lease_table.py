@@ -6,13 +6,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.api.text import escape, truncate
-from webhook.api.times import SECOND, length
-from webhook.claims.account import Account
-from webhook.claims.words import ago, clock, name
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.words import ago, clock, name
+from webhook.analysis.history.status import State
 from webhook.cli.tables import EMPTY, Cell, Column, Row
 from webhook.findings import Severity
-from webhook.history.status import State
+from webhook.kubernetes.times import SECOND, length
+from webhook.text.quoting import escape, truncate
 
 STATE_COLORS: Final = {
     State.LIVE: "green",

@@ -51,7 +51,7 @@ def _abandon_output() -> None:
 
 
 def _complain(text: str) -> int:
-    from webhook.api.text import escape  # noqa: PLC0415 - without the commands: one of them may be what fails
+    from webhook.text.quoting import escape  # noqa: PLC0415 - without the commands: one of them may be what fails
 
     print(f"lease-webhook: {escape(' '.join(text.split()))}", file=sys.stderr)
     return 2

@@ -7,8 +7,8 @@ from typing import Any, Final, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from webhook.api.times import parse_seconds
 from webhook.cli.terminal import Failure
+from webhook.kubernetes.times import parse_seconds
 
 PRESETS: Final = ("observe", "standard", "strict")
 

@@ -9,14 +9,14 @@ from typing import Any
 import click
 from msgspec import Struct, to_builtins
 
-from webhook.api.text import escape
+from webhook.admission.policy.explain import SettingSource, applying_to, explain, notes
+from webhook.admission.policy.file import DEFAULT_PRESET, PolicyFileError, load
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.schema import ANYWHERE, MODE
+from webhook.admission.rules.rule import Mode
 from webhook.cli.options import Command, files, format_option, namespaced, policies
 from webhook.cli.terminal import Failure, json_line, style, table, width
-from webhook.policy.explain import SettingSource, applying_to, explain, notes
-from webhook.policy.model import Policy
-from webhook.policy.schema import ANYWHERE, MODE
-from webhook.policy_file import DEFAULT_PRESET, PolicyFileError, load
-from webhook.rules.rule import Mode
+from webhook.text.quoting import escape
 
 
 @click.command(
@@ -79,7 +79,7 @@ def _head(policy: Policy) -> dict[str, Any]:
     epilog="Example:\n  lease-webhook policy schema > policy.schema.json",
 )
 def schema() -> int:
-    print(package_files("webhook.policy").joinpath("policy.schema.json").read_text("utf-8"), end="")
+    print(package_files("webhook.admission.policy").joinpath("policy.schema.json").read_text("utf-8"), end="")
     return 0
 
 

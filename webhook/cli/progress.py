@@ -14,8 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TextIO, TypeVar, cast
 
+from webhook.analysis.inputs.meter import Meter
 from webhook.cli.terminal import print_message
-from webhook.inputs.meter import Meter
 
 INTERRUPTED: Final = 130
 """The exit code that a shell reports for a program that SIGINT ended."""

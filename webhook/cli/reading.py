@@ -17,20 +17,20 @@ from click.shell_completion import CompletionItem
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.formats import dns_label, dns_subdomain
-from webhook.api.text import escape, quote, truncate
-from webhook.api.times import MINUTE, canonical_seconds, span
+from webhook.admission.policy.file import load
+from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE
+from webhook.analysis.history.merge import Merged
+from webhook.analysis.inputs.cluster import TIMEOUT, Cluster, lease_names, listed, listed_inside
+from webhook.analysis.inputs.files import LOG_SUFFIXES, inputs
+from webhook.analysis.inputs.items import STANDARD_INPUT, Item, StampReader, Unreadable, Unrecorded
+from webhook.analysis.inputs.meter import Meter
 from webhook.cli.options import files, policy_option
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
-from webhook.history.merge import Merged
-from webhook.inputs import InputError
-from webhook.inputs.cluster import TIMEOUT, Cluster, lease_names, listed, listed_inside
-from webhook.inputs.files import LOG_SUFFIXES, inputs
-from webhook.inputs.items import STANDARD_INPUT, Item, StampReader, Unreadable, Unrecorded
-from webhook.inputs.meter import Meter
-from webhook.policy_file import load
-from webhook.rules.expiry import BOUND, MAX_TOLERANCE
+from webhook.errors import InputError
+from webhook.kubernetes.formats import dns_label, dns_subdomain
+from webhook.kubernetes.times import MINUTE, canonical_seconds, span
+from webhook.text.quoting import escape, quote, truncate
 
 _COLLECTED: Final = 100_000
 """Objects after which Python looks for cycles."""

@@ -9,15 +9,15 @@ from queue import Empty, SimpleQueue
 import click
 from msgspec import Struct, field
 
+from webhook.analysis.inputs.cluster import CANDIDATES, EVENTS, LEASES, Cluster, post_event
+from webhook.analysis.live.leases import LiveLeases
+from webhook.analysis.live.notices import Notices
+from webhook.analysis.live.recorder import Recorder, Records
+from webhook.analysis.live.watch import Listener, Listeners, LiveWatch
 from webhook.cli.options import Command, address, directories, endpoint
 from webhook.cli.reading import cluster_options, everywhere, refuse_inside
 from webhook.cli.terminal import Failure, needing_the_server, print_message
-from webhook.inputs import InputError
-from webhook.inputs.cluster import CANDIDATES, EVENTS, LEASES, Cluster, post_event
-from webhook.live.leases import LiveLeases
-from webhook.live.notices import Notices
-from webhook.live.recorder import Recorder, Records
-from webhook.live.watch import Listener, Listeners, LiveWatch
+from webhook.errors import InputError
 
 _DESCRIPTION = """\
 Watches leases, their candidates and their Events, and keeps the history of every election in a few files: each change
@@ -121,7 +121,7 @@ def _expose(leases: LiveLeases, place: str) -> None:
     with needing_the_server("--metrics"):
         from prometheus_client import start_http_server  # noqa: PLC0415
 
-        from webhook.live.metrics import registry_of  # noqa: PLC0415
+        from webhook.analysis.live.metrics import registry_of  # noqa: PLC0415
     host, port = endpoint(place)
     try:
         start_http_server(port, host, registry_of(leases))

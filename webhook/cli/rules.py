@@ -8,18 +8,18 @@ from typing import Any, Final
 import click
 from msgspec.structs import asdict
 
-from webhook.api.request import KIND_OF, Operation, Resource
+from webhook.admission.policy.file import load
+from webhook.admission.policy.model import LeasePolicy
+from webhook.admission.policy.schema import RULE_IDS
+from webhook.admission.rules.change import Event
+from webhook.admission.rules.fields import fields_of
+from webhook.admission.rules.registry import RULES, TYPES
+from webhook.admission.rules.rule import Rule
+from webhook.api_server.rule_policies import is_refused_upstream
 from webhook.cli.checking.problems import NOT_RULES
 from webhook.cli.options import Command, format_option
 from webhook.cli.terminal import Failure, indent, json_line, style, table, width
-from webhook.policies import is_refused_upstream
-from webhook.policy.model import LeasePolicy
-from webhook.policy.schema import RULE_IDS
-from webhook.policy_file import load
-from webhook.rules.change import Event
-from webhook.rules.fields import fields_of
-from webhook.rules.registry import RULES, TYPES
-from webhook.rules.rule import Rule
+from webhook.kubernetes.request import KIND_OF, Operation, Resource
 
 PRESETS: Final = ("standard", "strict")
 """Those with modes of their own: observe warns where strict denies, and is standard elsewhere."""

@@ -9,14 +9,14 @@ import click
 from click.shell_completion import CompletionItem
 from msgspec import Struct
 
-from webhook.api.objects import Lease, LeaseCandidate
-from webhook.api.selectors import SelectorRequirement, is_met, parse_selector
-from webhook.api.text import quote, truncate
-from webhook.claims.account import Account
-from webhook.claims.registry import KINDS
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.registry import KINDS
+from webhook.analysis.history.status import State
 from webhook.cli.lease_table import LeaseRow
 from webhook.findings import Finding
-from webhook.history.status import State
+from webhook.kubernetes.objects import Lease, LeaseCandidate
+from webhook.kubernetes.selectors import SelectorRequirement, is_met, parse_selector
+from webhook.text.quoting import quote, truncate
 
 ORDERS: Final[Mapping[str, Callable[[LeaseRow], Any]]] = {
     "worst": lambda row: (row.trouble, row.key),

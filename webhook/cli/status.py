@@ -8,15 +8,15 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.text import escape
+from webhook.analysis.inputs import cluster as clusters
+from webhook.analysis.inputs.cluster import Cluster
+from webhook.analysis.inputs.documents import Value
+from webhook.api_server.doctor.documents import LISTED, VALIDATING, Documents
+from webhook.api_server.doctor.in_force import NAME, PROOF, Fact, Sample, facts, in_force, out_of_scope, samples
 from webhook.cli.options import Command, format_option
 from webhook.cli.reading import connection_options
 from webhook.cli.terminal import json_line, style, table, width
-from webhook.doctor.documents import LISTED, VALIDATING, Documents
-from webhook.doctor.in_force import NAME, PROOF, Fact, Sample, facts, in_force, out_of_scope, samples
-from webhook.inputs import cluster as clusters
-from webhook.inputs.cluster import Cluster
-from webhook.inputs.documents import Value
+from webhook.text.quoting import escape
 
 _DESCRIPTION: Final = """\
 Says whether the webhook reviews writes: by a dry run of a lease that nothing else refuses, of which nothing is stored.

@@ -5,17 +5,17 @@ from typing import Final
 
 import click
 
-from webhook.api.text import escape
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import PolicyError
+from webhook.analysis.inputs.cluster import Cluster
+from webhook.analysis.inputs.files import checked, read_path
+from webhook.analysis.suggestions.bindings import AllWrites, binding_policy
+from webhook.analysis.suggestions.fence import from_audit, leases_of, policy_text, written_by
 from webhook.cli.options import Command, namespaced
 from webhook.cli.progress import Progress
 from webhook.cli.reading import cluster_options, everywhere, leases_and_inputs, observed, only_lease, only_namespace
 from webhook.cli.terminal import Failure
-from webhook.inputs.cluster import Cluster
-from webhook.inputs.files import checked, read_path
-from webhook.policy.parse import parse
-from webhook.policy.schema import PolicyError
-from webhook.suggestions.bindings import AllWrites, binding_policy
-from webhook.suggestions.fence import from_audit, leases_of, policy_text, written_by
+from webhook.text.quoting import escape
 
 _BINDINGS: Final = """\
 Reads who wrote leases and prints a policy file with a binding for each of them: the writers and holder names that would

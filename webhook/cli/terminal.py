@@ -14,7 +14,7 @@ import click
 import msgspec
 from msgspec import Struct
 
-from webhook.api.text import escape
+from webhook.text.quoting import escape
 
 _COMMAND: Final = re.compile("kubectl|lease-webhook")
 

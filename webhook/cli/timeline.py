@@ -15,18 +15,18 @@ from typing import Final
 import click
 import msgspec
 
-from webhook.claims.words import count
+from webhook.admission.rules.expiry import BOUND
+from webhook.analysis.claims.words import count
+from webhook.analysis.inputs.cluster import Cluster
+from webhook.analysis.inputs.items import Item
+from webhook.analysis.timeline.downsampling import fitted
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import Timeline, as_json
+from webhook.analysis.timeline.page import render
 from webhook.cli import reading
 from webhook.cli.options import Command, endpoint, files, moment, namespaced
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
-from webhook.inputs.cluster import Cluster
-from webhook.inputs.items import Item
-from webhook.rules.expiry import BOUND
-from webhook.timeline.downsampling import fitted
-from webhook.timeline.lanes import TimelineBuilder
-from webhook.timeline.model import Timeline, as_json
-from webhook.timeline.page import render
 
 _DESCRIPTION = """\
 Draws who held each lease when, and what happened to it: takeovers, steals, denials, fenced writes. The page is one
@@ -179,8 +179,8 @@ def _summary(timeline: Timeline) -> str:
 def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
     """Serve what the paths, or kubectl, show at HOST:PORT until Ctrl-C or a signal that ends programs."""
     # The server of Python's library is for this alone.
-    from webhook.live.server import Feed, LiveServer  # noqa: PLC0415
-    from webhook.live.watch import LiveWatch  # noqa: PLC0415
+    from webhook.analysis.live.server import Feed, LiveServer  # noqa: PLC0415
+    from webhook.analysis.live.watch import LiveWatch  # noqa: PLC0415
 
     host, _ = endpoint(address)
     token = secrets.token_urlsafe(24)

@@ -4,11 +4,11 @@ from typing import Final
 
 import click
 
+from webhook.analysis.inputs.cluster import Cluster
 from webhook.cli.options import Command
 from webhook.cli.reading import cluster_options, everywhere, only_namespace
 from webhook.cli.selection import Selection, selection_options
 from webhook.cli.watching import watch_all
-from webhook.inputs.cluster import Cluster
 
 _DESCRIPTION: Final = """\
 Shows the leases of a cluster in the terminal, drawn again each second: who holds each, when it was renewed last and how

@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.claims.account import Account, account_of
+from webhook.analysis.claims.account import Account, account_of
+from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.inputs.cluster import Cluster
+from webhook.analysis.live.leases import LiveLeases
+from webhook.analysis.live.watch import LiveWatch
 from webhook.cli.lease_table import COLUMNS, TOP, WIDE, LeaseRow, heading, row_of
 from webhook.cli.reading import EvaluationTime
 from webhook.cli.selection import Selection
 from webhook.cli.tables import console_of, drawn, filled, fitted, widths_of
 from webhook.cli.terminal import Failure
-from webhook.history.follow import Follower, Key
-from webhook.inputs.cluster import Cluster
-from webhook.live.leases import LiveLeases
-from webhook.live.watch import LiveWatch
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,15 +8,18 @@ import click
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from webhook import yaml_writer
-from webhook.api.objects import Lease
-from webhook.api.text import escape
-from webhook.claims.account import Account, account_of, account_of_state, as_json
-from webhook.claims.claim import Claim
-from webhook.claims.happened import MAX_EVENTS, events, latest
-from webhook.claims.headline import headline
-from webhook.claims.text import Line, facts, quoted
-from webhook.claims.words import count
+from webhook.admission.policy.file import load
+from webhook.analysis.claims.account import Account, account_of, account_of_state, as_json
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.happened import MAX_EVENTS, events, latest
+from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.text import Line, facts, quoted
+from webhook.analysis.claims.words import count
+from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.inputs import cluster as clusters
+from webhook.analysis.inputs.cluster import Cluster
+from webhook.analysis.rights import Rights
 from webhook.cli import reading
 from webhook.cli.grants import WRITERS_HELP, lines, read_access, refuse_writers
 from webhook.cli.lease_table import COLUMNS, SEVERITY_COLORS, STATE_COLORS, WIDE, heading, row_of
@@ -27,12 +30,9 @@ from webhook.cli.tables import print_table
 from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style, width
 from webhook.cli.watching import watch_all, watch_one
 from webhook.findings import Severity
-from webhook.history.follow import Follower, Key
-from webhook.history.lease import LeaseHistory
-from webhook.inputs import cluster as clusters
-from webhook.inputs.cluster import Cluster
-from webhook.policy_file import load
-from webhook.rights import Rights
+from webhook.kubernetes.objects import Lease
+from webhook.text import yaml_writer
+from webhook.text.quoting import escape
 
 _DESCRIPTION = """\
 Shows who holds a lease and since when, when the API server saw the last renewal, how the holder changed, for how long

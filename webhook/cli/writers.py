@@ -5,11 +5,11 @@ from typing import Final
 import click
 from msgspec import to_builtins
 
+from webhook.analysis.inputs.cluster import Cluster
 from webhook.cli.grants import lines, read_access
 from webhook.cli.options import Command, format_option, namespaced
 from webhook.cli.reading import cluster_options, input_option
 from webhook.cli.terminal import json_line
-from webhook.inputs.cluster import Cluster
 
 _HELP: Final = """\
 Shows who may write one lease, from the RBAC objects of the cluster: each subject, its verbs on this lease, and the

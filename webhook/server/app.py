@@ -13,8 +13,8 @@ from typing import Any, Final
 from flask import Blueprint, Flask, Response, request
 from werkzeug.exceptions import HTTPException, NotFound
 
-from webhook.api.review import REVIEW_PATH, VALIDATE
-from webhook.policy_file import PolicyFile
+from webhook.admission.policy.file import PolicyFile
+from webhook.kubernetes.review import REVIEW_PATH, VALIDATE
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import METRICS_TYPE, OTHER, REFUSED_BY_ROUTES
 from webhook.server.reviewer import JSON, TEXT, Reviewer

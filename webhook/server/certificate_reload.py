@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import DecodeError, json
 
-from webhook.certificate_files import (
+from webhook.certificates.files import (
     LEAF_CERTIFICATE,
     LEAF_KEY,
     MAX_FILE,
@@ -169,7 +169,7 @@ def _inspected(pair: Pair, names: frozenset[str] = frozenset()) -> Certificate:
     """Inspect a pair in a process of its own, because cryptography would stay in memory with 9 MiB. Raises Unusable."""
     question = json.encode(Question(pair, names))
     # It imports from where we do; -P: not from the working directory.
-    command, paths = [sys.executable, "-P", "-m", "webhook.certificates"], os.pathsep.join(sys.path)
+    command, paths = [sys.executable, "-P", "-m", "webhook.certificates.inspect"], os.pathsep.join(sys.path)
     try:
         done = subprocess.run(  # noqa: S603 - a module of our own
             command,
@@ -183,7 +183,7 @@ def _inspected(pair: Pair, names: frozenset[str] = frozenset()) -> Certificate:
     except (OSError, subprocess.SubprocessError, DecodeError) as error:
         # A limit on processes, say, or a Python that cannot be started in this way, must not cost a certificate.
         LOG.warning("the server itself inspects a certificate", extra={"fields": {"problem": str(error)}})
-        from webhook.certificates import inspect  # noqa: PLC0415 - see above
+        from webhook.certificates.inspect import inspect  # noqa: PLC0415 - see above
 
         return inspect(pair, names)
     if inspection.certificate is None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol
 
-from webhook.certificate_files import Certificate
+from webhook.certificates.files import Certificate
 
 if TYPE_CHECKING:
     from webhook.server.http.wsgi import Application

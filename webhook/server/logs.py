@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from webhook.api.text import escape, truncate
+from webhook.text.quoting import escape, truncate
 
 LOG: Final = logging.getLogger("webhook.server")
 

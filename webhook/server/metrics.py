@@ -20,12 +20,12 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from webhook import __version__
-from webhook.api.request import Resource
-from webhook.certificate_files import Certificate
-from webhook.policy.model import Policy
-from webhook.rules.change import Event
-from webhook.rules.registry import OBJECT_TYPES, RULES
-from webhook.rules.rule import Mode
+from webhook.admission.policy.model import Policy
+from webhook.admission.rules.change import Event
+from webhook.admission.rules.registry import OBJECT_TYPES, RULES
+from webhook.admission.rules.rule import Mode
+from webhook.certificates.files import Certificate
+from webhook.kubernetes.request import Resource
 from webhook.server.http.message import REFUSAL_KINDS
 from webhook.server.logs import LOG
 from webhook.server.reviewer import BUG, DEADLINE_EXCEEDED, ReviewRecord

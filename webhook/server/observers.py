@@ -15,11 +15,11 @@ from typing import IO, Any, Final
 
 import msgspec
 
-from webhook.api.request import AdmissionRequest
-from webhook.rules.rule import Mode
+from webhook.admission.rules.rule import Mode
+from webhook.admission.verdict import Result, Verdict
+from webhook.kubernetes.request import AdmissionRequest
 from webhook.server.logs import LOG, LogThrottle, log_verdict
 from webhook.server.reviewer import ReviewRecord
-from webhook.verdict import Result, Verdict
 
 SECONDS_BETWEEN_LINES: Final = 60.0
 """Between two lines about findings of mode audit with the same rule, lease and user; and about failing captures."""

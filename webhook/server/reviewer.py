@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.api.request import AdmissionRequest
-from webhook.api.review import ReviewError, decode, identified
-from webhook.evaluate import evaluate
-from webhook.policy.model import Policy
-from webhook.rules.rule import Mode
+from webhook.admission.evaluate import evaluate
+from webhook.admission.policy.model import Policy
+from webhook.admission.rules.rule import Mode
+from webhook.admission.verdict import Verdict, encode
+from webhook.kubernetes.request import AdmissionRequest
+from webhook.kubernetes.review import ReviewError, decode, identified
 from webhook.server.http.wsgi import BEGAN
 from webhook.server.logs import LOG
-from webhook.verdict import Verdict, encode
 
 DEADLINE_EXCEEDED: Final = "deadline-exceeded"
 BUG: Final = "bug"

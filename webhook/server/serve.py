@@ -19,8 +19,8 @@ from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from gunicorn.workers.base import Worker
 
-from webhook.certificate_files import LEAF_CERTIFICATE, LEAF_KEY, Unusable
-from webhook.policy_file import PolicyFile
+from webhook.admission.policy.file import PolicyFile
+from webhook.certificates.files import LEAF_CERTIFICATE, LEAF_KEY, Unusable
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.settings import BACKLOG, GRACEFUL_SECONDS, STUCK_WORKER_SECONDS, Options

@@ -11,10 +11,10 @@ import weakref
 from pathlib import Path
 from typing import Final
 
-from webhook.api.review import may_be_a_review
-from webhook.certificate_files import Certificate
-from webhook.policy_file import PolicyFile
-from webhook.rules.rule import Mode
+from webhook.admission.policy.file import PolicyFile
+from webhook.admission.rules.rule import Mode
+from webhook.certificates.files import Certificate
+from webhook.kubernetes.review import may_be_a_review
 from webhook.server.hooks import Hooks, ServerStatus
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import Metrics, make_metrics

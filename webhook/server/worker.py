@@ -27,7 +27,7 @@ from gunicorn.workers.base import Worker
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.certificate_files import Unusable
+from webhook.certificates.files import Unusable
 from webhook.server.certificate_reload import CertificateReloader
 from webhook.server.hooks import Hooks
 from webhook.server.http import wsgi

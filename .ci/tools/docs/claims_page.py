@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from tools.docs.pages import DOCS
-from webhook.claims.registry import CAUSES, SUBJECTS
+from webhook.analysis.claims.registry import CAUSES, SUBJECTS
 
 PAGE: Final = DOCS / "claims.md"
-_BEGIN: Final = "<!-- written by make docs from webhook/claims/registry.py -->\n"
+_BEGIN: Final = "<!-- written by make docs from webhook/analysis/claims/registry.py -->\n"
 _END: Final = "<!-- end of what make docs writes -->\n"
 
 

@@ -9,8 +9,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import Final
 
 from tools.docs.pages import ROOT, Example
+from webhook.admission.policy.file import load
 from webhook.cli.main import main
-from webhook.policy_file import load
 from webhook.server.reviewer import respond
 
 WIDTH: Final = "100"

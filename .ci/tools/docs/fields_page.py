@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tools.docs.pages import DOCS
-from webhook.rules.fields import CANDIDATE_FIELDS, LEASE_FIELDS, METADATA_FIELDS, OPTION_FIELDS, Field
+from webhook.admission.rules.fields import CANDIDATE_FIELDS, LEASE_FIELDS, METADATA_FIELDS, OPTION_FIELDS, Field
 
 PAGE: Final = DOCS / "fields.md"
-_INTRODUCTION: Final = """<!-- Written by `make docs` from webhook/rules/fields.py. Do not edit. -->
+_INTRODUCTION: Final = """<!-- Written by `make docs` from webhook/admission/rules/fields.py. Do not edit. -->
 # Fields
 
 What each field of a Lease and of a LeaseCandidate means, who writes it in an ordinary election, and which rules read

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from tests.incidents import AUDIT_LOG, BOTH, METADATA, SOURCES, THREE, WATCH, Incident, incidents
 from tools.docs.pages import DOCS
-from webhook.api.text import escape
-from webhook.api.times import length
-from webhook.claims.account import Account, as_json
-from webhook.claims.words import at_most
+from webhook.analysis.claims.account import Account, as_json
+from webhook.analysis.claims.words import at_most
 from webhook.findings import Severity
+from webhook.kubernetes.times import length
+from webhook.text.quoting import escape
 
 PAGE: Final = DOCS / "incidents.md"
 _WIDTH: Final = 110

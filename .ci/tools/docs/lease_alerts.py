@@ -3,13 +3,13 @@
 from typing import Final
 
 from tools.docs.pages import ROOT
-from webhook.alerts import prometheus_rules, recorder_rule
-from webhook.yaml_writer import stream
+from webhook.analysis.alerts import prometheus_rules, recorder_rule
+from webhook.text.yaml_writer import stream
 
 FILE: Final = ROOT / "deploy" / "lease-alerts" / "prometheus-rule.yaml"
 RECORDER: Final = ROOT / "deploy" / "components" / "recorder-metrics" / "prometheus-rule.yaml"
 _HEADER: Final = """\
-# Written by make docs from webhook/alerts.py. With a limit for each lease: lease-webhook export alerts
+# Written by make docs from webhook/analysis/alerts.py. With a limit for each lease: lease-webhook export alerts
 """
 
 
@@ -22,4 +22,4 @@ def recorder_text() -> str:
     """Return the file of the component recorder-metrics."""
     rule = recorder_rule()
     rule["metadata"] = {"name": rule["metadata"]["name"], "namespace": "lease-webhook", **rule["metadata"]}
-    return "# Written by make docs from webhook/alerts.py.\n" + stream([rule])
+    return "# Written by make docs from webhook/analysis/alerts.py.\n" + stream([rule])

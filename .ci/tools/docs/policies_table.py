@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from tools.docs.pages import DOCS
-from webhook.policies import said
-from webhook.rules.registry import RULES
-from webhook.rules.rule import Rule
+from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.rule import Rule
+from webhook.api_server.rule_policies import said
 
 PAGE: Final = DOCS / "policies-only.md"
-_BEGIN: Final = "<!-- written by make docs from the YAML files of webhook/rules -->\n"
+_BEGIN: Final = "<!-- written by make docs from the YAML files of webhook/admission/rules -->\n"
 _END: Final = "<!-- end of what make docs writes -->\n"
 
 

@@ -7,10 +7,10 @@ from typing import Any, Final
 import msgspec
 
 from tools.docs.pages import ROOT
-from webhook.policy.schema import PolicyDocument
-from webhook.rules.registry import RULES
+from webhook.admission.policy.schema import PolicyDocument
+from webhook.admission.rules.registry import RULES
 
-FILE: Final = ROOT / "webhook" / "policy" / "policy.schema.json"
+FILE: Final = ROOT / "webhook/admission/policy/policy.schema.json"
 _DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "PolicyDocument": {
         "preset": "What `rules` and `overrides` start from.",

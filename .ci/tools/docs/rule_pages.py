@@ -10,17 +10,17 @@ from msgspec.structs import asdict
 from tests.recordings import recordings
 from tools.docs.fields_page import anchor
 from tools.docs.pages import DOCS
+from webhook.admission.policy.file import load
+from webhook.admission.policy.schema import EXEMPTIBLE, RULE_IDS
+from webhook.admission.rules.fields import fields_of
+from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.rule import Rule
+from webhook.api_server.rule_policies import is_refused_upstream
 from webhook.cli.rules import PRESETS, REFUSED_UPSTREAM, described, file_of, kinds_of, operations_of, renewals_of
-from webhook.policies import is_refused_upstream
-from webhook.policy.schema import EXEMPTIBLE, RULE_IDS
-from webhook.policy_file import load
-from webhook.rules.fields import fields_of
-from webhook.rules.registry import RULES
-from webhook.rules.rule import Rule
 from webhook.server.reviewer import respond
 
 FOLDER: Final = DOCS / "rules"
-_MARK: Final = "<!-- Written by `make docs` from webhook/rules. Do not edit. -->"
+_MARK: Final = "<!-- Written by `make docs` from webhook/admission/rules. Do not edit. -->"
 _INTRODUCTION: Final = """# Rules
 
 One page for each rule: what it checks, why, who is affected, how to fix the write, how to relax the rule.

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tools.rendered import chart
 from tools.rendered.rendering import ROOT, Object, composed, objects, render
-from webhook.install import ADDING, CERTIFICATES, CHANGING, CONFIGURATION
+from webhook.api_server.install.objects import ADDING, CERTIFICATES, CHANGING, CONFIGURATION
 
-INSTALL = ROOT / "webhook" / "install"
+INSTALL = ROOT / "webhook/api_server/install"
 
 
 def pieces(certificate: str) -> dict[str, list[Object]]:

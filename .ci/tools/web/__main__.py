@@ -17,7 +17,7 @@ from typing import Final
 
 from tools.web.examples import put_examples
 from tools.web.runtime import BUILD, COMPILED, PURE, ROOT, in_pyodide, put_packages, put_pure, pyodide
-from webhook.timeline.page import content_security_policy
+from webhook.analysis.timeline.page import content_security_policy
 
 OUTPUT: Final = BUILD / "page"
 _PAGE: Final = ROOT / "webhook/browser/page"
@@ -106,7 +106,7 @@ def _zip(folder: Path, target: Path) -> None:
 def _put_licenses(folder: Path, packages: Path, python: str) -> None:
     """Write the license of each component, and the list of all."""
     shutil.copyfile(ROOT / "LICENSE", folder / "LICENSE")
-    shutil.copyfile(ROOT / "webhook/timeline/page/vendor/LICENSE", folder / "d3.txt")
+    shutil.copyfile(ROOT / "webhook/analysis/timeline/page/vendor/LICENSE", folder / "d3.txt")
     for license_text in sorted((Path(__file__).parent / "licenses").iterdir()):
         shutil.copyfile(license_text, folder / license_text.name)
     rows: list[str] = []

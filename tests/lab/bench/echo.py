@@ -14,7 +14,7 @@ from pathlib import Path
 import httptools
 import uvloop
 
-from webhook.policy_file import load
+from webhook.admission.policy.file import load
 from webhook.server.http.connection import Connection
 from webhook.server.http.message import HttpResponse, Request, to_bytes
 from webhook.server.http.port import Port

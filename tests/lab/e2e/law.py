@@ -60,7 +60,7 @@ from tests.match_condition import EXPRESSION
 from tests.model.api_server import User
 from tests.model.managed_fields import APPLY as APPLIES
 from tests.model.managed_fields import SECOND
-from webhook.policies import manifests
+from webhook.api_server.rule_policies import manifests
 
 DURATION: Final = 4
 """Seconds, of every lease."""

@@ -42,7 +42,7 @@ from tests.law.history import FORGED
 from tests.law.modes import NONE, Mode
 from tests.law.strangers import USERS, StrangersWrite, some_write
 from tests.waiting import wait_for
-from webhook.api.times import parse
+from webhook.kubernetes.times import parse
 
 LEASE: Final = "elected"
 DURATION, DEADLINE, RETRY = 6, 4, 1

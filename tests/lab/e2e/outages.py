@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from webhook.certificates import Issued, create_authority, issue_leaf, load_authority, save
+from webhook.certificates.issue import Issued, create_authority, issue_leaf, load_authority, save
 
 TOO_SLOW_SECONDS = 30.0
 NAME = "lease-webhook.lease-webhook.svc"

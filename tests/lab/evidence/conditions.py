@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from tests.lab.evidence.field_manager import Entry, Lease
-from webhook.api import times
+from webhook.kubernetes import times
 
 _SPEC: Final = (
     "holderIdentity",

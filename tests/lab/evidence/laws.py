@@ -6,8 +6,8 @@ from tests.lab.evidence.conditions import owns_renew_time
 from tests.lab.evidence.field_manager import Lease
 from tests.lab.evidence.records import SECOND, Record, Write
 from tests.lab.evidence.stamping import CONSTANT, WRITER, annotations_of, requester_of
-from webhook.api import times
-from webhook.rules.expiry import MAX_TOLERANCE, tolerance_of
+from webhook.admission.rules.expiry import MAX_TOLERANCE, tolerance_of
+from webhook.kubernetes import times
 
 BOUND: Final = 60
 """Seconds by which the stamps in a list may be ahead of a write and still count."""

@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from tests.lab.evidence.stamping import SUFFIX
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
-from webhook.rules.rule import Mode
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.admission.rules.rule import Mode
 from webhook.server.reviewer import respond
 
 STRICT: Final[Policy] = parse("apiVersion: lease-webhook/v1\npreset: strict\n")

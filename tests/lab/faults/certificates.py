@@ -12,7 +12,7 @@ from tests.lab.bench.servers import Running, ours_with, running
 from tests.lab.bench.table import Table
 from tests.lab.faults.watched import fault_table, holds, never_wrong, none_lost, row, under_load
 from tests.server.harness import NAMES, make_certificates
-from webhook.certificates import Issued, issue_leaf, save
+from webhook.certificates.issue import Issued, issue_leaf, save
 
 POLL_SECONDS = 0.2
 """In production it is 10 s; the swaps would take all day."""

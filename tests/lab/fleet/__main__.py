@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.lab.fleet.engines import ENGINES
-from webhook.history.events import Handover, Tenure
-from webhook.history.follow import Follower
-from webhook.history.merge import Merged
-from webhook.inputs.files import inputs
+from webhook.analysis.history.events import Handover, Tenure
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.merge import Merged
+from webhook.analysis.inputs.files import inputs
 
 ROOT: Final = Path(__file__).parents[3]
 DATA: Final = ROOT / "tests" / "data"

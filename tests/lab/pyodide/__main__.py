@@ -24,17 +24,17 @@ from tests.lab.pyodide import left_out
 from tests.lab.pyodide.left_out import NAMES
 from tests.lab.pyodide.outputs import WITHOUT
 from tools.web.runtime import BUILD, COMPILED, ROOT, in_pyodide, put_packages
-from webhook.inputs import yaml_reader
+from webhook.text import yaml_reader
 
 SUITES: Final = (
-    "tests/rules", "tests/api", "tests/policy", "tests/test_evaluate.py", "tests/test_verdict.py", "tests/inputs",
-    "tests/history", "tests/claims", "tests/audit", "tests/timeline", "tests/browser",
+    "tests/rules", "tests/kubernetes", "tests/policy", "tests/test_evaluate.py", "tests/test_verdict.py",
+    "tests/text", "tests/inputs", "tests/history", "tests/claims", "tests/audit", "tests/timeline", "tests/browser",
 )  # fmt: skip
 LEFT_OUT: Final = {
     "tests/policy/test_json_schema.py": "jsonschema needs a compiled package that Pyodide does not have",
     "tests/inputs/test_in_cluster.py": "sockets",
     "tests/inputs/test_files.py": "programs, pipes and devices",
-    "tests/api/test_nesting.py": "the depth at which the C stack ends",
+    "tests/kubernetes/test_nesting.py": "the depth at which the C stack ends",
 }
 """Modules that ask for what a browser does not have."""
 _STACK: Final = 256 * 1024 * 1024

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from webhook.policy_file import load
+from webhook.admission.policy.file import load
 from webhook.server.reviewer import Reviewer
 
 Message = dict[str, Any]

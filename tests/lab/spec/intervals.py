@@ -1,7 +1,8 @@
 """The arithmetic of expiry for all times, durations and clocks, by Z3. What goes too far is refuted.
 
-Real time and clocks are in microseconds, as in `webhook.rules.expiry`; a stamp is the clock of an API server, cut to a
-whole second. The formula is written once more here, for numbers and for Z3's terms, and compared with the rule's.
+Real time and clocks are in microseconds, as in `webhook.admission.rules.expiry`; a stamp is the clock of an API
+server, cut to a whole second. The formula is written once more here, for numbers and for Z3's terms, and compared with
+the rule's.
 """
 
 import random
@@ -9,9 +10,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from webhook.api.managed_fields import Entry
-from webhook.api.times import SECOND
-from webhook.rules.expiry import expiry_of
+from webhook.admission.rules.expiry import expiry_of
+from webhook.kubernetes.managed_fields import Entry
+from webhook.kubernetes.times import SECOND
 
 SAMPLES: Final = 100_000
 _NO_ENTRIES: Final[tuple[Entry, ...]] = ()

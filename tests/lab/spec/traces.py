@@ -11,9 +11,9 @@ from msgspec import Raw, Struct
 from msgspec import json as msgjson
 from msgspec.structs import replace
 
-from webhook.api.managed_fields import entries_of
-from webhook.api.times import SECOND, parse_seconds
-from webhook.rules.expiry import expiry_of, seen_at
+from webhook.admission.rules.expiry import expiry_of, seen_at
+from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.times import SECOND, parse_seconds
 
 INCIDENTS: Final = Path(__file__).parents[2] / "data" / "incidents"
 

@@ -4,14 +4,14 @@ from typing import Final
 
 from msgspec import Struct
 
-_TAKEOVER: Final = "webhook/rules/election/takeover.py"
-_EXPIRY: Final = "webhook/rules/expiry.py"
+_TAKEOVER: Final = "webhook/admission/rules/election/takeover.py"
+_EXPIRY: Final = "webhook/admission/rules/expiry.py"
 _STAMP: Final = "deploy/stamp/policies.yaml"
-_TOKEN: Final = "webhook/fence/token.yaml"
-_FENCE: Final = "webhook/fence/__init__.py"
+_TOKEN: Final = "webhook/api_server/fence/token.yaml"
+_FENCE: Final = "webhook/api_server/fence/objects.py"
 _CONDITION: Final = "deploy/base/90-webhook.yaml"
 TESTS: Final = {
-    "rule": ("tests/rules", "tests/policies"),
+    "rule": ("tests/rules", "tests/rule_policies"),
     "condition": ("tests/test_match_condition.py", "tests/model/test_api_server.py"),
     "stamp": ("tests/deploy/test_stamp_values.py", "tests/deploy/test_stamp.py", "tests/model/test_api_server.py"),
     "token": ("tests/fence",),
@@ -48,7 +48,9 @@ DEFECTS: Final = (
     _no_rule("live-lease-deleted", "Takeover: no live-lease-deleted"),
     _no_rule("owner-reference-added", "Takeover: no owner-reference-added"),
     _no_rule(
-        "renewal-stamp-tampered", "Takeover: no renewal-stamp-tampered", "webhook/rules/election/renewal_stamp.py"
+        "renewal-stamp-tampered",
+        "Takeover: no renewal-stamp-tampered",
+        "webhook/admission/rules/election/renewal_stamp.py",
     ),
     Defect(
         "rule",

@@ -15,7 +15,7 @@ from tests.lab.spec.stamped_traces import Stamped, Tenures, corrupted_stamps, st
 from tests.lab.spec.traces import Trace, corrupted, pieces
 from tests.lab.torture.electors import RETRY
 from tests.lab.torture.history import History, Stored
-from webhook.api.times import SECOND, parse, parse_seconds
+from webhook.kubernetes.times import SECOND, parse, parse_seconds
 
 REVIEWED, STAMPED = "reviewed/mixed", "stamped/operator"
 ATTACKER: Final = "mallory"

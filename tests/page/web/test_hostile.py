@@ -10,7 +10,7 @@ from tests.factories import make_lease, make_review, put
 from tests.page.web.served import Web
 from tests.page.web.test_views import LOG, views
 from tests.timeline.election_samples import HOSTILE_NAMES
-from webhook.api.text import escape
+from webhook.text.quoting import escape
 
 LISTED = [name for name in HOSTILE_NAMES if "\ud800" not in name]
 """Names for the items of a List; API servers send no JSON with half of a surrogate pair."""

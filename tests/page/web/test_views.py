@@ -8,9 +8,9 @@ import pytest
 
 from tests.factories import make_candidate, make_lease, put
 from tests.page.web.served import ROOT, Web
+from webhook.admission.policy.parse import parse
 from webhook.browser.reviewing import presets
 from webhook.browser.session import Session
-from webhook.policy.parse import parse
 
 DATA = ROOT / "tests/data"
 INCIDENT = DATA / "incidents/lease-stolen"

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.policy.files import UPDATE, policy
-from webhook.rules.holders import Binding
-from webhook.rules.rule import Mode
+from webhook.admission.rules.holders import Binding
+from webhook.admission.rules.rule import Mode
 
 BINDING = {
     "namespace": "shop",

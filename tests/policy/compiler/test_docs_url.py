@@ -3,8 +3,8 @@
 import pytest
 
 from tests.policy.files import policy, text
-from webhook.policy.parse import parse
-from webhook.policy.schema import PolicyError
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import PolicyError
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.policy.files import ENTRY, UPDATE, policy
-from webhook.api.request import UserInfo
+from webhook.kubernetes.request import UserInfo
 
 RULE = "takeover-before-expiry"
 DAY = 86_400 * 1_000_000

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from tests.policy.files import CREATE, DELETE, ENTRY, UPDATE, policy
 from tests.recordings import Recording, recordings
-from webhook.api.request import Operation, UserInfo
-from webhook.api.review import decode
-from webhook.evaluate import evaluate
-from webhook.policy.model import Policy
-from webhook.policy.schema import EXEMPTIBLE, FOREVER, RULE_IDS
-from webhook.rules import holders
-from webhook.rules.registry import RULES
-from webhook.verdict import Verdict
+from webhook.admission.evaluate import evaluate
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.schema import EXEMPTIBLE, FOREVER, RULE_IDS
+from webhook.admission.rules import holders
+from webhook.admission.rules.registry import RULES
+from webhook.admission.verdict import Verdict
+from webhook.kubernetes.request import Operation, UserInfo
+from webhook.kubernetes.review import decode
 
 ALL_RULES = frozenset(EXEMPTIBLE)
 TAKEOVER, PING = "takeover-before-expiry", "ping-time-writer"

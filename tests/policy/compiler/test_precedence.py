@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.policy.files import CREATE, DELETE, UPDATE, policy
-from webhook.api.request import Operation
-from webhook.rules.limits import DEFAULT_LIMITS
-from webhook.rules.rule import Mode
+from webhook.admission.rules.limits import DEFAULT_LIMITS
+from webhook.admission.rules.rule import Mode
+from webhook.kubernetes.request import Operation
 
 RULE = "takeover-before-expiry"
 

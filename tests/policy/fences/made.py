@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.policy.files import policy, text
-from webhook.policy.fences import Fence
-from webhook.policy.parse import parse
-from webhook.policy.schema import PolicyError
+from webhook.admission.policy.fences import Fence
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import PolicyError
 
 FENCE: dict[str, Any] = {
     "name": "shop-operator",

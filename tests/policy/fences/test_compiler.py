@@ -6,9 +6,9 @@ import pytest
 
 from tests.policy.fences.made import FENCE, fence, refusal, stamped
 from tests.policy.files import policy
-from webhook.policy.fences import Fence, FencedResource, HolderTemplate
-from webhook.policy.parse import parse
-from webhook.policy.schema import MAX_FENCES, PolicyError
+from webhook.admission.policy.fences import Fence, FencedResource, HolderTemplate
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import MAX_FENCES, PolicyError
 
 
 def test_the_defaults_are_those_of_the_documentation() -> None:

@@ -2,7 +2,7 @@
 
 from tests.policy.fences.made import FENCE, STAMPS
 from tests.policy.files import policy
-from webhook.policy.explain import notes
+from webhook.admission.policy.explain import notes
 
 NODE = {"lease": "shop/other", "holder": ["${node}_*"], "mode": "warn", "name": "other"}
 BOUND = {"namespace": "shop", "lease": "operator", "writers": ["shop/operator"], "holder": ["${pod}_*"]}

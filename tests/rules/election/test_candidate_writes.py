@@ -25,7 +25,7 @@ from tests.rules.findings import (
     candidate_updated,
     said,
 )
-from webhook.rules.holders import Binding
+from webhook.admission.rules.holders import Binding
 
 RENEW = "spec.renewTime"
 

@@ -18,7 +18,7 @@ from tests.rules.findings import (
     take,
     update,
 )
-from webhook.rules.limits import DEFAULT_LIMITS
+from webhook.admission.rules.limits import DEFAULT_LIMITS
 
 RENEW = "spec.renewTime"
 DURATION = "spec.leaseDurationSeconds"

@@ -8,13 +8,13 @@ from tests.factories import NOW, Document, Tweak, changed, drop, make_lease, mak
 from tests.rules import wording
 from tests.rules.findings import DENY, FORBIDDEN, RIVAL, SECOND, by_user, deleted, take, update
 from tests.rules.findings import findings as found_by
-from webhook.api import times
-from webhook.api.review import decode
-from webhook.evaluate import evaluate
-from webhook.policy.parse import parse
-from webhook.rules.holders import Binding
-from webhook.rules.stamps import Stamps
-from webhook.verdict import Verdict
+from webhook.admission.evaluate import evaluate
+from webhook.admission.policy.parse import parse
+from webhook.admission.rules.holders import Binding
+from webhook.admission.rules.stamps import Stamps
+from webhook.admission.verdict import Verdict
+from webhook.kubernetes import times
+from webhook.kubernetes.review import decode
 
 STAMPS = Stamps("1a2b3c4d")
 ENTRY = {

@@ -17,7 +17,7 @@ from tests.rules.findings import (
     update,
     written,
 )
-from webhook.rules.holders import Binding
+from webhook.admission.rules.holders import Binding
 
 POD = "checkout-6d5f9c-x2x8p"
 BOUND = Binding(

@@ -7,8 +7,8 @@ import pytest
 from tests.factories import Document, Tweak, drop, make_entry, make_lease, make_review, put
 from tests.rules import wording
 from tests.rules.findings import DENY, FORBIDDEN, RIVAL, WARN, change_of, said, take, update, written
-from webhook.rules.change import LeaseChange
-from webhook.rules.election.renewal_stamp import renewal_stamp_tampered
+from webhook.admission.rules.change import LeaseChange
+from webhook.admission.rules.election.renewal_stamp import renewal_stamp_tampered
 
 LIMIT = 256 * 1024
 MIB = 1024 * 1024

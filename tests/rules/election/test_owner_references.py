@@ -17,7 +17,7 @@ from tests.rules.findings import (
     take,
     update,
 )
-from webhook.rules.holders import Binding
+from webhook.admission.rules.holders import Binding
 
 RULE = "owner-reference-added"
 DENIED = {(FORBIDDEN, "metadata.ownerReferences", DENY)}

@@ -11,8 +11,8 @@ import pytest
 from tests.factories import NOW, Document, Tweak, drop, make_entry, make_lease, make_review, put
 from tests.rules import wording
 from tests.rules.findings import DENY, FORBIDDEN, HOUR, RIVAL, SECOND, change_of, findings, said, take, update, written
-from webhook.api.managed_fields import nest_too_deeply
-from webhook.rules.election import renewal_stamp
+from webhook.admission.rules.election import renewal_stamp
+from webhook.kubernetes.managed_fields import nest_too_deeply
 
 TAMPERED = {(FORBIDDEN, "metadata.managedFields", DENY)}
 ENTRIES = "metadata.managedFields"

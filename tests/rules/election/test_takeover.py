@@ -20,7 +20,7 @@ from tests.rules.findings import (
     update,
     written,
 )
-from webhook.rules.change import Event
+from webhook.admission.rules.change import Event
 
 HOLDER = "spec.holderIdentity"
 DENIED = {(FORBIDDEN, HOLDER, DENY)}

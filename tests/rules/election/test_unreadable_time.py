@@ -14,7 +14,7 @@ from tests.factories import (
 )
 from tests.rules import wording
 from tests.rules.findings import DENY, INVALID, candidate_updated, said, update, written
-from webhook.api import times
+from webhook.kubernetes import times
 
 AFTER_9999 = "10000-01-01T00:59:59.999999Z"
 BEFORE_0 = "-0001-12-31T23:00:00.000000Z"

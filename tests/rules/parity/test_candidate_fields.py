@@ -12,8 +12,8 @@ from tests.rules.findings import (
     field_errors,
     printed,
 )
-from webhook.api.field import ErrorType
-from webhook.rules.parity.spec import MAX_STRATEGIES
+from webhook.admission.rules.parity.spec import MAX_STRATEGIES
+from webhook.kubernetes.field import ErrorType
 
 LEASE, STRATEGY, LIST = "spec.leaseName", "spec.strategy", "spec.preferredStrategies"
 VERSIONS = ("v1alpha1", "v1alpha2", "v1beta1")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.factories import Tweak, drop, put
 from tests.rules.findings import INVALID, REQUIRED, candidate_created, candidate_updated, field_errors, printed
-from webhook.api.field import ErrorType
+from webhook.kubernetes.field import ErrorType
 
 BINARY, EMULATION = "spec.binaryVersion", "spec.emulationVersion"
 STRATEGY, LIST = "spec.strategy", "spec.preferredStrategies"

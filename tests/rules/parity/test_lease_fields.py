@@ -4,7 +4,7 @@ import pytest
 
 from tests.factories import Tweak, drop, put
 from tests.rules.findings import FORBIDDEN, INVALID, NOT_SUPPORTED, created, field_errors, printed, update
-from webhook.api.field import ErrorType
+from webhook.kubernetes.field import ErrorType
 
 DURATION, TRANSITIONS = "spec.leaseDurationSeconds", "spec.leaseTransitions"
 STRATEGY, PREFERRED = "spec.strategy", "spec.preferredHolder"

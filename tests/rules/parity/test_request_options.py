@@ -4,7 +4,7 @@ import pytest
 
 from tests.factories import Document, changed, make_candidate, make_lease, make_review, put
 from tests.rules.findings import INVALID, NOT_SUPPORTED, TOO_LONG, created, field_errors, printed, update
-from webhook.api.field import ErrorType
+from webhook.kubernetes.field import ErrorType
 
 
 def with_options(review: Document, **options: object) -> Document:

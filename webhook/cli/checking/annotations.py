@@ -7,11 +7,11 @@ https://docs.github.com/actions/reference/workflows-and-actions/workflow-command
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from webhook.api.text import escape, truncate
+from webhook.admission.rules.rule import Mode
+from webhook.analysis.inputs.items import Unreadable
 from webhook.cli.checking.evaluation import Evaluation
 from webhook.cli.checking.problems import problems_of
-from webhook.inputs.items import Unreadable
-from webhook.rules.rule import Mode
+from webhook.text.quoting import escape, truncate
 
 _COMMANDS: Final = {Mode.DENY: "error", Mode.WARN: "warning"}
 _DATA: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})

@@ -6,25 +6,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.api.field import not_supported
-from webhook.api.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest, Operation
-from webhook.api.review import ReviewError, decode
+from webhook.admission.evaluate import evaluate
+from webhook.admission.policy.model import Policy
+from webhook.admission.rules.change import change_made_by
+from webhook.admission.rules.election.renewal_stamp import stamp_of_writer
+from webhook.admission.rules.expiry import BOUND
+from webhook.admission.rules.rule import Mode
+from webhook.admission.verdict import Cause, Verdict
+from webhook.analysis.history.merge import Merged
+from webhook.analysis.history.writes import Writes
+from webhook.analysis.inputs.documents import Document, Value
+from webhook.analysis.inputs.files import Received, submitted
+from webhook.analysis.inputs.items import Foreign, Input, Item, Observation, Place, Unreadable
+from webhook.analysis.inputs.kinds import Manifest, Submitted
+from webhook.analysis.inputs.lines import NOWHERE, Source
 from webhook.cli.checking.manifests import Key, UnknownField, key_of, review_of, unknown_fields
 from webhook.cli.terminal import Failure
-from webhook.evaluate import evaluate
-from webhook.history.merge import Merged
-from webhook.history.writes import Writes
-from webhook.inputs.documents import Document, Value
-from webhook.inputs.files import Received, submitted
-from webhook.inputs.items import Foreign, Input, Item, Observation, Place, Unreadable
-from webhook.inputs.kinds import Manifest, Submitted
-from webhook.inputs.lines import NOWHERE, Source
-from webhook.policy.model import Policy
-from webhook.rules.change import change_made_by
-from webhook.rules.election.renewal_stamp import stamp_of_writer
-from webhook.rules.expiry import BOUND
-from webhook.rules.rule import Mode
-from webhook.verdict import Cause, Verdict
+from webhook.kubernetes.field import not_supported
+from webhook.kubernetes.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest, Operation
+from webhook.kubernetes.review import ReviewError, decode
 
 
 class Evaluation(Struct, frozen=True):

@@ -13,12 +13,12 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
-from webhook.api.text import quote, truncate
+from webhook.admission.rules.rule import Mode
+from webhook.admission.verdict import Verdict
+from webhook.analysis.inputs.items import Place
 from webhook.cli.checking.evaluation import Evaluation
 from webhook.cli.terminal import Failure
-from webhook.inputs.items import Place
-from webhook.rules.rule import Mode
-from webhook.verdict import Verdict
+from webhook.text.quoting import quote, truncate
 
 MAX_FILE: Final = 64 * 1024 * 1024
 """Bytes of a file of expectations."""

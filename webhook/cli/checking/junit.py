@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from typing import Final
 from xml.etree import ElementTree as ET
 
-from webhook.api.text import escape, truncate
+from webhook.admission.rules.rule import Mode
+from webhook.analysis.inputs.items import Foreign, Unreadable
 from webhook.cli.checking.evaluation import Evaluation, Outcome
 from webhook.cli.checking.problems import problems_of
 from webhook.cli.checking.text import place_of
-from webhook.inputs.items import Foreign, Unreadable
-from webhook.rules.rule import Mode
+from webhook.text.quoting import escape, truncate
 
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold, whatever the escape."""

@@ -5,11 +5,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.api.objects import ObjectMeta, OwnerReference, spec_fields, versions_of
-from webhook.api.request import GROUP
-from webhook.api.text import quote, truncate
-from webhook.inputs.documents import Value, encoded
-from webhook.policy.schema import nearest
+from webhook.admission.policy.schema import nearest
+from webhook.analysis.inputs.documents import Value, encoded
+from webhook.kubernetes.objects import ObjectMeta, OwnerReference, spec_fields, versions_of
+from webhook.kubernetes.request import GROUP
+from webhook.text.quoting import quote, truncate
 
 Key = tuple[str, str, str]
 

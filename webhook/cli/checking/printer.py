@@ -5,6 +5,8 @@ from typing import Final, TextIO
 
 from msgspec import Struct, field
 
+from webhook.admission.rules.rule import Mode
+from webhook.analysis.inputs.items import Foreign
 from webhook.cli.checking.annotations import annotations
 from webhook.cli.checking.evaluation import Evaluation, Outcome
 from webhook.cli.checking.junit import junit
@@ -12,8 +14,6 @@ from webhook.cli.checking.sarif import sarif
 from webhook.cli.checking.text import Tally, as_json, lines_of
 from webhook.cli.reading import skipped_text
 from webhook.cli.terminal import json_line, print_message
-from webhook.inputs.items import Foreign
-from webhook.rules.rule import Mode
 
 FORMATS: Final = ("text", "json", "junit", "sarif", "github")
 MAX_ALLOWED: Final = 20

@@ -5,11 +5,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.api.text import escape
+from webhook.admission.rules.rule import Mode
+from webhook.admission.verdict import Result
+from webhook.analysis.inputs.items import Unreadable
 from webhook.cli.checking.evaluation import Evaluation
-from webhook.inputs.items import Unreadable
-from webhook.rules.rule import Mode
-from webhook.verdict import Result
+from webhook.text.quoting import escape
 
 REQUEST: Final = "request"
 UNREADABLE: Final = "unreadable"

@@ -12,12 +12,12 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from webhook import __version__
-from webhook.api.text import escape, truncate
+from webhook.admission.rules.rule import Mode
+from webhook.analysis.inputs.items import Foreign, Place
 from webhook.cli.checking.evaluation import Evaluation, Outcome
 from webhook.cli.checking.problems import NOT_RULES, Problem, problems_of
 from webhook.cli.rules import described
-from webhook.inputs.items import Foreign, Place
-from webhook.rules.rule import Mode
+from webhook.text.quoting import escape, truncate
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: Final = {Mode.DENY: "error", Mode.WARN: "warning", Mode.AUDIT: "note"}

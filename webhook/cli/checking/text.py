@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from webhook.api.text import escape, truncate
+from webhook.admission.rules.rule import Mode
+from webhook.admission.verdict import Result
+from webhook.analysis.inputs.items import Foreign, Place, Unreadable
 from webhook.cli.checking.evaluation import Evaluation, Outcome
 from webhook.cli.reading import skipped_text
 from webhook.cli.terminal import indent, style, table, width
-from webhook.inputs.items import Foreign, Place, Unreadable
-from webhook.rules.rule import Mode
-from webhook.verdict import Result
+from webhook.text.quoting import escape, truncate
 
 Counts = Counter[tuple[str, Mode]]
 """The number of documents with a finding of each rule, by mode."""

@@ -15,8 +15,8 @@ from tests.lab.bench.processes import measured
 from tests.lab.bench.reviews import Case, long_identity, renewal
 from tests.lab.bench.servers import Running, ours, running
 from tests.lab.bench.table import Bar, Table, median
-from webhook.policy.parse import parse
-from webhook.policy_file import load
+from webhook.admission.policy.file import load
+from webhook.admission.policy.parse import parse
 from webhook.server.reviewer import respond
 
 SIZES = (2_400, 8_000, 32_000, 128_000, 512_000, 2_000_000, 8_000_000, 18_500_000)

@@ -17,7 +17,7 @@ from tests.lab.bench.table import Bar, Table, median, span
 from tests.lab.bench.tables.cpu import missing, start_all
 from tests.match_condition import is_reviewed
 from tests.recordings import FOLDER, recordings
-from webhook.policy_file import load
+from webhook.admission.policy.file import load
 from webhook.server.reviewer import respond
 
 CLIENTS: Final = ("client-go", "fabric8", "kube-leader-election", "coordinated")

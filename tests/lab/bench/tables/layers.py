@@ -16,11 +16,11 @@ from tests.lab.bench.servers import ours, running
 from tests.lab.bench.table import Bar, Table
 from tests.lab.bench.tables.growth import best_of
 from tests.lab.bench.tables.kinds import RENEWAL, cases
-from webhook.api.review import decode
-from webhook.evaluate import evaluate
-from webhook.policy_file import load
+from webhook.admission.evaluate import evaluate
+from webhook.admission.policy.file import load
+from webhook.admission.verdict import encode
+from webhook.kubernetes.review import decode
 from webhook.server.reviewer import respond
-from webhook.verdict import encode
 
 PURE: Final = {"takeover": 25, "create": 25, RENEWAL: 25, "denied steal": 70}
 """Kinds of writes, with the most that the pure function may take, in microseconds."""

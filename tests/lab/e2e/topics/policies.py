@@ -22,12 +22,12 @@ from tests.lab.e2e.toolchain import VERSIONS
 from tests.lab.e2e.webhook_server import WebhookServer
 from tests.lab.e2e.world import WEBHOOK, Row, World
 from tests.match_condition import EXPRESSION
-from tests.policies import compared
-from tests.policies.in_process import Broken, ExportedPolicies
-from webhook.fence import BINDING, POLICY
-from webhook.policies import manifests
-from webhook.policy.model import Policy
-from webhook.policy.parse import parse
+from tests.rule_policies import compared
+from tests.rule_policies.in_process import Broken, ExportedPolicies
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.api_server.fence.objects import BINDING, POLICY
+from webhook.api_server.rule_policies import manifests
 
 WRITES: Final = int(os.environ.get("LEASE_E2E_WRITES", "2000"))
 ROUTE: Final = "policies"

@@ -28,7 +28,7 @@ _PROGRAM = """\
 import sys
 from pathlib import Path
 from webhook.cli.main import main
-from webhook.inputs import cluster
+from webhook.analysis.inputs import cluster
 cluster.ACCOUNT = Path(sys.argv[1])
 sys.exit(main(sys.argv[2:]))
 """

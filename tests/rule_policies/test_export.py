@@ -1,0 +1,378 @@
+"""What of a policy file reaches the exported policies: modes, numbers, overrides, exemptions, bindings, stamps."""
+
+from typing import Any, Final
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.factories import Document, Tweak, changed, drop, make_candidate, make_lease, make_review, of_version, put
+from tests.rule_policies.in_process import ExportedPolicies, evaluated
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import PolicyError
+from webhook.api_server import rule_policies as policies
+from webhook.api_server.fence.objects import BINDING, POLICY, literal
+from webhook.api_server.rule_policies import manifests, notes, stamp_policies
+
+HEAD: Final = "apiVersion: lease-webhook/v1\npreset: strict\n"
+HOSTILE: Final = "a\"b\\c' || true || ${pod} {x}"
+THIEF: Final = (
+    put("spec.holderIdentity", "mallory"),
+    put("metadata.managedFields[0].time", "2025-11-20T12:00:03Z"),
+    put("spec.renewTime", "2025-11-20T12:00:03.000000Z"),
+)
+
+
+def broken(more: str, request: Document) -> dict[str, str]:
+    """Rule to mode."""
+    return {one.rule: one.mode for one in ExportedPolicies(parse(HEAD + more)).broken(request)}
+
+
+def update(*tweaks: Tweak, user: str = "ann", old: tuple[Tweak, ...] = (), **more: Any) -> Document:
+    before = make_lease(*old)
+    request: Document = make_review(old=before, new=changed(before, *tweaks))["request"]
+    request["userInfo"] = {"username": user, "groups": ["people"]} | more
+    return request
+
+
+@pytest.mark.parametrize(
+    ("more", "mode"),
+    [
+        pytest.param("", "deny", id="as the preset says"),
+        pytest.param("mode: warn", "warn", id="the cap of the file"),
+        pytest.param('mode: "off"', None, id="switched off"),
+        pytest.param("rules: {takeover-before-expiry: {mode: audit}}", "audit", id="audited"),
+        pytest.param('rules: {takeover-before-expiry: {mode: "off"}}', None, id="off"),
+        pytest.param(
+            'overrides: [{namespaces: ["s?op"], rules: {takeover-before-expiry: {mode: warn}}}]',
+            "warn",
+            id="overridden",
+        ),
+        pytest.param(
+            "overrides: [{leases: ['x*'], rules: {takeover-before-expiry: {mode: warn}}}]",
+            "deny",
+            id="of another lease",
+        ),
+        pytest.param(
+            "overrides: [{operations: [CREATE], rules: {takeover-before-expiry: {mode: warn}}}]",
+            "deny",
+            id="overridden for another operation",
+        ),
+        pytest.param("exempt: [{owner: o, reason: r, users: [ann]}]", None, id="an exempt user"),
+        pytest.param("exempt: [{owner: o, reason: r, groups: [people], leases: ['ch*']}]", None, id="an exempt group"),
+        pytest.param(
+            "exempt: [{owner: o, reason: r, users: [ann], rules: [transitions-jump]}]", "deny", id="exempt from another"
+        ),
+        pytest.param(
+            "exempt: [{owner: o, reason: r, users: [ann], operations: [DELETE]}]", "deny", id="exempt elsewhere"
+        ),
+    ],
+)
+def test_a_rule_has_the_mode_that_the_file_says(more: str, mode: str | None) -> None:
+    assert broken(more, update(*THIEF)).get("takeover-before-expiry") == mode
+
+
+def test_an_exemption_that_is_over_is_left_out() -> None:
+    policy = parse(HEAD + "exempt: [{owner: o, reason: r, users: [ann], until: 2025-11-19}]")
+    now = 1_763_640_000_000_000
+    assert "exempt0" not in str(manifests(policy, now, "true", []))
+    assert "exempt0" in str(manifests(policy, now - 172_800_000_000, "true", []))
+    assert "exempt[0] ends after 2025-11-19" in " ".join(notes(policy, 0))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "mode"), [(31_536_001, "deny"), (31_536_000, "warn"), (86_401, "warn"), (86_400, None)]
+)
+def test_a_rule_with_two_thresholds(seconds: int, mode: str | None) -> None:
+    found = broken("", update(put("spec.leaseDurationSeconds", seconds)))
+    assert found.get("duration-too-long") == mode
+
+
+def test_a_number_of_an_override_is_in_the_text() -> None:
+    more = "overrides: [{namespaces: [shop], rules: {duration-too-long: {deny_above_seconds: 90000}}}]"
+    (found,) = ExportedPolicies(parse(HEAD + more)).broken(update(put("spec.leaseDurationSeconds", 90_001)))
+    assert "must not be greater than 90000;" in found.text
+
+
+def test_an_administrator_is_exempt_but_not_from_unreadable_times() -> None:
+    unreadable = put("spec.renewTime", "10000-01-01T00:00:00.000000Z")
+    request = update(*THIEF, unreadable, groups=["system:masters"])
+    assert broken("", request) == {"time-unreadable": "deny"}
+
+
+OLDEST: Final = "OldestEmulationVersion"
+BOUND: Final = "bindings: [{{namespace: shop, lease: checkout, writers: [shop/op, 'user:ann'], holder: {}{}}}]"
+POD: Final = {"authentication.kubernetes.io/pod-name": ["op-0"]}
+
+
+@pytest.mark.parametrize(
+    ("holder", "more", "new", "extra", "mode"),
+    [
+        pytest.param("['${pod}_*']", "", "op-0_1", POD, None, id="of the pod"),
+        pytest.param("['${pod}_*']", "", "op-1_1", POD, "deny", id="of another pod"),
+        pytest.param("['${pod}_*']", "", "op-0_1", {}, "warn", id="no pod"),
+        pytest.param("['${pod}_*']", ", require_pod: true", "op-0_1", {}, "deny", id="no pod, which is required"),
+        pytest.param("['a.b?[c*']", "", "a.bx[c\n$", {}, None, id="a glob of odd characters"),
+        pytest.param("['a.b?[c*']", "", "aXbx[c", {}, "deny", id="a dot is a dot"),
+        pytest.param(
+            "['${pod}']", "", "op.0", {"authentication.kubernetes.io/pod-name": ["op\\E.0"]}, "deny", id="\\E"
+        ),
+        pytest.param("['*']", "", "x" * 5000, {}, None, id="a long holder and any"),
+        pytest.param("['x*']", "", "x" * 5000, {}, "deny", id="a long holder"),
+    ],
+)
+def test_a_binding(holder: str, more: str, new: str, extra: dict[str, Any], mode: str | None) -> None:
+    request = update(put("spec.holderIdentity", new), extra=extra)
+    assert broken(BOUND.format(holder, more), request).get("identity-binding") == mode
+
+
+def test_a_stranger_may_not_renew_a_bound_lease_or_write_its_candidates() -> None:
+    renewal = (
+        put("spec.renewTime", "2025-11-20T12:00:02.000000Z"),
+        put("metadata.managedFields[0].time", "2025-11-20T12:00:02Z"),
+    )
+    bound = BOUND.format("['*']", "")
+    assert broken(bound, update(*renewal, user="bob")) == {"identity-binding": "deny"}
+    assert broken(bound, update(*renewal, user="system:serviceaccount:shop:op")) == {}
+    candidate = make_review(new=make_candidate(put("spec.renewTime", "2025-11-20T12:00:02.000000Z")))["request"]
+    assert broken(bound, candidate)["identity-binding"] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("version", "strategies", "rules"),
+    [
+        pytest.param("v1alpha1", [OLDEST, "a/b"], set(), id="two"),
+        pytest.param("v1alpha1", [], {"candidate-preferred-strategies"}, id="none"),
+        pytest.param("v1alpha1", ["a/b", OLDEST, "a/b"], {"candidate-strategies-unique"}, id="one twice"),
+        pytest.param("v1beta1", [], set(), id="none in a version that has no list"),
+    ],
+)
+def test_strategies_of_the_first_version(version: str, strategies: list[str], rules: set[str]) -> None:
+    candidate = make_candidate(of_version(version), put("spec.preferredStrategies", strategies))
+    assert broken("", make_review(new=candidate)["request"]).keys() == rules
+
+
+def test_a_changed_list_of_strategies_is_a_change_of_the_candidate() -> None:
+    before = make_candidate(of_version("v1alpha1"))
+    request = make_review(old=before, new=changed(before, put("spec.preferredStrategies", ["a/b", OLDEST])))["request"]
+    assert broken("", request) == {"candidate-changed": "deny"}
+
+
+def test_an_owner_of_a_bound_lease_is_denied_in_every_preset() -> None:
+    owner = put("metadata.ownerReferences", [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}])
+    standard = parse("apiVersion: lease-webhook/v1\n" + BOUND.format("['*']", ""))
+    found = {one.rule: one.mode for one in ExportedPolicies(standard).broken(update(owner, user="bob"))}
+    assert found == {"owner-reference-added": "deny", "identity-binding": "deny"}
+    assert broken(BOUND.format("['*']", ""), update(owner)) == {}
+
+
+@given(st.text(st.characters(min_codepoint=32, exclude_characters="*?\x7f", exclude_categories=["C", "Z"]), min_size=1))
+def test_a_glob_matches_what_it_says(text: str) -> None:
+    pattern = literal(policies._pattern(text))
+    assert evaluated(f"object.matches({pattern})", {"object": text})
+    assert not evaluated(f"object.matches({pattern})", {"object": text + "x"})
+
+
+def test_no_text_of_a_file_leaves_its_quotes() -> None:
+    texts = {"users": [HOSTILE, "$x"], "groups": [HOSTILE], "namespaces": ["shop"], "leases": ["*[" + "'"]}
+    document = yaml.safe_load(HEAD) | {"exempt": [{"owner": "o", "reason": "r", **texts}]}
+    document["bindings"] = [
+        {"namespace": "shop", "lease": "checkout", "writers": [f"user:{HOSTILE}"], "holder": ["${pod}\\E'\""]}
+    ]
+    policy = parse(yaml.safe_dump(document, default_flow_style=False).replace("!!python/unicode ", ""))
+    found = ExportedPolicies(policy).broken(update(*THIEF, user=HOSTILE))
+    assert {one.rule for one in found} >= {"takeover-before-expiry", "identity-binding"}
+    assert all("\n" not in one.text for one in found)
+
+
+def test_a_name_that_is_not_printable_is_not_shown() -> None:
+    found = ExportedPolicies(parse(HEAD)).broken(update(*THIEF, old=(put("spec.holderIdentity", "\x1b[31m\u202e"),)))
+    assert '"(a name that cannot be shown)"' not in found[0].text
+    assert "is held by (a name that cannot be shown)," in found[0].text
+
+
+@pytest.mark.parametrize(
+    "tweak",
+    [
+        pytest.param(drop("spec"), id="no spec"),
+        pytest.param(put("spec", {}), id="an empty spec"),
+        pytest.param(put("spec.renewTime", None), id="the zero time"),
+        pytest.param(drop("spec.leaseDurationSeconds"), id="no duration"),
+        pytest.param(put("spec.renewTime", "9999-12-31T23:59:59.999999Z"), id="the last time"),
+        pytest.param(put("spec.renewTime", "10000-01-01T00:00:00.000000Z"), id="a time after the last"),
+        pytest.param(put("spec.renewTime", "0000-01-01T00:00:00.000000Z"), id="the year 0"),
+        pytest.param(put("spec.leaseTransitions", 2147483647), id="a counter at its end"),
+        pytest.param(drop("metadata.managedFields"), id="no entries"),
+        pytest.param(put("metadata.managedFields", [{"manager": "x"}]), id="an entry of nothing"),
+        pytest.param(
+            put("metadata.managedFields[0].fieldsV1", {"f:spec": {"f:renewTime": {".": {}}}}), id="odd entries"
+        ),
+        pytest.param(put("metadata.managedFields[0].time", "10000-01-01T00:00:00Z"), id="an entry after the last time"),
+        pytest.param(put("metadata.managedFields[0].time", None), id="an entry of the zero time"),
+        pytest.param(put("metadata.finalizers", ["a/b"]), id="a finalizer"),
+    ],
+)
+def test_no_expression_errs(tweak: Tweak) -> None:
+    """`broken` raises where one errs: an odd lease is renewed, repaired, made and deleted."""
+    odd, renewed = make_lease(tweak), make_lease(put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), THIEF[0])
+    exported = ExportedPolicies(parse(HEAD + BOUND.format("['${pod}_*']", "")))
+    for old, new in ((odd, renewed), (renewed, odd), (odd, odd), (None, odd), (odd, None)):
+        exported.broken(make_review(old=old, new=new)["request"])
+
+
+def test_many_bindings_fit_into_one_expression() -> None:
+    listed = [f"- {{namespace: shop, lease: 'l{number}', writers: [shop/op], holder: ['*']}}" for number in range(700)]
+    exported = manifests(parse(HEAD + "bindings:\n" + "\n".join(listed)), 0, "true", [])
+    longest = max(len(one["expression"]) for each in exported for one in each["spec"].get("variables", ()))
+    assert 70_000 < longest < 100_000
+    request = update(put("metadata.name", "l699"), put("spec.holderIdentity", "x"), user="bob") | {"name": "l699"}
+    assert broken("bindings:\n" + "\n".join(listed), request)["identity-binding"] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("more", "path"),
+    [
+        pytest.param(
+            "bindings:\n"
+            + "".join(f"- {{namespace: a, lease: 'l{n}', writers: [a/b], holder: ['*']}}\n" for n in range(1000)),
+            "bindings",
+            id="bindings",
+        ),
+        pytest.param(
+            "overrides:\n" + "- {rules: {transitions-jump: {mode: warn}}}\n" * 101, "overrides", id="overrides"
+        ),
+    ],
+)
+def test_what_no_policy_can_hold_is_refused(more: str, path: str) -> None:
+    with pytest.raises(PolicyError) as refused:
+        manifests(parse(HEAD + more), 0, "true", [])
+    assert refused.value.path == path
+
+
+def test_what_a_file_needs_beside_the_objects_is_said() -> None:
+    more = (
+        "exempt: [{owner: o, reason: r, users: [ann], namespaces: ['*']}]\n"
+        "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}, {suffix: 2a2b3c4d, namespaces: [b], writer: user}]\n"
+        "rules: {live-lease-deleted: {mode: 'off'}}"
+    )
+    policy = parse(HEAD + more)
+    assert [one.partition(": ")[2].partition(" ")[0] for one in notes(policy, 0)] == ["kubectl", "kubectl", "It", "An"]
+    assert "label namespace b lease-webhook/stamp=pending lease-webhook/stamp-writer=user, and then" in " ".join(
+        notes(policy, 0)
+    )
+    assert "request.namespace" not in next(
+        one["expression"]
+        for one in manifests(policy, 0, "true", [])[0]["spec"]["variables"]
+        if one["name"] == "exempt0"
+    )
+
+
+STAMPS: Final = "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "actions"),
+    [
+        pytest.param("", ["Deny", "Audit"], id="strict"),
+        pytest.param("preset: standard\n", ["Deny", "Audit"], id="standard"),
+        pytest.param("preset: standard\nmode: warn\n", ["Warn", "Audit"], id="a cap"),
+        pytest.param("rules: {foreign-writer: {mode: warn}}", ["Warn", "Audit"], id="warned"),
+        pytest.param('rules: {foreign-writer: {mode: "off"}}', None, id="off: no guard"),
+    ],
+)
+def test_the_guard_of_stamps_has_the_mode_of_its_rule(more: str, actions: list[str] | None) -> None:
+    head = HEAD.partition("preset")[0] if "preset" in more else HEAD
+    found = stamp_policies(parse(head + STAMPS + more), 0)
+    bindings = {one["metadata"]["name"]: one["spec"] for one in found if one["kind"] == BINDING}
+    assert bindings.get("lease-webhook-stamp-guard", {}).get("validationActions") == actions
+    assert "SUFFIX" not in str(found)
+    assert str(found).count("\"'1a2b3c4d'\"") == (3 if actions else 2)
+
+
+CONSTANT: Final = [{"manager": "lease-webhook-stamp", "time": "2000-01-01T00:00:00Z"}]
+KEEPER: Final = {"authentication.kubernetes.io/pod-uid": ["uid-1"]}
+PUT_BACK: Final = put("metadata.ownerReferences", [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}])
+
+
+def stamped(written: str = "2025-11-20T12:00:02Z") -> Tweak:
+    """The last writer was ann, from the pod with uid-1."""
+
+    def tweak(lease: Document) -> None:
+        lease["metadata"]["managedFields"] = CONSTANT
+        names = {"writer": "uid-1 ann", "written": written, "term": "7"}
+        lease["metadata"]["annotations"] = {f"lease-webhook/{name}-1a2b3c4d": text for name, text in names.items()}
+
+    return tweak
+
+
+@pytest.mark.parametrize(
+    ("written", "renew_time", "mode"),
+    [
+        pytest.param("2025-11-20T12:00:02Z", "2999-01-01T00:00:00.000000Z", "deny", id="the year 2999"),
+        pytest.param("2025-11-20T12:00:02Z", "2025-11-21T11:00:00.000000Z", None, id="a renewal of tomorrow"),
+        pytest.param("2199-12-31T12:00:02Z", "2200-01-01T00:00:00.000000Z", None, id="the clock is there"),
+        pytest.param("", "2999-01-01T00:00:00.000000Z", None, id="no time"),
+    ],
+)
+def test_the_clock_of_a_stamped_renewal_is_its_stamp(written: str, renew_time: str, mode: str | None) -> None:
+    request = update(stamped(written), put("spec.renewTime", renew_time), old=(stamped(),), extra=KEEPER)
+    assert broken(STAMPS, request).get("renew-time-in-future") == mode
+
+
+@pytest.mark.parametrize(
+    ("user", "extra", "stamps", "mode"),
+    [
+        pytest.param("ann", KEEPER, STAMPS, None, id="its writer"),
+        pytest.param("ann", {}, STAMPS, "deny", id="the user of its writer"),
+        pytest.param("bob", KEEPER, STAMPS, "deny", id="another user"),
+        pytest.param("ann", {}, STAMPS.replace("]}", "], writer: user}"), None, id="the user, as the file says"),
+        pytest.param("ann", KEEPER, STAMPS.replace("shop", "other"), "deny", id="in a namespace without stamps"),
+        pytest.param("ann", KEEPER, STAMPS.replace("1a2b", "9a2b"), "deny", id="under another suffix"),
+        pytest.param("ann", KEEPER, "", "deny", id="without stamps"),
+    ],
+)
+def test_the_stamped_writer_of_a_held_lease_sets_and_removes_owners_and_cuts_it(
+    user: str, extra: dict[str, Any], stamps: str, mode: str | None
+) -> None:
+    added = update(stamped(), PUT_BACK, old=(stamped(),), user=user, extra=extra)
+    removed = update(stamped(), drop("metadata.ownerReferences"), old=(stamped(), PUT_BACK), user=user, extra=extra)
+    assert broken(stamps, added).get("owner-reference-added") == mode
+    assert broken(stamps, removed).get("owner-reference-removed") == mode
+    for cut in (put("spec.leaseDurationSeconds", 1), drop("spec.leaseDurationSeconds"), drop("spec.renewTime")):
+        request = update(stamped(), cut, old=(stamped(),), user=user, extra=extra)
+        assert broken(stamps, request).get("duration-shortened") == mode
+    undated = put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), drop("spec.leaseDurationSeconds")
+    request = update(stamped(), *undated, old=(stamped(),), user=user, extra=extra)
+    assert broken(stamps, request).get("duration-shortened") == (mode and "warn")
+
+
+def test_a_refusal_has_the_status_of_its_text() -> None:
+    """A rule's text may begin with one that several rules share."""
+    reasons = {
+        one["message"].partition(":")[0].removeprefix("lease webhook, rule "): one["reason"]
+        for manifest in manifests(parse(HEAD), 0, "true", [])
+        for one in manifest["spec"].get("validations", ())
+    }
+    forbidden = {rule for rule, reason in reasons.items() if reason == "Forbidden"}
+    assert {"takeover-before-expiry", "takeover-by-node", "foreign-release", "duration-shortened"} <= forbidden
+    assert forbidden.isdisjoint({"renew-time-in-future", "duration-too-long", "transitions-jump"})
+
+
+def test_an_owner_in_a_renewal_is_a_warning() -> None:
+    renewal = update(PUT_BACK, put("spec.renewTime", "2025-11-20T12:00:02.000000Z"))
+    assert broken("", renewal) == {"owner-reference-added": "warn"}
+
+
+def test_who_is_exempt_from_the_guard() -> None:
+    more = STAMPS + "exempt: [{owner: o, reason: r, users: [ann]}]"
+    guard = [one for one in stamp_policies(parse(HEAD + more), 0) if one["metadata"]["name"].endswith("guard")]
+    (spec,) = (one["spec"] for one in guard if one["kind"] == POLICY)
+    assert spec["matchConditions"][-1]["expression"] == '!(request.userInfo.username in ["ann"])'
+
+
+def test_no_stamps_without_a_suffix_and_none_with_two() -> None:
+    assert stamp_policies(parse(HEAD), 0) == []
+    two = "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}, {suffix: 2a2b3c4d, namespaces: [b]}]"
+    with pytest.raises(PolicyError):
+        stamp_policies(parse(HEAD + two), 0)

@@ -1,0 +1,130 @@
+"""A request, a policy and a moment give a verdict: all rules are evaluated, then one decision is made."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from webhook.admission.policy.model import Policy
+from webhook.admission.rules.change import change_made_by
+from webhook.admission.rules.registry import CHECKS_BY_OCCASION, TYPES
+from webhook.admission.rules.rule import MAX_FINDINGS, Check, Finding, Mode, Rule
+from webhook.admission.verdict import Downgraded, Result, Verdict, causes, facts, message, once, warnings
+from webhook.kubernetes.field import ErrorType
+from webhook.kubernetes.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest, Operation
+from webhook.text.quoting import escape, quote, truncate
+
+# Members of an enumeration are looked up at each use.
+_CONNECT: Final = Operation.CONNECT
+_OFF: Final = Mode.OFF
+_WARN: Final = Mode.WARN
+_DENY: Final = Mode.DENY
+
+
+def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_known: bool = True) -> Verdict:
+    """Evaluate one write.
+
+    `now`, the caller's clock in microseconds since 1970, counts only if a stamp is missing or a rule names it. Without
+    `writer_known`, for documents that were never sent, the rules about the writer are left out.
+    """
+    if policy.mode is _OFF:
+        return Verdict(request.uid, allowed=True, audit_annotations=(("policy", f"{policy.name} off"),))
+    if request.contradiction:
+        return _contradicts(request, policy)
+    if request.operation is _CONNECT or request.sub_resource or not request.is_ours:
+        return _not_evaluated(request, policy)
+    if request.object_errors:
+        return _decide(request, policy, "", [_result(one, TYPES, _DENY, policy) for one in TYPES.check(request)])
+    lease_policy = policy.for_lease(request.namespace, request.name, request.operation)
+    binding = policy.bindings.get((request.namespace, request.lease_name)) if policy.bindings else None
+    stamps = policy.stamps.get(request.namespace) if policy.stamps else None
+    change = change_made_by(request, now, lease_policy.limits, binding, stamps)
+    event = change.event
+    exempt = policy.exempt_rules(change.user, request.namespace, request.name, request.operation, now)
+    modes = lease_policy.modes
+    results: list[Result] = []
+    evaluated: Iterable[tuple[Check, Rule]] = CHECKS_BY_OCCASION[request.resource, request.operation, event]
+    if exempt or not writer_known:
+        evaluated = [one for one in evaluated if one[1].id not in exempt and (writer_known or not one[1].about_writer)]
+    for check, rule in evaluated:
+        if findings := check(change):
+            mode = modes[rule.id]
+            results += [_result(finding, rule, mode, policy) for finding in findings if mode]
+    if not results:
+        annotations = (("event", event), ("policy", policy.name))
+        return Verdict(request.uid, allowed=True, audit_annotations=annotations, event=event)
+    return _decide(request, policy, event, results)
+
+
+def _result(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> Result:
+    """Give a finding the mode that counts: the lowest of its tier, its rule's mode and the policy's cap."""
+    level = min(finding.tier, mode)
+    mode, downgraded = min(level, policy.mode), None
+    if level is _DENY:
+        if finding.without_stamps and not policy.enforce_without_stamps:
+            mode, downgraded = min(_WARN, policy.mode), Downgraded.WITHOUT_STAMPS
+        elif mode is not _DENY:
+            downgraded = Downgraded.BY_CAP
+    return Result(rule.id, rule.parity, mode, finding.error, finding.happened, finding.fact, downgraded)
+
+
+def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequence[Result]) -> Verdict:
+    """Decide by all findings: 403 if a denying one is Forbidden by a rule of ours, else 422."""
+    annotations = [("event", event)] if event else []
+    worst = {one.rule: max(two.mode for two in results if two.rule == one.rule) for one in results}
+    annotations.append(("rules", ",".join(f"{rule}={mode.word}" for rule, mode in worst.items())))
+    would_deny = once(one.rule for one in results if one.downgraded)
+    if would_deny:
+        annotations.append(("would-deny", ",".join(would_deny)))
+    annotations.append(("policy", policy.name))
+    found = facts(results)
+    denying = [fact for fact in found if fact.decisive.mode is _DENY][:MAX_FINDINGS]
+    warned = warnings((fact for fact in found if fact.decisive.mode is not _DENY), policy, admitted=not denying)
+    denied = causes(denying, policy)
+    code, reason, text = 200, "", ""
+    if denied:
+        is_ours = (one.error.type is ErrorType.FORBIDDEN and not one.parity for one in results if one.mode is _DENY)
+        code, reason = (403, "Forbidden") if any(is_ours) else (422, "Invalid")
+        text = message(denied)
+        if code == 422:
+            text = f"{request.kind}.{request.group} {quote(request.name)} is invalid: {text}"
+    if len(results) > MAX_FINDINGS:
+        # The sort is stable: it only makes sure that what decided is among the first.
+        results = sorted(results, key=lambda one: -one.mode)[:MAX_FINDINGS]
+    return Verdict(
+        request.uid, not denied, code, reason, text, denied, warned, tuple(annotations), tuple(results), event
+    )
+
+
+def _contradicts(request: AdmissionRequest, policy: Policy) -> Verdict:
+    """Deny with 400 a request that contradicts itself: no rule is involved, and no exemption applies."""
+    return Verdict(
+        request.uid,
+        allowed=False,
+        code=400,
+        reason="BadRequest",
+        message=f"{request.contradiction} (lease webhook)",
+        audit_annotations=(("policy", policy.name),),
+    )
+
+
+def _not_evaluated(request: AdmissionRequest, policy: Policy) -> Verdict:
+    """Allow with a warning what we do not know: a typo in a webhook configuration must not stop a cluster."""
+    # Each may be as long as a review.
+    name, below = request.resource[:61], request.sub_resource[:61]
+    resource = escape(truncate(f"{name}/{below}" if below else name, 60))
+    known = VERSIONS_OF.get(request.resource)
+    if request.operation is _CONNECT:
+        what = f"CONNECT to {resource} is not evaluated"
+    elif request.sub_resource:
+        what = f"subresource {resource} is not evaluated"
+    elif known and request.group == GROUP:
+        version = quote(truncate(request.version, 30))
+        what = f"version {version} of {resource} is not evaluated; the known versions are {', '.join(known)}"
+    else:
+        group = quote(truncate(request.group, 60))
+        what = f"{resource} of group {group} is not evaluated; the known resources are {' and '.join(KIND_OF)}"
+    return Verdict(
+        request.uid,
+        allowed=True,
+        warnings=(f"lease webhook: {what}; narrow the rules of the webhook configuration",),
+        audit_annotations=(("policy", policy.name),),
+    )

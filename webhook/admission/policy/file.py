@@ -1,0 +1,94 @@
+"""A policy from a preset's name or a file, which is polled for changes."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import API_VERSION, PRESETS, PolicyError, nearest
+from webhook.errors import InputError
+
+DEFAULT_PRESET: Final = "standard"
+LARGEST: Final = 16 * 1024 * 1024
+"""Bytes that are read at most: as many characters as the parser accepts, of up to four bytes."""
+
+
+class PolicyFileError(InputError):
+    """A policy file cannot be read or is refused; the text names the file and the reason in one line."""
+
+
+class _Snapshot(Struct, frozen=True):
+    """The file at one moment: the path without symbolic links, and its bytes or why there are none."""
+
+    real_path: str
+    content: bytes = b""
+    error: str = ""
+
+
+def load(name_or_path: str | None) -> Policy:
+    """Return a preset (`standard` if None), else the policy of a file, such as `./strict`; raises PolicyFileError."""
+    return PolicyFile(name_or_path).current
+
+
+class PolicyFile:
+    """The policy in use. One thread polls for a newer one; any may read `current`, which is replaced as a whole."""
+
+    def __init__(self, name_or_path: str | None) -> None:
+        """Load the policy; raises PolicyFileError."""
+        name = DEFAULT_PRESET if name_or_path is None else name_or_path
+        self._path = None if name in PRESETS else Path(name)
+        self._used = self._last = _read(self._path) if self._path else _Snapshot("")
+        preset = f"apiVersion: {API_VERSION}\npreset: {name}\n"
+        self.current = _parsed(self._path, self._used) if self._path else parse(preset)
+        self.error = ""
+        """Why the current file is refused; "" if it is in use."""
+
+    def poll(self) -> str | None:
+        """Read the file; "success" or "failure" if it changed, else None. Never raises, whatever happened to the file.
+
+        A symbolic link with another target counts at once: a ConfigMap changes this way, atomically. Any other change
+        counts once two reads in a row agree, since an editor may be writing; call this every second or two.
+        """
+        if self._path is None:
+            return None
+        snapshot, last = _read(self._path), self._last
+        self._last = snapshot
+        swapped = snapshot.real_path != last.real_path and not snapshot.error
+        if snapshot == self._used or not (swapped or snapshot == last):
+            return None
+        self._used = snapshot
+        try:
+            self.current = _parsed(self._path, snapshot)
+            self.error = ""
+        except PolicyFileError as error:
+            self.error = str(error)
+        return "failure" if self.error else "success"
+
+
+def _read(path: Path) -> _Snapshot:
+    real_path = ""
+    try:
+        # Not Path.resolve, which reports a loop by a RuntimeError before Python 3.13.
+        real_path = os.path.realpath(path, strict=True)
+        if not Path(real_path).is_file():
+            return _Snapshot(real_path, error="not a file")
+        with Path(real_path).open("rb") as file:
+            return _Snapshot(real_path, file.read(LARGEST + 1))
+    except OSError as error:
+        return _Snapshot(real_path, error=error.strerror or type(error).__name__)
+
+
+def _parsed(path: Path, snapshot: _Snapshot) -> Policy:
+    if snapshot.error:
+        # A bare word is more often a mistyped preset than a file.
+        hint = "" if path.suffix or path.name != str(path) else nearest(str(path), PRESETS)
+        raise PolicyFileError(f"{path}: {snapshot.error}{hint and f', and no preset{hint}'}")
+    try:
+        return parse(snapshot.content.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise PolicyFileError(f"{path}: not UTF-8: byte {error.start} of the file") from error
+    except PolicyError as error:
+        raise PolicyFileError(f"{path}: {error}") from error

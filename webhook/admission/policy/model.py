@@ -1,0 +1,164 @@
+"""A compiled policy: resolved, frozen, with lookups whose cost does not depend on the length of the file."""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import product
+from operator import itemgetter
+from typing import Final, Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from webhook.admission.policy.fences import Fence
+from webhook.admission.policy.schema import ANYWHERE, MODE, PolicyDocument, PolicyError, Setting, Value
+from webhook.admission.rules import holders
+from webhook.admission.rules.holders import Binding
+from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
+from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.stamps import Stamps
+from webhook.kubernetes.request import Operation, UserInfo, cached
+
+T = TypeVar("T")
+MAX_ENTRIES: Final = 500
+"""Entries of one bucket of a `LeaseIndex`, all of which a lookup matches: 500 globs take less than 0.1 ms."""
+
+
+class LeasePolicy(Struct, frozen=True):
+    """What applies to one lease: a mode for each rule id, and the numbers.
+
+    The modes are those before the cap and exemptions: `DENY` also under the `observe` preset, whose cap is `WARN`.
+    """
+
+    modes: Mapping[str, Mode]
+    limits: Limits = DEFAULT_LIMITS
+
+    def numbers(self, rule: str) -> dict[str, int]:
+        """Return the numbers of a rule by their names; most rules have none."""
+        found = getattr(self.limits, rule.replace("-", "_"), None)
+        return asdict(found) if found else {}
+
+
+class ExemptRules(Struct, frozen=True):
+    """The rules and operations of one exemption; `until` is exclusive, in microseconds since 1970."""
+
+    rules: frozenset[str]
+    operations: tuple[Operation, ...]
+    until: int
+
+
+_Glob = tuple[re.Pattern[str] | None, re.Pattern[str] | None, T]
+
+
+class LeaseIndex(Generic[T]):
+    """Values by (namespace glob, lease glob); filled by `put`, then only read.
+
+    Entries that give the namespace, the name, both or neither without a wildcard are in one dict, by what they give; a
+    lookup matches the globs of the four buckets that can apply. Without a cache: clients choose the names of leases.
+    """
+
+    def __init__(self) -> None:
+        self._buckets: dict[tuple[str | None, str | None], list[_Glob[T]]] = {}
+
+    def put(self, namespaces: Sequence[str], leases: Sequence[str], value: T, path: str = "") -> None:
+        """Add a value for each pair; without a list, for all. Raises PolicyError, about the entry at `path`."""
+        for namespace, lease in product(namespaces or [ANYWHERE], leases or [ANYWHERE]):
+            bucket = self._buckets.setdefault((_literal(namespace), _literal(lease)), [])
+            if len(bucket) == MAX_ENTRIES:
+                problem = f"more than {MAX_ENTRIES} globs would be matched for one lease; use names, or one glob"
+                raise PolicyError(problem, path)
+            bucket.append((_pattern(namespace), _pattern(lease), value))
+
+    def find(self, namespace: str, name: str) -> list[T]:
+        """Return the values whose globs match this lease, in no particular order."""
+        found: list[T] = []
+        for key in ((namespace, name), (namespace, None), (None, name), (None, None)):
+            for in_namespace, is_lease, value in self._buckets.get(key, ()):
+                if (in_namespace is None or in_namespace.match(namespace)) and (
+                    is_lease is None or is_lease.match(name)
+                ):
+                    found.append(value)
+        return found
+
+
+Overrides = Mapping[Operation, LeaseIndex[tuple[int, Mapping[Setting, Value]]]]
+
+
+class Policy(Struct, frozen=True, dict=True):
+    """A policy file and its preset, ready for lookups.
+
+    `mode` is the cap for every finding, field rules included: the lower of the file's and the preset's (observe: WARN);
+    `OFF` allows everything. A finding that only the cap keeps from denying is one that "would deny".
+    `default` holds for leases without a binding, `bound` for leases with one.
+    `digest` is eight hex digits of what the file and its preset say, comments left out; `document` is the file as typed
+    values, for commands that show it. `docs_url` is "" if the file has none, and ends without a slash.
+    `exemptions` are indexed by requester, see `UserInfo.requesters`. `overrides` are indexed for each operation by
+    itself: one for CREATE alone costs a renewal nothing.
+    """
+
+    document: PolicyDocument
+    preset: str
+    digest: str
+    mode: Mode
+    enforce_without_stamps: bool
+    default: LeasePolicy
+    bound: LeasePolicy
+    overrides: Overrides
+    bindings: Mapping[tuple[str, str], Binding]
+    exemptions: Mapping[str, LeaseIndex[ExemptRules]]
+    docs_url: str = ""
+    fences: tuple[Fence, ...] = ()
+    stamps: Mapping[str, Stamps] = {}
+
+    @cached
+    def name(self) -> str:
+        """The preset and the digest, as verdicts name the policy."""
+        return f"{self.preset} {self.digest}"
+
+    def for_lease(self, namespace: str, name: str, operation: Operation) -> LeasePolicy:
+        """Return modes and numbers for one of `OPERATIONS` on a lease (a candidate: of its own namespace and name)."""
+        document = self.document
+        if not document.overrides and not document.bindings:
+            return self.default
+        base = self.bound if (namespace, name) in self.bindings else self.default
+        settings = self.overridden(namespace, name, operation)
+        if not settings:
+            return base
+        return with_settings(base, {setting: value for setting, (_, value) in settings.items()})
+
+    def overridden(self, namespace: str, name: str, operation: Operation) -> dict[Setting, tuple[int, Value]]:
+        """Return the settings that overrides decide for a write to one lease, with the position of the override.
+
+        Of several overrides the last in the file decides.
+        """
+        found = sorted(self.overrides[operation].find(namespace, name), key=itemgetter(0))
+        return {setting: (override, value) for override, values in found for setting, value in values.items()}
+
+    def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
+        """Return the ids of the rules that this writer is exempt from for such a write; `now` in microseconds."""
+        if self.exemptions.keys().isdisjoint(user.requesters):
+            return frozenset()  # nearly every writer
+        indexes = [self.exemptions[one] for one in user.requesters if one in self.exemptions]
+        found = (one for index in indexes for one in index.find(namespace, name))
+        return frozenset[str]().union(*(one.rules for one in found if now < one.until and operation in one.operations))
+
+
+def with_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> LeasePolicy:
+    """Return the policy with some modes and numbers set."""
+    modes = dict(policy.modes)
+    limits = policy.limits
+    for (rule, name), value in settings.items():
+        if name == MODE:
+            modes[rule] = Mode(value)
+        else:
+            field = rule.replace("-", "_")
+            limits = replace(limits, **{field: replace(getattr(limits, field), **{name: value})})
+    return LeasePolicy(modes, limits)
+
+
+def _literal(pattern: str) -> str | None:
+    return pattern if holders.is_literal(pattern) else None
+
+
+def _pattern(pattern: str) -> re.Pattern[str] | None:
+    """Return what is left to match of a glob once its bucket is found, None if nothing is."""
+    return None if pattern == ANYWHERE or holders.is_literal(pattern) else holders.compiled(pattern)

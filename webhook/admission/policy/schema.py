@@ -1,0 +1,305 @@
+"""The policy file as types, and what its entries mean; `make docs` writes the JSON Schema of the package from them."""
+
+import difflib
+from collections.abc import Sequence
+from datetime import date
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field, to_builtins
+from msgspec.structs import fields
+
+from webhook.admission.rules.limits import DEFAULT_LIMITS
+from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.rule import Mode
+from webhook.kubernetes.request import Operation
+from webhook.text.quoting import escape, quote, truncate
+
+API_VERSION: Final = "lease-webhook/v1"
+PRESETS: Final = ("observe", "standard", "strict")
+OPERATIONS: Final = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
+"""What a policy may name; CONNECT changes nothing and is not evaluated."""
+ANYWHERE: Final = "*"
+"""The glob of an entry that lists no namespaces, or no leases."""
+FOREVER: Final = 1 << 63
+"""An `until` in microseconds that no clock reaches."""
+MODE: Final = "mode"
+
+Setting = tuple[str, str]
+"""(rule id, "mode" or the name of a number)."""
+Value = Mode | int
+
+RULE_IDS: Final = tuple(RULES)
+EXEMPTIBLE: Final = tuple(rule.id for rule in RULES.values() if not rule.parity and not rule.never_exempt)
+"""The rules that an exemption applies to, and may name."""
+
+_CONTROL: Final = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
+"""Characters that would control a terminal on which a policy is shown, without tab and line feed."""
+_CONTROLS: Final = rf"{_CONTROL}\t\n"
+_LABEL: Final = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_NAMESPACED: Final = rf"^{_LABEL}/[a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?(?!\s)$"
+
+
+def _form(pattern: str, description: str, max_length: int | None = None) -> Meta:
+    return Meta(pattern=pattern, description=description, max_length=max_length)
+
+
+Some = Meta(min_length=1)
+ModeWord = Literal["deny", "warn", "audit", "off"]
+ExemptibleRule: Any = Literal[EXEMPTIBLE]
+Operations = Annotated[list[Literal["CREATE", "UPDATE", "DELETE"]], Some]
+Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Text = Annotated[
+    str, _form(rf"^(?=[\s\S]*\S)[^{_CONTROL}]*$", "a string that is not blank, without control characters")
+]
+Exact = Annotated[str, _form(rf"^[^*?\s{_CONTROL}]+(?!\s)$", "an exact name; wildcards have no meaning here")]
+User = Annotated[str, _form(rf"^[^*?{_CONTROLS}]+(?!\s)$", "an exact name; wildcards have no meaning here")]
+Glob = Annotated[
+    str, _form(rf"^[^\s{_CONTROL}]+(?!\s)$", "a name, in which `*` matches any characters and `?` one character")
+]
+ServiceAccount = Annotated[
+    str,
+    _form(rf"^[^/:*?\s{_CONTROL}]+/[^/:*?\s{_CONTROL}]+(?!\s)$", "a service account as namespace/name, no wildcards"),
+]
+Writer = Annotated[
+    str,
+    _form(
+        rf"^([^/:*?\s{_CONTROL}]+/[^/:*?\s{_CONTROL}]+|user:[^*?{_CONTROLS}]+)(?!\s)$",
+        'a service account as namespace/name, or a user as "user:NAME", no wildcards',
+    ),
+]
+Holder = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        pattern=rf"^(?!.*\$\{{(?!pod\}}))[^{_CONTROLS}]*(?!\s)$",
+        description="a holder identity, in which `*` matches any characters, `?` one character, "
+        "and `${pod}`, the only variable, the name of the writer's pod",
+    ),
+]
+DocsUrl = Annotated[
+    str,
+    _form(
+        r"^https://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~%@+-]+)*/?(?!\s)$",
+        "an https address of at most 128 characters, without user, query and fragment",
+        max_length=128,
+    ),
+]
+FenceName = Annotated[
+    str,
+    _form(
+        r"^[a-z0-9]([-a-z0-9]{0,55}[a-z0-9])?(?!\s)$",
+        "a name of at most 57 lower case letters, digits and -, which begins and ends with a letter or digit",
+    ),
+]
+LeaseReference = Annotated[str, _form(_NAMESPACED, "a lease as namespace/name, no wildcards")]
+FencedWriter = Annotated[
+    str, _form(_NAMESPACED, "a service account as namespace/name, no wildcards; a user has no pod and cannot be fenced")
+]
+Namespace = Annotated[str, _form(rf"^{_LABEL}(?!\s)$", "the exact name of a namespace, no wildcards")]
+_TEMPLATE: Final = r"((?!\$\{)[ -)+->@-~])*"
+"""Printable ASCII without wildcards and variables."""
+StampSuffix = Annotated[
+    str, _form(r"^[a-z0-9]{8,32}(?!\s)$", "the suffix of the annotations: 8 to 32 lower case letters and digits")
+]
+FenceHolder = Annotated[
+    str,
+    _form(
+        rf"^{_TEMPLATE}\$\{{(pod|node)\}}{_TEMPLATE}\*?(?!\s)$",
+        "a holder identity with `${pod}` or `${node}` once, such as `${pod}_*`, of at most 256 characters of printable "
+        "ASCII, with `*` only at the end",
+        max_length=256,
+    ),
+]
+FenceResource = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=400,
+        description="a resource such as configmaps, deployments.apps or deployments.apps/scale, "
+        "of at most 400 characters",
+    ),
+]
+FencedOperation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+FencedOperations = Annotated[list[FencedOperation], Meta(min_length=1, max_length=4)]
+FenceMode = Literal["audit", "warn", "deny"]
+Expired = Literal["allow", "warn", "deny"]
+Choice = Literal["allow", "deny"]
+FENCED_OPERATIONS: tuple[FencedOperation, ...] = ("CREATE", "UPDATE", "DELETE")
+DEFAULT_HOLDER = "${pod}_*"
+MAX_FENCES: Final = 256
+"""Each is two objects that every API server evaluates; far more than one cluster has operators."""
+
+
+class RuleSetting(Struct, frozen=True, forbid_unknown_fields=True):
+    """The settings of one rule; rules with numbers have them beside the mode."""
+
+    mode: ModeWord | UnsetType = UNSET
+
+
+def _rule_setting(rule: str) -> type[Struct]:
+    numbers = getattr(DEFAULT_LIMITS, rule.replace("-", "_"), None)
+    if numbers is None:
+        return RuleSetting
+    return defstruct(
+        "".join(word.capitalize() for word in rule.split("-")),
+        [(number.name, Number | UnsetType, UNSET) for number in fields(numbers)],
+        bases=(RuleSetting,),
+        frozen=True,
+        forbid_unknown_fields=True,
+    )
+
+
+Rules: Any = defstruct(
+    "Rules",
+    [(rule.replace("-", "_"), _rule_setting(rule) | UnsetType, UNSET) for rule in RULE_IDS],
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename="kebab",
+)
+"""One optional key for each rule id."""
+
+
+class Exemption(Struct, frozen=True, forbid_unknown_fields=True):
+    """Writers to whom policy rules do not apply.
+
+    Any of the requesters (users, groups, service accounts; without a list: anyone), on any of the namespaces and any
+    of the leases (without a list: all), through the last second of `until` (UTC). `rules` and `operations` narrow it:
+    other rules and other operations are evaluated as for anyone.
+    """
+
+    owner: Text
+    reason: Text
+    users: list[User] = []
+    groups: list[User] = []
+    service_accounts: list[ServiceAccount] = []
+    namespaces: list[Glob] = []
+    leases: list[Glob] = []
+    rules: Annotated[list[ExemptibleRule], Some] | UnsetType = UNSET
+    operations: Operations | UnsetType = UNSET
+    until: date | UnsetType = UNSET
+
+
+class Override(Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings for some leases and operations (without a list: all); of several, the last one in the file counts."""
+
+    rules: Rules
+    namespaces: list[Glob] = []
+    leases: list[Glob] = []
+    operations: Operations | UnsetType = UNSET
+
+
+class LeaseBinding(Struct, frozen=True, forbid_unknown_fields=True):
+    """The only writers of one lease, and the holder identities they may use; namespace and lease are exact names."""
+
+    namespace: Exact
+    lease: Exact
+    writers: Annotated[list[Writer], Some]
+    holder: Annotated[list[Holder], Some]
+    require_pod: bool = False
+
+
+class FenceSetting(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which writes only the holder of a lease may make; `lease-webhook export fence` renders it for the API server.
+
+    Only the writers are fenced. `namespaces` are those of the objects that are written (without a list: all).
+    """
+
+    name: FenceName
+    lease: LeaseReference
+    writers: Annotated[list[FencedWriter], Meta(min_length=1, max_length=32)]
+    resources: Annotated[list[FenceResource], Meta(min_length=1, max_length=128)]
+    holder: Annotated[list[FenceHolder], Meta(min_length=1, max_length=8)] | UnsetType = UNSET
+    operations: FencedOperations = field(default_factory=lambda: [*FENCED_OPERATIONS])
+    namespaces: Annotated[list[Namespace], Meta(max_length=128)] = []
+    mode: FenceMode = "warn"
+    when_unheld: Choice = "allow"
+    missing_lease: Choice | UnsetType = UNSET
+    token: bool = False
+    expired: Expired = "allow"
+
+
+class StampSetting(Struct, frozen=True, forbid_unknown_fields=True):
+    """Namespaces in which the API server stamps the writers of leases, by the policies of `deploy/stamp`."""
+
+    suffix: StampSuffix
+    namespaces: Annotated[list[Namespace], Some]
+    writer: Literal["pod", "user"] = "pod"
+
+
+class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
+    """A policy file."""
+
+    api_version: Literal["lease-webhook/v1"] = field(name="apiVersion")
+    preset: Literal["observe", "standard", "strict"] = "standard"
+    mode: ModeWord = "deny"
+    without_stamps: Literal["weaken", "enforce"] = "weaken"
+    docs_url: DocsUrl | UnsetType = UNSET
+    rules: Rules = Rules()
+    exempt: list[Exemption] = []
+    overrides: list[Override] = []
+    bindings: list[LeaseBinding] = []
+    fences: Annotated[list[FenceSetting], Meta(max_length=MAX_FENCES)] | UnsetType = UNSET
+    stamps: list[StampSetting] | UnsetType = UNSET
+
+
+def mode_of(word: str) -> Mode:
+    """Return the mode that a policy file writes in lower case."""
+    return Mode[word.upper()]
+
+
+def settings_of(rules: Rules) -> dict[Setting, Value]:
+    """Return the settings of a `rules` mapping."""
+    stated: dict[str, dict[str, Any]] = to_builtins(rules)
+    return {
+        (rule, name): mode_of(value) if name == MODE else value
+        for rule, setting in stated.items()
+        for name, value in setting.items()
+    }
+
+
+def until_of(exemption: Exemption) -> int:
+    """Return the first microsecond since 1970 at which an exemption is over."""
+    if isinstance(exemption.until, UnsetType):
+        return FOREVER
+    return (exemption.until - date(1970, 1, 1)).days * 86_400_000_000 + 86_400_000_000
+
+
+def operations_of(entry: Exemption | Override) -> tuple[Operation, ...]:
+    """Return the operations to which an exemption or an override applies."""
+    return tuple(map(Operation, entry.operations)) if entry.operations else OPERATIONS
+
+
+def users_of(exemption: Exemption) -> list[str]:
+    """Return the user names of an exemption; a service account is the user that its token authenticates as."""
+    accounts = (account.replace("/", ":") for account in exemption.service_accounts)
+    return [*exemption.users, *(f"system:serviceaccount:{account}" for account in accounts)]
+
+
+_MAX_NAME: Final = 64
+"""Characters of a mistyped name that are compared; no valid name is longer."""
+
+
+class PolicyError(Exception):
+    """A policy file is refused as a whole; the text names the place, the problem, and the closest valid name if any.
+
+    `path` is such as `overrides[2].rules.identity-binding.mode`, "" for the whole file; `line` counts from 1, 0 if
+    unknown.
+    """
+
+    def __init__(self, problem: str, path: str = "", line: int = 0) -> None:
+        super().__init__(problem, path, line)
+        self.problem = problem
+        self.path = path
+        self.line = line
+
+    def __str__(self) -> str:
+        place = [f"line {self.line}"] if self.line else []
+        return ": ".join([*place, *filter(None, [escape(truncate(self.path))]), self.problem])
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Return a hint to append to a message: the valid name closest to this one, all of them if few, or ""."""
+    near = difflib.get_close_matches(name[:_MAX_NAME], known, n=1)
+    if near:
+        return f"; did you mean {quote(near[0])}?"
+    return f"; known are {', '.join(sorted(known))}" if len(known) <= 12 else ""

@@ -1,0 +1,108 @@
+"""leaseDurationSeconds and leaseTransitions: how long a lease may last, and how the count of holders may move."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.admission.rules.change import Event, LeaseChange
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
+from webhook.kubernetes.field import invalid
+from webhook.kubernetes.times import SECOND, span
+
+_TRANSITIONS: Final = "spec.leaseTransitions"
+_TAKEN: Final = frozenset({Event.TAKEOVER, Event.STEAL})
+
+
+@texts(
+    source="ours: the longest default of a known client is 3600 s",
+    why="A dead holder keeps the lease for the whole duration: 2147483647 s are 68 years.",
+    who="Durations in milliseconds instead of seconds; leases used as locks without an end.",
+    fix="Configure seconds. The longest default of a known client is 3600.",
+    attack="set a duration after which no one else could take the lease",
+    stored="{kubectl} patch lease {name} --type=merge -p "
+    '\'{"spec":{"leaseDurationSeconds":15,"renewTime":"\'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)\'"}}\'',
+)
+def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
+    """spec.leaseDurationSeconds must not be longer than a year."""
+    new = change.new_spec.lease_duration_seconds
+    if new is None or new == change.old_spec.lease_duration_seconds:
+        return NO_FINDINGS
+    limits = change.limits.duration_too_long
+    # Of two overrides that meet on one lease, one may deny from lower on than the other warns.
+    if new <= min(limits.warn_above_seconds, limits.deny_above_seconds):
+        return NO_FINDINGS
+    denied = new > limits.deny_above_seconds
+    limit = limits.deny_above_seconds if denied else limits.warn_above_seconds
+    detail = f"must not be greater than {limit}; a dead holder would keep the lease for as long"
+    error = invalid("spec.leaseDurationSeconds", new, detail)
+    happened = Statement(f"leaseDurationSeconds is {new}: a dead holder keeps the lease for {span(new * SECOND)}")
+    return (Finding(error, tier=Mode.DENY if denied else Mode.WARN, happened=happened),)
+
+
+@texts(
+    source="ours: a real counter cannot get there; client-go's MultiLock jumps by small numbers",
+    why="client-go writes the old count plus 1 as a 32-bit number. After 2147483647 it writes a negative one, which "
+    "the API server refuses: no takeover succeeds again.",
+    who="client-go's MultiLock (until 1.27), which copies a count from another object: small jumps, a warning.",
+    fix="Write the old count plus 1.",
+    attack="set a count after which no one else could take the lease",
+    stored='{kubectl} patch lease {name} --type=merge -p \'{"spec":{"leaseTransitions":0}}\'',
+)
+def transitions_jump(change: LeaseChange) -> Iterable[Finding]:
+    """spec.leaseTransitions must not increase by more than 1 (a warning), nor jump to 1000000000 or more (a denial)."""
+    new = change.new_spec.lease_transitions
+    if new is None:
+        return NO_FINDINGS
+    old = change.old_spec.lease_transitions or 0
+    limits = change.limits.transitions_jump
+    if new <= old + 1:
+        return NO_FINDINGS
+    if new >= limits.deny_from:
+        detail = (
+            f"must not jump to {limits.deny_from} or more, from which the counter overflows and no one else can take "
+            f"the lease; write {old + 1}"
+        )
+        jumped = f"leaseTransitions jumped from {old} to {new}: at 2147483647 it overflows and no takeover succeeds"
+        return (Finding(invalid(_TRANSITIONS, new, detail), happened=Statement(jumped)),)
+    if change.is_create or new <= old + limits.warn_jump_above:
+        return NO_FINDINGS
+    happened = Statement(f"leaseTransitions jumped from {old} to {new}; it increases by 1 with each new holder")
+    detail = f"must not increase by more than {limits.warn_jump_above} from {old}; write {old + 1}"
+    return (Finding(invalid(_TRANSITIONS, new, detail), tier=Mode.WARN, happened=happened),)
+
+
+@texts(
+    source="ours: fabric8 up to 6.0, kubert and Pekko do it, so never a denial by default",
+    why="The count says how often the lease changed hands; monitoring relies on it.",
+    who="fabric8 up to 6.0, which restarts at 0; kubert, which counts to 65535; Pekko, which removes the count.",
+    fix="Upgrade the client, or turn the rule off.",
+)
+def transitions_decrease(change: LeaseChange) -> Iterable[Finding]:
+    """spec.leaseTransitions must not decrease or be removed."""
+    new, old = change.new_spec.lease_transitions, change.old_spec.lease_transitions
+    if old is None or (new is not None and new >= old):
+        return NO_FINDINGS
+    what = "was removed" if new is None else f"decreased from {old} to {new}"
+    happened = Statement(f"leaseTransitions {what}: changes of holder can no longer be counted")
+    detail = f"must not be less than the old value {old}; keep it, or write {old + 1} with a new holder"
+    return (Finding(invalid(_TRANSITIONS, new, detail), happened=happened),)
+
+
+@texts(
+    source="ours: the coordinated election and every release leave the count alone, so only audited",
+    why="A count that does not follow the holder hides takeovers from monitoring.",
+    who="The coordinated election and both Python clients, which change the holder and leave the count as it is.",
+    fix="Nothing to fix in most cases: the rule is for audits.",
+)
+def transitions_mismatch(change: LeaseChange) -> Iterable[Finding]:
+    """spec.leaseTransitions must increase by 1 with each new holder, and only then."""
+    rise = (change.new_spec.lease_transitions or 0) - (change.old_spec.lease_transitions or 0)
+    if change.event in _TAKEN:
+        is_wrong, must = rise != 1, "must increase by 1 with a new holder"
+        what = "did not increase by 1 with the new holder: a change of holder is not counted"
+    else:
+        is_wrong, must = rise == 1 and change.event is not Event.CLAIM, "must not increase without a new holder"
+        what = "increased without a new holder: one change of holder too many is counted"
+    if not is_wrong:
+        return NO_FINDINGS
+    error = invalid(_TRANSITIONS, change.new_spec.lease_transitions, must)
+    return (Finding(error, happened=Statement(f"leaseTransitions {what}")),)

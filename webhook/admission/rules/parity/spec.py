@@ -1,0 +1,316 @@
+"""The specs of a Lease and of a LeaseCandidate, as Kubernetes validates them. One bad version is one finding.
+
+Source: kubernetes `pkg/apis/coordination/validation/validation.go`, ValidateLeaseSpec and ValidateLeaseCandidateSpec;
+for LeaseCandidate v1alpha1 as of 1.31.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from semver import Version
+
+from webhook.admission.rules.change import CandidateChange, LeaseChange
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, first_findings, texts
+from webhook.kubernetes import formats
+from webhook.kubernetes.field import FieldError, each_invalid, forbidden, immutable, invalid, not_supported, required
+from webhook.kubernetes.objects import LeaseCandidateSpec
+from webhook.text.quoting import cached_if_short
+
+OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
+
+
+def wrong_strategy(field: str, strategy: str) -> Iterator[FieldError]:
+    """Yield what is wrong with a strategy: it is a known one, or a qualified name with a slash.
+
+    Source: kubernetes `pkg/apis/coordination/validation/validation.go`, ValidateCoordinatedLeaseStrategy, which appends
+    `.strategy` to a path that ends so already; here the path is that of the field.
+    """
+    if strategy == OLDEST_EMULATION_VERSION:
+        return
+    if "/" in strategy:
+        yield from each_invalid(field, strategy, formats.qualified_name(strategy))
+    else:
+        yield not_supported(field, strategy, (OLDEST_EMULATION_VERSION,))
+
+
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    why="Others wait for so long after the last renewal before they take over. With 0 or less the holder has the lease "
+    "for no time at all, so any replica may take it at any moment, and two lead.",
+    who="Electors configured with less than one second, which client-go writes as 0.",
+    fix="Configure a lease duration of whole seconds; 15 is the default of client-go.",
+)
+def lease_duration(change: LeaseChange) -> Iterable[Finding]:
+    """spec.leaseDurationSeconds must be greater than 0 when set."""
+    seconds = change.new_spec.lease_duration_seconds
+    if seconds is None or seconds > 0:
+        return NO_FINDINGS
+    return (Finding(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")),)
+
+
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    why="The count grows by 1 with each holder. At 2147483647 client-go writes -2147483648 as the next one, which is "
+    "refused, so no takeover succeeds again.",
+    who="Electors of a lease whose counter was raised to the maximum.",
+    fix="Set `leaseTransitions` back to a small number, once, by hand: `kubectl edit lease`.",
+)
+def lease_transitions(change: LeaseChange) -> Iterable[Finding]:
+    """spec.leaseTransitions must be greater than or equal to 0 when set."""
+    transitions = change.new_spec.lease_transitions
+    if transitions is None or transitions >= 0:
+        return NO_FINDINGS
+    return (Finding(invalid("spec.leaseTransitions", transitions, "must be greater than or equal to 0")),)
+
+
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    why="The strategy says which controller chooses the holder. With one that no controller knows, no one does, and "
+    "the lease stays without a leader.",
+    fix="Leave `strategy` out, or write `OldestEmulationVersion` or a name of your own such as `example.com/mine`.",
+)
+def lease_strategy(change: LeaseChange) -> Iterable[Finding]:
+    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash when set."""
+    strategy = change.new_spec.strategy
+    if strategy is None:
+        return NO_FINDINGS
+    return tuple(Finding(error) for error in wrong_strategy("spec.strategy", strategy))
+
+
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    why="`preferredHolder` asks the holder to make way for a better candidate, which only a coordinated election "
+    "knows. No other election reads it.",
+    fix="Leave `preferredHolder` out; only the coordinated election sets it, together with `strategy`.",
+)
+def lease_preferred_holder(change: LeaseChange) -> Iterable[Finding]:
+    """spec.preferredHolder may be set only together with spec.strategy."""
+    if not change.new_spec.preferred_holder or change.new_spec.strategy:
+        return NO_FINDINGS
+    return (Finding(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined")),)
+
+
+LEASE_NAME: Final = "spec.leaseName"
+
+
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="A candidate without a lease takes part in no election, so its replica never leads, and nothing says why.",
+    fix="Set `spec.leaseName`.",
+)
+def candidate_lease_name(change: CandidateChange) -> Iterable[Finding]:
+    """spec.leaseName must be set."""
+    return NO_FINDINGS if change.new_spec.lease_name else (Finding(required(LEASE_NAME)),)
+
+
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="The API server elects by lease. A candidate that changed its lease during an election could be made the "
+    "leader of one that it no longer contends for.",
+    who="Components that were configured with another lease name under the same candidate name.",
+    fix="Delete the LeaseCandidate and let the component create it again.",
+)
+def candidate_lease_name_immutable(change: CandidateChange) -> Iterable[Finding]:
+    """spec.leaseName may not change."""
+    name = change.new_spec.lease_name or ""
+    return NO_FINDINGS if name == (change.old_spec.lease_name or "") else (Finding(immutable(LEASE_NAME, name)),)
+
+
+@texts(
+    source="API reference of LeaseCandidate: leaseName names a Lease",
+    why="The API server stores any text. The election then fails to create a Lease of that name, and no leader is "
+    "elected.",
+    fix="Use the name of the Lease: lowercase letters, digits, `-` and `.`.",
+)
+def candidate_lease_name_format(change: CandidateChange) -> Iterable[Finding]:
+    """spec.leaseName must be a valid name of a Lease when it is set or changed."""
+    name = change.new_spec.lease_name
+    if not name or name == change.old_spec.lease_name:
+        return NO_FINDINGS
+    wrong = formats.dns_subdomain(name)
+    return tuple(Finding(error) for error in each_invalid(LEASE_NAME, name, wrong)) if wrong else NO_FINDINGS
+
+
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="The strategy of the candidates with the highest binaryVersion counts for all of the lease. Without one, or "
+    "with one that no controller handles, no one is elected.",
+    who="Manifests for v1alpha1 (Kubernetes 1.31), which has `preferredStrategies`, sent as v1alpha2 or v1beta1.",
+    fix="Write `strategy: OldestEmulationVersion`, or a name of your own such as `example.com/mine`.",
+)
+def candidate_strategy(change: CandidateChange) -> Iterable[Finding]:
+    """spec.strategy must be OldestEmulationVersion or a qualified name with a slash; v1alpha1 has none."""
+    spec = change.new_spec
+    if spec.schema.is_list:
+        return NO_FINDINGS
+    return _wrong_strategies(spec) if spec.strategies else (Finding(required(spec.schema.path_of_strategy(0))),)
+
+
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="The API reference of v1alpha1 requires the list, and the code of 1.31 does not check it. With the feature "
+    "gate CoordinatedLeaderElection, the election reads the last element of the empty list, and kube-apiserver 1.31 "
+    "ends with a panic, again after each start, until the candidate is deleted from etcd.",
+    fix="Write `preferredStrategies: [OldestEmulationVersion]`.",
+)
+def candidate_preferred_strategies(change: CandidateChange) -> Iterable[Finding]:
+    """spec.preferredStrategies of v1alpha1 must name at least one strategy, and known or qualified ones only."""
+    spec = change.new_spec
+    if not spec.schema.is_list:
+        return NO_FINDINGS
+    if spec.strategies:
+        return _wrong_strategies(spec)
+    return (Finding(required(f"spec.{spec.schema.strategies}", "must contain at least one strategy")),)
+
+
+MAX_STRATEGIES: Final = 10_000
+"""Strategies of one candidate that are looked at; an API server has looked at all of them before it calls us."""
+
+
+_USUAL: Final = (OLDEST_EMULATION_VERSION,)
+
+
+def _wrong_strategies(spec: LeaseCandidateSpec) -> Iterable[Finding]:
+    if spec.strategies == _USUAL:
+        return NO_FINDINGS
+    return first_findings(
+        error
+        for index, strategy in enumerate(spec.strategies[:MAX_STRATEGIES])
+        for error in wrong_strategy(spec.schema.path_of_strategy(index), strategy)
+    )
+
+
+@texts(
+    source="API reference of LeaseCandidate v1alpha1: strategies that precede each other stop the election",
+    why="Kubernetes 1.31 orders the strategies of all candidates of a lease. A strategy that precedes itself has no "
+    "order, and no leader is elected until the list is corrected.",
+    fix="Name each strategy once.",
+)
+def candidate_strategies_unique(change: CandidateChange) -> Iterable[Finding]:
+    """spec.preferredStrategies of v1alpha1 may not name a strategy twice when it is set or changed."""
+    spec = change.new_spec
+    if len(spec.strategies) < 2 or spec.strategies == change.old_spec.strategies:
+        return NO_FINDINGS
+    first: dict[str, int] = {}
+    return first_findings(
+        invalid(spec.schema.path_of_strategy(index), strategy, "must not name a strategy twice")
+        for index, strategy in enumerate(spec.strategies)
+        if first.setdefault(strategy, index) != index
+    )
+
+
+BINARY_VERSION: Final = "spec.binaryVersion"
+EMULATION_VERSION: Final = "spec.emulationVersion"
+
+
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="The candidates with the highest binaryVersion decide on the strategy, and among equal emulation versions the "
+    "lowest binaryVersion leads. What is not a version counts as 0.0.0.",
+    who="Versions copied from an image tag: `v1.36.3` instead of `1.36.3`, or `1.36` instead of `1.36.0`.",
+    fix="Write three numbers without a leading v.",
+)
+def candidate_binary_version(change: CandidateChange) -> Iterable[Finding]:
+    """spec.binaryVersion must be a semantic version without a leading v; v1alpha1 may leave it out."""
+    spec = change.new_spec
+    if spec.binary_version:
+        return _not_a_version(BINARY_VERSION, spec.binary_version)
+    return (Finding(required(BINARY_VERSION)),) if spec.schema.needs_binary_version else NO_FINDINGS
+
+
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="OldestEmulationVersion elects the candidate with the lowest emulationVersion, so that during an upgrade the "
+    "leader does nothing that an old replica could not continue. A candidate whose version cannot be read is never "
+    "elected.",
+    who="Versions copied from an image tag: `v1.36.0` instead of `1.36.0`, or `1.36` instead of `1.36.0`.",
+    fix="Write three numbers without a leading v.",
+)
+def candidate_emulation_version(change: CandidateChange) -> Iterable[Finding]:
+    """spec.emulationVersion must be a semantic version without a leading v when set."""
+    text = change.new_spec.emulation_version
+    return _not_a_version(EMULATION_VERSION, text) if text else NO_FINDINGS
+
+
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="A program cannot behave as a version that is newer than itself. With the two swapped, the wrong replica is "
+    "elected.",
+    who="Manifests with the two versions swapped.",
+    fix="`emulationVersion` may be at most `binaryVersion`.",
+)
+def candidate_version_order(change: CandidateChange) -> Iterable[Finding]:
+    """spec.binaryVersion must be greater than or equal to spec.emulationVersion, by semver precedence."""
+    texts = change.new_spec.binary_version or "", change.new_spec.emulation_version or ""
+    if texts[0] == texts[1]:
+        return NO_FINDINGS
+    binary, emulation = map(parse_version, texts)
+    if binary is None or emulation is None or binary >= emulation:
+        return NO_FINDINGS
+    detail = "must be greater than or equal to `emulationVersion`"
+    return (Finding(invalid(BINARY_VERSION, change.new_spec.binary_version, detail)),)
+
+
+@texts(
+    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    why="OldestEmulationVersion compares these versions. A candidate that lacks one is never elected, however healthy "
+    "it is.",
+    who="Manifests with the strategy OldestEmulationVersion and no `emulationVersion`.",
+    fix="Set `emulationVersion`, and in v1alpha1 `binaryVersion` as well.",
+)
+def candidate_versions_required(change: CandidateChange) -> Iterable[Finding]:
+    """spec.emulationVersion must be set with OldestEmulationVersion (v1alpha1: both), and not to 0.0.0."""
+    spec = change.new_spec
+    if OLDEST_EMULATION_VERSION not in spec.strategies:
+        return NO_FINDINGS
+    versions = [(EMULATION_VERSION, spec.emulation_version)]
+    if not spec.schema.needs_binary_version:
+        # In later versions another rule requires it, whatever the strategy is.
+        versions.append((BINARY_VERSION, spec.binary_version))
+    detail = f"must be specified when `strategy` is '{OLDEST_EMULATION_VERSION}'"
+    return tuple(Finding(required(field, detail)) for field, text in versions if not text or _is_zero(text))
+
+
+def _not_a_version(field: str, text: str) -> Iterable[Finding]:
+    if parse_version(text) is not None:
+        return NO_FINDINGS
+    return (Finding(invalid(field, text, "must be a valid semantic version")),)
+
+
+def _is_zero(text: str) -> bool:
+    # A number has no leading zeros.
+    version = parse_version(text) if text.startswith("0.0.0") else None
+    return version is not None and not version.prerelease
+
+
+# Versions are read as github.com/blang/semver/v4 does it, strictly and without a `v`. Upstream keeps every number in 64
+# bits, so a larger one is refused here.
+
+_MAX_NUMBER: Final = 2**64 - 1
+_MAX_DIGITS: Final = len(str(_MAX_NUMBER))
+_LONG_NUMBER: Final = re.compile(rf"(?:\A|\.)([0-9]{{{_MAX_DIGITS},}})(?=\.|\Z)")
+"""An identifier of a pre-release that is a number and may need more than 64 bits."""
+
+_MAX_LENGTH: Final = 64 * 1024
+"""Characters. Upstream has no limit but that of a request. The package reads this many in some 10 ms, and rules read up
+to eight such versions of one review."""
+
+
+@cached_if_short(8, 64)  # four rules read the same two versions
+def parse_version(text: str) -> Version | None:
+    """Return the version that a text spells, which compares by precedence; None for any other or a longer text."""
+    if len(text) > _MAX_LENGTH:
+        return None
+    try:
+        version = Version.parse(text)
+    except ValueError:
+        return None
+    numbers = (version.major, version.minor, version.patch)
+    fits = max(numbers) <= _MAX_NUMBER and all(map(_fits, _LONG_NUMBER.findall(version.prerelease or "")))
+    return version if fits else None
+
+
+def _fits(digits: str) -> bool:
+    # Python refuses to convert thousands of digits, so they are counted first.
+    return len(digits) <= _MAX_DIGITS and int(digits) <= _MAX_NUMBER

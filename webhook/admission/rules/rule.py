@@ -1,0 +1,199 @@
+"""What a rule is: data around a pure function that returns findings, with all that a person needs to know about it."""
+
+import inspect
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
+from enum import IntEnum
+from itertools import islice
+from typing import Final, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.admission.rules.change import Event
+from webhook.kubernetes.field import FieldError
+from webhook.kubernetes.request import Operation, Resource, cached
+from webhook.text.quoting import Text, made, quote, quote_within
+
+
+class Mode(IntEnum):
+    """What a finding leads to; a lower mode does less."""
+
+    OFF = 0
+    AUDIT = 1
+    WARN = 2
+    DENY = 3
+
+    @property
+    def word(self) -> str:
+        """The mode as policy files and annotations spell it."""
+        return _WORDS[self]
+
+
+_WORDS: Final = tuple(mode.name.lower() for mode in Mode)
+
+
+ELLIPSIS: Final = "..."
+
+
+class Statement(Struct, frozen=True, gc=False):
+    """A sentence about a write that has been admitted.
+
+    `text` is a template of `str.format`: `{0}`, `{1}` stand for `names`, which clients choose and which are quoted, and
+    `{page}` for the place that explains the rule.
+    """
+
+    text: Text
+    names: tuple[str, ...] = ()
+
+    def within(self, longest: int, page: str = "") -> str:
+        """Return the sentence in at most `longest` characters: the longest names are cut first, and alike."""
+        text = made(self.text)
+        names = [quote(name) for name in self.names]
+        whole = text.format(*names, page=page)
+        if len(whole) <= longest:
+            return whole
+        lengths = [len(name) for name in names]
+        space = longest - len(whole) + sum(lengths)
+        level = next((level for level in range(space, 0, -1) if sum(min(one, level) for one in lengths) <= space), 0)
+        shorter = text.format(*(quote_within(name, level) for name in self.names), page=page)
+        return shorter if len(shorter) <= longest else shorter[: longest - len(ELLIPSIS)] + ELLIPSIS
+
+
+def literal(text: str) -> str:
+    """Return text that stands in a template as it is, braces included."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+class Finding(Struct, frozen=True, gc=False):
+    """What a rule found.
+
+    `error` is the text of a denial, `happened` that of a warning on an admitted write
+    (without it, the error is shown). `tier` is the strongest mode that the finding may have. `without_stamps` marks one
+    that rests on the caller's clock because no API server's stamp is there. Findings with the same `fact` share one
+    sentence, which lists all their rules; the last of them supplies its text.
+    """
+
+    error: FieldError
+    tier: Mode = Mode.DENY
+    without_stamps: bool = False
+    happened: Statement | None = None
+    fact: str = ""
+
+
+NO_FINDINGS: Final[tuple[Finding, ...]] = ()
+
+MAX_FINDINGS: Final = 50
+"""Findings that a verdict carries, and that one rule makes: an object may have hundreds of thousands of wrong items."""
+
+
+def first_findings(errors: Iterable[FieldError]) -> tuple[Finding, ...]:
+    """The first errors as findings; an iterator is not asked for more."""
+    return tuple(Finding(error) for error in islice(errors, MAX_FINDINGS))
+
+
+ALL_EVENTS: Final = frozenset(Event)
+NOT_A_RENEWAL: Final = ALL_EVENTS - {Event.RENEWAL, Event.UNTOUCHED}
+
+Check = Callable[..., Iterable[Finding]]
+_AnyCheck = TypeVar("_AnyCheck", bound=Check)
+
+
+_NO_CLIENT: Final = "Manifests written by hand, and templates with an empty value. No known elector."
+
+
+class Texts(Struct, frozen=True):
+    """What people read of a rule, in sentences of Markdown.
+
+    `summary` and `details` are the paragraphs of the check's docstring, the others what `texts` takes.
+    """
+
+    summary: str
+    details: tuple[str, ...]
+    source: str
+    why: str
+    who: str
+    fix: str
+    attack: str
+    stored: str
+
+
+_TEXTS: Final[dict[str, Texts]] = {}
+
+
+def texts(
+    *, source: str, why: str, fix: str, who: str = _NO_CLIENT, attack: str = "", stored: str = ""
+) -> Callable[[_AnyCheck], _AnyCheck]:
+    """Return a decorator of a check, with what people read of its rule beside the docstring.
+
+    `source` is where the rule comes from, or `ours: ` and the reason. `why` says what happens without the rule, `who`
+    which honest writers meet it, `fix` what they change. `attack` is what a denied write did, as a phrase, if it looks
+    like an attack. `stored` is how to fix a stored object that breaks the rule; "" if one state alone cannot break it.
+    Raises ValueError if another check has the same name: the id of a rule is the name of its check.
+    """
+
+    def decorate(check: _AnyCheck) -> _AnyCheck:
+        name = check.__name__
+        if name in _TEXTS:
+            raise ValueError(f"two checks are named {name}")
+        paragraphs = inspect.cleandoc(check.__doc__ or "").split("\n\n")
+        summary, *details = (" ".join(paragraph.split()) for paragraph in paragraphs)
+        _TEXTS[name] = Texts(
+            summary=summary,
+            details=tuple(details),
+            source=source,
+            why=why,
+            who=who,
+            fix=fix,
+            attack=attack,
+            stored=stored,
+        )
+        return check
+
+    return decorate
+
+
+_CORRECT_IT: Final = "correct it in the manifest or the client that writes it; a current API server refuses the value"
+
+
+class Rule(Struct, frozen=True, dict=True):
+    """A check and when it is evaluated; the id of the rule is the name of the check.
+
+    `events` are those on which the check is evaluated at all. `parity` rules repeat the API server's own validation: no
+    exemption silences them. `about_writer` rules are skipped if the writer is not known (a bare manifest).
+    `standard` and `strict` are the rule's modes in the presets of these names.
+    A denied write looks like an attack if the rule has such a text; a warned one too if `attack_at_any_mode`, and a
+    CREATE if `attack_on_create`: a restored backup may create what makes a leader step down if it is written into an
+    object that exists.
+    """
+
+    check: Check
+    resources: AbstractSet[Resource]
+    operations: AbstractSet[Operation]
+    events: AbstractSet[Event] = ALL_EVENTS
+    parity: bool = False
+    about_writer: bool = False
+    never_exempt: bool = False
+    standard: Mode = Mode.DENY
+    strict: Mode = Mode.DENY
+    attack_at_any_mode: bool = True
+    attack_on_create: bool = True
+
+    @cached
+    def id(self) -> str:
+        """The name in policy files, verdicts and documents."""
+        return self.check.__name__.replace("_", "-")
+
+    @cached
+    def texts(self) -> Texts:
+        """What people read of the rule."""
+        written = _TEXTS[self.check.__name__]
+        # A rule that is evaluated on a DELETE too is not about what is stored.
+        if written.stored or not self.parity or Operation.DELETE in self.operations:
+            return written
+        return replace(written, stored=_CORRECT_IT)
+
+    @property
+    def observe(self) -> Mode:
+        """The mode in the preset observe, below its cap: a deny if strict denies, else standard's."""
+        return Mode.DENY if self.strict is Mode.DENY else self.standard

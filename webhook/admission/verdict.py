@@ -1,0 +1,237 @@
+"""The decision about one review: what people read of it, and its bytes, which kube-apiserver accepts.
+
+What it accepts: kubernetes/apiserver `pkg/admission/plugin/webhook/request/admissionreview.go`: the uid of the request,
+apiVersion and kind exactly, no patch.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import denied_by
+from webhook.admission.rules.rule import ELLIPSIS, Mode, Statement
+from webhook.kubernetes.field import FieldError
+from webhook.kubernetes.formats import MAX_NAME
+from webhook.kubernetes.request import AdmissionRequest
+from webhook.text.quoting import escape, truncate
+
+MAX_WARNING: Final = 256
+"""Characters to which the API server cuts warnings that exceed a budget: `pkg/endpoints/filters/warning.go`."""
+
+MAX_WARNINGS: Final = 4096
+"""Characters of all warnings of a request; kube-apiserver drops what goes beyond."""
+
+MAX_CAUSES: Final = 24 * 1024
+"""Bytes of JSON that causes may take; the whole response stays below 64 KiB."""
+
+MAX_MESSAGE: Final = 12 * 1024
+"""Bytes of JSON that the sentences of a message may take."""
+
+MORE: Final = "lease webhook: more findings than fit into warnings; fix these first"
+_MAX_SENTENCES: Final = 10
+
+
+class Downgraded(Enum):
+    """Why a finding that would deny does not."""
+
+    BY_CAP = "the policy's mode, the cap for everything"
+    WITHOUT_STAMPS = "no API server's stamp supports it"
+
+
+class Result(Struct, frozen=True, gc=False):
+    """A finding with the rule that made it and the mode that the policy leaves it.
+
+    `parity` is true if the rule repeats the API server's own validation; `error`, `happened` and `fact` are those of
+    the finding; `downgraded` is why a finding that would deny has a lower mode.
+    """
+
+    rule: str
+    parity: bool
+    mode: Mode
+    error: FieldError
+    happened: Statement | None = None
+    fact: str = ""
+    downgraded: Downgraded | None = None
+
+
+class Cause(Struct, frozen=True, gc=False):
+    """One entry of `status.details.causes`; kubectl prints only these for a 422."""
+
+    reason: str
+    message: str
+    field: str
+
+
+class Verdict(Struct, frozen=True, gc=False):
+    """Allow or deny, with everything that the response and the log say about it.
+
+    `code` is 200 when allowed, else 400, 403 or 422; `audit_annotations` are (key, value) pairs in a fixed order.
+    """
+
+    uid: str
+    allowed: bool
+    code: int = 200
+    reason: str = ""
+    message: str = ""
+    causes: tuple[Cause, ...] = ()
+    warnings: tuple[str, ...] = ()
+    audit_annotations: tuple[tuple[str, str], ...] = ()
+    findings: tuple[Result, ...] = ()
+    event: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """`denied`, `warned` (allowed, with warnings) or `allowed`: one word for logs, metrics and records."""
+        if not self.allowed:
+            return "denied"
+        return "warned" if self.warnings else "allowed"
+
+
+class Fact(Struct, frozen=True, gc=False):
+    """Results about one and the same fact, the strongest mode first; they share one sentence.
+
+    `decisive` is the one whose text is used: the last of the strongest, because a special rule stands after the
+    general one. `rules` are the ids of the strongest: a denial names no rule that only warns.
+    """
+
+    results: Sequence[Result]
+    decisive: Result
+    rules: str
+
+
+def facts(results: Iterable[Result]) -> list[Fact]:
+    """Return what a writer gets to read, in the order of the results; audit findings are not for the writer."""
+    groups: dict[object, list[Result]] = {}
+    for one in results:
+        if one.mode >= Mode.WARN:
+            groups.setdefault(one.fact or id(one), []).append(one)
+    return [_fact(group) for group in groups.values()]
+
+
+def _fact(group: list[Result]) -> Fact:
+    if len(group) == 1:
+        return Fact(group, group[0], group[0].rule)
+    group.sort(key=lambda one: -one.mode)
+    strongest = [one for one in group if one.mode is group[0].mode]
+    return Fact(group, strongest[-1], ", ".join(once(one.rule for one in strongest)))
+
+
+def causes(denying: Iterable[Fact], policy: Policy) -> tuple[Cause, ...]:
+    """Return one cause for each fact; each stands alone, because kubectl shows either the causes or the message."""
+    return tuple(_first([_cause(fact, policy) for fact in denying], MAX_CAUSES))
+
+
+def _cause(fact: Fact, policy: Policy) -> Cause:
+    error, rules = fact.decisive.error, fact.rules
+    page = f", see {_page(fact.decisive.rule, policy)}" if policy.docs_url else ""
+    text = f"{error.body} (lease webhook, rule{'s' if ',' in rules else ''} {rules}{page})"
+    return Cause(error.type.value, text, error.field)
+
+
+def message(denied: Sequence[Cause]) -> str:
+    """Return the sentences of a denial as the API server lists several errors."""
+    sentences = _first(once(f"{one.field}: {one.message}" for one in denied[:_MAX_SENTENCES]), MAX_MESSAGE)
+    return sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
+
+
+def warnings(warning: Iterable[Fact], policy: Policy, *, admitted: bool) -> tuple[str, ...]:
+    """Return the warnings that kube-apiserver shows; the last one says that there are more if it would drop some."""
+    texts = once(_warning(fact, policy, admitted=admitted) for fact in warning)
+    if sum(map(len, texts)) <= MAX_WARNINGS:
+        return tuple(texts)
+    return (*texts[: MAX_WARNINGS // MAX_WARNING - 1], MORE)
+
+
+def _page(rule: str, policy: Policy) -> str:
+    return f"{policy.docs_url}/{rule}" if policy.docs_url else f"lease-webhook rules {rule}"
+
+
+def _warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
+    """Return one line: what happened if the write is admitted, else what is wrong besides the reason of the denial."""
+    why = _why_not_denied(fact, policy)
+    start = f"lease webhook, {fact.rules} ({why}): " if why else f"lease webhook, {fact.rules}: "
+    happened, error = fact.decisive.happened, fact.decisive.error
+    if admitted and happened is not None:
+        return start + happened.within(MAX_WARNING - len(start), _page(fact.decisive.rule, policy))
+    text = f"{start}{error.in_warning}"
+    return truncate(text, MAX_WARNING - len(ELLIPSIS)) if len(text) > MAX_WARNING else text
+
+
+def _why_not_denied(fact: Fact, policy: Policy) -> str:
+    """Return why a finding that would deny only warns; empty for one that warns anyway."""
+    downgraded = [one for one in fact.results if one.downgraded]
+    if not downgraded:
+        return ""
+    if all(one.downgraded is Downgraded.WITHOUT_STAMPS for one in downgraded):
+        return "only a warning: no API server stamps"
+    if policy.preset != "observe":
+        return f"only policy mode {policy.mode.word} allows this"
+    rules = {one.rule for one in downgraded if one.downgraded is Downgraded.BY_CAP}
+    name = next((name for name in ("standard", "strict") if rules & denied_by(name)), None)
+    return f"{name} would deny this" if name else "only preset observe allows this"
+
+
+T = TypeVar("T")
+
+
+def _first(items: Sequence[T], most: int) -> Sequence[T]:
+    """Return the first items that together take no more than `most` bytes of JSON, and one at least."""
+    size = 0
+    for number, item in enumerate(items if len(items) > 1 else ()):
+        size += len(_encoder.encode(item))
+        if number and size > most:
+            return items[:number]
+    return items
+
+
+def once(texts: Iterable[str]) -> list[str]:
+    """Return the texts without repetitions, in their order."""
+    return list(dict.fromkeys(texts))
+
+
+class _Details(Struct, frozen=True, gc=False, omit_defaults=True):
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    causes: tuple[Cause, ...] = ()
+
+
+class _Status(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    status: str = ""
+    message: str = ""
+    reason: str = ""
+    details: _Details | None = None
+    code: int = 0
+
+
+class _Response(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    uid: str
+    allowed: bool
+    status: _Status | None = None
+    warnings: tuple[str, ...] = ()
+    audit_annotations: dict[str, str] = {}
+
+
+class _Review(Struct, frozen=True, gc=False, rename="camel"):
+    kind: str
+    api_version: str
+    response: _Response
+
+
+_encoder: Final = msgspec.json.Encoder()
+
+
+def encode(verdict: Verdict, request: AdmissionRequest) -> bytes:
+    """Return the response to `request`; equal verdicts give equal bytes."""
+    status = None
+    if not verdict.allowed:
+        # A request that contradicts itself has any text in any of these.
+        name, group, kind = (escape(truncate(one, MAX_NAME)) for one in (request.name, request.group, request.kind))
+        details = _Details(name, group, kind, verdict.causes)
+        status = _Status("Failure", verdict.message, verdict.reason, details, verdict.code)
+    response = _Response(verdict.uid, verdict.allowed, status, verdict.warnings, dict(verdict.audit_annotations))
+    return _encoder.encode(_Review("AdmissionReview", request.api_version, response))

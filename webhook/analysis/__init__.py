@@ -1,0 +1,1 @@
+"""Explains the past: inputs become the history of each lease, and histories become claims, findings and pages."""

@@ -1,0 +1,259 @@
+"""Alerts on leases that no one renews, as PrometheusRules over what kube-state-metrics already exposes.
+
+`kube_lease_renew_time` has no duration, so the limit of each lease is a series of its own, made by a recording rule
+with its namespace and name as labels: names never stand inside an expression.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Final
+
+from msgspec import Struct
+
+from webhook.analysis.history.renewals import DEFAULT_DURATION
+
+LIMIT: Final = "lease:silence_limit:seconds"
+"""The recorded series: seconds without a renewal, by namespace, lease and kind."""
+SCRAPE_LAG: Final = 60
+"""Seconds by which kube-state-metrics and Prometheus may be late: two scrapes of 30 s."""
+MAX_LIMIT: Final = 3600
+"""Seconds: no known elector sets such a duration, and an alert after it would come too late."""
+UNLISTED_LIMIT: Final = 900
+"""Seconds, for leases that are not in the table: longer than any known elector needs."""
+MAX_RULES_OF_AN_OBJECT: Final = 1000
+"""Records in one PrometheusRule: some 150 KB, below what etcd and a ConfigMap hold."""
+MAX_HOLDERS: Final = 4
+"""Holders of one lease within an hour: a rollout of three replicas has at most four."""
+
+DOCS: Final = "https://lease-webhook.example/docs/alerts.md"
+"""The page about these alerts; who publishes the documentation replaces it."""
+
+Rule = dict[str, Any]
+
+
+class WatchedLease(Struct, frozen=True, order=True):
+    """A lease with its own limit; `duration` in seconds as stored, None if it has none."""
+
+    namespace: str
+    name: str
+    duration: int | None = None
+    is_heartbeat: bool = False
+
+    @property
+    def limit(self) -> int:
+        """Seconds without a renewal after which someone should look.
+
+        An election has no leader once its duration has passed; another duration is left for a replica to notice and
+        to take it. A lease without a duration has the usual one, and so has a released one: client-go writes 1 when it
+        releases. A heartbeat is silent after five durations, as Open Cluster Management sees it.
+        """
+        duration = self.duration if self.duration is not None and self.duration > 1 else DEFAULT_DURATION
+        return min(MAX_LIMIT, (5 if self.is_heartbeat else 2) * duration + SCRAPE_LAG)
+
+
+def prometheus_rules(
+    leases: Iterable[WatchedLease], docs: str = DOCS, name: str = "lease-alerts"
+) -> Iterator[dict[str, Any]]:
+    """Yield the alerts as an object for the Prometheus operator, then tables with the limit of each lease.
+
+    Without leases, every lease has the limit of those that are not listed. `docs` is the address of the page of alerts.
+    """
+    yield _prometheus_rule(name, [("lease-elections", _elections(docs)), ("lease-heartbeats", _heartbeats(docs))])
+    listed = sorted(leases)
+    for number, start in enumerate(range(0, len(listed), MAX_RULES_OF_AN_OBJECT), 1):
+        records = [_record(lease) for lease in listed[start : start + MAX_RULES_OF_AN_OBJECT]]
+        yield _prometheus_rule(f"{name}-limits-{number}", [(f"lease-limits-{number}", records)])
+
+
+def recorder_rule(docs: str = DOCS) -> dict[str, Any]:
+    """Return the alerts on what `lease-webhook record --metrics` shows, as an object for the Prometheus operator."""
+    return _prometheus_rule("lease-recorder", [("lease-recorder", _recorded(docs))])
+
+
+def rules_file(objects: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Return the same groups as a file of rules, for a Prometheus without the operator."""
+    return {"groups": list(chain.from_iterable(thing["spec"]["groups"] for thing in objects))}
+
+
+def _prometheus_rule(name: str, groups: Sequence[tuple[str, Sequence[Rule]]]) -> dict[str, Any]:
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "PrometheusRule",
+        "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "lease-webhook"}},
+        "spec": {"groups": [{"name": group, "rules": [*rules]} for group, rules in groups]},
+    }
+
+
+def _record(lease: WatchedLease) -> Rule:
+    kind = "heartbeat" if lease.is_heartbeat else "election"
+    labels = {"namespace": lease.namespace, "lease": lease.name, "kind": kind}
+    return {"record": LIMIT, "expr": f"vector({lease.limit})", "labels": labels}
+
+
+_RENEWED: Final = "max by (namespace, lease) (kube_lease_renew_time)"
+_LISTED: Final = f"max by (namespace, lease) ({LIMIT})"
+"""While a table is replaced by another one, two of its rules may record the same lease."""
+_LEASE: Final = "{{ $labels.namespace }}/{{ $labels.lease }}"
+_AGO: Final = "{{ $value | humanizeDuration }}"
+_WHY: Final = f"`lease-webhook why {_LEASE}` shows who holds it, and what happened."
+_CLOCK: Final = "renewTime is written by the holder's clock: if that is wrong, so is this age."
+
+
+def _alert(
+    name: str, expression: str, *, severity: str, runbook: str, summary: str, description: str, lasts: str = ""
+) -> Rule:
+    """Return an alert, which fires once its expression has held for `lasts`; `runbook` has a heading of its name."""
+    return {
+        "alert": name,
+        "expr": expression,
+        **({"for": lasts} if lasts else {}),
+        "labels": {"severity": severity},
+        "annotations": {
+            "runbook_url": f"{runbook}#{name.lower()}",
+            "summary": summary,
+            "description": description,
+        },
+    }
+
+
+def _limits(kind: str) -> str:
+    return f'max by (namespace, lease) ({LIMIT}{{kind="{kind}"}})'
+
+
+def _elections(docs: str) -> list[Rule]:
+    unlisted = (
+        '(time() - max by (namespace, lease) (kube_lease_renew_time{namespace!="kube-node-lease"})'
+        f" unless on (namespace, lease) {_LISTED}) > {UNLISTED_LIMIT}"
+    )
+    missing = f"{_limits('election')} unless on (namespace, lease) {_RENEWED} and on () count(kube_lease_renew_time)"
+    holders = (
+        "count by (namespace, lease) (count by (namespace, lease, lease_holder) "
+        f'(last_over_time(kube_lease_owner{{lease_holder!=""}}[1h]))) > {MAX_HOLDERS}'
+    )
+    return [
+        _alert(
+            "LeaseWithoutLeader",
+            f"time() - {_RENEWED} > on (namespace, lease) {_limits('election')}",
+            lasts="1m",
+            severity="warning",
+            runbook=docs,
+            summary=f"No one renews lease {_LEASE}",
+            description=f"It was last renewed {_AGO} ago: its time is over, and no replica has taken it. {_WHY} "
+            f"{_CLOCK}",
+        ),
+        _alert(
+            "LeaseMissing",
+            missing,
+            lasts="5m",
+            severity="warning",
+            runbook=docs,
+            summary=f"Lease {_LEASE} does not exist, or was never renewed",
+            description="It existed when its limit was exported. If its program was removed on purpose, export "
+            "the limits again.",
+        ),
+        _alert(
+            "LeaseRenewedInTheFuture",
+            f"{_RENEWED} - time() > 60",
+            lasts="5m",
+            severity="warning",
+            runbook=docs,
+            summary=f"renewTime of lease {_LEASE} is in the future",
+            description=f"It is {_AGO} ahead. Until then no alert can see whether the lease is renewed, and "
+            f"some clients do not take it. The holder's clock is wrong, or someone froze the lease. {_WHY}",
+        ),
+        _alert(
+            "LeaseChangesHands",
+            holders,
+            lasts="15m",
+            severity="info",
+            runbook=docs,
+            summary=f"Lease {_LEASE} had {{{{ $value }}}} holders within an hour",
+            description="A rollout has at most one more than there are replicas. Otherwise its leaders crash, "
+            f"or lose the lease. {_WHY}",
+        ),
+        _alert(
+            "LeaseNotRenewed",
+            unlisted,
+            lasts="1m",
+            severity="info",
+            runbook=docs,
+            summary=f"Lease {_LEASE}, which has no limit of its own, is not renewed",
+            description=f"It was last renewed {_AGO} ago. `lease-webhook export alerts` gives each lease a "
+            f"limit from its own duration, and keeps elections and heartbeats apart. {_WHY} {_CLOCK}",
+        ),
+        _alert(
+            "LeaseMetricsMissing",
+            "absent(kube_lease_renew_time)",
+            lasts="15m",
+            severity="warning",
+            runbook=docs,
+            summary="Prometheus has no metrics of leases, so no alert on them can fire",
+            description="kube-state-metrics is not scraped, or does not collect leases (--resources).",
+        ),
+    ]
+
+
+def _heartbeats(docs: str) -> list[Rule]:
+    return [
+        _alert(
+            "LeaseHeartbeatSilent",
+            f"time() - {_RENEWED} > on (namespace, lease) {_limits('heartbeat')}",
+            lasts="1m",
+            severity="info",
+            runbook=docs,
+            summary=f"The heartbeat of {_LEASE} is silent",
+            description=f"It was last renewed {_AGO} ago. This is not an election: no one else would take it. "
+            f"Look at the process that the lease is named after. {_CLOCK}",
+        ),
+    ]
+
+
+_LIVE: Final = "max by (namespace, lease) (lease_webhook_leader_live)"
+_STOLEN: Final = 'max by (namespace, lease) (increase(lease_webhook_leader_handovers_total{how="stolen"}[10m]))'
+_LEADERLESS: Final = "max by (namespace, lease) (increase(lease_webhook_leader_leaderless_seconds_total[1h]))"
+_MAX_LEADERLESS: Final = 300
+"""Seconds of an hour."""
+_SEEN_LIVE: Final = "max by (namespace, lease) (max_over_time(lease_webhook_leader_live[1d]))"
+"""1 for a lease that someone held within a day: what was left behind before is for `audit`."""
+
+
+def _recorded(docs: str) -> list[Rule]:
+    return [
+        _alert(
+            "LeaderLost",
+            f"{_LIVE} == 0 and on (namespace, lease) {_SEEN_LIVE} == 1",
+            lasts="1m",
+            severity="warning",
+            runbook=docs,
+            summary=f"No one leads by lease {_LEASE}",
+            description="It expired or was released, and no replica took it within a minute. If its program was "
+            f"stopped on purpose, delete the lease. {_WHY}",
+        ),
+        _alert(
+            "LeaseStolen",
+            f"{_STOLEN} > 0",
+            severity="warning",
+            runbook=docs,
+            summary=f"Lease {_LEASE} was taken from a holder that renewed it",
+            description=f"Two may have led at once. {_WHY}",
+        ),
+        _alert(
+            "LeaderAbsentOften",
+            f"{_LEADERLESS} > {_MAX_LEADERLESS}",
+            lasts="5m",
+            severity="info",
+            runbook=docs,
+            summary=f"Lease {_LEASE} had no leader for {_AGO} of the last hour",
+            description=f"That is an upper bound, over all gaps together. {_WHY}",
+        ),
+        _alert(
+            "LeaseRecorderBlind",
+            "absent(lease_webhook_leader_watching == 1)",
+            lasts="10m",
+            severity="warning",
+            runbook=docs,
+            summary="The recorder of leases sees nothing, so no alert on its metrics can fire",
+            description="Its pod does not run, is not scraped, or its watch has ended: its log says why. "
+            "kubectl -n lease-webhook logs lease-recorder-0",
+        ),
+    ]

@@ -1,0 +1,454 @@
+"""Checks of one stored object: who can take it, who renews it, its timings, its place, its stamps; and of all of them.
+
+Of the webhook's own rules, those are checked that need no second state to compare with.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from webhook.admission.rules.change import (
+    IDENTITY_LABEL,
+    KUBE_SYSTEM,
+    NODE_LEASES,
+    CandidateChange,
+    LeaseChange,
+    change_made_by,
+)
+from webhook.admission.rules.election.times import is_time_zone
+from webhook.admission.rules.expiry import BOUND
+from webhook.admission.rules.holders import host_name
+from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.rule import Mode, Rule
+from webhook.admission.rules.stamps import is_constant
+from webhook.analysis.audit.candidates import Candidate, conflicts
+from webhook.analysis.heartbeats import is_heartbeat, owner_of
+from webhook.analysis.history.renewals import timing_of
+from webhook.analysis.history.status import LeaseStatus, State, status_of
+from webhook.analysis.inputs.items import is_dated
+from webhook.findings import Finding, ObjectName, Severity, filled, kubectl, word
+from webhook.kubernetes.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry, nest_too_deeply
+from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec
+from webhook.kubernetes.request import GROUP, AdmissionRequest, Operation, cached
+from webhook.kubernetes.times import DAY, HOUR, SECOND, canonical_seconds, length, span
+from webhook.text.quoting import quote, truncate
+
+STORED_RULES: Final[dict[str, Rule]] = {
+    id_: rule for id_, rule in RULES.items() if rule.texts.stored and Operation.CREATE in rule.operations
+}
+"""Rules that a stored object alone can break."""
+_RULES_OF: Final = {
+    resource: tuple(rule for rule in STORED_RULES.values() if resource in rule.resources)
+    for resource in ("leases", "leasecandidates")
+}
+
+_POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+TIGHTEST: Final = 10
+"""Seconds of duration: no default of a known client is shorter."""
+_OUTAGE: Final = 30
+_SLOWEST: Final = 10 * SECOND
+"""After which nearly all clients give a request up."""
+_FIX_TIMING: Final = f"for an outage of {_OUTAGE} s set duration/deadline/retry to 73/43/10 s"
+"""Derived as OpenShift's: three retries in the outage, a fourth within the deadline, 30 s more for skewed clocks."""
+_POD_OF_DEPLOYMENT: Final = re.compile(
+    r"[a-z0-9.-]+-[bcdfghjklmnpqrstvwxz2456789]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}"
+)
+"""Kubernetes makes such names of an alphabet without vowels. Source: apimachinery `pkg/util/rand/rand.go`."""
+
+_NOT_AN_APPLICATION: Final = frozenset({ANCIENT_CHANGES, BEFORE_FIRST_APPLY, "kube-apiserver", "unknown", ""})
+
+_STAMP_FIX: Final = (
+    '{kubectl} get lease {name} -o go-template=\'{"apiVersion":"{{.apiVersion}}","kind":"{{.kind}}","metadata":{"name":'
+    '"{{.metadata.name}}","namespace":"{{.metadata.namespace}}","labels":{"stamped":"yes"}}}\''
+    " | {kubectl} apply --server-side -f -   # if it is held, another can take it one duration later"
+)
+"""Makes the API server keep managedFields; an apply without a field does not, if the lease has none either."""
+_CLEAR_PREFERRED: Final = '{kubectl} patch lease {name} --type=merge -p \'{"spec":{"preferredHolder":null}}\''
+"""Tried on kube-apiserver 1.37.1: the former holder led again after four seconds."""
+_EMPTY_STAMPS: Final = '{kubectl} patch lease {name} --type=merge -p \'{"metadata":{"managedFields":[{}]}}\' && '
+
+
+class Subject(Struct, frozen=True, dict=True):
+    """A Lease or LeaseCandidate; `now` in microseconds since 1970.
+
+    `interval` is the seconds between renewals, None if they were not seen. `standing` is its state, if a history knows
+    more than the object. `seen_until` is the end of an input that shows more than happened until `now`.
+    `is_as_sent`: a log shows what a client sent, without what the API server added.
+    """
+
+    object: Lease | LeaseCandidate
+    namespace: str
+    name: str
+    now: int
+    interval: float | None = None
+    standing: LeaseStatus | None = None
+    seen_until: int = 0
+    is_as_sent: bool = False
+    source: str = ""
+    least: Severity = Severity.INFO
+    """Findings that are less severe may be left out: of 100,000 leases a table shows the worst one of each."""
+
+    @property
+    def kind(self) -> str:
+        """`Lease` or `LeaseCandidate`."""
+        return "Lease" if isinstance(self.object, Lease) else "LeaseCandidate"
+
+    @cached
+    def change(self) -> LeaseChange | CandidateChange:
+        """The object as rules see it: as if it were being created."""
+        request = AdmissionRequest(
+            uid="stored",
+            operation=Operation.CREATE,
+            resource=f"{self.kind.lower()}s",
+            kind=self.kind,
+            version=(self.object.api_version or "").partition("/")[2],
+            group=GROUP,
+            namespace=self.namespace,
+            name=self.name,
+            new=self.object,
+        )
+        return change_made_by(request, self.now)
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """Entries of managedFields."""
+        return self.change.new_entries
+
+    @property
+    def lease(self) -> LeaseSpec:
+        """The spec of a Lease."""
+        assert isinstance(self.object, Lease)
+        return self.object.spec
+
+    @cached
+    def status(self) -> LeaseStatus:
+        """The state of a Lease."""
+        assert isinstance(self.object, Lease)
+        return self.standing or status_of(self.object, self.entries, self.now)
+
+    @property
+    def is_heartbeat(self) -> bool:
+        """True if it shows that something runs: no one else would ever take such a lease."""
+        return isinstance(self.object, Lease) and is_heartbeat(self.object, self.namespace)
+
+    @property
+    def is_apiserver_identity(self) -> bool:
+        """True if it is the identity of an API server."""
+        labels = self.object.metadata.labels or {}
+        return self.namespace == KUBE_SYSTEM and IDENTITY_LABEL in labels
+
+    def finding(self, check: str, severity: Severity, message: str, fix: str) -> Finding:
+        """Return a finding about this object; its names are filled into the fix, see `filled`."""
+        command = filled(fix, self.namespace, self.name)
+        subject = ObjectName(self.kind, self.namespace, self.name)
+        holder = self.status.holder if isinstance(self.object, Lease) else ""
+        return Finding(check, severity, message, command, self.source, subject, holder)
+
+
+def broken_rules(subject: Subject) -> Iterator[Finding]:
+    """Yield what the rules find in a stored object, unless another check reports it."""
+    change = subject.change
+    for rule in _RULES_OF[change.request.resource]:
+        for found in rule.check(change):
+            if not _is_reported(subject, rule.id):
+                severity = Severity.ERROR if found.tier is Mode.DENY else Severity.WARNING
+                yield subject.finding(rule.id, severity, str(found.error), rule.texts.stored)
+
+
+def _is_reported(subject: Subject, rule: str) -> bool:
+    """Return whether another check reports what breaks a rule."""
+    if not isinstance(subject.object, Lease):
+        return False
+    if subject.status.block and subject.status.block.rule == rule:
+        return True
+    # The check holder-clock measures it by the API server's clock.
+    return rule == "renew-time-in-future" and subject.status.ahead is not None
+
+
+def _frozen(subject: Subject) -> Iterator[Finding]:
+    """A lease that no one else can take, for a year or more."""
+    why = subject.status.block
+    if why is None:
+        return
+    until = "until it is fixed" if why.until is None else f"until {canonical_seconds(why.until)}"
+    message = f"no one else can take this lease {until}: {why.reason}"
+    yield subject.finding(why.rule, Severity.ERROR, message, why.repair)
+
+
+def _expired(subject: Subject) -> Iterator[Finding]:
+    """A lease whose holder no longer renews it."""
+    standing = subject.status
+    if standing.state is not State.EXPIRED or standing.last_renewal is None or not _is_surely_over(subject):
+        return
+    ago = subject.now - standing.last_renewal
+    holder = quote(truncate(standing.holder, 80))
+    seen = f"last renewed {canonical_seconds(standing.last_renewal)}, {length(ago)} ago, for {standing.duration or 0} s"
+    if subject.is_apiserver_identity:
+        message = f"API server {holder} no longer runs: {seen}; another API server removes the lease within an hour"
+        yield subject.finding("expired", Severity.INFO, message, "{kubectl} get lease {name} # in an hour")
+    elif subject.namespace == NODE_LEASES:
+        message = f"node {holder} no longer reports: {seen}"
+        yield subject.finding("expired", Severity.WARNING, message, "kubectl describe node {name}")
+    elif subject.is_heartbeat:
+        assert isinstance(subject.object, Lease)
+        owner = owner_of(subject.object)
+        message = f"the heartbeat of {holder} has been silent for {length(ago)}: {seen}"
+        message += f"; its owner is {quote(truncate(owner, 120))}" if owner else ""
+        fix = "find out whether what the lease is named after still runs: no one else would ever take this lease"
+        yield subject.finding("heartbeat-silent", Severity.INFO, message, fix)
+    elif ago >= DAY:
+        message = f"it has not been renewed for a day or more: {holder} holds it, {seen}"
+        fix = "if its program is gone for good: {kubectl} delete lease {name}"
+        yield subject.finding("abandoned", Severity.WARNING, message, fix)
+    elif subject.lease.strategy and subject.lease.preferred_holder:
+        preferred = quote(truncate(subject.lease.preferred_holder, 80))
+        message = (
+            f"{holder} was asked to step down for {preferred} (preferredHolder), which has not taken over; {seen}. "
+            "Until preferredHolder is cleared, the election may stall"
+        )
+        found = subject.finding("election-stalled", Severity.ERROR, message, _CLEAR_PREFERRED)
+        yield found if standing.from_stamps else replace(found, how="writer-clock")
+    elif subject.lease.strategy and standing.manager == "kube-apiserver":
+        since = canonical_seconds(standing.last_renewal)
+        message = (
+            f"{holder} was chosen by an API server at {since}, {length(ago)} ago, and has not renewed the lease since"
+        )
+        yield subject.finding("not-taken-up", Severity.WARNING, message, "{kubectl} get leasecandidates,pods")
+    else:
+        message = f"{holder} holds the lease and no longer renews it; {seen}"
+        if not standing.from_stamps:
+            message = f"{holder} holds the lease and, unless its clock is behind, no longer renews it; {seen}"
+        fix = f"{{kubectl}} get pods; {{kubectl}} logs {pod_of(standing.holder) or 'POD'} --previous"
+        found = subject.finding("expired", Severity.WARNING, message, fix)
+        yield found if standing.from_stamps else replace(found, how="writer-clock")
+
+
+def _is_surely_over(subject: Subject) -> bool:
+    """Return whether a lease that has expired by what it shows has done so: stamps have whole seconds."""
+    standing = subject.status
+    if is_constant(subject.entries) and not standing.from_stamps:
+        return False  # only the holder's clock says so, and the stamps would know
+    is_whole = (standing.last_renewal or 0) % SECOND == 0 and standing.from_stamps
+    return not (is_whole and standing.takeable_at is not None and subject.now < standing.takeable_at + SECOND)
+
+
+def pod_of(holder: str) -> str:
+    """Return the pod that a holder names, for commands; "" if it is none: anyone may have written the holder."""
+    name = holder.rpartition("_")[0] or holder
+    return name if _POD.fullmatch(name) else ""
+
+
+def _timing(subject: Subject) -> Iterator[Finding]:
+    """An elector that a short outage of the API server, or one missed renewal, ends."""
+    standing, interval = subject.status, subject.interval
+    is_election = not subject.is_heartbeat and not subject.lease.strategy
+    if standing.state is not State.LIVE or not standing.duration or standing.duration <= 1:
+        return
+    if interval is None and standing.duration >= TIGHTEST and subject.least is not Severity.INFO:
+        return
+    found = timing_of(standing.duration, interval)
+    if interval is not None and found.missed_renewals < 1:
+        every = length(round(interval * SECOND))
+        message = f"it is renewed every {every} and lasts {standing.duration} s: one missed renewal ends it"
+        yield subject.finding("timing-tight", Severity.WARNING, message, _FIX_TIMING)
+    elif is_election and found.survives < _OUTAGE:
+        severity = Severity.WARNING if standing.duration < TIGHTEST else Severity.INFO
+        assumed = "" if found.is_seen else f", if it is renewed every {found.retry:.0f} s"
+        message = (
+            f"it lasts {standing.duration} s: an API server that is away for more than {found.survives:.0f} s costs "
+            f"the leader its lease{assumed}"
+        )
+        yield subject.finding("timing-tight", severity, message, _FIX_TIMING)
+
+
+def _several_applications(subject: Subject) -> Iterator[Finding]:
+    """A lease whose spec several programs have written, as far as managedFields still show."""
+    if len(subject.entries) < 2 or subject.is_heartbeat or subject.lease.strategy:
+        return
+    latest: dict[str, int] = {}
+    for entry in subject.entries:
+        if _is_application(entry) and entry.stamp is not None:
+            latest[entry.manager or ""] = max(entry.stamp, latest.get(entry.manager or "", 0))
+    if len(latest) < 2:
+        return
+    newest, *others = sorted(latest, key=lambda manager: (-latest[manager], manager))
+    is_recent = latest[newest] - latest[others[0]] <= HOUR
+    names = ", ".join(quote(truncate(one, 40)) for one in (newest, *others[:3]))
+    message = f"several programs have written this lease: {names}"
+    if not is_recent:
+        message += "; the others long ago, so it may be one program under a new name"
+    fix = "if they are two applications, give each a lease name of its own"
+    yield subject.finding("lease-shared", Severity.WARNING if is_recent else Severity.INFO, message, fix)
+
+
+def _is_application(entry: Entry) -> bool:
+    manager = entry.manager or ""
+    if entry.operation == APPLY or manager in _NOT_AN_APPLICATION or manager.startswith("kubectl"):
+        return False
+    return bool(entry.owned.spec)
+
+
+def _forged_stamps(subject: Subject) -> Iterator[Finding]:
+    """Entries of managedFields that no API server writes: dated ahead, below a scalar, or nested too deeply."""
+    deep = ": they nest deeper than any API server makes them" if nest_too_deeply(subject.entries) else ""
+    present = max(subject.now, subject.seen_until)
+    forgeries = (forgery for entry in subject.entries if (forgery := _forgery(entry, present)))
+    if problem := next(forgeries, deep):
+        message = f"managedFields were written by hand{problem}"
+        yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY_STAMPS + _STAMP_FIX)
+
+
+def _forgery(entry: Entry, now: int) -> str:
+    who = f"the entry of manager {quote(truncate(entry.manager or '', 40))}"
+    if entry.stamp is not None and entry.stamp > now + BOUND:
+        what = f"{who} is dated {canonical_seconds(entry.stamp)}, {span(entry.stamp - now)} later"
+        return f", or the time of evaluation, {canonical_seconds(now)}, is too early: {what}"
+    if entry.owned.below:
+        return f": {who} owns something below {quote(truncate(entry.owned.below[0], 40))} of spec, where nothing can be"
+    return ""
+
+
+def _missing_stamp(subject: Subject) -> Iterator[Finding]:
+    """Yield a finding for a lease without managedFields, or a held one without a stamp of its last renewal.
+
+    The first also before it is held: an API server keeps none for a lease that was created empty.
+    """
+    fix = _STAMP_FIX
+    if any(entry.owns_renew_time and entry.stamp is not None for entry in subject.entries):
+        return
+    if is_constant(subject.entries):
+        message = "its stamps count only with a policy file that lists its namespace: a client can write them, too"
+        fix = "lease-webhook audit --policy FILE   # one that lists the namespace under `stamps`"
+    elif subject.lease.holder_identity and subject.lease.renew_time:
+        message = (
+            "the API server has no record of the last renewal, so only the holder's own clock says whether it leads"
+        )
+    elif not subject.entries:
+        message = "the API server keeps no managedFields of it, so one write will be able to take it from a live holder"
+    else:
+        return
+    yield subject.finding("lease-without-stamps", Severity.WARNING, message, fix)
+
+
+def _not_stamped(subject: Subject) -> Iterator[Finding]:
+    """A held lease without a dated stamp, where the API server stamps writers."""
+    if subject.entries and subject.lease.holder_identity and not is_dated(subject.entries):
+        message = "the API server stamps writers in its namespace, and it has no stamp with a time: it was not renewed"
+        message += " since the namespace was labeled, or not through an API server that stamps"
+        fix = "lease-webhook doctor --policy FILE   # whether the policies that stamp are there; docs/stamp.md"
+        yield subject.finding("stamp-missing", Severity.WARNING, message, fix)
+
+
+def about_stamps(subject: Subject, stamped: Collection[str], *, has_managed_fields: bool) -> Iterator[Finding]:
+    """Yield what is wrong with the stamps of a lease; `stamped` are the namespaces in which writers are stamped.
+
+    If no lease of the input has managedFields, the input was asked for without them, and nothing follows from that; nor
+    from a lease as its client sent it.
+    """
+    if subject.is_as_sent:
+        return
+    if subject.namespace in stamped:
+        yield from _not_stamped(subject)
+    elif has_managed_fields:
+        yield from _missing_stamp(subject)
+
+
+def _wrong_clock(subject: Subject) -> Iterator[Finding]:
+    """A holder whose clock is not the API server's."""
+    standing = subject.status
+    off = standing.ahead
+    if off is None or abs(off) <= 2 * SECOND or standing.block:
+        return
+    # Whoever compares renewTime with another clock errs by the difference.
+    limit = min(60, standing.duration or 60) * SECOND
+    severity = Severity.WARNING if abs(off) > limit else Severity.INFO
+    direction = "ahead of" if off > 0 else "behind"
+    zone = is_time_zone(abs(off))
+    message = f"the holder's clock is {span(abs(off))} {direction} the API server's"
+    if -_SLOWEST <= off < 0:
+        message += ", or its requests take as long to be admitted"
+    if zone:
+        message += "; whole hours: its client writes local time as UTC"
+    fix = "update the client, which writes local time" if zone else "set the clock of the holder's node (NTP)"
+    yield subject.finding("holder-clock", severity, message, fix)
+
+
+class Inventory(Struct):
+    """Gives findings as soon as they are certain, the rest at the end; `now` in microseconds since 1970."""
+
+    now: int
+    stamped: frozenset[str] = frozenset()
+    """Namespaces in which the API server stamps writers, as the policy file says."""
+    leases: dict[tuple[str, str], LeaseStatus] = field(default_factory=dict)
+    candidates: dict[tuple[str, str], list[Candidate]] = field(default_factory=dict)
+    """By the namespace and name of their lease."""
+    without_stamps: list[Finding] = field(default_factory=list)
+    has_managed_fields: bool = False
+    pods: dict[str, set[str]] = field(default_factory=dict)  # by namespace
+    nodes: set[str] = field(default_factory=set)
+
+    def add(self, subject: Subject) -> Iterator[Finding]:
+        """Take in one object; yield what is certain about it without the others."""
+        if isinstance(subject.object, LeaseCandidate):
+            spec = subject.object.spec
+            lease = (subject.namespace, spec.lease_name or "")
+            self.candidates.setdefault(lease, []).append(Candidate(subject.name, spec))
+            yield from broken_rules(subject)
+            return
+        self.leases[subject.namespace, subject.name] = subject.status
+        self.has_managed_fields = self.has_managed_fields or bool(subject.entries)
+        found = about_stamps(subject, self.stamped, has_managed_fields=True)
+        if subject.namespace in self.stamped:
+            yield from found
+        else:
+            self.without_stamps += found
+        yield from of_state(subject)
+
+    def rest(self) -> Iterator[Finding]:
+        """Yield findings that need all objects."""
+        if self.has_managed_fields:
+            yield from self.without_stamps
+        for (namespace, lease), candidates in self.candidates.items():
+            yield from conflicts(namespace, lease, candidates, self.now)
+        # The host name of a pod is shorter if its name is long.
+        known = {name for pods in self.pods.values() for pod in pods for name in (pod, host_name(pod))}
+        for (namespace, name), status in self.leases.items():
+            yield from self._orphans(namespace, name, status, known)
+
+    def _orphans(self, namespace: str, name: str, status: LeaseStatus, known: Collection[str]) -> Iterator[Finding]:
+        subject = ObjectName("Lease", namespace, name)
+        if namespace == NODE_LEASES:
+            if self.nodes and name not in self.nodes:
+                message = f"node {name} does not exist"
+                fix = f"{kubectl(namespace)} delete lease {word(name)}"
+                yield Finding("node-gone", Severity.WARNING, message, fix, subject=subject)
+            return
+        pod = pod_of(status.holder)
+        # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
+        if not pod or not known or pod in known or pod in self.nodes:
+            return
+        # An elector in a pod is named by a host name and an underscore, or like a Deployment's pod; another name shows
+        # nothing about a pod. If the input has no pod of the namespace, it may not cover it: then only a lease that no
+        # one renews shows that its pod is gone.
+        is_pod = "_" in status.holder or _POD_OF_DEPLOYMENT.fullmatch(status.holder)
+        is_live = status.state is State.LIVE
+        if not is_pod or (namespace not in self.pods and is_live):
+            return
+        message = f"the holder names pod {pod}, which does not exist"
+        fix = "wait until the lease has expired" if is_live else f"{kubectl(namespace)} get pods"
+        severity = Severity.INFO if is_live else Severity.WARNING
+        yield Finding("holder-gone", severity, message, fix, subject=subject)
+
+
+def of_state(subject: Subject) -> Iterator[Finding]:
+    """Yield what is certain about a lease without the others."""
+    yield from _frozen(subject)
+    yield from broken_rules(subject)
+    yield from _forged_stamps(subject)
+    yield from _wrong_clock(subject)
+    yield from _expired(subject)
+    yield from _timing(subject)
+    yield from _several_applications(subject)

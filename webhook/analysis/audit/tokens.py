@@ -1,0 +1,126 @@
+"""What may be left of an old leader: objects whose token is older than the term of the lease, and were written since.
+
+A term and a token are resourceVersions of the lease, so an object that has a smaller one itself was written before the
+term began. Who wrote one that has a greater one is not known: its token says who wrote as a fenced writer last, and
+anyone else may have written it since. When, only managedFields say, to the second and not for every write.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.admission.policy.fences import Fence
+from webhook.admission.rules.expiry import seen_at
+from webhook.analysis.inputs.items import Act, Foreign, Item, Observation, number_of
+from webhook.findings import Finding, ObjectName, Severity, kubectl, word
+from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.objects import Lease, ObjectMeta
+from webhook.kubernetes.times import SECOND, canonical_seconds, normalized, readable
+from webhook.text.quoting import quote, truncate
+
+_TOKEN: Final = re.compile("[0-9]{18}")
+_SHOWN_KINDS: Final = 4
+
+
+class TokenCheck(Struct):
+    """The objects and leases of an input, as they are read; `fences` are those with a token."""
+
+    fences: Sequence[Fence]
+    _leases: dict[tuple[str, str], Observation] = field(default_factory=dict)
+    _objects: list[tuple[Fence, int, Foreign]] = field(default_factory=list)
+    _bare: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def see(self, item: Item) -> None:
+        """Take in what was read, whatever it is."""
+        if isinstance(item, Observation) and item.kind == "Lease" and item.is_stored:
+            if item.act is Act.DELETED or item.term is None:
+                self._leases.pop((item.namespace, item.name), None)
+            else:
+                self._leases[item.namespace, item.name] = item
+        elif isinstance(item, Foreign):
+            annotations = (item.metadata.annotations if item.metadata else None) or {}
+            for fence in self.fences:
+                text = annotations.get(fence.token_key) or ""
+                if _TOKEN.fullmatch(text):
+                    self._objects.append((fence, int(text), item))
+                elif _covers(fence, item.kind):
+                    self._bare.setdefault(fence.name, Counter())[item.kind] += 1
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what was left by old leaders, or by anyone else in their name."""
+        for fence, token, one in self._objects:
+            lease = self._leases.get((fence.namespace, fence.lease))
+            if lease is not None and one.metadata is not None:
+                yield from _about(fence, token, one, one.metadata, lease)
+
+    def complaints(self) -> Iterator[str]:
+        """Yield what is not known."""
+        for fence in self.fences:
+            if (fence.namespace, fence.lease) not in self._leases:
+                yield (
+                    f"fence {fence.name}: no stamped lease {fence.lease_text} is in the input, "
+                    "so the term that its objects should have is not known"
+                )
+            if bare := self._bare.get(fence.name):
+                kinds = ", ".join(truncate(kind, 60) for kind, _ in bare.most_common(_SHOWN_KINDS))
+                yield (
+                    f"fence {fence.name}: {bare.total()} objects of kinds that it covers have no token ({kinds}), "
+                    "so in which term they were written, and whether by its writers, is not known"
+                )
+
+
+def _covers(fence: Fence, kind: str) -> bool:
+    """True if the name of a resource of the fence may be that of a kind; the group is not compared."""
+    name = kind.lower()
+    plurals = {f"{name}s", f"{name}es", f"{name[:-1]}ies", name}
+    return any(one.resource in plurals for one in fence.resources)
+
+
+def _about(fence: Fence, token: int, one: Foreign, metadata: ObjectMeta, lease: Observation) -> Iterator[Finding]:
+    revision, term = number_of(metadata.resource_version), lease.term or 0
+    its_token = f"its token is of term {token} of lease {fence.lease_text}"
+    where = kubectl(one.namespace) if one.namespace else "kubectl"
+    object_ = f"{where} get {word(one.kind.lower())} {word(one.name)} -o yaml --show-managed-fields"
+    subject, source = ObjectName(one.kind, one.namespace, one.name), str(one.place)
+    # A term that began after the lease was listed is not less than the resourceVersion of the lease.
+    if 0 < revision <= token or term < token < number_of(lease.resource_version):
+        message = f"{its_token}, and there was no such term, as after a restore of etcd: the leader cannot write it"
+        reset = f"{where} annotate --overwrite {word(one.kind.lower())} {word(one.name)} {fence.token_key}={'0' * 18}"
+        fix = f"{reset}   # as a member of system:masters"
+        yield Finding("token-ahead", Severity.ERROR, message, fix, source, subject)
+    elif token < term and not 0 < revision <= term:
+        severity, since = Severity.INFO, _begun(lease)
+        when = (
+            f"it was changed after the last renewal before term {term}; managedFields do not say that it was after the "
+            "term began: they miss writes of a status, and writes that only remove fields"
+        )
+        for at, manager in _last_write(fence, metadata):
+            if since is not None and at + SECOND > since:
+                severity = Severity.WARNING
+                when = (
+                    f"it was written at {canonical_seconds(at)} (field manager {quote(truncate(manager, 40))}), and "
+                    f"term {term} began at {canonical_seconds(since)}: by an old leader through an API server whose "
+                    "watch was late, or by someone whom the fence does not name"
+                )
+        yield Finding("token-old", severity, f"{its_token}, and {when}", object_, source, subject)
+
+
+def _begun(lease: Observation) -> int | None:
+    """Return when the term began, at the latest: by the holder's clock, and not after its last renewal.
+
+    No one holds a lease that was released, so no one says since when; the stamp is that of the release.
+    """
+    assert isinstance(lease.object, Lease)
+    spec, stamp = lease.object.spec, seen_at(lease.entries)
+    claimed = readable(normalized(spec.acquire_time)) if spec.holder_identity else None
+    return min((at for at in (claimed, stamp) if at is not None), default=None)
+
+
+def _last_write(fence: Fence, metadata: ObjectMeta) -> list[tuple[int, str]]:
+    """Return time and manager of the latest dated entry that a write which the fence covers may have left, if any."""
+    paths = {"", *(one.subresource for one in fence.resources)}
+    entries = (one for one in entries_of(metadata.managed_fields) if one.key[3] in paths and not one.is_fold)
+    return sorted((one.stamp, one.manager or "") for one in entries if one.stamp is not None)[-1:]

@@ -1,0 +1,280 @@
+"""Everything known about one lease, ready to be shown: the state, the facts, what happened, what to do."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from msgspec import Struct
+
+from webhook.admission.rules.stamps import NAMES, is_constant
+from webhook.analysis.audit.leases import Subject, about_stamps, of_state
+from webhook.analysis.claims import causes
+from webhook.analysis.claims.advice import Advice, of_account
+from webhook.analysis.claims.causes import Cause
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.claim import as_json as claim_as_json
+from webhook.analysis.claims.collect import with_findings
+from webhook.analysis.claims.findings import beside, incidents
+from webhook.analysis.claims.headline import headline
+from webhook.analysis.heartbeats import is_heartbeat
+from webhook.analysis.history.events import Tenure
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseStatus, State, renewed_at, written_at
+from webhook.analysis.inputs.items import InputKind, Observation, Unrecorded, Writer
+from webhook.findings import ORDER, Finding, Severity
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import SECOND, canonical, stamp_of
+
+MAX_TENURES: Final = 20
+_MIN_SEEN: Final = 2
+_USUAL: Final = 10 * SECOND
+"""Clients renew more often than that, unless their leases last for minutes."""
+
+_STATES_BY_TROUBLE: Final = (
+    State.FROZEN,
+    State.EXPIRED,
+    State.UNKNOWN,
+    State.RELEASED,
+    State.NEVER_HELD,
+    State.LIVE,
+)
+
+
+class Account(Struct, frozen=True):
+    """One lease at `now`; `standing` is None if its object was never seen, or is gone."""
+
+    history: LeaseHistory
+    now: int
+    standing: LeaseStatus | None
+    findings: tuple[Finding, ...]
+    cause: Cause | None
+    election_events: tuple[tuple[int, str], ...] = ()
+    """Time and text of the Events by which a replica said that it began or stopped to lead."""
+    unrecorded: tuple[Unrecorded, ...] = ()
+
+    @property
+    def state(self) -> State:
+        """UNKNOWN if its object was never seen, or is gone."""
+        return self.standing.state if self.standing else State.UNKNOWN
+
+    @property
+    def holder(self) -> str:
+        """Who holds it; for logs without objects, who wrote it last."""
+        if self.standing:
+            return self.standing.holder
+        return self.history.tenure.holder if self.history.tenure and not self.history.is_deleted else ""
+
+    @property
+    def last_renewal(self) -> int | None:
+        """When the holder last renewed it: by the log, else by the stamp."""
+        if self.tenure and not self.is_renewed_last:
+            return self.tenure.last_renewal
+        logged = self.history.renewals.last
+        shown = self.standing.last_renewal if self.standing else None
+        if shown is None and self.history.is_moment:
+            return None  # it was taken, and whether it was renewed is not known
+        if shown is None or (logged is not None and abs(logged - shown) < 2 * SECOND):
+            return logged if logged is not None else shown
+        return shown
+
+    @property
+    def tenure(self) -> Tenure | None:
+        """The present holder's time, if it was seen."""
+        tenure = self.history.tenure
+        return tenure if tenure and tenure.holder == self.holder else None
+
+    @property
+    def is_renewed_last(self) -> bool:
+        """False if another writer than the holder made the last renewal."""
+        return self.tenure is None or self.tenure.kept_until == self.tenure.last_renewal
+
+    @property
+    def is_renewed_as_usual(self) -> bool:
+        """True if one process was seen to renew the lease at its usual rhythm until the end."""
+        renewals, tenure = self.history.renewals, self.tenure
+        if tenure is None or renewals.last is None or (tenure.renewed is None and renewals.count < _MIN_SEEN):
+            return False
+        usual = renewals.longest_usual or max(renewals.longest, _USUAL)
+        return self.is_renewed_last and self.now - renewals.last <= 2 * usual
+
+    @property
+    def written_later(self) -> int | None:
+        """The time of a later write than the last renewal that set the holder or a stamp; None if it is known which."""
+        lease, tenure, renewed = self.history.lease, self.tenure, self.last_renewal
+        if lease is None or tenure is None or renewed is None or not self.history.is_moment or lease.spec.strategy:
+            return None  # in a coordinated election the API server writes the holder, which then renews
+        if not is_constant(self.history.entries):
+            written = written_at(lease.spec, self.history.entries) or renewed
+            return written if written > renewed else None
+        annotations = (lease.metadata.annotations or {}).items()
+        stamps = [stamp_of(text) or 0 for key, text in annotations if key.startswith(f"{NAMES}written-")]
+        return next((at for at in stamps if renewed + SECOND < at <= self.now), None)
+
+    @property
+    def worst(self) -> Finding | None:
+        """The most severe finding; None if nothing needs attention."""
+        return next((one for one in self.findings if one.severity is not Severity.INFO), None)
+
+    @property
+    def is_late(self) -> bool:
+        """True if it is held, and was not renewed for longer than twice its usual interval."""
+        usual = self.history.interval
+        if usual is None or self.state is not State.LIVE:
+            return False
+        at = self.last_renewal
+        return at is not None and self.now - at > 2 * usual * SECOND
+
+    @property
+    def trouble(self) -> tuple[int, int, bool]:
+        """A key that sorts leases with the worst first: by the severity of what is wrong, then by state."""
+        worst = self.worst
+        return ORDER[worst.severity if worst else Severity.INFO], _STATES_BY_TROUBLE.index(self.state), not self.is_late
+
+    @property
+    def claims(self) -> Iterator[Claim]:
+        """Everything that is said of the lease."""
+        return with_findings(self)
+
+    @property
+    def is_heartbeat(self) -> bool:
+        """True if the lease shows that one process is alive, and no one else would ever take it."""
+        return self.history.lease is not None and is_heartbeat(self.history.lease, self.history.namespace)
+
+    @property
+    def advice(self) -> Advice:
+        """Advice for the person on call."""
+        return of_account(self)
+
+
+def account_of(cluster: Follower, history: LeaseHistory, now: int, seen_until: int = 0) -> Account:
+    """Return everything that is known of one lease at `now`, in microseconds since 1970.
+
+    The other leases of `cluster` show whether only one was late or all were. `seen_until` is that of a `Subject`.
+    """
+    standing = history.status(now)
+    cause = ongoing_cause(cluster, history, now)
+    findings: list[Finding] = list(incidents(cluster, history, now, cause))
+    if history.lease is not None and standing is not None:
+        known = history.interval, standing, seen_until, history.is_as_sent
+        subject = Subject(history.lease, history.namespace, history.name, now, *known)
+        findings += beside(findings, of_state(subject))
+        # Of a state that only --policy dates the evidence line says so.
+        if not is_constant(history.entries):
+            findings += about_stamps(subject, cluster.stamped, has_managed_fields=cluster.has_managed_fields)
+    findings.sort(key=lambda one: ORDER[one.severity])
+    said = cluster.election_events.get((history.namespace, history.name), ())
+    quoted = tuple(sorted(one for one in said if one[0] <= now))
+    return Account(history, now, standing, tuple(findings), cause, quoted, tuple(cluster.bounds.unrecorded))
+
+
+def account_of_state(cluster: Follower, seen: Observation, now: int, least: Severity = Severity.INFO) -> Account:
+    """Return what one list shows of a lease: no history, and so no cause.
+
+    Findings below `least` may be left out.
+    """
+    assert isinstance(seen.object, Lease)
+    subject = Subject(seen.object, seen.namespace, seen.name, now, least=least)
+    history = LeaseHistory(seen.namespace, seen.name)
+    at = renewed_at(subject.lease, subject.entries)
+    if at is not None and subject.status.holder:
+        history.renewals.restart(at)
+    findings = [
+        *of_state(subject),
+        *about_stamps(subject, cluster.stamped, has_managed_fields=cluster.has_managed_fields),
+    ]
+    findings.sort(key=lambda one: ORDER[one.severity])
+    return Account(history, now, subject.status, tuple(findings), None)
+
+
+def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause | None:
+    """Return why the holder does not renew now; None if the lease has not expired."""
+    standing = history.status(now)
+    if standing is None or standing.state is not State.EXPIRED or standing.last_renewal is None:
+        return None
+    if history.kind is not InputKind.DUMP and cluster.bounds.until is not None:
+        tenure = history.tenure
+        start = tenure.last_renewal if tenure and tenure.touched else standing.last_renewal
+        cause = causes.cause_of(cluster, history, tenure, start, min(now, cluster.bounds.until))
+        if cause.evidence != causes.WITHOUT_EVIDENCE:
+            return cause
+    # A watch in which every lease stopped ends with the last renewal.
+    return causes.snapshot_cause(cluster, standing, now)
+
+
+def as_json(account: Account) -> dict[str, Any]:
+    """Return the account as a JSON object; times are RFC 3339, lengths of time are seconds."""
+    history, standing, tenure, gaps = account.history, account.standing, account.tenure, account.unrecorded
+    return {
+        "namespace": history.namespace,
+        "name": history.name,
+        "state": account.state.value,
+        "headline": headline(account),
+        "holder": account.holder or None,
+        "held_since": _time(tenure.since if tenure and tenure.is_dated and account.written_later is None else None),
+        "last_renewal": _time(account.last_renewal),
+        "last_renewal_by": _last_writer(account),
+        "evidence": "none" if standing is None else "api-server" if standing.from_stamps else "holder",
+        "takeable_at": _time(standing.takeable_at if standing else None),
+        "duration_seconds": standing.duration if standing else None,
+        "holder_clock_ahead_seconds": _seconds(standing.ahead if standing else None),
+        "now": _time(account.now),
+        "handovers": {how.value: number for how, number in history.handovers.items()},
+        "leaderless_seconds": _seconds(history.leaderless_until(account.now)),
+        "tenures": [_tenure(one) for one in list(history.tenures)[-MAX_TENURES:]],
+        "renewals": {
+            "seen": history.renewals.count,
+            "usual_interval_seconds": history.interval,
+            "longest_silence_seconds": _seconds(history.renewals.longest),
+        },
+        "unrecorded": [{"from": _time(one.start), "to": _time(one.end), "reason": one.reason} for one in gaps],
+        "waiting": {who: number for who, (number, _) in history.readers.items()},
+        "refused": sum(1 for one in history.refusals if one.code >= 400),
+        "events": [{"time": _time(at), "says": text} for at, text in account.election_events],
+        "claims": [claim_as_json(claim) for claim in account.claims],
+        "findings": [
+            {
+                "check": one.check,
+                "severity": one.severity.value,
+                "is_over": one.is_over if isinstance(one, Claim) else None,
+                "cause": (one.cause if isinstance(one, Claim) else "") or None,
+                "message": one.message,
+                "fix": one.fix,
+            }
+            for one in account.findings
+        ],
+        "advice": {"sentence": account.advice.sentence, "command": account.advice.command},
+    }
+
+
+def _tenure(tenure: Tenure) -> dict[str, Any]:
+    return {
+        "holder": tenure.holder,
+        "since": _time(tenure.since if tenure.is_dated else None),
+        "until": _time(tenure.until if tenure.is_end_dated else None),
+        "began": tenure.began.value,
+        "leaderless_seconds": _seconds(tenure.leaderless),
+        "writers": [_writer(one) for one in tenure.writers],
+        **({} if tenure.term is None else {"term": tenure.term}),
+    }
+
+
+def _last_writer(account: Account) -> dict[str, str] | None:
+    tenure = account.tenure
+    manager = account.standing.manager if account.standing and account.is_renewed_last else ""
+    writer = tenure.renewer if tenure else None
+    if writer is None and not manager:
+        return None
+    return {**_writer(writer or Writer()), "manager": manager}
+
+
+def _writer(one: Writer) -> dict[str, str]:
+    known = {"pod_uid": one.uid, "impersonated_by": one.impersonator}
+    return {"user": one.user, "pod": one.pod, **{key: text for key, text in known.items() if text}}
+
+
+def _time(at: int | None) -> str | None:
+    return None if at is None else canonical(at)
+
+
+def _seconds(micros: int | None) -> float | None:
+    return None if micros is None else micros / SECOND

@@ -1,0 +1,313 @@
+"""Advice about a lease: one or two sentences, and a command that fits the cause."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NAMESPACE_CONTROLLER, NODE_LEASES
+from webhook.analysis.audit.leases import pod_of
+from webhook.analysis.claims.causes import Blame, Cause
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.words import name, writer
+from webhook.analysis.heartbeats import owner_of
+from webhook.analysis.history.events import By, Refusal, Tenure
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseStatus, State
+from webhook.analysis.inputs.items import Writer
+from webhook.findings import Finding, Severity, filled, kubectl, quoted, word
+from webhook.kubernetes.request import UserInfo
+
+if TYPE_CHECKING:
+    from webhook.analysis.claims.account import Account
+
+WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
+_WEBHOOKS: Final = "lease-webhook doctor"
+_PRIORITY: Final = "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"
+_POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
+_EXPLAINED: Final = frozenset({Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame.THROTTLED, Blame.CONFLICT})
+_TERMINATED: Final = "because it is being terminated"
+"""Source: kubernetes/apiserver `pkg/admission/plugin/namespace/lifecycle/admission.go`."""
+_VERB: Final = re.compile(r'^[^"]*"[^"]*" is forbidden: User "[^"]*" cannot ([a-z]{3,20}) resource ')
+_FORBIDDEN: Final = 403
+
+
+class Advice(Struct, frozen=True):
+    """Advice in one or two sentences, and the command to run, which may be empty."""
+
+    sentence: str
+    command: str = ""
+
+
+_NEXT_STEPS: Final = {
+    Blame.SERVER: Advice(
+        "Look at the API server and its etcd; a slow webhook looks the same (lease-webhook doctor):",
+        "kubectl get --raw '/readyz?verbose'",
+    ),
+    Blame.NETWORK: Advice(
+        "Look at what lies between the clients and the API server, such as its load balancer:",
+        "kubectl cluster-info; kubectl get nodes",
+    ),
+    Blame.UNKNOWN: Advice("To know the cause, watch all leases the next time:", WATCH),
+}
+
+
+def pod_of_holder(namespace: str, holder: str) -> str:
+    """Return the command that shows the pod of a holder; no controller names a pod without a hyphen."""
+    where, pod = kubectl(namespace), pod_of(holder)
+    if "-" not in pod:
+        return f"{where} get pods"
+    return f"{where} describe pod {pod}"
+
+
+def pod_of_writer(namespace: str, writer: Writer) -> str:
+    """Return the command that shows the pod of a writer."""
+    where, pod = kubectl(namespace), pod_of(writer.pod)
+    return f"{where} describe pod {pod}" if pod else f"{where} get pods"
+
+
+def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
+    """Return the command that asks whether a writer has the right to `verb` a lease."""
+    user = f" --as={quoted(writer.user)}" if writer.user else ""
+    if not UserInfo(writer.user).service_account:
+        # The API server gives a service account its groups, and everyone the last of these.
+        groups = (one for one in writer.groups if one != "system:authenticated")
+        user += "".join(f" --as-group={quoted(one)}" for one in groups)
+    lease = word(f"leases.coordination.k8s.io/{name}")
+    return f"kubectl auth can-i {verb} {lease} -n {word(namespace)}{user}"
+
+
+def audit_log(namespace: str, name: str) -> str:
+    """Return the command that explains a lease from the audit log, which names its writers."""
+    return f"lease-webhook why {word(f'{namespace}/{name}')} --input AUDIT-LOG"
+
+
+def _lease(history: LeaseHistory) -> str:
+    return f"{kubectl(history.namespace)} get lease {word(history.name)}"
+
+
+def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
+    """Return where to look after a holder did not renew."""
+    if tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
+        return _of_one_written_in(history, tenure, tenure.taken_by)
+    match cause.blame:
+        case Blame.CONFLICT:
+            sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
+            return Advice(sentence, f"{_lease(history)} -o yaml --show-managed-fields")
+        case Blame.CLIENT if cause.left == ("interval",):
+            return _of_rare_renewals(history, tenure)
+        case Blame.CLIENT:
+            pod = _pod(tenure) or tenure.holder
+            if tenure.heard_again and (found := pod_of(pod)):
+                sentence = "Its pod was heard again; see what it did meanwhile:"
+                return Advice(sentence, f"{kubectl(history.namespace)} logs {found}")
+            return Advice(f"Why {name(tenure.holder)} did not renew:", pod_of_holder(history.namespace, pod))
+        case Blame.THROTTLED:
+            return Advice("See which priority level limits it:", _PRIORITY)
+        case Blame.COORDINATED:
+            return Advice("To see the candidates:", f"{kubectl(history.namespace)} get leasecandidates -o yaml")
+        case Blame.SERVER if cause.left == ("failed",):
+            return Advice("Look for a webhook that the API server calls for this lease:", _WEBHOOKS)
+    is_refused = cause.blame is Blame.REFUSED and cause.refusal is not None
+    return after_refusal(history, cause.refusal) if is_refused and cause.refusal else _NEXT_STEPS[cause.blame]
+
+
+def _pod(tenure: Tenure) -> str:
+    return tenure.process.pod if tenure.process and tenure.is_sure else ""
+
+
+def _of_one_written_in(history: LeaseHistory, tenure: Tenure, taker: Writer) -> Advice:
+    """Return what to do about a holder that no process is known to renew as."""
+    sentence = f"See whether {name(tenure.holder)}, which {writer(taker)} wrote in, exists:"
+    return Advice(sentence, f"{kubectl(history.namespace)} get pods")
+
+
+def _of_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
+    where, pod = kubectl(history.namespace), pod_of(_pod(tenure) or tenure.holder)
+    sentence = "Let it renew several times within the lease's duration. To see its arguments:"
+    which = f"pod {pod}" if "-" in pod else "pods"
+    return Advice(sentence, f"{where} get {which} -o jsonpath='{{..args}}'")
+
+
+def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
+    """Return what to do about writes that are refused."""
+    who = name(refusal.writer.name) or "the writer"
+    held = next((one for one in reversed(history.tenures) if one.since <= refusal.at), None)
+    taker = held.taken_by if held and held.is_own_taking is not True else None
+    if held and taker and not taker.is_same(refusal.writer) and refusal.by is By.POLICY:
+        sentence = f"{writer(taker)} wrote {name(held.holder)} into the lease. To see whether it may:"
+        return Advice(sentence, rights("update", history.namespace, history.name, taker))
+    if refusal.by is By.WEBHOOK:
+        return Advice(f"See why webhook {name(refusal.name)} refuses the writes of {who}:", _WEBHOOKS)
+    if refusal.by is By.CREDENTIALS:
+        sentence = "The API server did not accept the credentials, such as a token that had expired. To see the pods:"
+        return Advice(sentence, f"{kubectl(history.namespace)} get pods")
+    if refusal.by is By.POLICY:
+        return Advice(f"See why the policy refuses the writes of {who}:", _POLICIES)
+    if _TERMINATED in refusal.message:
+        sentence = "The namespace is being deleted, and nothing is created in it any more:"
+        return Advice(sentence, f"kubectl get namespace {word(history.namespace)}")
+    if refusal.by is By.OTHER and refusal.code != _FORBIDDEN:
+        return Advice(f"The API server refused what {who} wrote. To see the lease:", f"{_lease(history)} -o yaml")
+    found = _VERB.search(refusal.message)
+    verb = found[1] if found else "update"
+    known = {one.process.user for one in history.tenures if one.process}
+    needs = f"{who} needs a Role and RoleBinding that allow {verb} on the lease."
+    if known and refusal.writer.user not in known:
+        needs = f"{who} lacks the right, and never held the lease."
+    sentence = f"{needs} To see whether it may {verb} it now:"
+    return Advice(sentence, rights(verb, history.namespace, history.name, refusal.writer))
+
+
+def after_deletion(history: LeaseHistory, who: Writer) -> Advice:
+    """Return what to do after someone deleted a lease that was held."""
+    if who.user == NAMESPACE_CONTROLLER:
+        sentence = "Its namespace was deleted, and all that was in it. To see whether it exists again:"
+        return Advice(sentence, f"kubectl get namespace {word(history.namespace)}")
+    if who.user in CLEANUP_CONTROLLERS:
+        sentence = "Kubernetes deletes what belongs to an owner that is gone. To see the lease's owner:"
+        return Advice(sentence, f"{_lease(history)} -o jsonpath='{{.metadata.ownerReferences}}'")
+    sentence = f"Decide whether {name(who.name)} should delete leases. Whether it may:"
+    return Advice(sentence, rights("delete", history.namespace, history.name, who))
+
+
+def after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
+    """Return what to do about several processes that renew under one identity: of another user, or replicas."""
+    last, own = tenure.sharers[-1], tenure.process
+    if own is not None and last.user != own.user:
+        sentence = f"Find out why {name(last.name)} renews it as {name(tenure.holder)}. Whether it may:"
+        return Advice(sentence, rights("update", history.namespace, history.name, last))
+    where, pods = kubectl(history.namespace), " ".join(word(one) for one in tenure.pods[-3:])
+    sentence = "Give each replica an identity of its own, such as its pod's name:"
+    return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
+
+
+def of_account(account: "Account") -> Advice:
+    """Return what a person on call should do about a lease."""
+    history, standing = account.history, account.standing
+    where = kubectl(history.namespace)
+    if history.is_mixed:
+        return _of(account.findings[0])
+    if standing is None:
+        return _without_lease(account)
+    stalled = [one for one in account.findings if one.check == "election-stalled"]
+    if stalled:
+        return Advice("Clear preferredHolder; an API server then names a holder again:", stalled[0].fix)
+    if standing.block:
+        repair = filled(standing.block.repair, history.namespace, history.name)
+        return Advice("Repair it, or no other replica can follow the holder:", repair)
+    if (error := _pressing(account)) is not None:
+        return _of(error)
+    if standing.state is State.EXPIRED and account.is_heartbeat:
+        return _of_heartbeat(account, standing)
+    if standing.state is State.EXPIRED:
+        return _after_expiry(account, standing)
+    if account.written_later is not None:
+        clock = "" if standing.from_stamps else ", unless its clock is behind"
+        sentence = f"Another one than the holder may have written it after its last renewal{clock}. To see who:"
+        return Advice(sentence, audit_log(history.namespace, history.name))
+    if standing.state in {State.RELEASED, State.NEVER_HELD}:
+        asks = "" if history.readers else "; if none runs, the lease stays free"
+        return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
+    return _while_held(account, standing)
+
+
+def _without_lease(account: "Account") -> Advice:
+    """Return the advice if its object was never seen, or is gone."""
+    history, lease = account.history, _lease(account.history)
+    tenure = history.tenure
+    if history.hidden_since is not None:
+        return Advice("The log may lack what was written since. To see the lease:", f"{lease} -o yaml")
+    if history.is_deleted and tenure and tenure.deleted_by and tenure.deleted_by.user in CLEANUP_CONTROLLERS:
+        return after_deletion(history, tenure.deleted_by)
+    if history.is_deleted:
+        return Advice("The lease was deleted; a program that still runs creates it again:", f"{lease} --watch")
+    if history.absent:
+        pods = f"{kubectl(history.namespace)} get leases,pods"
+        return Advice("It does not exist; its clients create it when they may:", pods)
+    return Advice("Only its writes were seen, not the lease:", f"{lease} -o yaml --show-managed-fields")
+
+
+def _pressing(account: "Account") -> Finding | None:
+    """Return the error to answer: one that goes on, else one after which no holder renewed and then lost the lease."""
+    errors = [one for one in account.findings if one.severity is Severity.ERROR]
+    over = [one for one in errors if isinstance(one, Claim) and one.is_over]
+    going_on = [one for one in errors if one not in over]
+    history, lost = account.history, _last_loss(account.findings)
+    end = account.now if account.state is State.EXPIRED else 0 if lost is None else lost.over_since or account.now
+    # Who was written into a lease and never renewed it is lost because of that.
+    renewed = next((one.last_renewal for one in reversed(history.tenures) if one.since < end), 0)
+    return next(iter(going_on or [one for one in over if (one.over_since or account.now) >= renewed]), None)
+
+
+def _last_loss(findings: Sequence[Finding]) -> Claim | None:
+    lost = [one for one in findings if isinstance(one, Claim) and one.check in {"leader-lost", "renewal-late"}]
+    return max(lost, key=lambda one: one.over_since or 2**63, default=None)
+
+
+def _while_held(account: "Account", standing: LeaseStatus) -> Advice:
+    history = account.history
+    warnings = [one for one in account.findings if one.severity is Severity.WARNING]
+    if known := [one for one in warnings if isinstance(one, Claim)]:
+        return _of(_last_loss(account.findings) or known[-1])
+    if standing.state is State.UNKNOWN:
+        sentence = "The lease does not say when it expires, so its own client decides:"
+        return Advice(sentence, pod_of_holder(history.namespace, standing.holder))
+    if warnings:
+        return Advice("The lease is held and renewed; repair what is wrong:", warnings[0].fix)
+    if history.is_moment:
+        return Advice("Nothing now: the lease is held.")
+    if account.is_renewed_as_usual:
+        return Advice("Nothing: the lease is held and renewed.")
+    pod = pod_of_holder(history.namespace, standing.holder)
+    return Advice("The input does not show two renewals by the same process, so see whether it runs:", pod)
+
+
+def _after_expiry(account: "Account", standing: LeaseStatus) -> Advice:
+    history, cause, tenure = account.history, account.cause, account.history.tenure
+    if (refusal := _refused_successor(account, standing)) is not None:
+        after = after_refusal(history, refusal)
+        return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
+    is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.left == ("interval",))
+    if cause is not None and tenure and (is_explained or (tenure.is_never_renewed and not tenure.is_chosen)):
+        return next_step(cause, history, tenure)
+    sentence = f"See whether {name(standing.holder)} still runs, and why no other replica takes over:"
+    pods = f"{kubectl(history.namespace)} get pods"
+    pod = pod_of_holder(history.namespace, (_pod(tenure) if tenure else "") or standing.holder)
+    return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
+
+
+def _refused_successor(account: "Account", standing: LeaseStatus) -> Refusal | None:
+    """Return the latest write by another process of the holder's user that was refused since the lease has expired.
+
+    A stranger's writes say nothing of what keeps the lease from its own replicas.
+    """
+    tenure, since = account.history.tenure, standing.takeable_at
+    own = tenure.process if tenure and tenure.is_sure else None
+    if own is None or since is None:
+        return None
+    refused = (one for one in account.history.refusals if one.is_denied and not one.is_read and one.at >= since)
+    return max(
+        (one for one in refused if one.writer.user == own.user and not own.is_same(one.writer)),
+        key=lambda one: one.at,
+        default=None,
+    )
+
+
+def _of_heartbeat(account: "Account", standing: LeaseStatus) -> Advice:
+    """Return what to do about a silent heartbeat: no one else would ever take the lease."""
+    namespace, lease = account.history.namespace, account.history.lease
+    if namespace == NODE_LEASES:
+        return Advice("See why the node does not report:", f"kubectl describe node {word(account.history.name)}")
+    kind, _, owner = (owner_of(lease) if lease else "").partition(" ")
+    if owner and kind.isalnum():
+        command = f"{kubectl(namespace)} describe {word(kind.lower())} {word(owner)}"
+        return Advice("See whether its owner, which clients name, still runs:", command)
+    return Advice(f"See whether {name(standing.holder)} still runs:", pod_of_holder(namespace, standing.holder))
+
+
+def _of(finding: Finding) -> Advice:
+    if isinstance(finding, Claim):
+        return Advice(finding.advice, finding.fix)
+    return Advice("Repair what is wrong:", finding.fix)

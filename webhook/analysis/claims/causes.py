@@ -1,0 +1,363 @@
+"""Why renewals failed to come, as a cause and a sentence."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.words import count, name, writer
+from webhook.analysis.history.events import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Handover, Refusal, Tenure
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import OtherLeases, Silence, deadline_of
+from webhook.analysis.history.status import LeaseStatus
+from webhook.analysis.inputs.items import InputKind
+from webhook.kubernetes.times import SECOND, length
+
+MAX_OF_A_KIND: Final = 10
+"""Findings of one kind: the latest ones."""
+_MIN_OTHER_WRITES: Final = 3
+WITHOUT_EVIDENCE: Final = (
+    "no other lease in the input shows whether the API server was unavailable; give all of them (-A)"
+)
+_ONE_NODE: Final = "and all holders were on one node"
+_TOO_FEW: Final = "too few to tell an outage of the API server from one of a node; give all of them (-A)"
+
+
+class Blame(StrEnum):
+    """The part of the system to examine for the cause."""
+
+    SERVER = "api-server"
+    NETWORK = "network"
+    """What all clients go through: a load balancer, or the network before the API server."""
+    CLIENT = "client"
+    CONFLICT = "conflict"
+    THROTTLED = "throttled"
+    """The API server answered that there were too many requests: its priority and fairness."""
+    COORDINATED = "coordinated"
+    """It was asked to step down."""
+    REFUSED = "refused"
+    """The API server, or a webhook or policy in it, refused the renewals."""
+    UNKNOWN = "unknown"
+
+
+_REFUSED: Final = {
+    By.RIGHTS: "refused-rights",
+    By.CREDENTIALS: "refused-credentials",
+    By.WEBHOOK: "refused-webhook",
+    By.POLICY: "refused-policy",
+    By.OTHER: "refused-other",
+}
+_HIDDEN: Final = (*_REFUSED.values(), "failed", "throttled", "conflict")
+"""What only an audit log shows."""
+_FOR_ALL: Final = ("failed", "refused-webhook", "refused-policy")
+"""Possible causes of a stop of all writes, where no log shows the answers."""
+
+
+class Cause(Struct, frozen=True):
+    """Where to look, and the evidence as a clause of a sentence; `refusal` is the last one if the writes were refused.
+
+    `left` are the causes that the input leaves, of those that the registry of claims lists: one if it excludes the
+    others. `is_silent` is set if an audit log shows that no request of the holder was received.
+    """
+
+    blame: Blame
+    evidence: str
+    left: tuple[str, ...]
+    refusal: Refusal | None = None
+    is_silent: bool = False
+    is_node_silent: bool | None = None
+    """True if the lease of its node was not renewed either; None if the input does not show that."""
+
+
+class Gap(Silence, frozen=True, kw_only=True):
+    """A time for which `tenure` did not renew; then it did, or another one took over."""
+
+    tenure: Tenure
+    cause: Cause
+
+
+def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
+    """Yield the latest renewals that came beyond the deadline of most clients, oldest first."""
+    for silence in history.late_silences[-MAX_OF_A_KIND:]:
+        held = [one for one in history.tenures if one.since <= silence.start]
+        tenure = held[-1] if held else history.tenures[0]
+        is_claimed = tenure.renewed is not None and tenure.renewed.is_claimed
+        is_one_clock = not (history.renewals.has_several_clocks or tenure.touched or tenure.is_coordinated)
+        if _is_renewed_by_another(tenure, silence) or (is_claimed and not is_one_clock):
+            continue
+        cause = cause_of(cluster, history, tenure, silence.start, silence.end)
+        yield Gap(silence.start, silence.end, silence.duration, tenure=tenure, cause=cause)
+
+
+def _is_renewed_by_another(tenure: Tenure, silence: Silence) -> bool:
+    """Return whether another pod of the holder's account renewed under its identity while its own was silent."""
+    own = tenure.process.user if tenure.process else ""
+    others = (seen for who, seen in tenure.others.items() if who.user == own)
+    return any(one.first < silence.end and silence.start < one.last for one in others)
+
+
+def lost_leaders(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
+    """Yield the times for which holders did not renew until the lease expired and another one took it, oldest first."""
+    for before, after in pairwise(history.tenures):
+        # Two writers' clocks say nothing of the time between their writes.
+        is_claimed = after.taken.is_claimed or (before.renewed is not None and before.renewed.is_claimed)
+        if (after.began is Handover.EXPIRED or after.is_close) and not is_claimed:
+            start, end = before.last_of_identity, after.since
+            cause = cause_of(cluster, history, before, start, end)
+            yield Gap(start, end, before.duration, tenure=before, cause=cause)
+
+
+def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, start: int, end: int) -> Cause:
+    """Return why a lease was not renewed between two instants; what the API server answered counts first.
+
+    `tenure` is its holder at `start`, the last renewal. At `end` it was renewed again, or taken. Both are in
+    microseconds since 1970.
+    """
+    # What a log shows of a time in which it may lack requests is no more than a watch does.
+    hidden = () if history.kind is InputKind.AUDIT_LOG and not cluster.bounds.has_hole(start, end) else _HIDDEN
+    if tenure is not None and (coordinated := _coordinated(tenure, hidden)):
+        return coordinated
+    if tenure is not None and tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
+        who = f"{writer(tenure.taken_by)} wrote it in, and no process has renewed it since"
+        return Cause(Blame.UNKNOWN, who, ("not-running", "stopped", *_HIDDEN))
+    # What was received at the end of that time only was held back until then.
+    answers = [one for one in history.refusals if start <= one.at <= end and one.received < end - (end - start) // 8]
+    own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
+    # After a failure or a conflict a client tries again until it gives up: something else stopped one that did not.
+    gives_up = min(start + deadline_of(history.duration) // 2, end - (end - start) // 3)
+    went_on = bool(own) and own[-1].at >= gives_up
+    denied = [one for one in own if one.is_denied]
+    if refused := [one for one in denied if not one.is_read] or denied:
+        return _refused(refused, is_alone=went_on and not hidden)
+    # What a network held back arrives at once when it works again: requests at the end do not count.
+    requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
+    nameless = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
+    nameless = [one for one in nameless if one.source and one.source in history.sources_of(tenure)]
+    if nameless and not requests:
+        # Only who believes to lead writes before it has read, and the holder was not heard under its name.
+        writes = count(len(nameless), "write")
+        is_alone = history.is_only_source_of(tenure, nameless[-1].source)
+        doubt = "" if is_alone else ", which it shares with others"
+        text = f"{writes} answered with 401 (Unauthorized), from its address and program{doubt}, and none by its name"
+        left = ("refused-credentials",) if is_alone else ("refused-credentials", "stopped")
+        return Cause(Blame.REFUSED, text, left, nameless[-1])
+    compared = cluster.others_of(history, start, end)
+    if went_on and (failed := [one for one in own if one.has_failed]):
+        return _failed(failed, compared)
+    if went_on and (conflicts := sum(one.code == 409 for one in own)):
+        others = _other_writers(history, start, end)
+        also = f" ({others})" if others else ""
+        text = f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}"
+        return Cause(Blame.CONFLICT, text, ("conflict",))
+    slow = max((one.took for one in own if one.code < 300 and went_on), default=0)
+    usual, duration = history.renewals.usual, (tenure.duration if tenure else None) or history.duration
+    if usual and duration and usual >= duration * SECOND and not _late(compared):
+        return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",))
+    silence = Silence(start, end, duration)
+    cause = _silent(cluster, history, silence, requests, compared, hidden, slow)
+    if seen := tuple(one for one in _answered_with(own) if one not in cause.left):
+        cause = replace(cause, left=(*cause.left, *seen))
+    if own and not slow and cause.blame is Blame.CLIENT:
+        return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
+    return cause
+
+
+def _answered_with(own: Sequence[Refusal]) -> Iterator[str]:
+    """Yield the causes for which a holder may have given up, by the answers to what it had tried before."""
+    if any(one.has_failed and one.code != TOO_MANY_REQUESTS for one in own):
+        yield "failed"
+    if any(one.code == TOO_MANY_REQUESTS for one in own):
+        yield "throttled"
+    if any(one.code == 409 for one in own):
+        yield "conflict"
+
+
+def _coordinated(tenure: Tenure, hidden: Sequence[str]) -> Cause | None:
+    """Return the cause if the holder was asked to step down, or was chosen and has not renewed since."""
+    if tenure.is_chosen and not tenure.renewals:
+        return Cause(
+            Blame.UNKNOWN, "an API server chose it, and it has not renewed since", ("not-taken-up", "stopped", *_HIDDEN)
+        )
+    if tenure.asked is None:
+        return None
+    by = f" by {writer(tenure.asked_by)}" if tenure.asked_by and tenure.asked_by.user else ""
+    text = f"it was asked to step down for {name(tenure.asked_for)}{by}"
+    return Cause(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *hidden))
+
+
+def _refused(refused: Sequence[Refusal], *, is_alone: bool) -> Cause:
+    last = refused[-1]
+    message = f", the last one: {last.message}" if last.message else ""
+    what = count(len(refused), "read") if last.is_read else count(len(refused), "write")
+    left = (_REFUSED[last.by],) if is_alone else (_REFUSED[last.by], "stopped")
+    return Cause(Blame.REFUSED, f"{what} answered with {last.code}{message}", left, last)
+
+
+def _silent(
+    cluster: Follower,
+    history: LeaseHistory,
+    silence: Silence,
+    requests: int | None,
+    compared: OtherLeases,
+    hidden: Sequence[str],
+    slow: int,
+) -> Cause:
+    """Return the cause of a silence in which nothing was refused; `slow` is how long its slowest answer took.
+
+    `hidden` are causes that the input does not show.
+    """
+    start, end = silence.start, silence.end
+    is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
+    own = ("stopped", "api-server", *hidden)
+    if late := _late(compared):
+        if not compared.are_enough:
+            why = f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}"
+            return Cause(Blame.UNKNOWN, why, (*own, "network"))
+        return _outage(history, late, silence, hidden, is_silent=is_silent and not slow)
+    if slow:
+        return Cause(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal", ("api-server", "failed"))
+    others = _other_writers(history, start, end)
+    if others and not is_silent:
+        shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log of the API server shows it"
+        return Cause(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", own)
+    if not compared.is_known:
+        return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
+    heard = f", and the log shows {count(requests, 'request')} from it" if requests else ""
+    node = _is_node_silent(cluster, history, start, end) if is_silent else None
+    if node is not None:
+        heard += ", and its node renewed nothing" if node else ", and so was that of its node"
+    return Cause(Blame.CLIENT, f"{_on_time(compared)}{heard}", own, is_silent=is_silent, is_node_silent=node)
+
+
+def _outage(history: LeaseHistory, late: str, silence: Silence, hidden: Sequence[str], *, is_silent: bool) -> Cause:
+    """Return the cause if all leases were late; if the holder was silent and others were answered, it is not known."""
+    if not is_silent:
+        return Cause(Blame.SERVER, late, ("api-server", "network", *(_FOR_ALL if hidden else ())))
+    start, end = silence.start, silence.end
+    if answered := sum(start < one <= end - (end - start) // 4 for one in history.answered):
+        reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
+        return Cause(Blame.UNKNOWN, f"{late}, but {reads}", ("stopped", "network", "api-server"))
+    heard = "and the log shows no request from the holder until the end of that time"
+    return Cause(Blame.NETWORK, f"{late}, {heard}", ("network", "api-server", *(_FOR_ALL if hidden else ())))
+
+
+def _is_node_silent(cluster: Follower, history: LeaseHistory, start: int, end: int) -> bool | None:
+    """Return whether the node of the one that held a lease at an instant was silent too; None if that is not known."""
+    node = history.node_at(start)
+    lease = cluster.leases.get((NODE_LEASES, node)) if node else None
+    longest = lease.renewals.longest_usual if lease else None
+    if lease is None or longest is None or (lease.renewals.first or start) >= start:
+        return None
+    last = lease.renewals.last or start
+    silent = lease.renewals.silent_within(start, end)
+    if last < end and (cluster.bounds.until or end) - last > longest:
+        silent = max(silent, end - max(start, last))
+    if 4 * silent >= 3 * (end - start):
+        return True
+    # A kubelet renews each 10 s: within a shorter time it may have nothing to say.
+    return False if not silent and end - start > longest else None
+
+
+def _failed(failed: Sequence[Refusal], compared: OtherLeases) -> Cause:
+    """Return the cause if the API server was unable to store writes: of this lease only, or of others, too."""
+    last, late = failed[-1], _late(compared)
+    text = f"{count(len(failed), 'request')} answered with {last.code}"
+    if last.code == TOO_MANY_REQUESTS:
+        return Cause(Blame.THROTTLED, f"{text} (too many requests)", ("throttled",), last)
+    if late or not compared.on_time:
+        return Cause(Blame.SERVER, f"{text}; {late}" if late else text, ("failed", "api-server"), last)
+    path = "so not the API server as a whole: a webhook that it calls for this lease, or the one API server in use"
+    return Cause(Blame.SERVER, f"{text}; {_on_time(compared)}, {path}", ("failed",), last)
+
+
+def _on_time(compared: OtherLeases) -> str:
+    others = "the other lease was" if compared.on_time == 1 else f"{compared.on_time} other leases were"
+    return f"{others} renewed on time"
+
+
+def _other_writers(history: LeaseHistory, start: int, end: int) -> str:
+    """Say who else wrote the lease in that time without renewing it, if that was often."""
+    found = Counter(who or "an unknown writer" for at, who in history.others if start <= at <= end)
+    often = [(who, number) for who, number in found.most_common(3) if number >= _MIN_OTHER_WRITES]
+    return ", ".join(f"{name(who)} wrote it {number} times in that time" for who, number in often)
+
+
+def snapshot_cause(cluster: Follower, status: LeaseStatus, now: int) -> Cause:
+    """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
+    others = cluster.stopped_with(status, now)
+    own = ("stopped", "api-server", *_HIDDEN)
+    if not others.is_known:
+        return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
+    if others.all_were_late:
+        stopped = f"{count(others.late, 'other lease')} stopped at the same time"
+        if others.are_enough:
+            return Cause(Blame.SERVER, stopped, ("api-server", "network", *_FOR_ALL))
+        return Cause(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}", (*own, "network"))
+    return Cause(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that", own)
+
+
+_SENTENCES: Final = {
+    Blame.SERVER: "The API server was slow or unavailable",
+    Blame.NETWORK: "Clients did not reach the API server",
+    Blame.CONFLICT: "Its updates were in conflict",
+    Blame.REFUSED: "Its writes were refused",
+    Blame.THROTTLED: "The API server limited it (priority and fairness)",
+    Blame.COORDINATED: "A coordinated election",
+}
+_OF_ALL: Final = {
+    Blame.SERVER: (
+        "The API server was slow, unavailable or not reached",
+        ", or a webhook or policy stopped all writes",
+    ),
+    Blame.NETWORK: (_SENTENCES[Blame.NETWORK], ", or the log lacks their requests"),
+}
+"""The cause that stopped all leases, and the others that are possible if the input does not show all answers."""
+_SILENT: Final = {
+    None: "Its process made no request (killed, paused, blocked, cut off), or its API server hung",
+    True: "Its node was silent as well",
+    False: "Its process made no request (killed, paused, blocked, cut off), but its node did",
+}
+_NOT_ALL: Final = "Not an outage of the API server"
+_NOT_SHOWN: Final = "whether its process stopped or was refused, only the audit log shows"
+
+
+def sentence_of(cause: Cause) -> str:
+    """Return a cause as one sentence about a holder."""
+    if cause.blame is Blame.CLIENT and cause.left == ("interval",):
+        return f"Too rarely: {cause.evidence}."
+    if cause.blame is Blame.CLIENT and cause.is_silent:
+        return f"{_SILENT[cause.is_node_silent]}: {cause.evidence}."
+    if cause.blame is Blame.CLIENT:
+        rest = f"; {_NOT_SHOWN}" if "refused-rights" in cause.left else ""
+        return f"{_NOT_ALL}: {cause.evidence}{rest}."
+    if cause.blame is Blame.UNKNOWN:
+        return f"Why is not known: {cause.evidence}."
+    if cause.refusal and not cause.refusal.writer.user:
+        return f"Its writes may have been refused: {cause.evidence}."
+    if cause.blame is Blame.SERVER and cause.left == ("failed",):
+        return f"The API server could not store its writes: {cause.evidence}."
+    if cause.blame is Blame.REFUSED and cause.refusal and cause.refusal.is_read:
+        return f"Its reads were refused, so it did not get to write: {cause.evidence}."
+    if "network" in cause.left and cause.blame in _OF_ALL:
+        what, more = _OF_ALL[cause.blame]
+        return f"{what}{more if 'failed' in cause.left else ''}: {cause.evidence}."
+    return f"{_SENTENCES[cause.blame]}: {cause.evidence}."
+
+
+def _late(company: OtherLeases) -> str:
+    if not company.all_were_late:
+        return ""
+    known = company.late + company.on_time
+    which = {1: "the other lease", 2: "both other leases"}.get(known, f"all {known} other leases")
+    if company.on_time:
+        which = f"{company.late} of the {known} other leases"
+    if company.is_sample:
+        which = f"{company.late} of a sample of {known} other leases"
+    verb = "was" if known == 1 else "were"
+    return f"{which} with regular renewals {verb} late at the same time"

@@ -1,0 +1,108 @@
+"""A claim: one statement about a lease that is true or false, of a kind that says when it may be made.
+
+Commands print claims in words and as JSON.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from webhook.analysis.inputs.items import Writer
+from webhook.findings import Finding
+from webhook.kubernetes.times import SECOND, canonical
+
+IDENTITY: Final = "identity"
+BY: Final = "by"
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+FROM: Final = "from"
+TO: Final = "to"
+INSTANTS: Final = frozenset({EARLIEST, LATEST, FROM, TO})
+"""Arguments that are instants: microseconds since 1970 here, RFC 3339 in JSON."""
+_LENGTHS: Final = frozenset({"seconds", "longest_seconds"})
+"""Arguments that are lengths of time: microseconds here, seconds in JSON."""
+
+
+class Kind(Struct, frozen=True):
+    """A kind of claim: its `id`, on which programs may match, and what it means.
+
+    `means` is true or false of what happened, whatever the input shows of it. `evidence` is what an input must show
+    before such a claim is made. `arguments` are those that a claim may have; it has those that are known.
+    """
+
+    id: str
+    means: str
+    evidence: str
+    arguments: tuple[str, ...] = ()
+
+
+class By(Struct, frozen=True):
+    """Who made a write, as far as the input shows it; the field manager is what a client calls itself: a hint."""
+
+    writer: Writer | None = None
+    manager: str = ""
+
+    @property
+    def known(self) -> str:
+        """`process` if the API server says which pod or which user without a pod wrote, else what is known instead."""
+        writer = self.writer
+        if writer is None or not writer.user:
+            return "manager" if self.manager else "unknown"
+        return "process" if writer.uid or writer.pod else "user"
+
+
+class Claim(Finding, frozen=True, gc=False, kw_only=True):
+    """One claim: `check` is the id of its kind, `message` the sentence, `fix` a command after the sentence `advice`.
+
+    `arguments` are what the sentence says, for programs. `over_since` is in microseconds since 1970: 0 if it goes on,
+    None if that is not known, or does not apply. `at` places it among what happened; None if it is of no moment.
+    """
+
+    advice: str = ""
+    cause: str = ""
+    over_since: int | None = None
+    at: int | None = None
+    arguments: Mapping[str, object] = {}
+
+    @property
+    def is_over(self) -> bool | None:
+        """True if it is over; None if that is not known."""
+        return None if self.over_since is None else self.over_since > 0
+
+
+def as_json(claim: Claim) -> dict[str, Any]:
+    """Return a claim as a JSON object; instants are RFC 3339, lengths of time are seconds."""
+    ongoing = {} if claim.over_since is None else {"ongoing": claim.over_since == 0}
+    text = claim.message
+    fields = {key: _in_json(key, value) for key, value in claim.arguments.items() if value is not None}
+    return {"claim": claim.check, "severity": claim.severity.value, **ongoing, **fields, "text": text}
+
+
+def _in_json(key: str, value: object) -> object:
+    if isinstance(value, By):
+        return by_in_json(value)
+    if isinstance(value, int) and key in INSTANTS:
+        return canonical(value)
+    if isinstance(value, int) and key in _LENGTHS:
+        return value / SECOND
+    return value
+
+
+def by_in_json(by: By) -> dict[str, str]:
+    """Return a writer as a JSON object; what is not known is ""."""
+    writer = by.writer or Writer()
+    return {
+        "user": writer.user,
+        "pod": writer.pod,
+        "uid": writer.uid,
+        "manager": by.manager,
+        "known": by.known,
+        **({"impersonated_by": writer.impersonator} if writer.impersonator else {}),
+    }
+
+
+def kind_as_json(kind: Kind) -> dict[str, Any]:
+    """Return a kind as a JSON object."""
+    return {**asdict(kind), "arguments": list(kind.arguments)}

@@ -1,0 +1,305 @@
+"""The claims that state what is, and what happened, as far as no finding does: the holder, renewals, followers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from webhook.analysis.claims.claim import By, Claim
+from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.registry import KINDS
+from webhook.analysis.claims.succession import WHEN, ending, handover, renewals_of_another
+from webhook.analysis.claims.words import ago, by_writer, clock, name
+from webhook.analysis.history.events import Handover, Tenure
+from webhook.analysis.history.status import LeaseStatus, State, has_written_both, is_renewal_dated
+from webhook.analysis.history.write import Write
+from webhook.analysis.inputs.items import Writer
+from webhook.findings import Finding, ObjectName, Severity
+from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME
+from webhook.kubernetes.times import SECOND, length
+
+if TYPE_CHECKING:
+    from webhook.analysis.claims.account import Account
+
+DURATION: Final = "f:leaseDurationSeconds"
+_HOW: Final = {
+    Handover.SEEN: "seen",
+    Handover.CREATED: "created",
+    Handover.CLAIMED: "first",
+    Handover.RELEASED: "after-release",
+    Handover.EXPIRED: "after-expiry",
+    Handover.PREFERRED: "after-expiry",
+    Handover.STOLEN: "while-live",
+    Handover.DELETED: "after-deletion",
+    Handover.UNKNOWN: "unknown",
+}
+
+
+def facts(account: "Account") -> Iterator[Claim]:
+    """Yield the claims about one lease that are no findings, those about the state first."""
+    yield from _state(account)
+    for before, tenure in zip([None, *account.history.tenures], account.history.tenures, strict=False):
+        yield from _tenure(account, before, tenure)
+
+
+def with_findings(account: "Account") -> Iterator[Claim]:
+    """Yield every claim about one lease, the findings last."""
+    yield from facts(account)
+    yield from map(as_claim, account.findings)
+
+
+def as_claim(finding: Finding) -> Claim:
+    """Return a finding as a claim, those about a stored object too."""
+    if isinstance(finding, Claim):
+        return finding
+    fields = {key: getattr(finding, key) for key in finding.__struct_fields__}
+    named = KINDS[finding.check].arguments
+    # The identity of a stalled election is the one that was to follow.
+    key = "previous" if "previous" in named else "identity" if "identity" in named else ""
+    return Claim(**fields, arguments=known({key: finding.identity if key else "", "how": finding.how}))
+
+
+def interval(write: Write | None, before: Write | None = None) -> Mapping[str, int]:
+    """Return the arguments that say when a write was stored, as far as anything bounds that: `before` came after it."""
+    if write is None or not write.earliest or write.is_claimed:
+        return {}
+    latest = write.latest if write.latest is not None or before is None or before.is_claimed else before.latest
+    if latest is None:
+        return {"earliest": write.earliest}
+    return {"earliest": min(write.earliest, latest), "latest": latest}
+
+
+def known(arguments: Mapping[str, object]) -> Mapping[str, object]:
+    """Return those arguments of a claim that are known."""
+    return {key: value for key, value in arguments.items() if value is not None and value != ""}
+
+
+def _fact(account: "Account", id_: str, text: str, **arguments: object) -> Claim:
+    ongoing = arguments.pop("over_since", None)
+    at = arguments.pop("at", None)
+    assert ongoing is None or isinstance(ongoing, int)
+    assert at is None or isinstance(at, int)
+    return Claim(
+        check=id_,
+        severity=Severity.INFO,
+        message=text,
+        subject=ObjectName("Lease", account.history.namespace, account.history.name),
+        over_since=ongoing,
+        at=at,
+        arguments=known({key.rstrip("_"): value for key, value in arguments.items()}),
+    )
+
+
+def _state(account: "Account") -> Iterator[Claim]:
+    history, standing, now = account.history, account.standing, account.now
+    if history.is_mixed or standing is None:
+        if history.is_deleted and not (history.is_mixed or history.hidden_since):
+            yield _fact(account, "does-not-exist", headline(account))
+        return
+    holder = standing.holder
+    if holder:
+        yield _fact(account, "holder", f"{name(holder)} holds it", identity=holder)
+        yield from _held(account, standing)
+    if standing.state is State.NEVER_HELD and history.is_seen_created and not history.tenures:
+        yield _fact(account, "never-held", headline(account))
+    if standing.state is State.FROZEN and standing.block:
+        yield _fact(account, "frozen", headline(account), identity=holder, to=standing.block.until)
+    # Stamps have whole seconds; without one only the writer says when it renewed.
+    is_dated = standing.takeable_at is not None and standing.from_stamps
+    takeable = (standing.takeable_at // SECOND + 1) * SECOND if is_dated and standing.takeable_at else None
+    if standing.state is State.EXPIRED and takeable is not None and takeable <= now:
+        since = _expired_since(account, takeable)
+        text = f"{name(holder)} is named and the lease has expired"
+        text += "" if since is None else f", since {clock(since, now)}"
+        yield _fact(account, "expired", text, identity=holder, from_=since, to=now, over_since=0)
+    if standing.state is State.LIVE and takeable is not None:
+        yield _fact(
+            account, "expires", f"it expires at {clock(takeable, now)} unless renewed", identity=holder, from_=takeable
+        )
+    if standing.state is State.RELEASED:
+        yield _free(account, standing)
+
+
+def _expired_since(account: "Account", takeable: int) -> int | None:
+    """Return from when on the holder's lease was not live; None if another one may have changed that afterwards."""
+    history, tenure = account.history, account.tenure
+    if history.is_moment or tenure is None or tenure.renewed is None or tenure.duration is None:
+        whole = {HOLDER, RENEW_TIME, DURATION}
+        owned = [{name for name in whole if name in one.owned.spec} for one in history.entries]
+        return takeable if [one for one in owned if one] == [whole] else None
+    since = takeable + max(0, tenure.duration - (history.duration or 0)) * SECOND
+    return max(since, tenure.taken.latest or since)
+
+
+def _free(account: "Account", standing: LeaseStatus) -> Claim:
+    tenure, now = account.history.tenure, account.now
+    ended = tenure.ended if tenure else None
+    at = standing.last_renewal if standing.from_stamps else None
+    since = None if at is None else (at // SECOND + 1) * SECOND
+    if ended is not None:
+        since = None if ended.is_claimed else ended.latest
+    since = since if since is not None and since <= now else None
+    return _fact(account, "free", headline(account), from_=since, to=now, over_since=0)
+
+
+def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
+    history, now, tenure = account.history, account.now, account.tenure
+    first = _first_of_identity(history.tenures)
+    if tenure and first and first.began is not Handover.SEEN and not first.is_unseen:
+        within = interval(first.taken)
+        by = _by(first.taken)
+        text = f"held since {clock(first.since, now)}{by_writer(first.taken.writer)}"
+        if within:
+            yield _fact(account, "held-since", text, identity=tenure.holder, by=by, **within)
+    renewed = tenure.renewed if tenure else None
+    is_seen = renewed is not None and all(one.end <= renewed.at for one in account.unrecorded)
+    if renewed is not None and is_seen and account.is_renewed_last and renewed.earliest:
+        text = f"last renewed {clock(renewed.at, now)}, {ago(renewed.at, now)}{by_writer(renewed.writer)}"
+        yield _fact(
+            account,
+            "last-renewed",
+            text,
+            identity=standing.holder,
+            by=_by(renewed),
+            how=renewed.dating.value,
+            **interval(renewed),
+        )
+    elif standing.last_renewal is not None and account.is_renewed_last and history.is_moment and _is_renewal(account):
+        at, how = standing.last_renewal, "stamp" if standing.from_stamps else "writer-clock"
+        text = f"last renewed {clock(at, now)}, {ago(at, now)}"
+        second = at // SECOND * SECOND
+        bounds = (
+            {"earliest": second, "latest": second + SECOND} if standing.from_stamps else {"earliest": at, "latest": at}
+        )
+        yield _fact(
+            account, "last-renewed", text, identity=standing.holder, how=how, by=By(None, standing.manager), **bounds
+        )
+    usual = history.renewals.usual
+    if usual is not None and not history.renewals.has_several_clocks:
+        longest = history.renewals.longest
+        text = f"renewed every {length(usual)}; longest gap {length(longest)}"
+        yield _fact(account, "renewal-interval", text, seconds=usual, longest_seconds=longest)
+
+
+def _is_renewal(account: "Account") -> bool:
+    """Return whether a state shows that it was renewed since it was taken."""
+    spec = account.history.lease.spec if account.history.lease else None
+    entries = account.history.entries
+    if spec is None or not has_written_both(entries) or spec.renew_time == spec.acquire_time:
+        return False
+    return is_renewal_dated(spec, entries) or not (account.standing and account.standing.from_stamps)
+
+
+def _has_taken(tenures: Sequence[Tenure], holder: str, process: Writer) -> bool:
+    """Return whether a process took the lease under this name in another tenure."""
+    own = (one.taken_by for one in tenures if one.holder == holder and one.began is not Handover.REPLACED)
+    return any(one is not None and one.is_same(process) for one in own)
+
+
+def _first_of_identity(tenures: Sequence[Tenure]) -> Tenure | None:
+    """Return the tenure in which the present identity was put there: other pods may have replaced its first one."""
+    found: Tenure | None = None
+    for tenure in reversed(tenures):
+        is_kept = found is None or found.began in {Handover.REPLACED, Handover.EXPIRED}
+        if not is_kept or (found is not None and tenure.holder != found.holder):
+            break
+        found = tenure
+    else:
+        # Earlier ones may have been dropped: there are too many.
+        if found is not None and found.began in {Handover.REPLACED, Handover.EXPIRED}:
+            return None
+    return found
+
+
+def _by(write: Write) -> By:
+    return By(write.writer.process if write.writer else None, write.manager)
+
+
+def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
+    if tenure.is_writer or tenure.is_unseen or tenure.began is Handover.SEEN:
+        return
+    within, text = interval(tenure.taken), handover(tenure, before)
+    by = _by(tenure.taken)
+    if not within:
+        return
+    if tenure.began is Handover.REPLACED:
+        yield _fact(
+            account,
+            "holder-replaced",
+            text,
+            at=tenure.since,
+            identity=tenure.holder,
+            by=By(tenure.process),
+            **within,
+        )
+        return
+    if tenure.began is Handover.EXPIRED and before is not None and before.holder == tenure.holder:
+        return  # another pod renewed it under the same text: no one put it there again
+    if tenure.is_chosen:
+        yield _fact(
+            account,
+            "chosen",
+            text,
+            at=tenure.since,
+            identity=tenure.holder,
+            by=By(tenure.taken_by, "" if tenure.taken_by else tenure.taken_manager),
+            **within,
+        )
+    how = _HOW[tenure.began]
+    is_undated = tenure.began is Handover.STOLEN and not tenure.is_dated
+    is_past_unseen = tenure.began is Handover.CLAIMED and (before is not None or not account.history.is_seen_created)
+    if tenure.is_unclear or is_undated or is_past_unseen:
+        how = "unknown"
+    previous = tenure.previous if before else None
+    seconds = tenure.leaderless if how in {"after-expiry", "after-release"} else None
+    yield _fact(
+        account,
+        "taken",
+        text,
+        at=tenure.since,
+        identity=tenure.holder,
+        previous=previous,
+        how=how,
+        by=by,
+        seconds=seconds,
+        **within,
+    )
+    if tenure.foreign_taker and not tenure.is_chosen:
+        by = By(tenure.foreign_taker)
+        yield _fact(account, "written-in", text, at=tenure.since, identity=tenure.holder, by=by, **within)
+    if tenure.ended and tenure.released_by is not None and not tenure.is_deleted:
+        own = {True: "own", False: "foreign", None: "unknown"}[tenure.is_own_release]
+        by = By(tenure.released_by, tenure.released_manager)
+        yield _fact(
+            account,
+            "released",
+            f"{ending(tenure)}{WHEN[tenure.is_end_dated]}",
+            at=tenure.until,
+            identity=tenure.holder,
+            how=own,
+            by=by,
+            **interval(tenure.ended),
+        )
+    yield from _second_writers(account, tenure)
+
+
+def _second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:
+    """Yield who else renewed it under this identity, but not who took the lease as it before."""
+    now = account.now
+    for other, seen in tenure.others.items():
+        if _has_taken(account.history.tenures, tenure.holder, other):
+            continue
+        going_on = tenure.until is None and now - seen.last < (tenure.duration or 0) * SECOND
+        # It may have gone on where the input shows nothing, or as another pod took over this identity.
+        is_hidden = tenure.until is None and account.history.hidden_since is not None
+        is_unknown = is_hidden or (tenure.until is not None and account.holder == tenure.holder)
+        yield _fact(
+            account,
+            "second-writer",
+            renewals_of_another(tenure, other, seen, now),
+            at=seen.first,
+            identity=tenure.holder,
+            by=By(other),
+            count=seen.count,
+            from_=seen.first,
+            to=seen.last,
+            over_since=None if is_unknown else 0 if going_on else seen.last,
+        )

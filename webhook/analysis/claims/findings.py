@@ -1,0 +1,564 @@
+"""What went wrong in the history of a lease, as findings: lost leaders, late renewals, odd writers, refused writes."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from webhook.analysis.claims import causes
+from webhook.analysis.claims.advice import (
+    Advice,
+    after_deletion,
+    after_refusal,
+    after_sharing,
+    audit_log,
+    next_step,
+    pod_of_holder,
+    pod_of_writer,
+    rights,
+)
+from webhook.analysis.claims.claim import By as BySomeone
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.collect import interval, known
+from webhook.analysis.claims.succession import SHORTEST, creation
+from webhook.analysis.claims.words import at_most, clock, count, name, remover, user, writer
+from webhook.analysis.heartbeats import is_named_for_heartbeats
+from webhook.analysis.history.events import API_SERVER, By, Handover, Refusal, Tenure
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import deadline_of, goes_on_for
+from webhook.analysis.history.status import LeaseStatus, State, has_expired, was_live
+from webhook.analysis.history.write import Dating
+from webhook.analysis.inputs.items import Fenced, InputKind, Writer
+from webhook.findings import Finding, ObjectName, Severity, kubectl
+from webhook.kubernetes.times import SECOND, length
+
+_MIN_MISSED: Final = 5
+_MIN_SILENCE: Final = 10 * SECOND
+"""A holder that has missed so many of its usual renewals, for so long, is late however long its lease lasts."""
+_DURATION: Final = 15
+"""Seconds that a lease lasts by the default of client-go, where the input does not say it."""
+_OFF: Final = 2 * SECOND
+"""How far a clock must be off to be reported."""
+_RARE: Final = 2.5
+"""Requests whose intervals are so many times the usual one are held back."""
+_ENOUGH: Final = 2
+"""Intervals after which it is known that they are not."""
+_WERE_SILENT: Final = {
+    None: "it had been paused, blocked, cut off or restarted",
+    True: "its node had been cut off or paused, or it had been restarted",
+    False: "it had been paused, blocked or restarted, or its pod alone had been cut off",
+}
+_WAS_SILENT: Final = "it had been paused, blocked, cut off, restarted, or held back by its own rate limit"
+_REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
+
+
+def claim(
+    history: LeaseHistory,
+    check: str,
+    severity: Severity,
+    message: str,
+    advice: Advice,
+    cause: str = "",
+    **more: Any,  # noqa: ANN401 - `over_since` and `arguments`, as a Claim has them
+) -> Claim:
+    """Return a finding about a lease."""
+    return Claim(
+        check=check,
+        severity=severity,
+        message=message,
+        subject=ObjectName("Lease", history.namespace, history.name),
+        fix=advice.command,
+        advice=advice.sentence,
+        cause=cause,
+        over_since=more.get("over_since"),
+        arguments=known(more.get("arguments", {})),
+    )
+
+
+def _identity(tenure: Tenure) -> str | None:
+    """Return the text of the holder; None if the log does not show it, and its writer stands in."""
+    return None if tenure.is_writer else tenure.holder
+
+
+def left(cause: causes.Cause) -> Mapping[str, object]:
+    """Return the arguments that say which causes the input leaves."""
+    return {"cause": cause.left[0]} if len(cause.left) == 1 else {"causes": list(cause.left)}
+
+
+def incidents(
+    cluster: Follower, history: LeaseHistory, now: int, ongoing: causes.Cause | None = None
+) -> Iterator[Claim]:
+    """Yield all that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
+    if history.is_moment and len(history.tenures) < 2 and not history.fenced:
+        return
+    if history.is_mixed:
+        message = "its UID changes back and forth: the input is of several clusters, so nothing can be concluded"
+        command = audit_log(history.namespace, history.name)
+        advice = Advice("Give the input of one cluster alone:", command)
+        yield claim(history, "clusters-mixed", Severity.ERROR, message, advice)
+        return
+    late = list(causes.late_renewals(cluster, history))
+    lost = list(causes.lost_leaders(cluster, history))
+    yield from _handovers(history, {one.end: one for one in lost}, now)
+    yield from (_late(history, one, now) for one in late)
+    yield from _preferred(history, now)
+    yield from _ongoing(cluster, history, now)
+    yield from _writers(history, history.status(now), now)
+    known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is causes.Blame.REFUSED]
+    if ongoing is not None and ongoing.blame is causes.Blame.REFUSED and history.tenure:
+        known.append((history.tenure.last_renewal, now))
+    yield from _refusals(history, known, now)
+    yield from _fenced(history, now)
+
+
+def beside(found: Sequence[Finding], stored: Iterable[Finding]) -> list[Finding]:
+    """Return what a stored lease shows beside its history, without a guess at what the history shows."""
+    known = {one.check for one in found}
+    return [one for one in stored if one.check != "lease-shared" or one.check not in known]
+
+
+def late_sentence(one: causes.Gap, since: str = "") -> str:
+    """Return how late a holder renewed, why, and what it risked."""
+    deadline = deadline_of(one.duration)
+    risk = f"Most clients stop leading {length(deadline)} after their last renewal"
+    if one.length >= (one.duration or 0) * SECOND:
+        risk += "; the lease expired, and no one took it"
+    late = f"{name(one.tenure.holder)} did not renew for {length(one.length)}{since}"
+    return f"{late}. {causes.sentence_of(one.cause)} {risk}."
+
+
+def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
+    is_claimed = one.tenure.renewed is not None and one.tenure.renewed.is_claimed
+    message = late_sentence(one, f", from {clock(one.start, now)} on{' by its own clock' if is_claimed else ''}")
+    step = next_step(one.cause, history, one.tenure)
+    ended = "The refusals have ended" if one.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
+    advice = Advice(f"{ended}. {step.sentence}", step.command)
+    return claim(
+        *(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame),
+        over_since=one.end,
+        arguments={
+            "identity": _identity(one.tenure),
+            "from": one.start,
+            "to": one.end,
+            "how": Dating.WRITER_CLOCK.value if is_claimed else None,
+            **left(one.cause),
+        },
+    )
+
+
+def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Claim]:
+    """Yield a finding if the renewals of a holder have stopped, although its lease has not expired."""
+    status, tenure, usual = history.status(now), history.holder, history.renewals.usual
+    until = min(now, cluster.bounds.until or 0)
+    if tenure is None or usual is None or status is None or not status.holder:
+        return
+    if status.state not in {State.LIVE, State.FROZEN}:
+        return
+    if tenure.renewed is not None and tenure.renewed.is_claimed:
+        return  # the end of the input is by another clock
+    # Of two pods under one name either may be the holder.
+    last = tenure.kept_until if tenure.began is Handover.REPLACED else tenure.last_of_identity
+    silence = until - last
+    if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
+        return
+    cause = causes.cause_of(cluster, history, tenure, last, until)
+    holds = ""
+    if status.takeable_at is not None:
+        holds = f"; no other replica can take the lease before {clock(status.takeable_at, now)}"
+    message = (
+        f"{name(tenure.holder)} has not renewed since {clock(last, now)}, for {length(silence)}, "
+        f"although the lease was renewed every {length(usual)} before{holds}. {causes.sentence_of(cause)}"
+    )
+    step = next_step(cause, history, tenure)
+    yield claim(
+        history,
+        "renewal-late",
+        Severity.WARNING,
+        message,
+        step,
+        cause.blame,
+        over_since=0,
+        arguments={"identity": _identity(tenure), "from": last, "to": until, **left(cause)},
+    )
+
+
+def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) -> Iterator[Claim]:
+    """Yield what went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
+    tenures = list(history.tenures)
+    for before, after in list(pairwise(tenures))[-causes.MAX_OF_A_KIND :]:
+        if after.may_be_stolen:
+            yield _stolen(history, before, after, now)
+        elif after.began is Handover.DELETED:
+            yield from _deleted(history, before, after, now)
+        elif before.is_own_release is False:
+            yield _foreign_release(history, before, after, now)
+        elif before.was_removed and was_live(before.last_renewal, before.duration, before.until or now):
+            yield _removed(history, before, now)
+        elif after.since in lost and (before.renewals or before.is_own_taking):
+            yield _lost(history, lost[after.since], after, now)
+    if tenures and tenures[-1].is_own_release is False:
+        yield _foreign_release(history, tenures[-1], None, now)
+    if history.is_deleted and tenures:
+        yield from _deleted(history, tenures[-1], None, now)
+
+
+def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Claim:
+    before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
+    taken = "took the lease" if after.is_close else "took the expired lease"
+    doubt = ": whether it had expired is not known" if after.is_close else ""
+    message = (
+        f"{name(before.holder)} last renewed at {clock(gap.start, now)}; {name(after.holder)} {taken} at "
+        f"{clock(after.since, now)}, {at_most(unled)} later{doubt}. {causes.sentence_of(cause)}"
+        f"{_afterwards(cause, before, history.renewals.usual, now)}"
+    )
+    step = next_step(cause, history, before)
+    return claim(
+        *(history, "leader-lost", Severity.WARNING, message, step, cause.blame),
+        over_since=after.since,
+        arguments={
+            "identity": _identity(after),
+            "previous": _identity(before),
+            "from": gap.start,
+            "to": after.since,
+            "how": "unknown" if after.is_close else None,
+            **left(cause),
+        },
+    )
+
+
+def _afterwards(cause: causes.Cause, before: Tenure, usual: int | None, now: int) -> str:
+    """Say when the pod of a holder was heard again that had lost its lease in silence, and what that means."""
+    heard = before.heard_again
+    if cause.blame is not causes.Blame.CLIENT or not heard or not cause.is_silent:
+        return ""
+    gaps = sorted(after - one for one, after in pairwise(heard))
+    again = f" Its pod was heard again from {clock(heard[0], now)} on"
+    if gaps and usual is not None and gaps[len(gaps) // 2] > _RARE * usual:
+        rate = length(gaps[len(gaps) // 2])
+        return f"{again}, but only every {rate}: its own rate limit, or overload, holds them back."
+    what = _WERE_SILENT[cause.is_node_silent] if len(gaps) >= _ENOUGH else _WAS_SILENT
+    return f"{again}: {what}; unless it restarted, it may have acted as leader until it noticed."
+
+
+def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
+    who, by = before.released_by, remover(before)
+    at = before.until or now
+    led, severity = ", which still led", Severity.ERROR
+    if who is None or not who.user:
+        # A client chooses its field manager: one that its own pod runs beside it may have another.
+        led, severity = ", unless that did it itself by another client", Severity.WARNING
+    if severity is Severity.ERROR and not was_live(before.last_renewal, before.duration, at):
+        led = ", which may still have led"
+    if before.had_expired:
+        severity = Severity.WARNING
+        led = f", which had not renewed the lease for {length(at - before.last_renewal)}: it had expired"
+    message = f"at {clock(at, now)} {by} removed {name(before.holder)} as the holder{led}"
+    if before.had_expired and after is not None:
+        message += f"; {name(after.holder)} took it at {clock(after.since, now)}"
+    elif after is not None and after.holder != before.holder:
+        message += (
+            f"; {name(after.holder)} took the lease {length(max(0, after.since - (before.until or 0)))} later: two may "
+            "have led at once, until the old holder noticed"
+        )
+    sentence = f"Find out why {by} did (the `strict` preset denies it). Whether it may:"
+    command = rights("update", history.namespace, history.name, who) if who and who.user else ""
+    advice = Advice(sentence, command or audit_log(history.namespace, history.name))
+    return claim(
+        *(history, "foreign-release", severity, message, advice, "foreign-release"),
+        over_since=at,
+        arguments={
+            "previous": _identity(before),
+            "by": BySomeone(before.released_by, before.released_manager),
+            **interval(before.ended),
+        },
+    )
+
+
+def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
+    at = before.until or now
+    is_dated = before.ended is not None and before.ended.is_dated
+    live = "while the lease was live" if is_dated else "while the lease may have been live"
+    message = (
+        f"at {clock(at, now)}{'' if is_dated else ' or later'} {name(before.holder)} was removed as the holder {live}: "
+        "if it did not do that itself, two may have led at once"
+    )
+    advice = Advice("The audit log of the API server shows who removed it:", audit_log(history.namespace, history.name))
+    arguments = {"previous": _identity(before), **interval(before.ended)}
+    return claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
+
+
+def _preferred(history: LeaseHistory, now: int) -> Iterator[Claim]:
+    """Yield a finding for the latest write by which another one than an API server asked a holder to step down."""
+    foreign = [
+        one
+        for one in history.edits
+        if "preferredHolder" in one.text and one.writer and one.writer.user not in {"", API_SERVER} and one.tenure
+    ]
+    for one in foreign[-1:]:
+        assert one.writer is not None
+        who = f"at {clock(one.at, now)} {writer(one.writer)} changed preferredHolder"
+        message = f"{who}, as only an API server should ({one.text})"
+        sentence = f"Find out why {name(one.writer.name)} writes it. Whether it may:"
+        command = rights("update", history.namespace, history.name, one.writer)
+        arguments = {
+            "identity": one.tenure.asked_for if one.tenure and one.tenure.asked_by == one.writer else None,
+            "by": BySomeone(one.writer),
+        }
+        yield claim(
+            *(history, "preferred-holder-foreign", Severity.WARNING, message, Advice(sentence, command)),
+            over_since=one.at,
+            arguments=arguments,
+        )
+
+
+def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
+    duration, last = before.duration, before.kept_until
+    left = last + duration * SECOND - after.since if duration else None
+    taker, cause = name(after.holder), "stolen"
+    other = after.taken_by if after.is_own_taking is not True else None
+    took = f"{writer(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
+    if after.taken_by is None:
+        took = f"{taker} was written into the lease"
+    early = "" if left is None else f", {length(left)} before it expired"
+    if any("leaseDurationSeconds" in one.text and before.since <= one.at <= after.since for one in history.edits):
+        early += " by the duration that its holder wrote"
+    at, held = clock(after.since, now), f" while {name(before.holder)} still held it{early}"
+    if not after.is_dated:
+        at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
+    message = f"at {at} {took}{held}: two may have led at once, until the old holder noticed"
+    if before.ahead is not None and before.ahead < -_OFF:
+        message += (
+            f". The old holder's clock is {length(-before.ahead)} behind the API server's, so the lease looked expired "
+            "to the new holder, if that compares renewTime with its own clock"
+        )
+        cause = "clock"
+        advice = Advice(
+            f"Correct the clock of the node of {name(before.holder)}; {taker} should wait until the lease has not "
+            "changed for its whole duration. To see which nodes they run on:",
+            f"{kubectl(history.namespace)} get pods -o wide",
+        )
+    elif other:
+        sentence = f"Find out why {user(other)} writes the holder of this lease. Whether it may:"
+        advice = Advice(sentence, rights("update", history.namespace, history.name, other))
+    elif after.taken_by is None:
+        message += f". The input does not show who wrote it{_hint(before, after)}"
+        advice = Advice(
+            "The audit log of the API server shows who wrote it:", audit_log(history.namespace, history.name)
+        )
+    else:
+        advice = Advice(
+            f"Find out why {taker} does not wait until the lease expires (the webhook denies this in preset strict). "
+            "To see what it is:",
+            pod_of_holder(history.namespace, after.holder),
+        )
+    severity = Severity.ERROR if after.is_dated else Severity.WARNING
+    return claim(
+        *(history, "lease-stolen", severity, message, advice, cause),
+        over_since=after.since,
+        arguments={
+            "identity": _identity(after),
+            "previous": _identity(before),
+            "by": BySomeone(after.taken_by),
+            **interval(after.taken),
+        },
+    )
+
+
+def _hint(before: Tenure, after: Tenure) -> str:
+    """Return the field manager of a write, which its writer chose, unless it is the one that renewed before."""
+    manager = after.taken_manager
+    return f"; its field manager was {name(manager)}" if manager and manager != before.manager else ""
+
+
+def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Claim]:
+    """Yield a finding if the lease was held when it was deleted; none if it was free, or may have been."""
+    silence = (before.until or 0) - before.last_renewal
+    if not before.is_deleted or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4):
+        return
+    who = before.deleted_by
+    by = f"{writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
+    later = " or later" if not before.is_end_dated or (history.kind is InputKind.WATCH and not who) else ""
+    at = "" if before.until is None else f" at {clock(before.until, now)}{later}"
+    held = "wrote it regularly" if before.is_writer else "held it"
+    message = f"{by}{at} while {name(before.holder)} {held}"
+    if before.had_expired:
+        message += f", which had not renewed it for {length(silence)}"
+    if after is not None:
+        bound = length if before.is_end_dated else at_most
+        message += f"; {creation(after)} {_later(after, bound)}"
+    # An undated deletion may have been made after the lease had expired.
+    latest = after.since if after is not None and not before.is_end_dated else before.until
+    may_lead = not has_expired(before.last_renewal, before.duration, latest or 0) or before.duration is None
+    # No one leads by a heartbeat, and an API server that ends deletes its own.
+    is_election = not is_named_for_heartbeats(history.namespace, history.name)
+    is_taken = is_election and after is not None and after.holder != before.holder and may_lead
+    if is_taken:
+        message += (
+            f": two may have led at once. The old holder notices only when a renewal fails; most clients lead for up "
+            f"to {length(goes_on_for(before.duration))} after their last renewal"
+        )
+    severity = Severity.ERROR if is_taken else Severity.WARNING if is_election else Severity.INFO
+    if who and who.name:
+        advice = after_deletion(history, who)
+    else:
+        sentence = "A watch does not show who deleted it; the audit log of the API server does:"
+        if history.kind is InputKind.AUDIT_LOG:
+            sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
+        advice = Advice(sentence, audit_log(history.namespace, history.name))
+    over = None if after is None else after.since
+    yield claim(
+        *(history, "lease-deleted", severity, message, advice, "deleted"),
+        over_since=over,
+        arguments={
+            "previous": _identity(before),
+            "identity": _identity(after) if after else None,
+            "by": BySomeone(who),
+            **interval(before.ended, after.taken if after else None),
+        },
+    )
+
+
+def _later(after: Tenure, bound: Callable[[int], str]) -> str:
+    unheld = after.leaderless or 0
+    return f"{bound(unheld)} later" if unheld >= SHORTEST else "at once"
+
+
+def _writers(history: LeaseHistory, standing: LeaseStatus | None, now: int) -> Iterator[Claim]:
+    several = [one for one in history.tenures if one.has_several_writers and len(one.writers) > 1]
+    if several:
+        yield _shared_identity(history, several[-1], now)
+    elif history.renewals.is_doubled and standing is not None and standing.holder:
+        yield _doubled(history, standing.holder)
+    yield from _applications(history, standing)
+
+
+def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
+    who = " and ".join(sorted(writer(one) for one in tenure.writers[-3:]))
+    message = (
+        f"one identity, {name(tenure.holder)}, is used by several processes that renew in turns: {who}, as if each led"
+    )
+    other = tenure.others[tenure.sharers[-1]]
+    last = min(other.last, tenure.last_renewal)
+    lasts = min(tenure.duration or 0, history.duration or 0)
+    is_over = tenure.until is not None or now - last >= lasts * SECOND
+    over = last if is_over else 0
+    # They may go on in a later tenure of their identity.
+    is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
+    return claim(
+        *(history, "identity-shared", Severity.ERROR, message, after_sharing(history, tenure), "shared-identity"),
+        over_since=None if is_again or history.hidden_since is not None else over,
+        arguments={"identity": _identity(tenure)},
+    )
+
+
+def _doubled(history: LeaseHistory, holder: str) -> Claim:
+    intervals = list(history.renewals.latest)[-4:]
+    shown = ", ".join(f"{one / 1_000_000:.1f}" for one in intervals)
+    message = (
+        f"{name(holder)} is renewed in two rhythms (the last intervals: {shown} s), as by two processes under one "
+        "identity"
+    )
+    sentence = "A watch does not show who writes; the audit log of the API server does:"
+    advice = Advice(sentence, audit_log(history.namespace, history.name))
+    return claim(
+        history, "identity-shared", Severity.WARNING, message, advice, "shared-identity", arguments={"identity": holder}
+    )
+
+
+def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Claim]:
+    users = {one.name: one for tenure in history.tenures for one in tenure.writers if tenure.renewals or tenure.is_sure}
+    # Without objects a log shows only who wrote, and beside a holder another one may write in its name.
+    held = all(len({one.name for one in tenure.writers}) < 2 and not tenure.is_writer for tenure in history.tenures)
+    if any(tenure.writers for tenure in history.tenures):
+        if len(users) < 2 or any(user.startswith("system:") for user in users):
+            return
+        are_accounts = all("/" in user for user in users)
+        kind, names = "service accounts" if are_accounts else "users", sorted(users)
+    else:
+        renewed = [one for one in history.tenures if one.last_renewal != one.since]
+        managers = {one.manager for one in renewed if one.until is not None and one.manager}
+        if history.tenure and history.tenure.until is None and standing and standing.manager:
+            managers.add(standing.manager)
+        if len(managers) < 2 or "kube-apiserver" in managers:
+            return
+        kind, names = "programs (by field manager)", sorted(managers)
+    shown = ", ".join(name(one) for one in names[:4])
+    message = (
+        f"several {kind} have {'held' if held else 'written'} this lease: {shown}. If they are two applications, only "
+        "one of them works at a time and the other one waits"
+    )
+    sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
+    advice = Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
+    yield claim(
+        history, "lease-shared", Severity.WARNING, message, advice, "shared-lease", arguments={"identities": names}
+    )
+
+
+def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:
+    """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
+    groups: dict[tuple[Writer, By, str], list[Refusal]] = {}
+    for one in history.refusals:
+        if one.is_denied and not one.is_read and not any(start <= one.at <= end for start, end in known):
+            groups.setdefault((one.writer.process, one.by, one.name), []).append(one)
+    for key in list(groups)[-causes.MAX_OF_A_KIND :]:
+        yield _refused(history, groups[key], now)
+
+
+def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
+    last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
+    by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
+    who = writer(last.writer) if last.writer.user else "an unknown user"
+    message = f"{count(len(group), 'write')} by {who} refused with {codes}{by}, the last one at {clock(last.at, now)}"
+    if last.message:
+        message += f": {last.message}"
+    holder = history.tenure
+    arguments = {
+        "by": BySomeone(last.writer),
+        "code": last.code,
+        "count": len(group),
+        "from": group[0].received,
+        "to": last.at,
+    }
+    over = _over_since(history, last.at, now)
+    # Other webhooks, and other rules of ours, refuse writes that would not have taken the lease.
+    is_ours = last.by is By.WEBHOOK and "lease-webhook" in last.name
+    is_takeover = is_ours and "spec.holderIdentity" in last.message
+    if is_takeover and last.writer.pod and holder and last.writer.process not in holder.writers:
+        sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
+        advice = Advice(sentence, pod_of_writer(history.namespace, last.writer))
+        return claim(
+            *(history, "write-refused", Severity.WARNING, message, advice, "denied"),
+            over_since=over,
+            arguments=arguments,
+        )
+    advice = after_refusal(history, last)
+    return claim(
+        *(history, "write-refused", Severity.WARNING, message, advice, "refused"),
+        over_since=over,
+        arguments=arguments,
+    )
+
+
+def _over_since(history: LeaseHistory, last: int, now: int) -> int:
+    """Return when refusals ended; 0 if they go on: the last one is within a duration of the lease."""
+    return 0 if now - last < (history.duration or _DURATION) * SECOND else last
+
+
+def _fenced(history: LeaseHistory, now: int) -> Iterator[Claim]:
+    """Yield a finding for each writer whose writes a fence refused because it did not hold the lease."""
+    groups: dict[Writer, list[Fenced]] = {}
+    for one in history.fenced:
+        groups.setdefault(one.writer.process, []).append(one)
+    for who, group in list(groups.items())[-causes.MAX_OF_A_KIND :]:
+        last = group[-1]
+        message = (
+            f"fence {name(last.fence)} refused {count(len(group), 'write')} by {writer(who)} that did not hold the "
+            f"lease, from {clock(group[0].at, now)} to {clock(last.at, now)}, the last one: {last.target}"
+        )
+        sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
+        advice = Advice(sentence, pod_of_writer(history.namespace, who))
+        yield claim(
+            *(history, "write-fenced", Severity.WARNING, message, advice, "fenced"),
+            over_since=_over_since(history, last.at, now),
+            arguments={"by": BySomeone(who), "count": len(group), "from": group[0].at, "to": last.at},
+        )

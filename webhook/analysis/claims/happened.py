@@ -1,0 +1,172 @@
+"""The events of a lease, as lines in the order of time."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import Final, TypeVar
+
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.succession import WHEN, ending, handover, renewals_of_another
+from webhook.analysis.claims.text import Line
+from webhook.analysis.claims.words import by_writer, clock, count, name, writer
+from webhook.analysis.history.events import API_SERVER, Handover, LeaseEvent, Tenure
+from webhook.analysis.history.lease import MAX_REFUSALS, LeaseHistory
+from webhook.analysis.history.status import RELEASED_DURATION
+from webhook.findings import Finding, Severity
+from webhook.kubernetes.times import SECOND, length
+
+MAX_EVENTS: Final = 16
+MAX_GAPS: Final = 4
+_MAX_LATEST: Final = 2
+_TIME: Final = itemgetter(0)
+_Event = tuple[int, str]
+_T = TypeVar("_T")
+
+
+def events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
+    """Yield the latest events, oldest first."""
+    history, now = account.history, account.now
+    found = sorted([*_events(history), *_edits(history), *_gaps(account)], key=_TIME)
+    if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
+        return  # the headline says as much
+    if len(found) > most:
+        yield Line("", f"{count(len(found) - most, 'earlier event')}: --verbose")
+    for at, text in found[-most:]:
+        yield Line(clock(at, now), text)
+
+
+def latest(account: Account) -> Iterator[Line]:
+    """Yield what neither the headline nor a finding says: edits by others, what was not recorded, the last handover."""
+    history = account.history
+    is_told = any(isinstance(one, Claim) and _is_loud(one) for one in account.findings)
+    shown = [*_gaps(account)[-1:], *_edits(history, by_others=True)[-_MAX_LATEST:]]
+    shown += [] if is_told else _last_handover(history)
+    for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
+        yield Line(clock(at, account.now), text)
+
+
+def _last_handover(history: LeaseHistory) -> list[_Event]:
+    """Return how the present holder followed another one, or how the last one ended."""
+    *before, last = [None, None, *history.tenures][-2:]
+    if last is None:
+        return []
+    if last.until is not None:
+        return [(last.until, f"{ending(last)}{WHEN[last.is_end_dated]}")]
+    return [(last.since, handover(last, before[0]))] if before[0] else []
+
+
+def _is_loud(finding: Finding) -> bool:
+    return finding.severity is not Severity.INFO
+
+
+def _gaps(account: Account) -> list[_Event]:
+    return [(one.start, str(one)) for one in account.unrecorded[-MAX_GAPS:]]
+
+
+def _edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:
+    """Return edits, or those by others than the holder's process and API servers, which edit what they choose."""
+    return [
+        (one.at, f"{one.text}{by_writer(one.writer)}{WHEN[one.is_dated]}")
+        for one in history.edits
+        if not (by_others and _is_own(one))
+    ]
+
+
+def _is_own(edit: LeaseEvent) -> bool:
+    tenure, who = edit.tenure, edit.writer
+    is_server = who is not None and who.user == API_SERVER
+    return is_server or (tenure is not None and tenure.process is not None and tenure.process.is_same(who))
+
+
+def _events(history: LeaseHistory) -> Iterator[_Event]:
+    tenures = list(history.tenures)
+    for before, tenure, after in zip(chain([None], tenures), tenures, chain(tenures[1:], [None]), strict=False):
+        yield tenure.since, handover(tenure, before)
+        yield from _end(history, tenure, after)
+    yield from _silences(history)
+    yield from _refusals(history)
+    yield from _accepted(history)
+    yield from _fenced(history)
+
+
+def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:
+    duration = tenure.duration or 0
+    if tenure.heard_again:
+        silence = tenure.heard_again[0] - max([*tenure.requests, tenure.last_renewal])
+        receives = "is again receiving" if silence > (history.renewals.longest_usual or 0) else "still receives"
+        text = f"the API server {receives} requests from pod {name(tenure.pods[-1])}, the holder before"
+        yield tenure.heard_again[0], text
+    for other, seen in tenure.others.items():
+        yield seen.first, renewals_of_another(tenure, other, seen, history.moment)
+    if tenure.until is None:
+        return
+    is_free = after is not None and after.began in {Handover.RELEASED, Handover.CREATED}
+    if tenure.is_deleted or tenure is history.tenure or is_free:
+        # A watch does not say when a lease was deleted; it was before the lease was created again.
+        at = min(tenure.until, after.since if after is not None else tenure.until)
+        yield at, f"{ending(tenure)}{WHEN[tenure.is_end_dated]}"
+    elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
+        expired = tenure.kept_until + duration * SECOND
+        yield expired, f"the lease expired, {duration} s after {_last_sign(tenure)}"
+
+
+def _last_sign(tenure: Tenure) -> str:
+    """Say what made a lease live for the last time, as the end of a clause."""
+    if tenure.touched and tenure.kept_until != tenure.last_renewal:
+        return f"the last renewal by {writer(tenure.touched[1])}"
+    if tenure.is_never_renewed and tenure.taken_by:
+        return f"{writer(tenure.taken_by)} wrote {name(tenure.holder)} in"
+    return f"the last renewal by {name(tenure.holder)}"
+
+
+def _silences(history: LeaseHistory) -> Iterator[_Event]:
+    for silence in history.late_silences:
+        expiry = (silence.duration or 0) * SECOND
+        if silence.length >= expiry:
+            yield silence.start + expiry, "the lease expired, and no one took it"
+        yield silence.start, f"the holder did not renew it for {length(silence.length)}"
+        yield silence.end, "the holder renewed it again"
+
+
+def _of_one_tenure(
+    history: LeaseHistory, found: Iterable[_T], kind: Callable[[_T], tuple[int, object]]
+) -> list[list[_T]]:
+    """Group what is of one kind while one holder had the lease; `kind` returns the time of one, and what it is."""
+    groups: dict[tuple[int, object], list[_T]] = {}
+    for one in found:
+        at, what = kind(one)
+        groups.setdefault((bisect_right(history.tenures, at, key=attrgetter("since")), what), []).append(one)
+    return list(groups.values())
+
+
+def _fenced(history: LeaseHistory) -> Iterator[_Event]:
+    for several in _of_one_tenure(history, history.fenced, lambda one: (one.at, (one.fence, writer(one.writer)))):
+        what = f"{count(len(several), 'write')} by {writer(several[0].writer)} without the lease"
+        yield several[0].at, f"fence {name(several[0].fence)} refused {what}, such as: {several[0].target}"
+
+
+def _accepted(history: LeaseHistory) -> Iterator[_Event]:
+    """Yield who wrote beside the holder what a log does not show."""
+    for several in _of_one_tenure(history, history.accepted, lambda one: one):
+        one, times = several[0][1], [at for at, _ in several]
+        tenure = next((held for held in reversed(history.tenures) if held.since <= times[0]), None)
+        pods = [held.pod for held in tenure.writers if held.user == one.user and not one.pod] if tenure else []
+        beside = f", not with a token of pod {name(pods[-1])}," if pods and pods[-1] else ""
+        within = f" within {length(times[-1] - times[0])}" if times[-1] - times[0] >= SECOND else ""
+        what = f"{'was' if len(times) == 1 else 'were'} accepted{within}; the log does not show what changed"
+        is_cut = len(history.accepted) == MAX_REFUSALS and times[0] == history.accepted[0][0]
+        writes = f"{'the latest ' if is_cut else ''}{count(len(times), 'write')}"
+        yield times[0], f"{writes} by {writer(one)}{beside} {what}"
+
+
+def _refusals(history: LeaseHistory) -> Iterator[_Event]:
+    wanted = (one for one in history.refusals if not one.is_read and (one.is_denied or one.has_failed))
+    for several in _of_one_tenure(history, wanted, lambda one: (one.at, (one.code, writer(one.writer), one.name))):
+        who, code, refuser = writer(several[0].writer), several[0].code, several[0].name
+        what = "failed" if several[0].has_failed else "was refused" if len(several) == 1 else "were refused"
+        seconds = several[-1].at - several[0].received
+        within = f" within {length(seconds)}" if len(several) > 1 and seconds >= SECOND else ""
+        refused_by = f" by {several[0].by.value} {refuser}" if refuser else ""
+        yield several[0].at, f"{count(len(several), 'write')} by {who} {what} with {code}{refused_by}{within}"

@@ -1,0 +1,160 @@
+"""The headline of a lease: the fact that matters now, in one clause. It is what a lease says, not always who works."""
+
+from typing import TYPE_CHECKING
+
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.words import ago, clock, count, name, writer
+from webhook.analysis.heartbeats import owner_of
+from webhook.analysis.history.events import Handover
+from webhook.analysis.history.status import LeaseStatus, State
+from webhook.kubernetes.times import SECOND, length
+
+if TYPE_CHECKING:
+    from webhook.analysis.claims.account import Account
+
+
+def headline(account: "Account") -> str:
+    """Return the state in one clause."""
+    standing, history = account.standing, account.history
+    accepted = history.accepted
+    holder = name(account.holder) if account.holder else "no one"
+    later = accepted[-1][1] if accepted and accepted[-1][0] > (account.last_renewal or 0) else None
+    if history.is_mixed:
+        return "the input shows leases of several clusters under this name"
+    if history.hidden_since is not None:
+        return _hidden(account, history.hidden_since, holder)
+    if history.is_deleted:
+        return f"the lease was deleted{_deletion(account)}"
+    if standing is None:
+        return _unseen(account, writer(later) if later else holder)
+    if account.is_heartbeat and account.state in {State.LIVE, State.EXPIRED}:
+        return _heartbeat(account, holder)
+    if account.state is State.LIVE:
+        return _live(account, standing, holder)
+    if account.state is State.EXPIRED:
+        return f"{_expired(account, holder)}{', as far as the log shows' if later else ''}"
+    if account.state is State.RELEASED:
+        return _freed(account, standing)
+    if account.state is State.NEVER_HELD:
+        return "it was never held"
+    return _held(account, standing, holder)
+
+
+def _unseen(account: "Account", last: str) -> str:
+    """Say what is known of a lease that no input shows: who wrote it last, or that it does not exist."""
+    if not account.holder and account.history.absent:
+        number, _, at = account.history.absent
+        return f"it does not exist: {count(number, 'read')} answered with 404, the last one {ago(at, account.now)}"
+    return f"{last} wrote it last; the log does not show the lease itself"
+
+
+def _hidden(account: "Account", since: int, holder: str) -> str:
+    """Say what was known before the log lacks requests."""
+    state = "it did not exist" if account.history.is_deleted else f"{holder} held it"
+    at = clock(since, account.now)
+    return f"not known: {state} at {at}, and the log may lack what was written to it since"
+
+
+def _deletion(account: "Account") -> str:
+    tenure = account.history.tenure
+    if tenure is None or not tenure.is_deleted or tenure.until is None or not tenure.is_end_dated:
+        return ""
+    return _since(tenure.until, account.now) + (f" by {writer(tenure.deleted_by)}" if tenure.deleted_by else "")
+
+
+def _heartbeat(account: "Account", holder: str) -> str:
+    """Say when a process was last alive: such a lease elects no one."""
+    if account.state is State.LIVE:
+        return f"heartbeat of {holder}, seen{_since(account.last_renewal, account.now)}"
+    owner = owner_of(account.history.lease) if account.history.lease else ""
+    named = f"; its owner is {name(owner)}" if owner else ""
+    return f"heartbeat of {holder} silent{_for(account.last_renewal, account.now)}{named}"
+
+
+def _held(account: "Account", standing: LeaseStatus, holder: str) -> str:
+    """Say that it is held, frozen or not known to be renewed."""
+    if account.state is State.FROZEN and standing.block:
+        until = standing.block.until
+        end = "it is repaired" if until is None else clock(until, account.now)
+        return f"{holder} keeps it until {end}: {standing.block.reason}"
+    if standing.duration is not None and standing.last_renewal is not None:
+        return f"{holder} holds it; whether it is renewed is not known: --policy FILE says which stamps to believe"
+    return f"{holder} holds it, but the lease does not say until when"
+
+
+def _live(account: "Account", standing: LeaseStatus, holder: str) -> str:
+    tenure, now = account.tenure, account.now
+    pods = pods_at_once(account)
+    if pods:
+        return f"{len(pods)} pods renew it as {holder}: {' and '.join(pods)}"
+    if not account.is_renewed_last and tenure and tenure.touched:
+        return f"{holder} holds it, and {writer(tenure.touched[1])} renewed it last, which is not its process"
+    if account.written_later is not None:
+        return f"{holder} holds it, as far as the lease says"
+    if _is_silent(account):
+        until = "" if standing.takeable_at is None else f", and keeps it until {clock(standing.takeable_at, now)}"
+        return f"{holder} has not renewed it{_for(account.last_renewal, now)}{until}"
+    since = ""
+    if tenure and tenure.is_dated and tenure.began is not Handover.SEEN and not tenure.is_unseen:
+        since = f" since {clock(tenure.since, now)}"
+    renewed = "" if account.last_renewal is None else f", renewed{_since(account.last_renewal, now)}"
+    return f"{holder} holds it{since}{renewed}"
+
+
+def _is_silent(account: "Account") -> bool:
+    """Return whether its renewals have stopped, although it is live."""
+    late = (one for one in account.findings if isinstance(one, Claim) and one.check == "renewal-late")
+    return any(one.over_since == 0 for one in late)
+
+
+def _expired(account: "Account", holder: str) -> str:
+    """Say what is known of a lease that is not renewed."""
+    lease, tenure, now = account.history.lease, account.tenure, account.now
+    stalled = _stalled(account)
+    if stalled:
+        return stalled
+    is_chosen = tenure.is_chosen and not tenure.renewals if tenure and tenure.began is not Handover.SEEN else False
+    manager = account.standing.manager if account.standing else ""
+    if lease and lease.spec.strategy and (is_chosen or manager == "kube-apiserver"):
+        return f"{holder} was chosen{_since(account.last_renewal, now)} and has not renewed since"
+    if tenure and tenure.is_never_renewed and tenure.taken_by:
+        return f"{writer(tenure.taken_by)} wrote {holder} in{_since(tenure.since, now)}, which has not renewed it"
+    return f"{holder} has not renewed it{_for(account.last_renewal, now)}"
+
+
+def _stalled(account: "Account") -> str:
+    lease = account.history.lease
+    if lease is None or not lease.spec.strategy or not lease.spec.preferred_holder:
+        return ""
+    asked, preferred = name(lease.spec.holder_identity or ""), name(lease.spec.preferred_holder)
+    silent = _for(account.last_renewal, account.now)
+    return f"{asked} was asked to step down for {preferred}, which has not taken over: not renewed{silent}"
+
+
+def _for(at: int | None, now: int) -> str:
+    return "" if at is None else f" for {length(max(0, now - at))}"
+
+
+def _since(at: int | None, now: int) -> str:
+    return "" if at is None or at > now else f" {ago(at, now)}"
+
+
+def _freed(account: "Account", standing: LeaseStatus) -> str:
+    """Say when the lease was released; whoever removed the holder may have done so long after its last renewal."""
+    tenure, lease = account.history.tenure, account.history.lease
+    at = standing.last_renewal if tenure is None or tenure.until is None else tenure.until
+    if tenure is not None and tenure.is_own_release is False and tenure.is_end_dated:
+        return f"no one holds it: its holder was removed{_since(at, account.now)}"
+    is_removed = lease is not None and lease.spec.holder_identity is None
+    return "no one holds it" if is_removed else f"no one holds it: it was released{_since(at, account.now)}"
+
+
+def pods_at_once(account: "Account") -> list[str]:
+    """The pods that renew the lease in turns under the present holder's name, the latest three; none if one does."""
+    tenure = account.tenure
+    if tenure is None or tenure.process is None or not tenure.process.pod:
+        return []
+    lasts = (tenure.duration or 0) * SECOND
+    sharing = [one.pod for one in tenure.sharers if one.pod and account.now - tenure.others[one].last < lasts]
+    own = account.now - tenure.last_renewal < lasts
+    return sorted(name(pod) for pod in (tenure.process.pod, *sharing[-2:])) if own and sharing else []

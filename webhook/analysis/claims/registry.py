@@ -1,0 +1,277 @@
+"""Every kind of claim: what it means, and what an input must show before it is made.
+
+"The end" is the moment at which the input is evaluated. "Live" is by the API servers' clocks: less than the lease's
+duration, which its holder wrote, has passed since the last stored renewal. A process is a pod, by its uid, or a user
+without a pod. All arguments are optional: a claim has those that are known.
+"""
+
+from typing import Final
+
+from webhook.analysis.audit.leases import STORED_RULES
+from webhook.analysis.claims.claim import Kind
+
+_SPAN: Final = ("identity", "from", "to")
+_INTERVAL: Final = ("identity", "earliest", "latest")
+_DATED: Final = "a write that the API server dates: by its log, or by a stamp that moved with that write"
+_LOG: Final = "an audit log with the request"
+_STATE: Final = "any state of the lease"
+
+_STATES: Final = (
+    Kind("holder", "holderIdentity is `identity` at the end", _STATE, ("identity",)),
+    Kind(
+        "held-since",
+        "the latest write that put `identity` there, where another text or none had been, or one that had released the "
+        "lease, is in [earliest, latest]",
+        f"{_DATED}; of a list, only if one field manager wrote holderIdentity and acquireTime together",
+        (*_INTERVAL, "by"),
+    ),
+    Kind(
+        "last-renewed",
+        "the latest stored write that moved renewTime while `identity` was in holderIdentity is in [earliest, latest]; "
+        "if `by` is a process, it is that of this process",
+        f"{_DATED}; without any, renewTime itself, and `how` is then `writer-clock`: what the writer claims",
+        (*_INTERVAL, "by", "how"),
+    ),
+    Kind(
+        "expires",
+        "if nothing is written to the lease before `from`, it is not live from then on",
+        "a dated renewal, and the duration",
+        ("identity", "from"),
+    ),
+    Kind(
+        "expired",
+        "it names `identity` and is not live, throughout [from, to]; if `how` is `writer-clock`, by renewTime alone, "
+        "which is what its writer claims",
+        _STATE,
+        (*_SPAN, "how"),
+    ),
+    Kind(
+        "free", "holderIdentity is empty, or its holder has released it, throughout [from, to]", _STATE, ("from", "to")
+    ),
+    Kind("never-held", "holderIdentity was never set", "its creation, and every write since", ()),
+    Kind("frozen", "electors do not take the lease from `identity` before `to`, or ever", _STATE, ("identity", "to")),
+    Kind(
+        "does-not-exist",
+        "no lease of this name exists at the end",
+        "its deletion, and nothing stored after it",
+        (),
+    ),
+    Kind(
+        "renewal-interval",
+        "half of the intervals between renewals, as far as they were seen, are `seconds` or less; the longest by one "
+        "holder was `longest_seconds`",
+        "three intervals",
+        ("seconds", "longest_seconds"),
+    ),
+)
+
+_SUCCESSION: Final = (
+    Kind(
+        "taken",
+        "holderIdentity changed to `identity` (from `previous`) in [earliest, latest], or `previous` had released the "
+        "lease and was still named; by `how` after-release: it was "
+        "empty, because it had been released or removed; after-expiry: it was not live; while-live: it was; "
+        "after-deletion: the lease was deleted and created; created: it did not exist; first: it had never been held; "
+        "unknown: nothing is said of that",
+        "both states; `how` needs the renewal before and the change to be dated, further apart than the clocks differ; "
+        "first needs its creation and every write since",
+        (*_INTERVAL, "previous", "how", "by", "seconds"),
+    ),
+    Kind(
+        "written-in",
+        "`by` put `identity` into holderIdentity in [earliest, latest], and is not its process",
+        f"{_LOG}, or a stamp that moved; of a field manager it is said that this is a field manager",
+        (*_INTERVAL, "by"),
+    ),
+    Kind(
+        "released",
+        "`identity` was removed from holderIdentity, or the lease was shortened as a release, in [earliest, latest]; "
+        "`how` is own, foreign or unknown: by the tenure's own process or not",
+        "both states; own and foreign need the process on both sides",
+        (*_INTERVAL, "by", "how"),
+    ),
+)
+
+_PROCESSES: Final = (
+    Kind(
+        "second-writer",
+        "`by`, which is not the process that took the lease as `identity`, renewed it `count` times or more in "
+        "[from, to]; ongoing: within its last duration",
+        "the writer of each renewal",
+        ("identity", "by", "count", "from", "to"),
+    ),
+)
+
+_COORDINATED: Final = (
+    Kind(
+        "chosen",
+        "an API server put `identity` into holderIdentity in [earliest, latest]; if `by` is a field manager: a writer "
+        "with the field manager of API servers did",
+        f"{_LOG} of an API server; a field manager is a hint",
+        (*_INTERVAL, "by"),
+    ),
+    Kind(
+        "not-taken-up",
+        "`identity` was chosen at `from` and no process of it has renewed the lease by the end",
+        "a state with a strategy",
+        ("identity", "from"),
+    ),
+    Kind(
+        "election-stalled",
+        "a holder was asked to step down, does not renew any more, preferredHolder is still set, and no candidate has "
+        "taken the lease by the end; if `how` is `writer-clock`, it is not live by renewTime alone, which is what "
+        "its writer claims",
+        "a state with a strategy, a preferredHolder and a lease that is not live",
+        ("identity", "previous", "from", "how"),
+    ),
+)
+
+CAUSES: Final[dict[str, str]] = {
+    "stopped": "its process made no request: it was killed, paused, blocked, cut off, or held back by its own limiter",
+    "refused-rights": "its requests were refused for lack of a right",
+    "refused-credentials": "its requests were refused because its credentials were not accepted",
+    "refused-webhook": "its writes were refused by an admission webhook",
+    "refused-policy": "its writes were refused by a policy of the API server",
+    "refused-other": "its writes were refused by the API server for another reason, such as an invalid object",
+    "failed": "its writes failed in the API server, or in a webhook that it called",
+    "throttled": "the API server answered that there were too many requests",
+    "conflict": "its writes were in conflict with writes of others",
+    "api-server": "the API server, or its etcd, was slow or away for all of its clients",
+    "network": "no client reached the API server",
+    "interval": "it renews less often than the lease lasts",
+    "asked-to-step-down": "it was asked to step down in a coordinated election, and did",
+    "not-taken-up": "it was chosen in a coordinated election, and has not renewed since",
+    "not-running": "it was written into the lease by another one, and has not renewed since",
+}
+"""The causes of a silence, each with what it means."""
+
+_INCIDENTS: Final = (
+    Kind(
+        "leader-lost",
+        "`previous` did not renew after `from`, the lease was not live at `to`, or may not have been, if `how` is "
+        "unknown, and then `identity` was put there",
+        "writes on both sides that an API server dates",
+        ("identity", "previous", "from", "to", "how", "seconds", "cause", "causes"),
+    ),
+    Kind(
+        "renewal-late",
+        "`identity` was the holder in [from, to] and no stored write of its process moved renewTime in between, for "
+        "longer than most clients try; if `how` is `writer-clock`, these are the renewTimes of two renewals that "
+        "followed each other, which is what their writers claim",
+        "every write of that time, dated",
+        (*_SPAN, "how", "cause", "causes"),
+    ),
+    Kind(
+        "lease-stolen",
+        "`previous` was replaced by `identity` in [earliest, latest] while the lease was live; a warning: while it may "
+        "have been",
+        "both states, dated on both sides for an error",
+        ("identity", "previous", "earliest", "latest", "by"),
+    ),
+    Kind(
+        "foreign-release",
+        "`previous` was removed from holderIdentity in [earliest, latest] by a writer that is not its process; a "
+        "warning, if `by` is a field manager: by another field manager than those of its renewals, which its own pod "
+        "may use, too",
+        "the process on both sides, for an error; the field manager on both sides, for a warning",
+        ("previous", "identity", "earliest", "latest", "by"),
+    ),
+    Kind(
+        "holder-removed",
+        "`previous` was removed from holderIdentity in [earliest, latest] while the lease was live, or may have been: "
+        "it was live at `earliest`",
+        "both states",
+        ("previous", "earliest", "latest", "by"),
+    ),
+    Kind(
+        "lease-deleted",
+        "the lease was deleted in [earliest, latest] while `previous` was its holder",
+        "the deletion",
+        ("previous", "identity", "earliest", "latest", "by"),
+    ),
+    Kind(
+        "identity-shared",
+        "two processes renewed the lease as `identity`; ongoing: both within its last duration",
+        "the writers of renewals; a warning: two rhythms, or refused writes with that identity",
+        ("identity", "by", "from", "to"),
+    ),
+    Kind(
+        "holder-replaced",
+        "from a write in [earliest, latest] on, `by`, another pod of the holder's account, renewed it as `identity`",
+        "the uids of two pods",
+        ("identity", "by", "earliest", "latest"),
+    ),
+    Kind("lease-shared", "several users or programs have written this lease", "their names", ("identities",)),
+    Kind(
+        "write-refused",
+        "`count` writes of `by`, the last one at `to`, were answered with an error",
+        _LOG,
+        ("by", "code", "count", "from", "to"),
+    ),
+    Kind("write-fenced", "a fence refused `count` writes of `by` in [from, to]", _LOG, ("by", "count", "from", "to")),
+    Kind(
+        "preferred-holder-foreign",
+        "`by`, which is not an API server, set preferredHolder to `identity`, or cleared it, in [earliest, latest]",
+        _LOG,
+        ("identity", "earliest", "latest", "by"),
+    ),
+    Kind("clusters-mixed", "the input is of several clusters", "uids that change back and forth", ()),
+)
+
+_STORED: Final = (
+    Kind(
+        "heartbeat-silent",
+        "the lease is a heartbeat by its shape, and was not renewed for its duration or longer at the end",
+        _STATE,
+    ),
+    Kind("abandoned", "the lease was not live for a day or more at the end", _STATE, ("identity",)),
+    Kind(
+        "holder-clock",
+        "renewTime, as it was written last or shortly before, is more than two seconds from the API server's time that "
+        "is stored with it: its writer's clock is off, or, if it is behind, the request took as long",
+        "two writes that agree, or one state",
+        ("seconds",),
+    ),
+    Kind(
+        "timing-tight",
+        "one missed renewal, or an outage of 30 s, ends the tenure",
+        "the duration, and the interval",
+        (),
+    ),
+    Kind("lease-without-stamps", "the stored lease has no time of the API server for its last renewal", _STATE, ()),
+    Kind(
+        "stamp-missing",
+        "the stored lease has no dated stamp in a namespace where the policy file says that writers are stamped",
+        _STATE,
+        (),
+    ),
+    Kind(
+        "renewal-stamp-tampered",
+        "managedFields have what no API server writes, or are dated after the end",
+        _STATE,
+    ),
+    Kind("node-gone", "no node of this name exists", "all nodes", ()),
+    Kind("holder-gone", "no pod of this name exists", "all pods of the namespace", ()),
+    Kind(
+        "candidate-strategy-conflict",
+        "no strategy is the one that the LeaseCandidates of the lease, which renewed in the last 30 minutes, agree on",
+        "all candidates of the lease",
+        (),
+    ),
+    Kind("object-types", "the object has a field of a wrong type", "the object", ()),
+    Kind("token-ahead", "the object has the token of a term that never was", "the object and the stamped lease", ()),
+    Kind("token-old", "the object has the token of an earlier term", "the object and the stamped lease", ()),
+)
+
+_RULES: Final = tuple(Kind(id_, f"the stored object breaks the rule `{id_}`", "the object", ()) for id_ in STORED_RULES)
+
+SUBJECTS: Final[dict[str, tuple[Kind, ...]]] = {
+    "The state at the end": _STATES,
+    "Holders one after another": _SUCCESSION,
+    "Processes": _PROCESSES,
+    "Coordinated elections": _COORDINATED,
+    "What went wrong": _INCIDENTS,
+    "Stored objects": _STORED,
+    "Rules that stored objects break": _RULES,
+}
+KINDS: Final[dict[str, Kind]] = {kind.id: kind for kinds in SUBJECTS.values() for kind in kinds}

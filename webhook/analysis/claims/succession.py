@@ -1,0 +1,123 @@
+"""Clauses about how one holder followed another, shared by every page and command."""
+
+from typing import Final
+
+from webhook.analysis.claims.words import at_most, clock, count, name, remover, writer
+from webhook.analysis.history.events import Handover, Other, Tenure
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.times import SECOND, length
+
+WHEN: Final = {True: "", False: ", then or later"}
+"""By whether the input says when something happened."""
+SHORTEST: Final = SECOND // 20
+"""A shorter time without a holder is said to be none."""
+
+
+def handover(tenure: Tenure, before: Tenure | None) -> str:
+    """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
+    term = "" if tenure.term is None else f"; term {tenure.term}"
+    if tenure.is_unclear:
+        holder, previous, when = name(tenure.holder), name(tenure.previous), WHEN[tenure.is_dated]
+        gap = "" if tenure.leaderless is None else f"; not renewed for {at_most(tenure.leaderless)}"
+        return f"{holder} took it from {previous}{when}: whether it had expired is not known{gap}{term}"
+    return _first_write(tenure) if tenure.is_writer else _handover(tenure, before) + term + WHEN[tenure.is_dated]
+
+
+def _handover(tenure: Tenure, before: Tenure | None) -> str:
+    holder = name(tenure.holder)
+    previous = name(tenure.previous) if tenure.previous else "the holder before"
+    is_end_exact = before is None or (before.is_end_dated and not before.was_removed)
+    is_exact = tenure.is_exact and tenure.began is Handover.RELEASED and is_end_exact
+    bound = length if is_exact else at_most
+    is_free = tenure.began in {Handover.RELEASED, Handover.CLAIMED} and not (before and before.was_removed)
+    free = "the lease was free for" if is_free else "not renewed for"
+    gap = "" if tenure.leaderless is None else f"; {free} {bound(tenure.leaderless)}"
+    if tenure.is_chosen and tenure.began is not Handover.SEEN:
+        chose = "chose" if tenure.taken_by else "(as far as field managers show) chose"
+        return f"the API server {chose} {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
+    who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
+    # In any other way the holder itself takes the lease.
+    other = tenure.taken_by if tenure.is_own_taking is not True and tenure.taken_by else None
+    took = f"{holder} took it"
+    if other:
+        took, who = f"{writer(other)} wrote {holder} into it", ""
+    unheld_for = length if before is None or before.is_end_dated else at_most
+    without = tenure.leaderless or 0
+    unheld = f"; the lease had no holder for {unheld_for(without)}" if without >= SHORTEST else ""
+    match tenure.began:
+        case Handover.SEEN:
+            return f"{holder} held it at the start of the data{who}"
+        case Handover.CREATED:
+            return f"{writer(other)} created it with the holder {holder}" if other else f"{holder} created it{who}"
+        case Handover.REPLACED:
+            return f"another pod renews it as {holder}{who}; the input does not show whether the one before had stopped"
+        case Handover.STOLEN:
+            return f"{took} from {previous}, which still held it{who}: two may have led"
+        case Handover.DELETED:
+            return f"{creation(tenure)} after it was deleted{who}{unheld}"
+        case Handover.UNKNOWN if not tenure.is_unseen:
+            return f"{holder} held it{who}{gap}"
+        case Handover.RELEASED if before is not None and (before.was_removed or before.is_own_release):
+            led = ": two may have led" if before.is_own_release is False and not before.had_expired else gap
+            return f"{took} after {ending(before)}{who}{led}"
+    return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
+
+
+def creation(tenure: Tenure) -> str:
+    """Say who created a lease again, as a clause: another one than the holder that it names may have."""
+    if tenure.taken_by and tenure.is_own_taking is not True and not tenure.is_writer:
+        return f"{writer(tenure.taken_by)} created it again with the holder {name(tenure.holder)}"
+    return f"{name(tenure.holder)} created it again"
+
+
+def renewals_of_another(tenure: Tenure, other: Writer, seen: Other, now: int) -> str:
+    """Say how often a process renewed a lease that it did not take, as a clause."""
+    times = f"{count(seen.count, 'time')} until {clock(seen.last, now)}" if seen.count > 1 else "once"
+    return f"{writer(other)} renewed it as {name(tenure.holder)}, {times}: it is not the process that took it"
+
+
+def _first_write(tenure: Tenure) -> str:
+    """Say when someone first wrote a lease that the log does not show, as a clause."""
+    who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
+    gap = "" if tenure.leaderless is None else f"; neither wrote it for {length(tenure.leaderless)}"
+    went_on = " from then on" if tenure.last_renewal > tenure.since else ""
+    verb, when = ("created it", "") if tenure.began is Handover.CREATED else ("wrote it", went_on)
+    if tenure.began is Handover.DELETED:
+        verb, when = "created it again", " after it was deleted"
+    return f"{name(tenure.holder)} {verb}{when}{who}{gap}"
+
+
+def ending(tenure: Tenure) -> str:
+    """Say how a lease was taken from its holder before it expired, or given up by it, as a clause."""
+    holder = name(tenure.holder)
+    if tenure.is_deleted:
+        deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
+        return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
+    if tenure.is_own_release is False:
+        return f"{remover(tenure)} removed {holder} as the holder"
+    if tenure.was_removed:
+        return f"{holder} was removed as the holder"
+    return f"{holder} {_release(tenure)}"
+
+
+def _release(tenure: Tenure) -> str:
+    """`released it`, with a doubt if only the field manager shows that the holder did."""
+    who = tenure.released_by
+    is_doubtful = tenure.is_own_release and not (who and who.user)
+    return "released it (as far as field managers show)" if is_doubtful else "released it"
+
+
+_AFTER: Final = {
+    Handover.CLAIMED: "; no one held it",
+    Handover.RELEASED: " after {} released it",
+    Handover.EXPIRED: " after {} let it expire",
+    Handover.PREFERRED: " after {} had been asked to step down (preferredHolder)",
+    Handover.UNKNOWN: " after {}, at a time that was not recorded",
+}
+_CHOSEN: Final = {
+    Handover.RELEASED: _AFTER[Handover.RELEASED],
+    Handover.EXPIRED: _AFTER[Handover.EXPIRED],
+    Handover.PREFERRED: " after it had asked {} to step down (preferredHolder)",
+    Handover.STOLEN: " in place of {}",
+}
+"""A coordinated election: the API server writes the holder."""

@@ -1,0 +1,187 @@
+"""The known facts about a lease, as lines of text with labels."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.admission.rules.expiry import BOUND
+from webhook.admission.rules.stamps import NAMES, Stamp, is_constant
+from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.causes import Blame, sentence_of
+from webhook.analysis.claims.words import ago, clock, name, writer
+from webhook.analysis.history.events import Handover
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseStatus, State
+from webhook.analysis.inputs.items import InputKind, Writer, is_dated
+from webhook.kubernetes.managed_fields import HOLDER
+from webhook.kubernetes.times import SECOND, length
+
+MAX_WAITING: Final = 4
+_MIN_READS: Final = 3
+
+
+class Line(Struct, frozen=True):
+    """One line: `label` is in a column of its own, `text` is wrapped."""
+
+    label: str
+    text: str
+
+
+def facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
+    """Yield the known facts, each with a label; without `verbose` those that the headline does not say."""
+    if verbose:
+        yield from _held_and_renewed(account)
+    yield from _touched(account)
+    if account.tenure is not None and account.tenure.term is not None:
+        yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
+    yield from _standing(account, verbose=verbose)
+    yield from _unverified(account)
+    is_silent_heartbeat = account.is_heartbeat and account.cause is not None and account.cause.blame is Blame.CLIENT
+    if account.cause is not None and account.cause.blame is not Blame.UNKNOWN and not is_silent_heartbeat:
+        yield Line("Why", sentence_of(account.cause))
+    yield from _rhythm(account) if verbose else ()
+
+
+def _held_and_renewed(account: Account) -> Iterator[Line]:
+    standing, now = account.standing, account.now
+    # A log without objects shows who writes: a holder that renews, or one that releases the lease.
+    held, renewed = ("Held by", "Last renewed") if standing else ("Written by", "Last written")
+    if account.history.hidden_since is not None:
+        held, renewed = "Held before", "Renewed before"
+    if account.holder:
+        yield Line(held, f"{name(account.holder)}{_held_since(account)}")
+    if account.last_renewal is not None:
+        yield Line(renewed, f"{clock(account.last_renewal, now)}, {ago(account.last_renewal, now)}{_by(account)}")
+
+
+def _standing(account: Account, *, verbose: bool) -> Iterator[Line]:
+    standing, now = account.standing, account.now
+    if standing is None:
+        return
+    if verbose:
+        is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
+        yield from _takeable(standing, now, is_coordinated=is_coordinated)
+    if verbose and standing.ahead is not None and abs(standing.ahead) > 2 * SECOND and standing.block is None:
+        direction = "ahead of" if standing.ahead > 0 else "behind"
+        yield Line("Clock", f"the holder's is {length(abs(standing.ahead))} {direction} the API server's")
+    if not standing.from_stamps and standing.last_renewal is not None:
+        yield Line("Evidence", f"the holder's own clock: {_without_stamps(account.history, now)}")
+
+
+def _rhythm(account: Account) -> Iterator[Line]:
+    usual = account.history.interval
+    if usual is not None:
+        longest, usually = length(account.history.renewals.longest), length(int(usual * SECOND))
+        longest += ", as far as was recorded" if account.history.is_partial else ""
+        yield Line("Renewals", f"typically every {usually}; longest gap between two by the same holder: {longest}")
+    waiting = list(_waiting(account))
+    if waiting:
+        yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])} (reads the lease again and again)")
+
+
+def _touched(account: Account) -> Iterator[Line]:
+    """Yield who renewed the lease after its holder had."""
+    if account.tenure and account.tenure.touched and not account.is_renewed_last:
+        at, other = account.tenure.touched
+        when = f"{clock(at, account.now)}, {ago(at, account.now)}"
+        yield Line("Renewed for it", f"{when}, by {writer(other)}, which is not known as the holder")
+
+
+def _without_stamps(history: LeaseHistory, now: int) -> str:
+    if any((entry.stamp or 0) > now + BOUND for entry in history.entries):
+        return "the API server's stamps are later than the time of evaluation"
+    if is_constant(history.entries):
+        return "the API server's stamps count only with --policy FILE"
+    if history.kind is InputKind.AUDIT_LOG:
+        return "the log says when requests were answered; the lease itself shows no time of the API server"
+    return "the input has no time of the API server for this lease"
+
+
+def _unverified(account: Account) -> Iterator[Line]:
+    """Yield what annotations say of the writer where the input does not show that the API server wrote them."""
+    history = account.history
+    if is_constant(history.entries):
+        why = "not verified: --policy FILE says which stamps to believe"
+    elif is_dated(history.entries) and not (account.tenure and account.tenure.renewer):
+        why = "if namespace {0} has the label lease-webhook/stamp, which this input does not show"
+        why = why.format(name(history.namespace))
+    else:
+        return
+    annotations = (history.lease.metadata.annotations if history.lease else None) or {}
+    for key, who in annotations.items():
+        if key.startswith(f"{NAMES}writer-") and who:
+            stamp, written = Stamp(who, None), annotations.get(key.replace("writer", "written", 1))
+            at = name(written) if written else "an unknown time"
+            said = f"{writer(Writer(stamp.user, uid=stamp.pod_uid))} wrote it at {at}"
+            yield Line("Stamp says", f"{said} ({why})")
+
+
+def _waiting(account: Account) -> Iterator[str]:
+    """Yield which other pods read the lease again and again while the present holder had it, and still did."""
+    tenure = account.tenure
+    if tenure is None or tenure.process is None or not tenure.process.pod:
+        return
+    for one, (number, at) in account.history.readers.items():
+        is_still = account.now - at < (tenure.duration or 0) * SECOND
+        is_peer = one in account.history.accounts.get(tenure.process.user, ()) and one not in tenure.pods
+        if is_peer and is_still and number >= _MIN_READS and at >= tenure.since:
+            yield name(one)
+
+
+def _held_since(account: Account) -> str:
+    tenure, now = account.tenure, account.now
+    is_seen = tenure is not None and tenure.began is Handover.SEEN and not tenure.is_writer
+    is_late = account.written_later is not None
+    if tenure is not None and is_seen and not is_late and not (tenure.is_since_own and tenure.since <= now):
+        return _seen_held(account)
+    by_own_clock = ", as it wrote itself" if is_seen else ""
+    by_own_clock = "; it was not recorded when" if tenure and tenure.is_unseen else by_own_clock
+    if account.written_later is not None:
+        written = clock(account.written_later, now)
+        said = f"its metadata, which a client may edit, says that it was written at {written}, after the last renewal"
+        return f", since when is not known: {said}"
+    if tenure and not tenure.is_dated:
+        return f", since {clock(tenure.since, now)} or later: the input does not say when"
+    return f", since {clock(tenure.since, now)} ({ago(tenure.since, now)}{by_own_clock})" if tenure else ""
+
+
+def _seen_held(account: Account) -> str:
+    """Say since when it has been held at the latest, if that is all that a state shows."""
+    lease, entries = account.history.lease, account.history.entries
+    owners = [one for one in entries if HOLDER in one.owned.spec]
+    stamp = owners[0].stamp if lease and len(owners) == 1 and not is_constant(entries) else None
+    if stamp is None or stamp > account.now:
+        return "; since when is not known"
+    return f", since {clock(stamp, account.now)} at the latest"
+
+
+def _by(account: Account) -> str:
+    tenure, standing = account.tenure, account.standing
+    who = [f"by {writer(tenure.renewer)}"] if tenure and tenure.renewer else []
+    who += (
+        [f"field manager {name(standing.manager)}"] if standing and standing.manager and account.is_renewed_last else []
+    )
+    return f", {', '.join(who)}" if who else ""
+
+
+def _takeable(standing: LeaseStatus, now: int, *, is_coordinated: bool) -> Iterator[Line]:
+    at = standing.takeable_at
+    by = "by whom an API server names" if is_coordinated else ""
+    if standing.state in {State.RELEASED, State.NEVER_HELD}:
+        yield Line("Can be taken", f"now{by and f', {by}'}")
+    elif standing.block is not None:
+        when = "never, unless it is repaired" if at is None else f"{clock(at, now)}, {ago(at, now)}"
+        yield Line("Can be taken", when)
+    elif at is not None and at > now and standing.state is State.LIVE:
+        yield Line("Expires", f"{clock(at, now)} ({ago(at, now)}) unless renewed")
+    elif at is not None and standing.state is State.EXPIRED:
+        when = f"now{by and f', {by}'}, since {clock(at, now)}, {standing.duration} s after the last renewal"
+        yield Line("Can be taken", when)
+
+
+def quoted(account: Account) -> Iterator[Line]:
+    """Yield the text of Events. Clients write them, so they are quoted and nothing follows from them."""
+    for at, text in account.election_events:
+        who, what = text.rsplit(" ", 2)[0], " ".join(text.rsplit(" ", 2)[1:])
+        yield Line(clock(at, account.now), f"an Event says: {name(who)} {what}")

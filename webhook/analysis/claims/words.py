@@ -1,0 +1,69 @@
+"""Times, lengths of time and names as people read them."""
+
+import re
+from typing import Final
+
+from webhook.analysis.history.events import Tenure
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.times import DAY, MINUTE, SECOND, canonical_seconds, length
+from webhook.text.quoting import quote_within
+
+_UNITS: Final = ((MINUTE, SECOND // 10), (60 * MINUTE, SECOND), (DAY, MINUTE))
+"""The last unit that is shown, by lengths below which it is."""
+
+
+_PLAIN: Final = re.compile(r"[!#-\[\]-~]{1,78}")
+"""Printable, without blanks, quotes and backslashes: nearly all names."""
+
+
+def name(text: str) -> str:
+    """Return a name that anyone may have chosen, quoted only if part of it would be invisible."""
+    if _PLAIN.fullmatch(text):
+        return text
+    shown = quote_within(text, 80)
+    plain = shown[1:-1]
+    return plain if plain == text and text.split() == [text] else shown
+
+
+def clock(at: int, now: int) -> str:
+    """Return the time of day of an instant, with the date unless that is the date of `now`."""
+    text = canonical_seconds(at)
+    return text[11:] if at // DAY == now // DAY else text
+
+
+def at_most(micros: int) -> str:
+    """Return a length of time as an upper bound, never rounded down."""
+    unit = next((unit for below, unit in _UNITS if micros < below), 60 * MINUTE)
+    return f"up to {length(-(-micros // unit) * unit)}"
+
+
+def ago(at: int, now: int) -> str:
+    """Return how far an instant lies back, or ahead."""
+    return f"{length(now - at)} ago" if at <= now else f"in {length(at - now)}"
+
+
+def writer(one: Writer) -> str:
+    """Return who wrote: the service account or user, with the pod if the token names one."""
+    pod = f" from pod {name(one.pod)}" if one.pod else f" from the pod with uid {name(one.uid)}" if one.uid else ""
+    return f"{user(one)}{pod}"
+
+
+def user(one: Writer) -> str:
+    """Return the service account or user, and who acted as it."""
+    return name(one.name) + (f" (impersonated by {name(one.impersonator)})" if one.impersonator else "")
+
+
+def by_writer(one: Writer | None) -> str:
+    """` by shop/checkout from pod checkout-1`, "" if the input does not show who wrote."""
+    return f" by {writer(one)}" if one and one.user else ""
+
+
+def remover(tenure: Tenure) -> str:
+    """Say who removed a holder."""
+    who = tenure.released_by
+    return writer(who) if who and who.user else f"field manager {name(tenure.released_manager)}"
+
+
+def count(number: int, what: str, plural: str = "") -> str:
+    """`1 lease`, `2 leases`."""
+    return f"{number} {what if number == 1 else plural or f'{what}s'}"

@@ -1,0 +1,113 @@
+"""From when to when an input shows what happened."""
+
+from collections import deque
+from functools import partial
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.analysis.history.status import refined
+from webhook.analysis.inputs.items import Act, InputKind, Observation, Unrecorded
+from webhook.kubernetes.times import SECOND
+
+MAX_LISTED: Final = 16  # gaps of an input, readers of a lease
+_MAX_STATES: Final = 20_000
+_MIN_HOLE: Final = 5 * SECOND
+_HOLE: Final = 3
+"""A log has a hole where it has no request for so many times the mean interval, and for longer than the minimum."""
+_NEVER: Final = 2**62
+
+
+class Bounds(Struct):
+    """From when to when an input shows what happened, in microseconds since 1970.
+
+    `latest` is the last moment that is believed.
+    """
+
+    latest: int = _NEVER
+    unrecorded: deque[Unrecorded] = field(default_factory=partial(deque, (), MAX_LISTED))
+    """What a recorder did not see, the latest."""
+    skew: int = 0
+    """What the clocks of the API servers differ by, at least, as far as is known."""
+    is_skewed_within: bool = False
+    """Whether they do within one input, which several of them wrote."""
+    holes: deque[tuple[int, int]] = field(default_factory=partial(deque, (), MAX_LISTED))
+    """Times in which an audit log has no request for any lease, the latest."""
+    _reached: int | None = None
+    _requests: int = 0
+    _first_request: int = 0
+    _last_request: int = 0
+    _claimed: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Of the two leases with the latest states: times that a client may have invented."""
+    _first_event: int | None = None
+    _states: list[int] = field(default_factory=list)
+
+    @property
+    def until(self) -> int | None:
+        """The last moment that an API server's clock shows; None for dumps, which are of one moment unstated.
+
+        Without any, that of the second latest lease counts: what a client invents in one lease does not move it.
+        """
+        return self._reached if self._reached is not None else min(self._claimed.values(), default=None)
+
+    @property
+    def shown(self) -> int:
+        """The latest time that it shows, if no API server's clock says when it ends; 0 if one does."""
+        return 0 if self._reached is not None else max(self._claimed.values(), default=0)
+
+    def reach(self, at: int) -> None:
+        """Note that the input reaches this moment."""
+        self._reached = at if self._reached is None else max(self._reached, at)
+
+    def event(self, at: int) -> None:
+        """Note that something happened at a time that an API server's clock shows."""
+        self._first_event = at if self._first_event is None else min(self._first_event, at)
+        self.reach(at)
+
+    def seen(self, seen: Observation, at: int | None, stamped: int = 0) -> None:
+        """Note an observation; `at` is None if it does not say when, `stamped` 0 if no API server says so."""
+        if at is None:
+            return
+        if seen.act is not Act.STORED:
+            self._first_event = at if self._first_event is None else min(self._first_event, at)
+        elif len(self._states) < _MAX_STATES:
+            self._states.append(at)
+        if seen.act is not Act.STORED and seen.at is not None:
+            self.reach(at)
+        elif 0 < stamped <= self.latest:
+            self.reach(refined(stamped, at))
+        elif self._reached is not None and at // SECOND == self._reached // SECOND:
+            self.reach(at)
+        elif seen.input_kind is not InputKind.DUMP:
+            self._claimed[seen.namespace, seen.name] = at
+            if len(self._claimed) > 2:
+                del self._claimed[min(self._claimed, key=self._claimed.__getitem__)]
+
+    def requested(self, received: int, answered: int) -> int | None:
+        """Note a request in an audit log; return since when the log has none for any lease, None if it went on.
+
+        Then requests may be missing: nothing that a lease shows before is known to be so afterwards.
+        """
+        since, number = self._last_request, self._requests
+        self._first_request = self._first_request or answered
+        self._last_request = max(since, answered)
+        self._requests += 1
+        mean = (since - self._first_request) // max(1, number - 1)
+        if number == 0 or received - since <= max(_MIN_HOLE, _HOLE * mean):
+            return None
+        self.holes.append((since, received))
+        return since
+
+    def has_hole(self, start: int, end: int) -> bool:
+        """Return whether an audit log has no request for any lease in a part of a time."""
+        return any(begin < end and start < until for begin, until in self.holes)
+
+    def begins(self, ends: int) -> int:
+        """Return where to begin to draw: with the first event, or the list before it; of dumps with the oldest state.
+
+        The states at the start of a watch are older than the watch. Of many the latest was renewed just before it.
+        """
+        first = self._first_event
+        if first is None:
+            return min([ends, *self._states])
+        return min(ends, max((at for at in self._states if at <= first), default=first))

@@ -1,0 +1,475 @@
+"""What the history of a lease consists of: holders one after another, refused writes, and the events that say so.
+
+All instants are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
+"""
+
+import re
+from collections import deque
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.admission.rules.change import is_lease_untouched, is_renewal
+from webhook.admission.rules.holders import fits_pod
+from webhook.analysis.history.status import has_expired
+from webhook.analysis.history.write import Write
+from webhook.analysis.inputs.items import Act, Observation, Writer
+from webhook.kubernetes.objects import LeaseSpec
+from webhook.kubernetes.request import UserInfo
+from webhook.kubernetes.times import SECOND, normalized
+from webhook.text.quoting import quote, truncate
+
+API_SERVER: Final = "system:apiserver"
+"""Who writes the holder in a coordinated election."""
+MAX_WRITERS: Final = 8
+MAX_REQUESTS: Final = 64
+MAX_HEARD_AGAIN: Final = 6
+SLOW: Final = 1 * SECOND
+"""An answer that took longer is remembered: clients give up after a few seconds."""
+MAX_MESSAGE: Final = 400
+MIN_RENEWALS: Final = 3
+"""Renewals after which another writer counts as a process that shares an identity: by hand anyone may renew once."""
+UNAUTHENTICATED: Final = 401
+TOO_MANY_REQUESTS: Final = 429
+
+_WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
+_POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']{1,253})'")
+_RIGHTS: Final = re.compile(r' is forbidden: User "[^"]*" cannot ')
+
+_MAX_FIELD: Final = 60
+_OTHER_FIELDS: Final = ("lease_duration_seconds", "lease_transitions", "strategy", "preferred_holder")
+"""Of a Lease, beside the times and the holder."""
+_IN_JSON: Final = dict(zip(LeaseSpec.__struct_fields__, LeaseSpec.__struct_encode_fields__, strict=True))
+_NOTHING: Final[tuple[object, ...]] = (None, "", [])
+"""An API server stores all of them as nothing."""
+
+
+class Handover(StrEnum):
+    """How a replica came to hold a lease."""
+
+    SEEN = "seen"
+    """It held the lease already when the input begins."""
+    CREATED = "created"
+    CLAIMED = "claimed"
+    """The lease existed, and no one held it."""
+    RELEASED = "released"
+    EXPIRED = "expired"
+    STOLEN = "stolen"
+    """The previous holder still had it: two may have led."""
+    DELETED = "deleted"
+    """The lease was deleted while the previous holder had it, and created again."""
+    PREFERRED = "preferred"
+    """The previous holder was asked to step down for another one, as the API server does in a coordinated election."""
+    REPLACED = "replaced"
+    """Another pod of the same account renews it under the same identity from then on."""
+    UNKNOWN = "unknown"
+
+
+class Other(Struct):
+    """A process that renewed a lease beside its holder's own: how often, and when first and last."""
+
+    count: int
+    first: int
+    last: int
+
+
+class Tenure(Struct):
+    """One holder, from `since` to `until` (None: it still holds, as far as is known), in microseconds since 1970.
+
+    `leaderless` is how long no one led before it, at most: from the last sign of life of the holder before. It is None
+    if that was not seen. `is_writer` is set if the log hides the holder and its writer stands in. `last_renewal` is
+    `since` at first.
+    """
+
+    holder: str
+    since: int
+    began: Handover
+    last_renewal: int
+    previous: str = ""
+    leaderless: int | None = None
+    until: int | None = None
+    is_dated: bool = True
+    """False if the input does not say when it began: then it was at `since` or later."""
+    is_end_dated: bool = True
+    """False if it does not say when the holder was removed: then it was at `until` or later."""
+    taken: Write = Write()
+    """The write that put the holder there, or first showed it."""
+    renewed: Write | None = None
+    """The last renewal by the holder; None before the first one that was seen."""
+    has_unseen_renewals: bool = False
+    """The input does not show when it was last renewed, only that it still held the lease at `last_renewal`."""
+    ended: Write | None = None
+    """The write that removed or replaced the holder, or deleted the lease."""
+    duration: int | None = None
+    """Seconds that the lease lasts, without what another writer took from them."""
+    is_exact: bool = False
+    """True if a log says when it began: a stamp has whole seconds."""
+    is_writer: bool = False
+    namespace: str = ""
+    """That of the lease."""
+    process: Writer | None = None
+    """The process that took it; of one that another writer wrote in, that which renews it; None if it is not known."""
+    is_sure: bool = False
+    """The process is the one whose pod the holder names, or took the lease and renewed it."""
+    others: dict[Writer, Other] = field(default_factory=dict)
+    """Other processes that renewed it under this name, however often: none of them becomes the holder."""
+    renewals: int = 0
+    """By its own process, as far as they were seen."""
+    term: int | None = None
+    """The latest one that the API server stamped, where stamps are believed."""
+    is_close: bool = False
+    """It took the lease when that may have expired: by clocks that may differ, or by a write that may have failed."""
+    is_unseen: bool = False
+    """The input began again after another one had held the lease, and does not show when this one took it, or how."""
+    taken_by: Writer | None = None
+    """Who wrote the holder into the lease."""
+    taken_manager: str = ""
+    """The field manager of that write: a hint."""
+    is_since_own: bool = False
+    """Of one that was held when the input begins: its holder wrote `since` itself, as field managers show."""
+    is_coordinated: bool = False
+    """The lease has a strategy: API servers choose its holders."""
+    released_by: Writer | None = None
+    released_manager: str = ""
+    is_own_release: bool | None = None
+    """False if another writer removed the holder; None if it was not released, or if that cannot be known."""
+    is_removed: bool = False
+    """The write that ended it removed the field of the holder: most clients empty it when they release a lease."""
+    asked: Write | None = None
+    """The write that set preferredHolder: the holder was asked to step down."""
+    asked_for: str = ""
+    asked_by: Writer | None = None
+    is_deleted: bool = False
+    """It ended because the lease was deleted."""
+    deleted_by: Writer | None = None
+    node: str = ""
+    """Node of the pod that renewed last."""
+    manager: str = ""
+    """The field manager of its last renewal; known once it has ended."""
+    ahead: int | None = None
+    """How far its clock was ahead of the API server's, in microseconds; None unless two of its writes agree."""
+    touched: tuple[int, Writer] | None = None
+    """When another writer last renewed it in the holder's place."""
+    requests: deque[int] = field(default_factory=partial(deque, (), MAX_REQUESTS))
+    """When its pods' latest requests for the lease were received, as far as an audit log shows."""
+    heard_again: list[int] = field(default_factory=list)
+    """When the first requests of its pods were received after another one had taken the lease."""
+
+    def seen_written_by(self, writer: Writer | None) -> None:
+        """Remember who wrote the state with which the input begins: who put the holder there is not known."""
+        if writer is not None and writer.user and writer.user != API_SERVER:
+            self.process, self.is_sure = writer.process, self._is_pod_of(writer)
+
+    def begun_by(self, writer: Writer | None, manager: str = "", known: Writer | None = None) -> None:
+        """Remember who wrote the holder into the lease; `known` is the process that had this identity before."""
+        self.taken_manager = manager
+        if writer is None or not writer.user:
+            self.process, self.is_sure = known, known is not None
+            return
+        self.taken_by = writer
+        if writer.user == API_SERVER and known is None:
+            return
+        is_own = self._is_pod_of(writer) or known is None or known.is_same(writer)
+        self.process = writer.process if is_own else known
+        self.is_sure = self._is_pod_of(writer) or known is not None
+
+    @property
+    def kept_until(self) -> int:
+        """The last renewal, whoever made it."""
+        return max(self.last_renewal, self.touched[0] if self.touched else 0)
+
+    @property
+    def last_of_identity(self) -> int:
+        """The last renewal by its process, or by another pod of that one's account."""
+        at, who = self.touched or (0, None)
+        return max(self.last_renewal, at) if self.may_be_of(who) else self.last_renewal
+
+    def renewed_by(self, writer: Writer | None, at: int) -> bool:
+        """Remember who renewed; return False if that was another process than the holder's."""
+        if writer is None or not writer.user:
+            self.renewals += 1
+            return True
+        process = self.process
+        if process is None or process.is_same(writer):
+            self._is_own(writer)
+            return True
+        is_other = writer.user != process.user and not self._is_pod_of(process)
+        is_named = is_other and self._is_pod_of(writer) and self._is_here(writer)
+        is_guess = not self.is_sure and (not self.renewals or self._is_pod_of(writer) or writer.is_same(self.taken_by))
+        if is_named or is_guess:
+            # Who wrote the holder does not renew it; or one that renewed was not the one that took it.
+            if self.renewals:
+                self.others[process] = Other(self.renewals, self.since, self.last_renewal)
+                self.renewals = 0
+            self._is_own(writer)
+            return True
+        if writer.process in self.others or len(self.others) < MAX_WRITERS:
+            other = self.others.setdefault(writer.process, Other(0, at, at))
+            other.count, other.last = other.count + 1, at
+        return False
+
+    def _is_own(self, writer: Writer) -> None:
+        self.process, self.node = writer.process, writer.node or self.node
+        self.others.pop(self.process, None)
+        self.renewals += 1
+        self.is_sure = self.is_sure or self._is_pod_of(writer) or writer.is_same(self.taken_by)
+
+    def is_replaced_by(self, writer: Writer | None) -> bool:
+        """True if a writer is another pod of the account whose pod holds it."""
+        own = self.process
+        if own is None or writer is None or writer.user != own.user or writer.impersonator or own.impersonator:
+            return False
+        is_known = self.is_sure or self.renewals > 0
+        return is_known and bool(own.pod or own.uid) and bool(writer.pod or writer.uid) and not own.is_same(writer)
+
+    @property
+    def renewer(self) -> Writer | None:
+        """Its own process, if any is known."""
+        return self.process
+
+    def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
+        """True if a writer is the holder, False if it is another one, None if that cannot be known."""
+        if writer is not None and writer.user:
+            if self.process is not None and self.process.is_same(writer):
+                return True
+            if self.is_sure:
+                return False
+            if self.process is not None:
+                # Who was seen to write it may be a stranger; a pod that the holder names is not.
+                return True if self._is_here(writer) and self._is_pod_of(writer) else None
+        return manager == own_manager if manager and own_manager else None
+
+    def _is_here(self, writer: Writer) -> bool:
+        # Pods of other namespaces may have the same name.
+        account = UserInfo(writer.user).service_account
+        return account is not None and account[0] == self.namespace
+
+    def _is_pod_of(self, writer: Writer) -> bool:
+        # Who impersonates another one can name a pod, too.
+        return bool(writer.pod) and not writer.impersonator and fits_pod(self.holder, writer.pod)
+
+    @property
+    def impersonator(self) -> str:
+        """Who acted as the one that wrote the holder, "" if that wrote itself."""
+        return self.taken_by.impersonator if self.taken_by else ""
+
+    @property
+    def is_chosen(self) -> bool:
+        """True if the API server wrote the holder, as it does in a coordinated election."""
+        by = self.taken_by
+        if by is not None:
+            return by.user == API_SERVER
+        return self.is_coordinated and self.taken_manager == "kube-apiserver"
+
+    @property
+    def may_be_stolen(self) -> bool:
+        """True if it took the lease from a live holder, or may have, because the input does not say when."""
+        return self.began is Handover.STOLEN or (
+            self.began is Handover.UNKNOWN and not (self.is_dated or self.is_unseen)
+        )
+
+    @property
+    def is_unclear(self) -> bool:
+        """True if it took the lease from another holder, and it is not known whether the lease had expired."""
+        is_taken = self.began is Handover.UNKNOWN and bool(self.previous) and self.leaderless is None
+        return self.is_close or (is_taken and not (self.is_unseen or self.is_writer))
+
+    @property
+    def was_removed(self) -> bool:
+        """True if the holder did not release the lease itself, as far as is known."""
+        return self.is_own_release is False or (self.is_removed and self.is_own_release is None)
+
+    @property
+    def had_expired(self) -> bool:
+        """True if the holder had let the lease expire before it was removed, or the lease was deleted."""
+        return self.duration is not None and has_expired(self.last_renewal, self.duration, self.until or 0)
+
+    @property
+    def foreign_taker(self) -> Writer | None:
+        """Who wrote the holder into the lease, if that was not itself; None if it was, or if that is not known.
+
+        Another pod of its account may use the same identity.
+        """
+        taker, own = self.taken_by, self.process
+        if taker is None or own is None or own.is_same(taker):
+            return None
+        return None if self.may_be_of(taker) else taker
+
+    def may_be_of(self, writer: Writer | None) -> bool:
+        """True if a writer is another pod of its process's account, which may use the same identity."""
+        own = self.process
+        if own is None or writer is None:
+            return False
+        return writer.user == own.user and bool(writer.pod and own.pod) and not self._is_pod_of(own)
+
+    @property
+    def is_own_taking(self) -> bool | None:
+        """True if its own process wrote the holder; False if another one did; None if that is not known."""
+        taker, own = self.taken_by, self.process
+        if taker is None or own is None:
+            return None
+        if own.is_same(taker):
+            return True if self.is_sure or self._is_pod_of(taker) else None
+        return False if self.is_sure else None
+
+    @property
+    def is_never_renewed(self) -> bool:
+        """True if no process is known to have renewed it, and another one than the pod that it names wrote it in."""
+        return self.taken_by is not None and not self.renewals and not self._is_pod_of(self.taken_by)
+
+    @property
+    def sharers(self) -> list[Writer]:
+        """Who renewed it beside its own process, and not only once or twice, the last one last."""
+        often = [(other.last, writer) for writer, other in self.others.items() if other.count >= MIN_RENEWALS]
+        return [writer for _, writer in sorted(often, key=lambda pair: pair[0])]
+
+    @property
+    def has_several_writers(self) -> bool:
+        """True if its own process renewed it, and another one again and again."""
+        return bool(self.renewals and self.sharers)
+
+    @property
+    def writers(self) -> list[Writer]:
+        """Who renewed it, its own process first."""
+        return [*([self.process] if self.process else []), *self.sharers]
+
+    @property
+    def pods(self) -> list[str]:
+        """The pod of its own process, and of others that renewed it again and again."""
+        return [writer.pod for writer in self.writers if writer.pod]
+
+    def requests_between(self, start: int, end: int) -> int | None:
+        """Return how many requests of its pods were received between two instants; None if that cannot be known."""
+        is_pod = self.process is not None and self.is_sure and bool(self.process.pod)
+        return sum(start < one <= end for one in self.requests) if is_pod else None
+
+
+class By(StrEnum):
+    """What in an API server refused a write."""
+
+    RIGHTS = "rights"
+    """The writer may not do this: RBAC, or another authorizer."""
+    CREDENTIALS = "credentials"
+    """The API server does not know who writes: an expired token, or one whose pod was deleted."""
+    WEBHOOK = "webhook"
+    POLICY = "policy"
+    """A ValidatingAdmissionPolicy."""
+    OTHER = "other"
+
+
+class Refusal(Struct, frozen=True):
+    """A write that was not stored, or an answer that was slow (`code` is then one of success)."""
+
+    at: int
+    code: int
+    message: str
+    took: int
+    writer: Writer
+    source: str = ""
+    """The address and the program that it came from, as far as a log says."""
+    is_read: bool = False
+
+    @classmethod
+    def of(cls, seen: Observation) -> "Refusal | None":
+        """Return what is remembered of an answer; None if the write was stored in time."""
+        answer = seen.answer
+        if answer is None or (answer.is_stored and answer.took <= SLOW):
+            return None
+        message = truncate(answer.message, MAX_MESSAGE)
+        is_read = seen.act is Act.READ
+        return cls(seen.at or 0, answer.code, message, answer.took, seen.writer or Writer(), seen.source, is_read)
+
+    @property
+    def received(self) -> int:
+        """When the API server received it, in microseconds since 1970."""
+        return self.at - self.took
+
+    @property
+    def is_denied(self) -> bool:
+        """True if the API server did not want it, rather than being unable to store it, or asked to try again."""
+        return 400 <= self.code < 500 and self.code not in {404, 409, 429}
+
+    @property
+    def has_failed(self) -> bool:
+        """True if the API server was unable to store it; not if the client hung up before a second had passed."""
+        is_abandoned = "context canceled" in self.message and self.took < SLOW
+        return (self.code >= 500 or self.code == 429) and not is_abandoned
+
+    @property
+    def by(self) -> By:
+        """What refused it, as far as the message says."""
+        if _WEBHOOK.search(self.message):
+            return By.WEBHOOK
+        if _POLICY.search(self.message):
+            return By.POLICY
+        if self.code == UNAUTHENTICATED:
+            return By.CREDENTIALS
+        return By.RIGHTS if _RIGHTS.search(self.message) else By.OTHER
+
+    @property
+    def name(self) -> str:
+        """The name of the webhook or policy that refused it, "" if it was neither."""
+        found = _WEBHOOK.search(self.message) or _POLICY.search(self.message)
+        return found[1] if found else ""
+
+
+class EventKind(StrEnum):
+    """What happened to a lease at one moment."""
+
+    CREATED = "created"
+    """It exists without a holder; one that is created with a holder is ACQUIRED."""
+    ACQUIRED = "acquired"
+    """A holder began, as its tenure says: it created the lease, took a released or expired one, or stole it."""
+    RENEWED = "renewed"
+    MISSED = "missed"
+    """What was written from then on was not seen, up to what follows."""
+    EXPIRED = "expired"
+    RELEASED = "released"
+    DELETED = "deleted"
+    EDITED = "edited"
+    """Fields that no renewal writes were changed; `text` says which."""
+    FORGED = "forged"
+    """The write put managedFields there that no API server makes; `text` says which."""
+    SHARED = "shared"
+    """Several processes renew in turns under one identity."""
+
+
+class LeaseEvent(Struct, frozen=True, gc=False):
+    """One event; `tenure` is the holder that it is about, None if there is none.
+
+    `silence` is how long the holder had not renewed before, in microseconds, if that was longer than usual.
+    `is_dated` is false if the input does not say when it happened: then it was at `at` or later.
+    """
+
+    kind: EventKind
+    at: int
+    tenure: Tenure | None = None
+    writer: Writer | None = None
+    text: str = ""
+    silence: int | None = None
+    is_dated: bool = True
+
+
+def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
+    """Return what was edited, as `leaseTransitions 3 -> 2147483647`; "" if nothing was, or the holder changed."""
+    if (old.holder_identity or "") != (new.holder_identity or ""):
+        return ""
+    before, after = normalized(old.renew_time), normalized(new.renew_time)
+    if before == after and is_lease_untouched(old, new):
+        return ""
+    is_kept = after is not None or before is None
+    if is_kept and is_renewal(old, new) and old.lease_duration_seconds == new.lease_duration_seconds:
+        return "" if before != after else "acquireTime was changed"
+    pairs = ((field, getattr(old, field), getattr(new, field)) for field in _OTHER_FIELDS)
+    parts = [
+        f"{_IN_JSON[field]} {_value(before)} -> {_value(after)}"
+        for field, before, after in pairs
+        if before != after and not (before in _NOTHING and after in _NOTHING)
+    ]
+    return ", ".join(parts if is_kept else [*parts, "renewTime was removed"])
+
+
+def _value(value: object) -> str:
+    return "absent" if value is None else truncate(quote(value), _MAX_FIELD)

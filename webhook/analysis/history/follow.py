@@ -1,0 +1,254 @@
+"""Follow every lease of an input, and compare them: a lease that only a list shows is followed once it is asked for."""
+
+import zlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.analysis.history.bounds import MAX_LISTED, Bounds
+from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import OtherLeases
+from webhook.analysis.history.status import LeaseStatus, renewed_at
+from webhook.analysis.inputs.documents import Document
+from webhook.analysis.inputs.items import (
+    Act,
+    ClockSkew,
+    ElectionEvent,
+    Fenced,
+    InputKind,
+    Item,
+    LogEnd,
+    Observation,
+    Place,
+    Unrecorded,
+)
+from webhook.analysis.inputs.kinds import observed
+from webhook.kubernetes.objects import Lease, LeaseCandidate
+from webhook.kubernetes.times import MINUTE, SECOND
+
+Key = tuple[str, str]
+
+MAX_COMPARED: Final = 200
+"""Other leases that one is compared with if there are twice as many or more; of fewer all are."""
+_TOGETHER: Final = MINUTE
+"""Leases that were last renewed within this time before one stopped with it."""
+_IN_BLOCK: Final = 64
+"""Leases that are compressed together: alone they would take three times as much."""
+_SEPARATOR: Final = b"\0"
+"""A byte that JSON does not contain."""
+_NEVER: Final = -1
+
+
+class StoredLeases(Struct):
+    """Each lease of a list, which may have 100,000 of them: as compressed text until it is asked for."""
+
+    numbers: dict[Key, int] = field(default_factory=dict)
+    """Of each, its place in the blocks."""
+    _blocks: list[tuple[str, bytes]] = field(default_factory=list)
+    """The inputs that showed them, and their texts."""
+    _path: str = ""
+    _texts: list[bytes] = field(default_factory=list)
+    """Of the block that is not full."""
+    _renewed: "array[int]" = field(default_factory=lambda: array("q"))
+    """Of each, when it was last renewed and half of its duration in microseconds; _NEVER if it is not held."""
+
+    def add(self, key: Key, seen: Observation) -> bool:
+        """Keep a lease; False if that is not possible, because it is known or has no text."""
+        if key in self.numbers or not seen.text or not isinstance(seen.object, Lease):
+            return False
+        if self._texts and (self._path != seen.place.path or len(self._texts) == _IN_BLOCK):
+            self._blocks.append((self._path, zlib.compress(_SEPARATOR.join(self._texts), 1)))
+            # Numbers count full blocks.
+            self._renewed.extend([_NEVER, 0] * (_IN_BLOCK - len(self._texts)))
+            self._texts = []
+        self._path = seen.place.path
+        self.numbers[key] = len(self._blocks) * _IN_BLOCK + len(self._texts)
+        self._texts.append(seen.text)
+        spec, duration = seen.object.spec, seen.object.spec.lease_duration_seconds
+        at = renewed_at(spec, seen.entries) if spec.holder_identity and duration is not None else None
+        self._renewed.extend((_NEVER, 0) if at is None else (at, max(0, duration or 0) * SECOND // 2))
+        return True
+
+    def forget(self, key: Key) -> None:
+        """Keep a lease no longer."""
+        self._renewed[2 * self.numbers.pop(key)] = _NEVER
+
+    def get(self, key: Key) -> Observation | None:
+        """Return what the list showed of a lease; None if it is not known."""
+        number = self.numbers.get(key)
+        if number is None:
+            return None
+        block, place = divmod(number, _IN_BLOCK)
+        path, texts = self._path, self._texts
+        if block < len(self._blocks):
+            path, packed = self._blocks[block]
+            texts = _unpacked(packed)
+        found = Document(place=Place(path), kind="Lease", api_version="coordination.k8s.io/v1", text=texts[place])
+        seen = observed(found)
+        assert isinstance(seen, Observation)
+        return seen
+
+    def place(self, key: Key) -> int:
+        """Return a number by which names are in the order in which they are read fast."""
+        return self.numbers.get(key, _NEVER)
+
+    def last_renewals(self) -> Iterator[tuple[int, int]]:
+        """Yield when each that is held was last renewed, and half of its duration."""
+        pairs = zip(self._renewed[::2], self._renewed[1::2], strict=True)
+        return (pair for pair in pairs if pair[0] != _NEVER)
+
+
+@lru_cache(8)
+def _unpacked(packed: bytes) -> list[bytes]:
+    # Names that follow each other may be in several blocks.
+    return zlib.decompress(packed).split(_SEPARATOR)
+
+
+class Follower(Struct):
+    """Every lease that was seen, by namespace and name; `bounds.until` is by an API server's clock, None for dumps."""
+
+    leases: dict[Key, LeaseHistory] = field(default_factory=dict)
+    """Without those that are only `stored`."""
+    stored: StoredLeases = field(default_factory=StoredLeases)
+    candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
+    election_events: dict[Key, set[tuple[int, str]]] = field(default_factory=dict)
+    """Time and text of Events. Clients write them, so they are not part of a history."""
+    bounds: Bounds = field(default_factory=Bounds)
+    has_managed_fields: bool = False
+    stamped: frozenset[str] = frozenset()
+    """Namespaces in which the API server stamps writers, as a policy file says."""
+    _is_watched: bool = False
+    """A watch shows what happened, whatever a log beside it lacks."""
+    _last_renewals: tuple[int, list[int], list[int]] | None = None
+    """At a moment, of held leases, in order: last renewals, and these less half a duration."""
+    _names: list[Key] = field(default_factory=list)
+
+    @property
+    def hides_stamps(self) -> bool:
+        """True if leases were shown, and all of them without managedFields."""
+        is_any_shown = self.stored.numbers or any(one.lease for one in self.leases.values())
+        return bool(is_any_shown) and not self.has_managed_fields
+
+    @property
+    def number(self) -> int:
+        """The number of leases."""
+        return len(self.leases) + len(self.stored.numbers)
+
+    def names(self) -> list[Key]:
+        """Return the names of all leases, in order."""
+        return sorted({*self.leases, *self.stored.numbers})
+
+    def history_of(self, key: Key) -> LeaseHistory:
+        """Return what is known of one of the `names`."""
+        if key in self.leases:
+            return self.leases[key]
+        history, state = LeaseHistory(*key), self.stored.get(key)
+        assert state is not None
+        history.feed(state, self.bounds)
+        return history
+
+    def take(self, seen: Item) -> None:
+        """Take in one item; what only lists show is not followed before it is asked for."""
+        if isinstance(seen, Observation) and seen.kind == "Lease" and seen.input_kind is InputKind.DUMP:
+            key = (seen.namespace, seen.name)
+            if key not in self.leases and self.stored.add(key, seen):
+                self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
+                return
+        if isinstance(seen, Unrecorded):
+            self.bounds.unrecorded.append(seen)
+        if isinstance(seen, ClockSkew):
+            self.bounds.skew, self.bounds.is_skewed_within = seen.least, seen.is_within
+        self.feed(seen)
+
+    def feed(self, seen: Item) -> list[LeaseEvent]:
+        """Take in one item, and return what happened: nothing unless it is an observation."""
+        self._last_renewals = None
+        if isinstance(seen, LogEnd):
+            self.bounds.reach(min(seen.at, self.bounds.latest))
+        elif isinstance(seen, Fenced):
+            fenced = self._followed((seen.namespace, seen.name))
+            if fenced is not None and seen.is_refused:
+                fenced.fenced.append(seen)
+        elif isinstance(seen, ElectionEvent):
+            said = self.election_events.setdefault((seen.namespace, seen.lease), set())
+            said.add((seen.at, seen.text))
+            if len(said) > MAX_LISTED:
+                said.remove(min(said))
+        elif isinstance(seen, Observation) and seen.act is not Act.COLLECTION:
+            key = (seen.namespace, seen.name)
+            self._find_hole(seen)
+            if seen.kind == "Lease":
+                return self._feed_lease(key, seen)
+            if isinstance(seen.object, LeaseCandidate) and seen.is_stored:
+                self.candidates[key] = seen.object
+            if seen.act is Act.DELETED:
+                self.candidates.pop(key, None)
+        return []
+
+    def _feed_lease(self, key: Key, seen: Observation) -> list[LeaseEvent]:
+        is_known = key in self.leases or key in self.stored.numbers
+        if not seen.name or (seen.is_dry_run and not is_known):
+            return []  # a creation without a name, or one of which nothing was to be stored
+        history = self._followed(key) or self.leases.setdefault(key, LeaseHistory(*key))
+        events = history.feed(seen, self.bounds)
+        self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
+        at = None if history.at is None else history.moment
+        self.bounds.seen(seen, at if seen.at is None else min(seen.at, self.bounds.latest), history.stamped)
+        return events
+
+    def _find_hole(self, seen: Observation) -> None:
+        """Have every lease remember since when an audit log may lack requests, if it does before this one."""
+        self._is_watched = self._is_watched or seen.input_kind is InputKind.WATCH
+        if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
+            return
+        since = self.bounds.requested(seen.at - (seen.answer.took if seen.answer else 0), seen.at)
+        # Of one lease alone a log has no requests either while no one wants it.
+        if since is not None and not self._is_watched and len(self.leases) > 1:
+            for one in self.leases.values():
+                one.hidden_since = one.hidden_since or since
+
+    def _followed(self, key: Key) -> LeaseHistory | None:
+        if key in self.stored.numbers:
+            self.leases[key] = self.history_of(key)
+            self.stored.forget(key)
+        return self.leases.get(key)
+
+    def others_of(self, one: LeaseHistory, start: int, end: int) -> OtherLeases:
+        """Return how many other leases were late, and how many were renewed as usual, between two instants.
+
+        Of many leases some are compared, evenly spread: after an outage each lease asks this of all others.
+        """
+        if len(self._names) != len(self.leases):
+            self._names = sorted(self.leases)
+        step = max(1, len(self._names) // MAX_COMPARED)
+        sample = [self.leases[key] for key in islice(self._names, 0, None, step)]
+        # No one renews a lease that is free, or was deleted.
+        others = [other for other in sample if other is not one and (other.holder or (other.renewals.last or 0) >= end)]
+        were_late = [other.renewals.was_late(start, end) for other in others]
+        late = [other for other, is_late in zip(others, were_late, strict=True) if is_late]
+        nodes = {other.node_at(start) for other in (one, *late)}
+        is_one_node = len(nodes) == 1 and "" not in nodes
+        return OtherLeases(len(late), were_late.count(False), is_sample=step > 1, is_one_node=is_one_node)
+
+    def stopped_with(self, one: LeaseStatus, now: int) -> OtherLeases:
+        """Return how many other held leases were last renewed when an expired one was, and how many after it."""
+        if self._last_renewals is None or self._last_renewals[0] != now:
+            statuses = (lease.status(now) for lease in self.leases.values())
+            held = [
+                (status.last_renewal, max(0, status.duration) * SECOND // 2)
+                for status in statuses
+                if status and status.holder and status.last_renewal is not None and status.duration is not None
+            ]
+            held += self.stored.last_renewals()
+            self._last_renewals = now, sorted(at for at, _ in held), sorted(at - half for at, half in held)
+        _, last, going_on = self._last_renewals
+        since = one.last_renewal or 0
+        on_time = len(going_on) - bisect_right(going_on, since)
+        late = len(last) - bisect_right(last, since - _TOGETHER) - on_time
+        return OtherLeases(late - (one.duration is not None), on_time)

@@ -1,0 +1,877 @@
+"""What is known of one lease from its observations: each write is classified once, and gives events; memory is bounded.
+
+The observations come in order, each of them once: `webhook.analysis.history.merge` sees to that.
+"""
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice, takewhile
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, seen_at
+from webhook.admission.rules.stamps import is_constant, latest_stamp
+from webhook.analysis.history.bounds import MAX_LISTED, Bounds
+from webhook.analysis.history.events import (
+    API_SERVER,
+    MAX_HEARD_AGAIN,
+    SLOW,
+    EventKind,
+    Handover,
+    LeaseEvent,
+    Refusal,
+    Tenure,
+    edit_of,
+)
+from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
+from webhook.analysis.history.status import (
+    RELEASED_DURATION,
+    LeaseStatus,
+    State,
+    acquired_at,
+    ahead_of,
+    has_written_both,
+    is_release,
+    is_renewal_dated,
+    manager_of,
+    manager_of_write,
+    refined,
+    renewed_at,
+    stamp_between,
+    status_of,
+    written_at,
+)
+from webhook.analysis.history.taking import taking
+from webhook.analysis.history.write import Dating, Write
+from webhook.analysis.history.writes import forged_stamps
+from webhook.analysis.inputs.items import Act, Fenced, InputKind, Observation, Stretch, Writer, number_of
+from webhook.kubernetes.managed_fields import Entry, entries_of
+from webhook.kubernetes.objects import Lease, LeaseSpec
+from webhook.kubernetes.times import SECOND, normalized, readable, stamp_of
+
+MAX_TENURES: Final = 200
+MAX_REFUSALS: Final = 100
+MAX_OTHERS: Final = 1000
+UNKNOWN_PATIENCE: Final = 10 * SECOND
+"""How long a holder must not have written to be followed by another writer, if its usual interval is not known."""
+_RECORDED: Final = re.compile(r"(?:leases-\d{15}|latest)\.jsonl(?:\.gz)?")
+"""The files that a recorder writes."""
+
+
+_FIRST: Final = frozenset({Handover.SEEN, Handover.CREATED, Handover.REPLACED})
+"""Ways in which a holder is first seen without a change of holders."""
+
+
+class LeaseHistory(Struct):
+    """What is known about one lease. `at` is the latest moment at which it was observed."""
+
+    namespace: str
+    name: str
+    lease: Lease | None = None
+    entries: Sequence[Entry] = ()
+    at: int | None = None
+    kind: InputKind = InputKind.DUMP
+    """That of the latest observation."""
+    is_moment: bool = True
+    """Only lists have shown it: nothing is known of what happened before."""
+    moment: int = 0
+    """When the latest observation was made."""
+    stamped: int = 0
+    """The stamp of the latest write, 0 if a client may have invented it."""
+    is_deleted: bool = False
+    is_seen_created: bool = False
+    """The input shows how it was created."""
+    is_mixed: bool = False
+    """Two leases of this name were written in turns: the input is of several clusters, so nothing is known."""
+    hidden_since: int | None = None
+    """Since when an audit log may lack what was written to it; None once a write follows the one that is known."""
+    is_partial: bool = False
+    """Writes may have been missed: a record has gaps, or a watch began again after renewals that it did not see."""
+    tenures: deque[Tenure] = field(default_factory=partial(deque, (), MAX_TENURES))
+    handovers: dict[Handover, int] = field(default_factory=dict)
+    leaderless: int = 0
+    renewals: Renewals = field(default_factory=Renewals)
+    refusals: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    fenced: deque[Fenced] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    others: deque[tuple[int, str]] = field(default_factory=partial(deque, (), MAX_OTHERS))
+    """Writes that changed neither the holder nor renewed, by user or field manager."""
+    edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    accepted: deque[tuple[int, Writer]] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    """Writes by others than the holder, as far as is known, of which a log does not show what they changed."""
+    readers: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """How often pods, or users without one, read the lease, and when last."""
+    sources: dict[str, list[Writer]] = field(default_factory=dict)
+    """By address and program of requests, the processes that made them."""
+    accounts: dict[str, set[str]] = field(default_factory=dict)
+    """By user, the pods that read it."""
+    absent: tuple[int, int, int] | None = None
+    """How many reads were answered that it does not exist, since anything was stored; when the first and the last."""
+    answered: deque[int] = field(default_factory=partial(deque, (), MAX_OTHERS))
+    """When it was read without delay while it was not renewed."""
+    _revision: int = 0
+    _path: str = ""
+    """The input that showed the latest state."""
+    _version: str = ""
+    """The resourceVersion of the latest state, "" if the input does not show it."""
+    _kind_before: InputKind = InputKind.DUMP
+    _logged: int | None = None
+    """When a log shows the last renewal, if the latest state has no stamp of it."""
+    _ahead: int | None = None
+    """How far the holder's clock was ahead by its latest write alone."""
+    _verb: str = ""
+    """How the holder writes, in a log without objects."""
+    _rival: deque[tuple[int, Writer | None]] = field(default_factory=partial(deque, (), MAX_LISTED))
+    """Writes of one other writer since the last one of the holder, in a log without objects."""
+    _released_at: int | None = None
+    _ended_how: Handover | None = None
+    write: Write = Write()
+    """The latest one."""
+    _write_known: Write = Write()
+    """The one before."""
+    _uid_before: str | None = None
+    """The uid of the lease that was deleted before the latest one was created."""
+    _lost: Tenure | None = None
+    _status: tuple[int, LeaseStatus | None] | None = None
+    """At the moment that was asked for last."""
+    _shared: Tenure | None = None
+    """The tenure already reported as shared by several processes."""
+    _events: list[LeaseEvent] = field(default_factory=list)
+
+    def status(self, now: int) -> LeaseStatus | None:
+        """Return the status of the lease; None if its object was never seen, or is gone."""
+        if self._status is None or self._status[0] != now:
+            is_known = not (self.is_deleted or self.is_mixed or self.hidden_since)
+            lease = self.lease if is_known else None
+            status = None if lease is None else status_of(lease, self.entries, now, self._logged)
+            if status and status.state is State.EXPIRED and is_constant(self.entries) and not status.from_stamps:
+                status = replace(status, state=State.UNKNOWN)  # its holder's clock alone does not say that
+            if status and not self.is_moment:
+                status = replace(status, ahead=self.holder.ahead if self.holder else None)
+            self._status = now, status
+        return self._status[1]
+
+    @property
+    def duration(self) -> int | None:
+        """Seconds, by the latest state."""
+        return self.lease.spec.lease_duration_seconds if self.lease else None
+
+    @property
+    def is_as_sent(self) -> bool:
+        """True if the latest state is what a client sent: a log shows it without what the API server added."""
+        return self.lease is not None and self.kind is InputKind.AUDIT_LOG and not self._version
+
+    @property
+    def interval(self) -> float | None:
+        """Seconds between renewals, as seen."""
+        usual = self.renewals.usual
+        return None if usual is None else usual / SECOND
+
+    @property
+    def late_silences(self) -> list[Silence]:
+        """The latest silences after which most clients would have given up, oldest first; none after a release."""
+        ended = [one for one in self.renewals.silences if (one.duration or 0) > RELEASED_DURATION]
+        return [one for one in ended if one.length >= deadline_of(one.duration)]
+
+    @property
+    def _unknown_fraction(self) -> int:
+        """Return how much later than its stamp the latest state may have been written."""
+        if self.kind is InputKind.REVIEW:
+            return 0 if self.moment % SECOND else SECOND
+        claimed, stamp = readable(normalized(self.lease.spec.renew_time)) if self.lease else None, seen_at(self.entries)
+        is_unknown = stamp is not None and claimed is not None and not stamp - SECOND // 10 <= claimed < stamp + SECOND
+        return SECOND if is_unknown else 0
+
+    def leaderless_until(self, now: int) -> int:
+        """Return for how long no one led, at most, in all: also while a holder was late, and up to `now`."""
+        held, status = self.holder, self.status(now)
+        since = held.last_renewal if held and status and status.state is State.EXPIRED else None
+        since = self._released_at if held is None else since
+        ongoing = 0 if since is None else max(0, now - since)
+        return self.leaderless + sum(one.length for one in self.late_silences) + ongoing
+
+    @property
+    def changes(self) -> int:
+        """How often the holder changed to another replica, as far as was seen."""
+        return sum(number for how, number in self.handovers.items() if how not in _FIRST)
+
+    @property
+    def tenure(self) -> Tenure | None:
+        """The latest holder."""
+        return self.tenures[-1] if self.tenures else None
+
+    @property
+    def holder(self) -> Tenure | None:
+        """The present holder."""
+        return self.tenure if self.tenure and self.tenure.until is None else None
+
+    def node_at(self, at: int) -> str:
+        """Return the node of the pod that held it, "" if that is not known."""
+        return next((one.node for one in reversed(self.tenures) if one.since <= at), "")
+
+    def feed(self, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
+        """Take in one observation; those of one lease come in order."""
+        self._kind_before = self.kind
+        self._write_known = self.write
+        self._events, self.kind, self.write = [], seen.input_kind, self._observed_write(seen, bounds)
+        self.moment = self.write.at
+        self._status = None
+        self.is_partial = self.is_partial or bool(bounds.unrecorded)
+        self.is_moment = self.is_moment and seen.input_kind is InputKind.DUMP
+        if seen.input_kind is InputKind.AUDIT_LOG:
+            self._hear(seen)
+        if seen.act is Act.READ:
+            self._note_read(seen)
+            who = (seen.writer.pod or seen.writer.name) if seen.writer else ""
+            if seen.writer and seen.writer.pod:
+                pods = self.accounts.setdefault(seen.writer.user, set()) if len(self.accounts) < MAX_LISTED else set()
+                pods.update({seen.writer.pod} if len(pods) < MAX_LISTED else ())
+            if who and (who in self.readers or len(self.readers) < MAX_LISTED):
+                self.readers[who] = (self.readers.get(who, (0, 0))[0] + 1, seen.at or 0)
+            at, last = seen.at or 0, self.renewals.last
+            is_missed = last is not None and at - last > (self.renewals.longest_usual or UNKNOWN_PATIENCE)
+            if is_missed and seen.answer and seen.answer.is_stored and seen.answer.took <= SLOW:
+                self.answered.append(at)
+            return []
+        if refusal := Refusal.of(seen):
+            self.refusals.append(refusal)
+        if not seen.is_stored:
+            return []
+        self.absent = None
+        if isinstance(seen.old, Lease) and not self._is_older(seen.old):
+            write = self.write
+            self._changed(seen, seen.old, entries_of(seen.old.metadata.managed_fields), Act.STORED)
+            self.write = write
+        self._stored(seen)
+        self.hidden_since = seen.at if self._is_unknown(seen) else None
+        tenure = self.tenure
+        if tenure and tenure is not self._shared and tenure.has_several_writers and len(tenure.writers) > 1:
+            self._shared = tenure
+            self._happened(EventKind.SHARED, self.at or 0)
+        return self._events
+
+    def _is_unknown(self, seen: Observation) -> bool:
+        """True if a log does not show what a write changed, nor a watch beside it, and it need not be a renewal."""
+        if seen.object is not None or self.lease is None or self.is_deleted or self._path != seen.place.path:
+            return False
+        is_own = self.holder is not None and self.holder.is_by(seen.writer) is True
+        return not (is_own and seen.verb == "update")
+
+    def _observed_write(self, seen: Observation, bounds: Bounds) -> Write:
+        """Return when something happened: by its own time, else by its stamps, else when anything was last seen."""
+        is_one_clock = self._path == seen.place.path and not bounds.is_skewed_within
+        skew = 0 if is_one_clock else bounds.skew
+        moment = self._moment(seen, bounds)
+        at = min(moment or self.at or 0, bounds.latest)
+        took = seen.answer.took if seen.answer else 0
+        if moment is None or seen.is_stamp_old:
+            dating, earliest, latest = Dating.ORDER, 0 if self.write.is_claimed else self.write.earliest, None
+        elif seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None:
+            dating, earliest, latest = Dating.LOG, at - took - skew, at + skew
+        elif seen.at is None and seen.object is not None and (not seen.entries or is_constant(seen.entries)):
+            dating, earliest, latest = Dating.WRITER_CLOCK, at, at
+        else:
+            dating, second = Dating.STAMP, at // SECOND * SECOND
+            earliest, latest = second - skew, second + SECOND + skew
+        return Write(at, earliest, latest, dating, None if seen.act is Act.STORED else seen.writer, skew=skew)
+
+    def _moment(self, seen: Observation, bounds: Bounds) -> int | None:
+        """Return the time of an observation; None if nothing dates it, or only what is not believed."""
+        at = seen.at
+        if at is None and seen.act is Act.DELETED:
+            deleted = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
+            # A watch does not date it; it may have been made in what a recorder did not see.
+            at = deleted if deleted is not None else self.at if bounds.unrecorded else bounds.until
+        elif at is None and isinstance(seen.object, Lease) and not self._is_undated_removal(seen.object, seen.entries):
+            at = self._stamped_at(seen, seen.object)
+        return at if at is not None and at <= bounds.latest else None
+
+    def _stamped_at(self, seen: Observation, lease: Lease) -> int | None:
+        """Return when the state shows that it was written: by a stamp that moved with the write, if that is known.
+
+        Others may be of earlier writes, or invented: they are not later than the stamps of what followed them.
+        """
+        before = None if self.is_deleted else self.lease
+        if before is not None and before.metadata.uid == lease.metadata.uid:
+            moved = stamp_between(before.spec, lease.spec, self.entries, seen.entries)
+            owners = [one for one in seen.entries if one.owns_renew_time and not one.is_fold]
+            if not moved and len(owners) == 1 and before.spec.renew_time != lease.spec.renew_time:
+                moved = owners[0].stamp or 0  # another write may have been stamped in the same second
+            claimed = readable(normalized(lease.spec.renew_time))
+            if moved and before.spec.renew_time != lease.spec.renew_time and (claimed or 0) < moved + SECOND:
+                return refined(moved, claimed)
+            if moved:
+                return moved
+        return seen.latest_stamp if self._shows_same(lease) else written_at(lease.spec, seen.entries)
+
+    def _write_before(self, moment: int | None) -> Write:
+        """Return the write of the state that a review shows as the one before."""
+        if moment is None:
+            return Write(self.at or 0, self.at or 0, None, Dating.ORDER, skew=self.write.skew)
+        return Write(moment, moment // SECOND * SECOND, moment // SECOND * SECOND + SECOND, Dating.STAMP)
+
+    def _shows_same(self, lease: Lease) -> bool:
+        """True if a state was not renewed since the one that is known."""
+        before = None if self.is_deleted else self.lease
+        return before is not None and before.spec.renew_time == lease.spec.renew_time
+
+    def _is_undated_removal(self, lease: Lease, entries: Sequence[Entry]) -> bool:
+        """True if the holder was removed by a write that left no stamp: a field that is gone has no owner."""
+        is_removed = lease.spec.holder_identity is None and self.holder is not None and bool(entries)
+        return is_removed and latest_stamp(entries) == latest_stamp(self.entries)
+
+    def _note_read(self, seen: Observation) -> None:
+        """Remember a read that was refused or failed, as those of a client that reads before it writes."""
+        refusal, at = Refusal.of(seen), seen.at or 0
+        if refusal and refusal.code == 404:
+            number, first, _ = self.absent or (0, at, at)
+            self.absent = number + 1, first, at
+        elif refusal and refusal.code >= 400:
+            self.refusals.append(refusal)
+
+    def sources_of(self, tenure: Tenure | None) -> set[str]:
+        """Return the addresses and programs of the requests of a holder's process."""
+        own = tenure.process if tenure and tenure.is_sure else None
+        return {source for source, known in self.sources.items() if own and any(one.is_same(own) for one in known)}
+
+    def is_only_source_of(self, tenure: Tenure | None, source: str) -> bool:
+        """Return whether no other process was heard from there."""
+        own = tenure.process if tenure else None
+        return own is not None and all(one.is_same(own) for one in self.sources.get(source, ()))
+
+    def _hear(self, seen: Observation) -> None:
+        """Remember a request of the holder's pods, or the first one of the holder that lost the lease to it."""
+        who, holder, lost = seen.writer.process if seen.writer else Writer(), self.tenure, self._lost
+        if seen.source and who.user and len(self.sources) < MAX_LISTED:
+            known = self.sources.setdefault(seen.source, [])
+            if len(known) < MAX_LISTED and who not in known:
+                known.append(who)
+        if not who.pod or seen.at is None or holder is None:
+            return
+        received = seen.at - (seen.answer.took if seen.answer else 0)
+        own, former = holder.process, lost.process if lost else None
+        if own is not None and own.is_same(who):
+            holder.requests.append(received)
+            return
+        is_former = lost is not None and lost.is_sure and former is not None and former.is_same(who)
+        if lost and is_former and received > holder.since and len(lost.heard_again) < MAX_HEARD_AGAIN:
+            lost.heard_again.append(received)
+
+    def _happened(
+        self, kind: EventKind, at: int, writer: Writer | None = None, text: str = "", *, silence: int | None = None
+    ) -> None:
+        is_dated = self.write.is_dated or kind is EventKind.EXPIRED
+        self._events.append(LeaseEvent(kind, at, self.tenure, writer, text, silence, is_dated))
+
+    def _stored(self, seen: Observation) -> None:
+        if _is_deletion(seen):
+            if self.hidden_since is not None and self.holder:
+                self._ended(self.hidden_since, Handover.UNKNOWN)  # another one may have held it by then
+            if not self.is_deleted and not (isinstance(seen.object, Lease) and self._is_older(seen.object)):
+                self._deleted(seen, self.moment)
+        elif isinstance(seen.object, Lease):
+            if not self._is_older(seen.object):
+                self._changed(seen, seen.object, seen.entries, seen.act)
+        elif seen.at is not None and not seen.problem:
+            if self.lease is not None:
+                self._unseen_write(seen.at, seen.writer)
+            else:
+                self._written(seen, seen.at)
+
+    def _is_older(self, lease: Lease) -> bool:
+        """True for a state that is older than one that is known, as in logs whose lines are not quite in order."""
+        revision = number_of(lease.metadata.resource_version)
+        if 0 < revision < self._revision or (self.is_deleted and 0 < revision == self._revision):
+            return True
+        self._revision = revision or self._revision
+        return False
+
+    def _deleted(self, seen: Observation, at: int) -> None:
+        holder = self.holder
+        if holder is not None:
+            holder.is_deleted, holder.deleted_by, holder.is_end_dated = True, seen.writer, seen.at is not None
+        self._events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=seen.at is not None))
+        if holder is not None or self.lease is None:
+            self._ended(at, Handover.DELETED)
+        self.is_deleted = True
+        self._passed(at)
+
+    def _changed(self, seen: Observation, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
+        """Take in the next state of the lease; `seen` shows it, or shows it as the state before."""
+        is_old_state, is_same_path = lease is seen.old, self._path == seen.place.path
+        is_other = self._has_other_uid(lease)
+        is_gap = self._is_gap(seen, lease, act, is_other=is_other, is_same_path=is_same_path)
+        # A review of a creation comes before it is known whether the lease exists.
+        if not is_gap and (is_other or (act is Act.CREATED and self.kind is not InputKind.REVIEW)):
+            self._created_again(seen)
+        was_deleted = self.is_deleted
+        self.is_seen_created |= act is Act.CREATED and not self.tenures
+        before, known = (None, ()) if was_deleted else (self.lease, self.entries)
+        moment: int | None = self.moment
+        if is_old_state:
+            moment = None if self._shows_same(lease) else written_at(lease.spec, entries)
+            self.write = self._write_before(moment)
+        at, writer = moment or self.at or 0, None if is_old_state else seen.writer
+        self.lease, self.entries, self.is_deleted, self._path = lease, entries, False, seen.place.path
+        self._version = seen.resource_version
+        old, new = before.spec if before else LeaseSpec(), lease.spec
+        self._note_log(seen, before, lease, act)
+        holder = new.holder_identity or ""
+        self.stamped = stamp_between(old, new, known, entries) if before and seen.at is None else 0
+        if before is None:
+            if holder:
+                self._begun(holder, moment, writer, new, is_new=was_deleted or act is Act.CREATED)
+            self._first_state(lease, at, writer, act)
+        elif is_gap:
+            self._resumed(before, lease, at, writer)
+        elif holder != (old.holder_identity or ""):
+            self._handed_over(old, known, holder, at, writer)
+        elif normalized(new.renew_time) not in {None, normalized(old.renew_time)} and holder:
+            self._renewed(old, new, at, writer, act, seen.stretch)
+        tenure = self.holder
+        if tenure:
+            has_term = not (is_old_state or seen.is_stamp_old)
+            tenure.term = seen.term if has_term and seen.term is not None else tenure.term
+            self._lasts(tenure, old, new, known, writer)
+        self._note_asked(old, new, None if is_gap or act is Act.STORED else writer)
+        if not is_gap:
+            self._examine(seen, before, known, at, act, is_same_path=is_same_path)
+        self._passed(moment or None)
+
+    def _note_log(self, seen: Observation, before: Lease | None, lease: Lease, act: Act) -> None:
+        """Note when a log shows the last renewal, if the new state has no stamp of it."""
+        if before is not None and normalized(lease.spec.renew_time) == normalized(before.spec.renew_time):
+            return
+        is_logged = seen.input_kind is InputKind.AUDIT_LOG and (before is not None or act is Act.CREATED)
+        self._logged = seen.at if is_logged and seen_at(self.entries) is None else None
+
+    def _is_gap(self, seen: Observation, lease: Lease, act: Act, *, is_other: bool, is_same_path: bool) -> bool:
+        """True if what was written since the state before was not seen.
+
+        A request names the state that it replaces. A watch, and a list, begins without what was written before.
+        """
+        if self.lease is None or self.is_deleted:
+            return False
+        old, new = self.lease.spec, lease.spec
+        if self.hidden_since is not None and (not seen.replaces or seen.replaces != self._version):
+            return True
+        if seen.replaces and self._version:
+            is_missed, last = seen.replaces != self._version, self.refusals[-1] if self.refusals else None
+            if is_missed and last and last.code >= 500 and last.at >= (self.at or 0):
+                is_doubtful = self.holder is not None and self.holder.is_by(last.writer) is True
+                self.write = replace(self.write, is_doubtful=is_doubtful)
+            return is_missed and not self.write.is_doubtful
+        is_dump = seen.input_kind is InputKind.DUMP
+        is_watch = seen.input_kind is InputKind.WATCH and self._kind_before in {InputKind.WATCH, InputKind.DUMP}
+        if seen.at is not None or not (is_dump or is_watch):
+            return False
+        goes_on = is_watch and (is_same_path or _source(self._path) == _source(seen.place.path))
+        if goes_on and (act is not Act.STORED or _is_retaken(old, new)):
+            return _is_retaken(old, new)
+        is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")
+        return (is_changed and not goes_on) or normalized(new.renew_time) != normalized(old.renew_time)
+
+    def _created_again(self, seen: Observation) -> None:
+        """Take in a deletion that the input does not show, which therefore has neither a time nor a writer."""
+        if self.lease is None or self.is_deleted:
+            return
+        if self.holder:
+            self.holder.is_end_dated = False
+        self._deleted(replace(seen, at=None, writer=None), self.at or 0)
+
+    def _has_other_uid(self, lease: Lease) -> bool:
+        """True if the lease that was known is gone, and this one was created with its name."""
+        known, uid = self.lease.metadata.uid if self.lease else None, lease.metadata.uid
+        if not known or not uid or known == uid:
+            return False
+        self.is_mixed = self.is_mixed or uid == self._uid_before
+        self._uid_before = known
+        return True
+
+    def _lasts(
+        self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec, known: Sequence[Entry], writer: Writer | None
+    ) -> None:
+        """Take over another duration, unless a writer other than the holder lowers it: the holder does not know."""
+        if tenure.duration == new.lease_duration_seconds:
+            return
+        managers = [manager_of(entries, seen_at(entries)) for entries in (self.entries, known)]
+        is_own = normalized(new.renew_time) != normalized(old.renew_time) and tenure.is_by(writer, *managers)
+        if is_own or tenure.duration is None or (new.lease_duration_seconds or 0) > tenure.duration:
+            tenure.duration = new.lease_duration_seconds
+
+    def _resumed(self, before: Lease, lease: Lease, at: int, writer: Writer | None) -> None:
+        """Go on after what was not seen: neither a silence nor how the holder changed is known."""
+        tenure, old, new = self.holder, before.spec, lease.spec
+        holder, is_same = new.holder_identity or "", before.metadata.uid == lease.metadata.uid
+        self.is_partial = True
+        last = min(at, (tenure.last_renewal if tenure else self.at) or at)
+        # Its holder writes acquireTime once; without one, another tenure of the same name looks the same.
+        is_kept = tenure is not None and tenure.holder == holder and is_same
+        is_kept = is_kept and old.acquire_time == new.acquire_time and new.acquire_time is not None
+        # Within the time to the next renewal, or the expiry, a holder that goes on has missed nothing to speak of.
+        if not is_kept or at - last > (self.renewals.longest_usual or (new.lease_duration_seconds or 0) * SECOND):
+            self._happened(EventKind.MISSED, last)
+            self.renewals.miss(last, at)
+        if tenure and is_kept:
+            # What the write changed is not known: it need not have been a renewal.
+            at, is_dated = self._last_renewal_of(new, at)
+            tenure.last_renewal, tenure.renewed, tenure.has_unseen_renewals = at, None, not is_dated
+            self.renewals.restart(at)
+            self._happened(EventKind.RENEWED, at, writer=writer)
+            return
+        if tenure:
+            self._ended(last, Handover.UNKNOWN)
+        if holder:
+            following = self._add(holder, at, Handover.UNKNOWN, writer)
+            renewed, is_dated = self._last_renewal_of(new, at)
+            following.last_renewal, following.has_unseen_renewals = renewed, not is_dated
+            following.is_unseen, following.previous = True, "" if following.previous == holder else following.previous
+
+    def _last_renewal_of(self, spec: LeaseSpec, at: int) -> tuple[int, bool]:
+        """Return the last renewal by a state that was written by `at`, and whether the state dates it."""
+        is_dated = is_renewal_dated(spec, self.entries)
+        return (min(at, renewed_at(spec, self.entries) or at), True) if is_dated else (at, False)
+
+    def _examine(
+        self, seen: Observation, before: Lease | None, known: Sequence[Entry], at: int, act: Act, *, is_same_path: bool
+    ) -> None:
+        """Find what a write did beside the holder and the renewal."""
+        assert self.lease is not None
+        lease, writer = self.lease, None if act is Act.STORED else seen.writer
+        old, new = before.spec if before else LeaseSpec(), lease.spec
+        if self.holder and not self._events and act is Act.UPDATED:
+            self.others.append((at, writer.name if writer and writer.user else self._latest_manager(known)))
+        version = lease.metadata.resource_version
+        if act is Act.STORED or (before and version and before.metadata.resource_version == version):
+            return
+        if before is None or seen.old or is_same_path:
+            problem = forged_stamps(seen, before, known, at)
+            if problem:
+                self._happened(EventKind.FORGED, at, writer=writer, text=problem)
+        if before is not None and (edit := edit_of(old, new)):
+            self._happened(EventKind.EDITED, at, writer=writer, text=edit)
+            self.edits.append(self._events[-1])
+
+    def _note_asked(self, old: LeaseSpec, new: LeaseSpec, writer: Writer | None) -> None:
+        """Note whether the holder is asked to step down, and by whom."""
+        if self.holder and not new.preferred_holder:
+            self.holder.asked = None
+        elif self.holder and (new.preferred_holder != old.preferred_holder or self.holder.asked is None):
+            self.holder.asked, self.holder.asked_by = self.write, writer
+            self.holder.asked_for = new.preferred_holder or ""
+
+    def _latest_manager(self, known: Sequence[Entry]) -> str:
+        """Return the field manager of a write that left the holder, "" if it is not known."""
+        changed = [one.manager or "" for one in self.entries if one not in known]
+        return changed[0] if len(changed) == 1 else ""
+
+    def _first_state(self, lease: Lease, at: int, writer: Writer | None, act: Act) -> None:
+        """Say when a lease came to exist; a watch and a dump show only when it was created."""
+        if self.holder and (not self._events or self.holder.began is not Handover.SEEN):
+            return
+        created = stamp_of(lease.metadata.creation_timestamp)
+        if act is Act.STORED and created is not None and created <= at + BOUND:
+            self._happened(EventKind.CREATED, min(created, at), text="it was created, by its creationTimestamp")
+        elif act is Act.CREATED:
+            self._happened(EventKind.CREATED, at, writer=writer)
+
+    def _begun(self, holder: str, moment: int | None, writer: Writer | None, spec: LeaseSpec, *, is_new: bool) -> None:
+        """Begin with the holder of a lease that did not exist before, or was not known."""
+        renewed = renewed_at(spec, self.entries)
+        tenure = self.holder
+        if tenure and tenure.is_writer and tenure.holder and holder.startswith(tenure.holder):
+            # A log without objects showed who writes; now a watch shows the holder identity.
+            tenure.holder, tenure.is_writer = holder, False
+            return
+        if self._ended_how is not Handover.DELETED and not is_new:
+            since = next((at for at in (acquired_at(spec, self.entries), renewed, moment) if at is not None), 0)
+            is_unseen = self.write.is_logged and not is_renewal_dated(spec, self.entries)
+            if is_unseen:
+                # The holder's own clock says when it renewed last; the log only that it was written then.
+                renewed = moment
+            tenure = self._add(holder, since, Handover.SEEN, writer, seen=renewed)
+            tenure.has_unseen_renewals = is_unseen
+            tenure.is_since_own = has_written_both(self.entries) and not spec.strategy
+        else:
+            how = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
+            is_unseen = self._ended_how is Handover.UNKNOWN
+            tenure = self._add(holder, moment or renewed or 0, how, writer)
+            tenure.previous = "" if is_unseen else tenure.previous
+
+    def _handed_over(self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None) -> None:
+        if self.tenure:
+            self.tenure.manager = manager_of(known, seen_at(known))
+        if not holder:
+            self._released(known, at, writer)
+            return
+        if old.holder_identity and self._ended_how is not Handover.RELEASED:
+            self._taken_from_holder(old, known, holder, at, writer)
+            return
+        claimed = Handover.UNKNOWN if self._ended_how is Handover.UNKNOWN else Handover.CLAIMED
+        how = Handover.RELEASED if self._ended_how is Handover.RELEASED else claimed
+        following = self._add(holder, at, how, writer)
+        # Before the input showed it again without a holder, another one may have held it.
+        following.previous = "" if claimed is Handover.UNKNOWN else following.previous
+
+    def _taken_from_holder(
+        self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None
+    ) -> None:
+        """End the tenure of a holder that was still named when another one took the lease."""
+        last = self.tenure.last_renewal if self.tenure else renewed_at(old, known)
+        kept = self.tenure.kept_until if self.tenure else last
+        duration = self.holder.duration if self.holder else old.lease_duration_seconds
+        # A holder's own clock that dates its last renewal cannot be compared with the API server's.
+        is_claimed = self.tenure is not None and (self.tenure.renewed or self.tenure.taken).is_claimed
+        is_unseen = self.tenure is not None and self.tenure.has_unseen_renewals
+        is_unseen = is_unseen or (is_claimed and self.write.is_dated_by_a_server)
+        is_dated = self.write.is_dated_by_a_server and not is_unseen
+        how = self._taking(kept, duration, at, is_dated=is_dated)
+        if how is Handover.EXPIRED:
+            self._expired(duration, kept, at)
+            if self.holder and self.holder.asked is not None:
+                how = Handover.PREFERRED
+        is_close = how is Handover.UNKNOWN and self.write.is_dated and not (is_unseen or self.write.skew)
+        is_end_known = how in {Handover.EXPIRED, Handover.PREFERRED} or is_close
+        self._ended(last if is_end_known and last is not None else at, how)
+        self._add(holder, at, how, writer).is_close = is_close
+
+    def _taking(self, kept: int | None, duration: int | None, at: int, *, is_dated: bool) -> Handover:
+        """Classify the present write: a stamp has whole seconds, and the holder's fraction only by a right clock."""
+        is_whole = not self.write.is_logged and 0 in {at % SECOND, (kept or 0) % SECOND}
+        return taking(kept, duration, at, max(self.write.skew, SECOND if is_whole else 0), is_dated=is_dated)
+
+    def _released(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
+        """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""
+        if holder := self.holder:
+            manager = manager_of_write(self.entries, known)
+            holder.released_by, holder.released_manager = writer, manager
+            is_own = holder.is_by(writer, manager, holder.manager)
+            holder.is_own_release = None if is_own is False and holder.may_be_of(writer) else is_own
+            holder.is_removed = self.lease is not None and self.lease.spec.holder_identity is None
+        self._ended(at, Handover.RELEASED, writer)
+        if holder and holder.was_removed:
+            self._released_at = holder.last_renewal  # it may have stopped long before
+
+    def _renewed(
+        self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None, act: Act, stretch: Stretch | None
+    ) -> None:
+        tenure = self.holder
+        if tenure is None:
+            # The holder that had released it takes it again under the same name.
+            self._add(new.holder_identity or "", at, Handover.UNKNOWN, writer)
+            return
+        if stretch is not None:
+            self.renewals.resume(stretch, at)
+            tenure.last_renewal = at - stretch.latest[-1]
+        is_taken_up = tenure.is_chosen and not tenure.renewals
+        if act is not Act.STORED and self.kind is not InputKind.REVIEW and not is_taken_up:
+            self._expired(tenure.duration, tenure.kept_until, at)
+        is_former = self._is_of_former(tenure, writer)
+        # Of two that renewed under one name, the one before goes on alone.
+        is_back = is_former and at - tenure.last_renewal >= (tenure.duration or 0) * SECOND
+        if tenure.is_replaced_by(writer) and (not is_former or is_back):
+            self._replaced(tenure, at, writer)
+            return
+        if not tenure.renewed_by(writer, at):
+            tenure.touched = at, writer or Writer()
+            self._happened(EventKind.RENEWED, at, writer=writer)
+            return
+        self._measure(tenure)
+        tenure.has_unseen_renewals = False
+        is_first = tenure.is_chosen and tenure.renewals == 1
+        if is_first and tenure.leaderless is not None:
+            # The API server chose it; that it leads is known from its own first renewal.
+            tenure.leaderless += at - tenure.since
+            self.leaderless += at - tenure.since
+        tenure.last_renewal, tenure.renewed = at, self.write
+        if is_first:
+            self.renewals.restart(at)
+        is_counted = self.kind is not InputKind.REVIEW and not is_first
+        silence = self.renewals.add(at, tenure.duration) if is_counted else None
+        self._happened(EventKind.RENEWED, at, writer=writer, silence=silence)
+        if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
+            self._ended(at, Handover.RELEASED, writer)
+
+    def _is_of_former(self, tenure: Tenure, writer: Writer | None) -> bool:
+        """True if a writer is the process of one of the latest tenures of the same identity, before the present one."""
+        before = islice(reversed(self.tenures), 1, MAX_LISTED)
+        same = takewhile(lambda one: one.holder == tenure.holder, before)
+        return any(one.process is not None and one.process.is_same(writer) for one in same)
+
+    def _replaced(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
+        """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
+        how = self._taking(tenure.kept_until, tenure.duration, at, is_dated=self.write.is_dated_by_a_server)
+        is_expired = how is Handover.EXPIRED
+        self._ended(tenure.last_renewal if is_expired else at, Handover.EXPIRED if is_expired else Handover.REPLACED)
+        following = self._add(tenure.holder, at, Handover.EXPIRED if is_expired else Handover.REPLACED, writer)
+        following.is_sure, following.renewals, following.renewed = True, 1, self.write
+
+    def _measure(self, tenure: Tenure) -> None:
+        """Measure the holder's clock: one odd renewTime may be that of a late request, or another writer's."""
+        before, self._ahead = self._ahead, ahead_of(self.lease.spec, self.entries) if self.lease else None
+        is_odd = self._ahead is not None and abs(self._ahead) > MAX_TOLERANCE
+        is_alone = before is not None and self._ahead is not None and abs(before - self._ahead) > SECOND
+        is_server = self._ahead is not None and abs(self._ahead) <= self.write.skew + MAX_TOLERANCE
+        tenure.ahead = None if is_odd and (is_alone or is_server) else self._ahead
+
+    def _expired(self, duration: int | None, last: int | None, before: int) -> None:
+        """Say when the lease expired, if that was before the write that is seen."""
+        if last is not None and duration and duration > 0 and last + duration * SECOND < before:
+            self._happened(EventKind.EXPIRED, last + duration * SECOND)
+
+    def _written(self, seen: Observation, at: int) -> None:
+        """Take in a write whose object the log does not show: who writes regularly leads, as far as can be known.
+
+        Another writer follows once it has written for some time, as the holder did, while the holder did not.
+        """
+        writer = seen.writer or Writer()
+        who = writer.pod or writer.name
+        tenure = self.holder
+        if tenure is None:
+            self.is_deleted = False
+            created = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
+            how = created if seen.act is Act.CREATED else Handover.UNKNOWN if self.tenure else Handover.SEEN
+            self._add(who, at, how, writer).is_writer = True
+            self._verb = seen.verb
+        elif tenure.holder == who and writer.impersonator == tenure.impersonator and tenure.is_by(writer) is not False:
+            self._rival.clear()
+            self._verb = seen.verb
+            self._renewed_unseen(tenure, at, writer)
+        elif who == API_SERVER:
+            # What the API server writes into the lease of another writer only asks that one to step down.
+            self.accepted.append((at, writer))
+        else:
+            self.accepted.append((at, writer))
+            if self._verb in {seen.verb, "create"} and writer.impersonator in {"", tenure.impersonator}:
+                if self._rival and self._rival[0][1] != writer:
+                    self._rival.clear()
+                self._rival.append((at, writer))
+                self._follow_rival(tenure, at, who, writer)
+        self._passed(at)
+
+    @property
+    def _patience(self) -> int:
+        usual = self.renewals.usual
+        return UNKNOWN_PATIENCE if usual is None else 2 * usual
+
+    def _follow_rival(self, tenure: Tenure, at: int, who: str, writer: Writer | None) -> None:
+        since = self._rival[0][0]
+        if len(self._rival) < 2 or at - since < self._patience:
+            return
+        self._ended(tenure.last_renewal, Handover.UNKNOWN)
+        if tenure.holder == API_SERVER:
+            self._released_at = None  # it may have named this writer, or another one that never led
+        self._add(who, since, Handover.UNKNOWN, writer).is_writer = True
+        following = self.tenures[-1]
+        others = [one for one in self.accepted if one[0] < since or one[1] != writer]
+        self.accepted = deque(others, MAX_REFUSALS)
+        for renewed, _ in list(self._rival)[1:]:
+            self._renewed_unseen(following, renewed, writer)
+        self._rival.clear()
+
+    def _unseen_write(self, at: int, writer: Writer | None) -> None:
+        """Take in such a write to a lease that is known: a renewal, unless another input shows it."""
+        tenure, self._version = self.holder, ""
+        if tenure and tenure.is_by(writer):
+            if at - tenure.last_renewal > self._patience:
+                self._logged = at
+                self._renewed_unseen(tenure, at, writer)
+            else:
+                tenure.renewed_by(writer, at)
+        elif tenure and writer and tenure.is_by(writer) is False and writer.user not in {"", API_SERVER}:
+            self.accepted.append((at, writer))
+        self._passed(at)
+
+    def _renewed_unseen(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
+        tenure.renewed_by(writer, at)
+        tenure.last_renewal = at
+        self._happened(EventKind.RENEWED, at, writer=writer, silence=self.renewals.add(at, tenure.duration))
+
+    def _add(self, holder: str, since: int, how: Handover, writer: Writer | None, *, seen: int | None = None) -> Tenure:
+        """Add a holder; `seen` is its last renewal if it had the lease already when the input begins."""
+        leaderless = None
+        if self._released_at is not None and how is not Handover.SEEN:
+            # Stamps have whole seconds, and the clocks of API servers may differ.
+            skew = self.write.skew
+            doubt = (skew and max(skew, MAX_TOLERANCE)) if self.write.is_logged else self._unknown_fraction
+            leaderless = 0 if how in {Handover.STOLEN, Handover.REPLACED} else max(0, since - self._released_at) + doubt
+            # Who was robbed of the lease may have stopped before, or led on; so may one that no one renewed.
+            last = self.tenure.last_renewal if self.tenure else self._released_at
+            if not self.write.is_claimed:
+                self.leaderless += leaderless if how is not Handover.DELETED else max(leaderless, since - last)
+            is_unclear = how is Handover.UNKNOWN and (skew or self._released_at == since)
+            is_known = self.write.is_dated and not self.write.is_claimed and not is_unclear
+            is_taken_live = how in {Handover.STOLEN, Handover.REPLACED}
+            leaderless = None if is_taken_live or not is_known else leaderless
+        self.handovers[how] = self.handovers.get(how, 0) + 1
+        self._lost = self.tenure
+        previous = self._lost.holder if self._lost else ""
+        last = since if seen is None else seen
+        tenure = Tenure(holder, since, how, last, previous, leaderless, namespace=self.namespace)
+        tenure.is_dated = self.write.is_dated or how is Handover.SEEN
+        tenure.taken = self.write
+        is_coordinated = self.lease is not None and bool(self.lease.spec.strategy)
+        tenure.is_exact = self.write.is_logged and not self.write.skew
+        tenure.is_coordinated = is_coordinated
+        manager = "" if is_constant(self.entries) else manager_of_write(self.entries, ())
+        if how is Handover.SEEN:
+            tenure.seen_written_by(writer)
+        else:
+            tenure.begun_by(writer, manager, None if how is Handover.REPLACED else self._process_of(holder, writer))
+        self._ahead = None
+        self._measure(tenure)
+        self.tenures.append(tenure)
+        self.renewals.taken(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
+        if self.write.is_claimed:
+            self.renewals.last = tenure.last_renewal
+        self.renewals.latest.clear()
+        self._released_at = self._ended_how = None
+        self._happened(EventKind.ACQUIRED, since, writer=writer)
+        return tenure
+
+    def _process_of(self, holder: str, writer: Writer | None) -> Writer | None:
+        """Return the process that is known to have held it under this name; None if none is, or a pod replaced it."""
+        known = next((one for one in reversed(self.tenures) if one.holder == holder and one.is_sure), None)
+        if known is None or known.process is None or known.is_replaced_by(writer):
+            return None
+        return known.process
+
+    def _ended(self, at: int, how: Handover, writer: Writer | None = None) -> None:
+        if holder := self.holder:
+            holder.until, holder.ended = at, self.write
+            if how is Handover.DELETED and not holder.is_end_dated:
+                earliest = 0 if self._write_known.is_claimed else self._write_known.earliest
+                holder.ended = replace(self.write, earliest=earliest, latest=None, dating=Dating.ORDER)
+            if how is Handover.RELEASED:
+                holder.is_end_dated = self.write.is_dated
+                self._happened(EventKind.RELEASED, at, writer=writer)
+        self._released_at, self._ended_how = at, how
+
+    def _passed(self, at: int | None) -> None:
+        if at is not None:
+            self.at = at if self.at is None else max(self.at, at)
+
+
+def _source(path: str) -> str:
+    """Return what a file is a part of: each file of a recorder goes on where the one before ended."""
+    folder, _, name = path.rpartition("/")
+    return folder if _RECORDED.fullmatch(name) else path
+
+
+def _is_deletion(seen: Observation) -> bool:
+    """True if a write deleted the lease: one with finalizers is only marked, and gone when the last of them is."""
+    if isinstance(seen.object, Lease) and seen.object.metadata.deletion_timestamp and seen.act is not Act.STORED:
+        return not seen.object.metadata.finalizers
+    return seen.act is Act.DELETED
+
+
+def _is_retaken(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """True if a holder took a lease that it held before: others had it meanwhile."""
+    return (
+        new.holder_identity == old.holder_identity
+        and new.acquire_time != old.acquire_time
+        and (new.lease_transitions or 0) > (old.lease_transitions or 0)
+    )

@@ -1,0 +1,384 @@
+"""Several inputs as one history: in order of time, and each write once, with all that is known of it.
+
+An event of an audit log and a change of a watch that have the same resourceVersion are one write: the log knows when it
+was made and by whom, the watch shows the object. resourceVersions order what is stored; the rest is ordered by time.
+"""
+
+import heapq
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain, count, islice
+from operator import attrgetter
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.analysis.history.status import written_at
+from webhook.analysis.inputs.items import (
+    STANDARD_INPUT,
+    Act,
+    Answer,
+    ClockSkew,
+    Fenced,
+    Input,
+    InputKind,
+    Item,
+    LogEnd,
+    Observation,
+    Place,
+    Unreadable,
+    number_of,
+)
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import SECOND
+
+AFTER_LOG: Final = SECOND
+"""How much later an object counts that does not say when it was seen: its stamps have whole seconds, and an audit log,
+which knows the writer too, should come first."""
+MAX_OPEN: Final = 500
+"""Inputs that are read at the same time; a process may have 1024 open files, and a directory may hold more dumps."""
+MAX_PENDING: Final = 10_000
+"""Observations that wait for others of the same write, and for earlier ones."""
+MAX_LISTED: Final = 1000
+"""The same while one input has shown nothing but lists: those of a large cluster are not to be held all at once."""
+_MAX_PEEKED: Final = 1000
+"""Items without a time at the start of an input, before it counts as one without."""
+_TOLERANCE: Final = 2 * SECOND
+_JITTER: Final = SECOND // 4
+"""How much later than another one an API server may log what it answered first."""
+_WRITES: Final = frozenset({Act.CREATED, Act.UPDATED})
+
+_NOT_DATED: Final = -2
+
+_Key = tuple[str, str, str]
+_time: Final = attrgetter("time")
+
+
+class _Seen(Struct):
+    """An item and its place in the order; `revision` is 0 if it is not a state.
+
+    `time` is an estimate unless exact, and not known before an order is needed.
+    """
+
+    item: Observation | Fenced
+    time: int = _NOT_DATED
+    revision: int = 0
+    is_exact: bool = False
+
+    @property
+    def observation(self) -> Observation:
+        assert isinstance(self.item, Observation)
+        return self.item
+
+    @property
+    def is_deletion(self) -> bool:
+        return isinstance(self.item, Observation) and self.item.act is Act.DELETED
+
+    def joined_with(self, shown: "_Seen") -> "_Seen":
+        """Return the same write with the object that another input shows of it."""
+        seen = shown.observation
+        item = replace(self.observation, object=seen.object, resource_version=seen.resource_version, place=seen.place)
+        return _Seen(item, self.time, shown.revision, is_exact=True)
+
+
+class Merged:
+    """The items of all inputs, in order; `unplaced` counts those that are older than what had been passed on before.
+
+    `skew` is what the clocks of the API servers that wrote several logs differ by, at least, in microseconds.
+    Moments after `latest`, in microseconds since 1970, are not believed.
+    """
+
+    def __init__(self, inputs: Iterable[Input], latest: int) -> None:
+        self.unplaced = 0
+        self.skew = 0
+        self._inputs = list(inputs)
+        self._latest = latest
+        self._pending: dict[_Key, list[_Seen]] = {}
+        self._number = 0
+        self._is_list = len(self._inputs) == 1
+        self._end: LogEnd | None = None
+        self._passed: dict[_Key, int] = {}
+        """The last resourceVersion that was passed on."""
+        self._clearings: list[Observation] = []
+
+    def __iter__(self) -> Iterator[Item]:
+        for item in _by_time(self._inputs, self._latest):
+            yield from self._feed(item)
+        yield from self._pass_on(1)
+        if self._end is not None:
+            yield self._end
+        if self.unplaced:
+            text = f"{self.unplaced} records are older than what was read before them, and left out: sort the input"
+            yield Unreadable(Place(self._inputs[0].path), text)
+
+    def _feed(self, item: Item) -> Iterator[Item]:
+        """Take in one item, and yield those whose time has come."""
+        if isinstance(item, Observation) and item.act is not Act.COLLECTION:
+            key = (item.kind, item.namespace, item.name)
+            seen = self._seen(item)
+            if 0 < seen.revision < self._passed.get(key, 0):
+                self.unplaced += 1
+                return
+        elif isinstance(item, Fenced):
+            key, seen = ("Lease", item.namespace, item.name), _Seen(item, item.at, is_exact=True)
+        elif isinstance(item, LogEnd):
+            self._end = item if self._end is None else LogEnd(max(self._end.at, item.at))
+            return
+        else:
+            if isinstance(item, Observation) and item.is_clearing and item.is_stored:
+                self._clearings.append(item)
+            yield item
+            return
+        self._pending.setdefault(key, []).append(seen)
+        self._number += 1
+        self._is_list = self._is_list and _is_of_dump(seen)
+        if self._number > (MAX_LISTED if self._is_list else MAX_PENDING):
+            yield from self._pass_on(2)
+
+    def _seen(self, item: Observation) -> _Seen:
+        revision = number_of(item.resource_version) if item.is_stored else 0
+        return _Seen(item, revision=revision, is_exact=item.at is not None)
+
+    def _pass_on(self, parts: int) -> Iterator[Item]:
+        """Yield the first of so many parts of what is waiting of each object; all of what only dumps show."""
+        self._clear()
+        pending, self._pending, self._number = self._pending, {}, 0
+        if all(len(lane) == 1 and _is_of_dump(lane[0]) for lane in pending.values()):
+            # A list shows each object once: there is nothing to bring into an order.
+            for key, (one,) in pending.items():
+                self._passed[key] = max(one.revision, self._passed.get(key, 0))
+                yield one.item
+            return
+        for one in chain.from_iterable(pending.values()):
+            if one.time == _NOT_DATED:
+                at = _time_of(one.item, self._latest)
+                one.time = -1 if at is None else at
+        lanes = {key: _ordered(items) for key, items in pending.items()}
+        _date_deletions(lanes.values())
+        if (skew := _skew(lanes.values())) > max(self.skew, _JITTER):
+            self.skew = skew
+            yield ClockSkew(skew, is_within=len(self._inputs) == 1)
+        streams: dict[_Key, list[_Seen]] = {}
+        for key, lane in lanes.items():
+            is_dump = all(map(_is_of_dump, lane))
+            end = len(lane) if is_dump else -(-len(lane) // parts)
+            self._passed[key] = max([one.revision for one in lane[:end]] + [self._passed.get(key, 0)])
+            if lane[end:]:
+                self._pending[key] = lane[end:]
+                self._number += len(lane) - end
+            if is_dump:
+                yield from (one.item for one in lane)
+            else:
+                streams[key] = lane[:end]
+        # Of one moment those come first whose names do, whatever the order of the input is.
+        for one in heapq.merge(*(streams[key] for key in sorted(streams)), key=_time):
+            yield one.item
+
+    def _clear(self) -> None:
+        """Replace each deletion of all objects in a namespace by a deletion of each object."""
+        for item in self._clearings:
+            for key in {*self._pending, *self._passed}:
+                if key[:2] == (item.kind, item.namespace):
+                    deletion = replace(item, act=Act.DELETED, name=key[2], is_clearing=False)
+                    self._pending.setdefault(key, []).append(self._seen(deletion))
+        self._clearings.clear()
+
+
+def _is_of_dump(one: _Seen) -> bool:
+    return isinstance(one.item, Observation) and one.item.input_kind is InputKind.DUMP
+
+
+def _by_time(inputs: Sequence[Input], latest: int) -> Iterator[Item]:
+    """Yield every item of all inputs, as ordered as each input is; none is opened before its time has come."""
+    if len(inputs) == 1:
+        yield from inputs[0].read()
+        return
+    numbers = count()
+    waiting = [(_first_time(one, latest), next(numbers), one) for one in inputs]
+    heapq.heapify(waiting)
+    ready: list[tuple[int, int, Item, Iterator[Item]]] = []
+
+    def take_next(rest: Iterator[Item], before: int) -> None:
+        item = next(rest, None)
+        if item is not None:
+            at = _time_of(item, latest)
+            heapq.heappush(ready, (before if at is None else at, next(numbers), item, rest))
+
+    while waiting or ready:
+        while waiting and len(ready) < MAX_OPEN and (not ready or waiting[0][0] <= ready[0][0]):
+            take_next(heapq.heappop(waiting)[2].read(), 0)
+        if ready:
+            before, _, item, rest = heapq.heappop(ready)
+            yield item
+            take_next(rest, before)
+
+
+def _first_time(one: Input, latest: int) -> int:
+    """Return when an input begins; 0 if that cannot be known, or not without losing what is read."""
+    if one.path == STANDARD_INPUT:
+        return 0
+    times = (_time_of(item, latest) for item in islice(one.read(), _MAX_PEEKED))
+    return next((at for at in times if at is not None), 0)
+
+
+def _time_of(item: Item, latest: int) -> int | None:
+    at = item.at if isinstance(item, LogEnd | Fenced | Observation) else None
+    if at is None and isinstance(item, Observation):
+        stamps = [item.latest_stamp]
+        if isinstance(item.object, Lease):
+            stamps.append(written_at(item.object.spec, item.entries))
+        seen = max((stamp for stamp in stamps if stamp is not None), default=None)
+        at = None if seen is None else seen + AFTER_LOG
+    return None if at is None or at > latest else at
+
+
+def _ordered(items: Sequence[_Seen]) -> list[_Seen]:
+    """Return what was seen of one object, in order, each write once."""
+    if len(items) == 1:
+        return list(items)
+    groups: dict[tuple[int, bool], list[_Seen]] = {}
+    others: dict[object, _Seen] = {}
+    for one in items:
+        if one.revision:
+            groups.setdefault((one.revision, one.is_deletion), []).append(one)
+        else:
+            others.setdefault(_identity(one.item), one)
+    states = []
+    for _, group in sorted(groups.items(), key=lambda pair: pair[0]):
+        first, *repeated = _joined(group)
+        states.append(first)
+        others.update((_identity(one.item), one) for one in repeated)
+    _date(states)
+    rest = sorted(others.values(), key=_time)
+    rest = _with_requests(states, rest)
+    return _without_contradictions(list(heapq.merge(states, rest, key=_time)))
+
+
+def _identity(item: Observation | Fenced) -> object:
+    """Return what is equal for two records of one thing, wherever they stand."""
+    if isinstance(item, Fenced):
+        return (item.at, item.fence, item.writer, item.target, item.is_refused)
+    code = item.answer.code if item.answer else 0
+    if item.at is None:
+        return id(item) if item.object is None else (item.input_kind, item.act, msgspec.json.encode(item.object))
+    return (item.input_kind, item.act, item.at, item.verb, item.writer, code, item.is_dry_run)
+
+
+def _joined(group: Sequence[_Seen]) -> list[_Seen]:
+    """Return one write with what all inputs know of it, then the requests that changed nothing after it."""
+    logged = sorted((one for one in group if one.is_exact), key=_time)
+    # A change says more than a state, and a watch more than a dump.
+    shown = min(
+        (one for one in group if not one.is_exact),
+        key=lambda one: (one.observation.act is Act.STORED, one.observation.input_kind is InputKind.DUMP),
+        default=None,
+    )
+    if not logged:
+        assert shown is not None
+        return [shown]
+    first, *rest = {_identity(one.item): one for one in logged}.values()
+    for one in rest:
+        one.revision = 0
+    return [first if shown is None else first.joined_with(shown), *rest]
+
+
+def _date(states: Sequence[_Seen]) -> None:
+    """Make times follow the order of what is stored: an estimate is neither before nor after what is exact."""
+    latest = -1
+    for one in states:
+        if one.is_exact:
+            latest = max(latest, one.time)
+        else:
+            one.time = max(one.time, latest)
+    for before, after in zip(reversed(states[:-1]), reversed(states[1:]), strict=True):
+        before.time = min(before.time, after.time) if after.time >= 0 else before.time
+
+
+def _with_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
+    """Join requests of a log with the states of a watch that they made, where only one writer can be meant.
+
+    A write of a log without objects has a time and a writer but no order, and so has a deletion.
+    """
+    used: set[int] = set()
+    for number, state in enumerate(states):
+        if state.is_exact:
+            continue
+        fitting = [one for one in rest if id(one) not in used and _may_have_made(one, states, number)]
+        if fitting and len({one.observation.writer for one in fitting}) == 1:
+            used.add(id(fitting[0]))
+            states[number] = fitting[0].joined_with(state)
+    _date(states)
+    return [one for one in rest if id(one) not in used]
+
+
+def _may_have_made(one: _Seen, states: Sequence[_Seen], number: int) -> bool:
+    request, state = one.item, states[number]
+    if not isinstance(request, Observation) or not request.is_stored or one.is_deletion != state.is_deletion:
+        return False
+    if one.is_deletion:
+        before = states[number - 1].time if number else -1
+        after = states[number + 1].time if number + 1 < len(states) else one.time
+        return before - _TOLERANCE <= one.time <= after + _TOLERANCE
+    stamp, at = state.observation.latest_stamp, request.at
+    if stamp is None or at is None or request.act not in _WRITES or request.object is not None or request.problem:
+        return False
+    # Stamps are whole seconds.
+    took = request.answer.took if request.answer else 0
+    return (at - took) // SECOND * SECOND <= stamp <= at
+
+
+def _without_contradictions(items: list[_Seen]) -> list[_Seen]:
+    """Treat a deletion as a dry run if the same object was updated afterwards: nothing was deleted."""
+    uid, is_updated = "", False
+    for one in reversed(items):
+        item = one.item
+        if not isinstance(item, Observation) or not item.is_stored or item.act is Act.READ:
+            continue
+        if item.act is not Act.DELETED:
+            answer = item.answer or Answer(0)
+            uid, is_updated = item.uid, item.act is Act.UPDATED and answer.code == 200
+        elif not one.revision and (is_updated if not item.uid or not uid else item.uid == uid):
+            one.item = replace(item, is_dry_run=True)
+        else:
+            uid, is_updated = "", False
+    return items
+
+
+def _skew(lanes: Iterable[Sequence[_Seen]]) -> int:
+    """Return what clocks differ by, at least: no earlier write is received after a later one was answered."""
+    writes = []
+    for lane in lanes:
+        before = None
+        for one in lane:
+            if not one.revision:
+                continue
+            # A request that changes nothing is answered with an old resourceVersion.
+            if one.is_exact and before is not None and _renews(before, one):
+                answer = one.observation.answer
+                writes.append((one.revision, one.time - (answer.took if answer else 0), one.time))
+            before = one
+    skew = latest = 0
+    for _, received, answered in sorted(writes):
+        skew = max(skew, latest - answered)
+        latest = max(latest, received)
+    return skew
+
+
+def _renews(before: _Seen, after: _Seen) -> bool:
+    known, shown = before.observation.object, after.observation.object
+    return isinstance(shown, Lease) and known is not None and known.spec.renew_time != shown.spec.renew_time
+
+
+def _date_deletions(lanes: Iterable[Sequence[_Seen]]) -> None:
+    """Place each deletion that a watch does not date after everything that was stored before it, in whatever object."""
+    every = [one for lane in lanes for one in lane if one.revision]
+    undated = [one for one in every if one.is_deletion and not one.is_exact]
+    if not undated:
+        return
+    every.sort(key=lambda one: one.revision)
+    revisions = [one.revision for one in every]
+    latest = list(accumulate((one.time for one in every), max))
+    for one in undated:
+        one.time = max(one.time, latest[max(0, bisect_left(revisions, one.revision) - 1)])

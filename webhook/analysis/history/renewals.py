@@ -1,0 +1,258 @@
+"""How often a lease is renewed and when it was not, and what an elector with such numbers survives.
+
+The arithmetic is OpenShift's, the only published one. Source: openshift/library-go
+`pkg/config/leaderelection/leaderelection.go`, whose 137/107/26 s it gives for an outage of 78 s. How long a client
+tries to renew before it gives up (its deadline) cannot be seen from outside; that of client-go's defaults is assumed:
+it begins with the first try after the last renewal, one retry period later (client-go `tools/leaderelection`, `renew`).
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.analysis.inputs.items import MILLISECOND, Stretch
+from webhook.kubernetes.times import SECOND
+
+_KEPT: Final = 200
+"""Intervals and silences that are kept: a stream may be of any length."""
+_PAIRS: Final = 5
+"""Pairs of intervals that must be alike."""
+_MIN_INTERVALS: Final = 3
+"""Intervals that must be known before one of them can be called usual."""
+_MIN_OTHERS: Final = 3
+
+_DEFAULT_RETRY: Final = 2.0
+"""client-go's retry period in seconds, if no renewals were seen."""
+DEFAULT_DURATION: Final = 15
+_KNOWN_DEADLINES: Final = {15: 10.0, 60: 40.0, 137: 107.0, 270: 240.0}
+"""By duration: client-go and controller-runtime; cert-manager; OpenShift, and OpenShift on a single node."""
+
+
+class Silence(Struct, frozen=True):
+    """A time without a renewal, in microseconds since 1970: from the last one before it to the first one after it."""
+
+    start: int
+    end: int
+    duration: int | None = None
+    """Seconds that the lease lasted then, as far as is known."""
+
+    @property
+    def length(self) -> int:
+        """Microseconds."""
+        return self.end - self.start
+
+
+class Renewals(Struct):
+    """The renewals of one lease, as they go by."""
+
+    count: int = 0
+    first: int | None = None
+    last: int | None = None
+    intervals: deque[int] = field(default_factory=partial(deque, (), _KEPT))
+    latest: deque[int] = field(default_factory=partial(deque, (), 2 * _PAIRS))
+    silences: deque[Silence] = field(default_factory=partial(deque, (), _KEPT))
+    lost: deque[Silence] = field(default_factory=partial(deque, (), _KEPT))
+    """Before another holder took it because it had expired."""
+    free: deque[Silence] = field(default_factory=partial(deque, (), _KEPT))
+    """Before another holder took it for another reason, such as a release: there was nothing to renew."""
+    unseen: tuple[Silence, ...] = ()
+    """Times in which the input does not show whether it was renewed, the latest."""
+    longest: int = 0
+    """The longest time without a renewal by a holder that went on, in microseconds."""
+    has_several_clocks: bool = False
+    """One was dated before the one that it followed: their writers' clocks, which date them, differ."""
+    _early: list[Silence] = field(default_factory=list)
+    _usual: int | None = None
+
+    def add(self, at: int, duration: int | None = None) -> int | None:
+        """Take in one renewal after another; return the microseconds of a silence before it.
+
+        `duration` is how many seconds the lease lasted until then.
+        """
+        assert self.last is not None
+        self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
+        gap, longest = max(0, at - self.last), self.longest_usual
+        if longest is None:
+            self._early.append(Silence(self.last, at, duration))
+        else:
+            # What was read before it was known what is usual.
+            self.silences.extend(one for one in self._early if one.length > longest)
+            self._early.clear()
+        self.longest = max(self.longest, gap)
+        self.latest.append(gap)
+        is_silence = longest is not None and gap > longest
+        if is_silence:
+            self.silences.append(Silence(self.last, at, duration))
+        else:
+            self.intervals.append(gap)
+            self._usual = None
+        self.restart(at)
+        self.count += 1
+        return gap if is_silence else None
+
+    def resume(self, stretch: Stretch, at: int) -> None:
+        """Take in a stretch of renewals, but for the last one, which was made at `at`."""
+        latest, number = stretch.latest, sum(stretch.histogram.values())
+        since = at - sum(latest)
+        begins = since - sum(MILLISECOND * length * times for length, times in stretch.histogram.items())
+        if self.last is not None and begins < self.last - SECOND * (1 + number):
+            # Another record has shown a part of it.
+            self.restart(at - latest[-1])
+            return
+        for length, times in sorted(stretch.histogram.items()):
+            kept = -(-times * _KEPT // max(_KEPT, number))
+            self.intervals.extend([MILLISECOND * length] * kept)
+            self.longest = max(self.longest, MILLISECOND * length)
+        self.count += number
+        self._usual = None
+        self.last = since
+        for length in latest[:-1]:
+            since += length
+            self.add(since)
+
+    def miss(self, start: int, end: int) -> None:
+        """Note a time of which the input shows nothing."""
+        self.unseen = (*self.unseen, Silence(start, end))[-_KEPT:]
+
+    def restart(self, at: int) -> None:
+        """Restart at a renewal, without counting the time before it as an interval."""
+        self.first = at if self.first is None else self.first
+        self.last = at if self.last is None else max(at, self.last)
+
+    def taken(self, at: int, *, has_expired: bool) -> None:
+        """Restart at the first renewal of a new holder."""
+        if self.last is not None and self.last < at:
+            (self.lost if has_expired else self.free).append(Silence(self.last, at))
+        self.restart(at)
+
+    @property
+    def usual(self) -> int | None:
+        """The median of the latest intervals in microseconds; None as long as there are few."""
+        if self._usual is None and len(self.intervals) >= _MIN_INTERVALS:
+            self._usual = sorted(self.intervals)[len(self.intervals) // 2]
+        return self._usual
+
+    @property
+    def longest_usual(self) -> int | None:
+        """Microseconds after which a renewal is missed; None if it is not known what is usual."""
+        return None if self.usual is None else self.usual * 3 // 2 + SECOND
+
+    def silent_within(self, start: int, end: int) -> int:
+        """Return how much of the longest silence lies between two instants, in microseconds."""
+        return max(_longest_within(self.silences, start, end), _longest_within(self.lost, start, end))
+
+    def was_late(self, start: int, end: int) -> bool | None:
+        """Return whether the lease was late between two instants, rather than renewed as usual.
+
+        None if it cannot say: it had not been renewed before, or too rarely for a renewal to be missed in that time, or
+        no one held it, or the input does not show a part of that time.
+        """
+        usual, first, last = self.usual, self.first, self.last
+        if usual is None or first is None or last is None:
+            return None
+        if first >= start or last < start - 3 * usual - SECOND or 2 * usual > end - start:
+            return None
+        if 2 * _longest_within(self.free, start, end) >= end - start:
+            return None
+        if any(one.start < end and start < one.end for one in self.unseen):
+            return None
+        stopped = end - max(start, last) if last < end else 0
+        return max(self.silent_within(start, end), stopped - usual) * 2 >= end - start
+
+    @property
+    def is_doubled(self) -> bool:
+        """Whether the latest intervals alternate, as those of two processes that each renew at a steady rate do."""
+        latest = list(self.latest)
+        if len(latest) < 2 * _PAIRS:
+            return False
+        pairs = list(zip(latest[::2], latest[1::2], strict=True))
+        sums = sorted(sum(pair) for pair in pairs)
+        is_steady = sums[-1] - sums[0] < sums[0] // 4
+        return is_steady and (
+            all(3 * first < 2 * second for first, second in pairs)
+            or all(3 * second < 2 * first for first, second in pairs)
+        )
+
+
+def _longest_within(silences: Sequence[Silence], start: int, end: int) -> int:
+    # Silences are in order, and each lease of a cluster is asked about every late renewal of the others.
+    first = bisect_right(silences, start, key=lambda one: one.end)
+    after = bisect_left(silences, end, key=lambda one: one.start)
+    within = islice(silences, first, after)
+    return max([0, *(min(one.end, end) - max(one.start, start) for one in within)])
+
+
+class OtherLeases(Struct, frozen=True):
+    """What the other leases did while one was silent; `is_sample` if only some of them were compared.
+
+    `is_one_node` is set if all that were late are known to be held from one node, as the one that was silent is.
+    """
+
+    late: int = 0
+    on_time: int = 0
+    is_sample: bool = False
+    is_one_node: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any other lease can serve as a comparison."""
+        return self.late + self.on_time > 0
+
+    @property
+    def all_were_late(self) -> bool:
+        """Whether most were late: then the cause is what they share, the API server or what it depends on."""
+        return self.late > self.on_time
+
+    @property
+    def are_enough(self) -> bool:
+        """Whether they are too many, and too far apart, for the failure of a single node to explain it."""
+        return self.late + self.on_time >= _MIN_OTHERS and not self.is_one_node
+
+
+class Timing(Struct, frozen=True, gc=False):
+    """Seconds throughout. `retry` was seen, or is client-go's default if `is_seen` is false; `deadline` is assumed."""
+
+    duration: float
+    retry: float
+    deadline: float
+    is_seen: bool
+
+    @property
+    def survives(self) -> float:
+        """Seconds that an API server may be away, from just after a renewal, without costing the leader its lease."""
+        last_try = self.deadline // self.retry * self.retry
+        return max(0.0, last_try - self.retry)
+
+    @property
+    def missed_renewals(self) -> int:
+        """How many renewals in a row may fail before the lease has expired."""
+        return max(0, int(self.duration / self.retry) - 1)
+
+
+def timing_of(duration: int, interval: float | None) -> Timing:
+    """Return what a lease survives; `duration`, above 0, and `interval` (None if not seen) are in seconds."""
+    retry = _DEFAULT_RETRY if interval is None else _as_set(max(interval, 0.05))
+    deadline = _KNOWN_DEADLINES.get(duration, duration * 2 / 3)
+    return Timing(float(duration), min(retry, float(duration)), deadline, interval is not None)
+
+
+def _as_set(interval: float) -> float:
+    """Return the retry period behind such intervals, each of which includes the time of a request."""
+    half_seconds = round(interval * 2) / 2
+    return half_seconds if half_seconds >= 1 and abs(interval - half_seconds) <= 0.15 else interval
+
+
+def deadline_of(duration: int | None) -> int:
+    """Return the microseconds after the last renewal before which no client stops; `duration` is in seconds."""
+    known = duration if duration and duration > 1 else DEFAULT_DURATION
+    return int(timing_of(known, None).deadline * SECOND)
+
+
+def goes_on_for(duration: int | None) -> int:
+    """Return the microseconds after the last renewal for which most clients lead at most."""
+    return deadline_of(duration) + int(_DEFAULT_RETRY * SECOND)

@@ -1,0 +1,281 @@
+"""The state of a stored lease at a moment: whether it is held, when it expired, when another replica may take it.
+
+The API server's stamp of the last renewal decides, as it does for the rules; only if there is none, the holder's own
+renewTime stands in. All instants are microseconds since 1970.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, seen_at, stamp_of_write, tolerance_of
+from webhook.admission.rules.limits import DEFAULT_LIMITS
+from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.stamps import is_constant, latest_stamp
+from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry
+from webhook.kubernetes.objects import Lease, LeaseSpec
+from webhook.kubernetes.times import SECOND, instant, is_readable, normalized, readable, span
+
+MAX_TRANSITIONS: Final = 2**31 - 1
+"""client-go writes int32(transitions + 1): at this count every takeover is refused by the API server."""
+
+MAX_DURATION: Final = DEFAULT_LIMITS.duration_too_long.deny_above_seconds
+MAX_AHEAD: Final = DEFAULT_LIMITS.renew_time_in_future.deny_above_seconds * SECOND
+RELEASED_DURATION: Final = 1
+"""What clients write when they release: an API server refuses 0."""
+_OWNED: Final = {
+    "renew_time": RENEW_TIME,
+    "holder_identity": HOLDER,
+    "acquire_time": "f:acquireTime",
+    "lease_duration_seconds": "f:leaseDurationSeconds",
+}
+"""Fields of which every write sets one, but for those that only add to a lease; nearly all set the first."""
+_TO_SECOND: Final = len("2026-01-31T12:00:00")
+_PUT_RENEW_TIME: Final = """\
+{kubectl} patch lease {name} --type=merge -p '{"spec":{"renewTime":"'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)'"}}'"""
+
+
+class State(StrEnum):
+    """The state of a lease."""
+
+    LIVE = "live"
+    EXPIRED = "expired"
+    RELEASED = "released"
+    NEVER_HELD = "never-held"
+    FROZEN = "frozen"
+    """No other holder can take it, for longer than any duration explains."""
+    UNKNOWN = "unknown"
+
+
+class TakeoverBlock(Struct, frozen=True, gc=False):
+    """The `rule` by which no other can take a lease before `until` (None: ever); `repair` is for `filled`."""
+
+    rule: str
+    reason: str
+    repair: str
+    until: int | None = None
+
+
+class LeaseStatus(Struct, frozen=True, gc=False):
+    """A lease at one moment.
+
+    `last_renewal` is when the API server saw the last renewal, or what the holder claims if `from_stamps` is false.
+    `takeable_at` is from when another may take the lease, None for never or if that cannot be known.
+    `ahead` is how far the holder's clock is ahead of the API server's, None if it cannot be known.
+    """
+
+    state: State
+    holder: str = ""
+    duration: int | None = None
+    last_renewal: int | None = None
+    takeable_at: int | None = None
+    from_stamps: bool = False
+    manager: str = ""
+    ahead: int | None = None
+    block: TakeoverBlock | None = None
+
+
+def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | None = None) -> LeaseStatus:
+    """Return the status of a lease at `now`; `logged` is a renewal after this state, which a log shows."""
+    spec = lease.spec
+    holder = spec.holder_identity or ""
+    # A field that is gone has no owner: one that claims to own it was invented.
+    stamp = None if normalized(spec.renew_time) is None else seen_at(entries)
+    # A stamp that is ahead of the moment was invented, or the input is later than the moment that was given.
+    from_stamps = stamp is not None and stamp <= now + BOUND
+    claimed = readable(normalized(spec.renew_time))
+    renewed = refined(stamp, claimed) if stamp is not None and from_stamps else claimed
+    if logged is not None and renewed is not None:
+        renewed = max(renewed, logged) if from_stamps else logged
+    duration = spec.lease_duration_seconds
+    expires = None if renewed is None or duration is None else renewed + max(0, duration) * SECOND
+    status = LeaseStatus(
+        state=_state(spec, renewed, expires, now),
+        holder=holder,
+        duration=duration,
+        last_renewal=renewed,
+        takeable_at=expires if holder and not is_release(spec) else renewed,
+        from_stamps=from_stamps or logged is not None,
+        manager=manager_of(entries, stamp),
+        ahead=ahead_of(spec, entries) if from_stamps else None,
+    )
+    block = _block(spec, entries, expires, max(now, renewed or now) if from_stamps else now)
+    if block is None:
+        return status
+    return replace(status, state=State.FROZEN, takeable_at=block.until, block=block)
+
+
+def refined(stamp: int, claimed: int | None) -> int:
+    """Return a stamp, which has whole seconds, with the holder's fraction if that lies in the same second."""
+    if claimed is None:
+        return stamp
+    return min(max(claimed, stamp), stamp + SECOND - 1)
+
+
+def ahead_of(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+    """Return how far the holder's clock is ahead of the API server's, less the uncertainty of a whole second.
+
+    None if that is not known: also if the manager that wrote renewTime is not the one that wrote the holder.
+    """
+    if len(entries) == 1 and entries[0].owns_renew_time and HOLDER in entries[0].owned.spec:
+        time, said = entries[0].time or "", spec.renew_time or ""
+        if time[-1:] == said[-1:] == "Z" and time[:_TO_SECOND] == said[:_TO_SECOND]:
+            return 0  # as in nearly all renewals
+    stamp, claimed = seen_at(entries), readable(normalized(spec.renew_time))
+    if stamp is None or claimed is None:
+        return None
+    renewing = manager_of(entries, stamp)
+    if not spec.strategy and not any(HOLDER in one.owned.spec and (one.manager or "") == renewing for one in entries):
+        return None
+    return claimed - refined(stamp, claimed)
+
+
+def is_release(spec: LeaseSpec) -> bool:
+    """Return whether its holder released it and is still named, as fabric8 does since 7.5: duration 1, equal times."""
+    return (
+        spec.lease_duration_seconds == RELEASED_DURATION
+        and spec.renew_time is not None
+        and spec.renew_time == spec.acquire_time
+    )
+
+
+def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) -> State:
+    if not spec.holder_identity:
+        was_held = renewed is not None or normalized(spec.acquire_time) is not None or bool(spec.lease_transitions)
+        return State.RELEASED if was_held else State.NEVER_HELD
+    if normalized(spec.renew_time) is None:
+        # Pekko keeps it elsewhere. Some electors take such a lease at once, others wait for its whole duration.
+        return State.UNKNOWN
+    if expires is None or now >= expires:
+        return State.RELEASED if is_release(spec) else State.EXPIRED
+    return State.LIVE
+
+
+def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock: int) -> TakeoverBlock | None:
+    for entry in entries:
+        if entry.time is not None and entry.stamp is None and not is_readable(entry.time):
+            return TakeoverBlock(
+                "time-unreadable",
+                f"an entry of managedFields has the time {entry.time!r}, which clients cannot decode: they fail on the "
+                "whole object",
+                "{kubectl} get lease {name} -o json --show-managed-fields | jq 'del(.metadata.managedFields[]"
+                ' | select((.time // "") | length > 20))\' | {kubectl} replace -f -',
+            )
+    renew = normalized(spec.renew_time)
+    if renew is not None and readable(renew) is None:
+        return TakeoverBlock(
+            "time-unreadable",
+            f"renewTime {spec.renew_time!r} is not a time that clients can decode: they fail on the whole object",
+            _PUT_RENEW_TIME,
+        )
+    if (spec.lease_transitions or 0) >= MAX_TRANSITIONS:
+        return TakeoverBlock(
+            "transitions-jump",
+            f"leaseTransitions is {spec.lease_transitions}: the next holder would count one more, which the API server "
+            "refuses",
+            RULES["transitions-jump"].texts.stored,
+        )
+    ahead_by = (instant(renew) or clock) - clock
+    if spec.holder_identity and ahead_by > MAX_AHEAD:
+        until = clock + ahead_by + max(0, spec.lease_duration_seconds or 0) * SECOND
+        return TakeoverBlock(
+            "renew-time-in-future",
+            f"renewTime is {span(ahead_by)} ahead: clients that compare it with their own clock wait as long",
+            _PUT_RENEW_TIME,
+            until,
+        )
+    duration = spec.lease_duration_seconds
+    if spec.holder_identity and duration is not None and duration > MAX_DURATION:
+        return TakeoverBlock(
+            "duration-too-long",
+            f"leaseDurationSeconds is {duration}: if the holder dies, it keeps the lease for {span(duration * SECOND)}",
+            RULES["duration-too-long"].texts.stored,
+            expires,
+        )
+    return None
+
+
+def manager_of(entries: Sequence[Entry], stamp: int | None) -> str:
+    """Return the field manager of the last renewal, "" if it is not known."""
+    return next((entry.manager or "" for entry in entries if entry.owns_renew_time and entry.stamp == stamp), "")
+
+
+def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+    """Return when the last renewal was seen: the stamp with the fraction of the holder; else what the holder claims."""
+    claimed = readable(normalized(spec.renew_time))
+    stamp = seen_at(entries)
+    if stamp is not None and claimed is not None and claimed >= stamp + SECOND:
+        return stamp  # the fraction is unknown, and what is counted from here is a bound
+    return claimed if stamp is None else refined(stamp, claimed)
+
+
+def is_renewal_dated(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
+    """Return whether a state alone dates its last renewal: its stamp is of that write, if renewTime agrees with it.
+
+    Whoever may write the lease can send managedFields with another time, and a stamped lease has that of any write.
+    """
+    stamp, claimed = seen_at(entries), readable(normalized(spec.renew_time))
+    if stamp is None or claimed is None or is_constant(entries):
+        return False
+    return stamp - MAX_TOLERANCE <= claimed <= stamp + SECOND + MAX_TOLERANCE
+
+
+def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+    """Return when the holder says that it took the lease, corrected by the error of its clock at the last renewal."""
+    acquired = readable(normalized(spec.acquire_time))
+    if acquired is None:
+        return None
+    return acquired - (ahead_of(spec, entries) or 0)
+
+
+def has_written_both(entries: Sequence[Entry]) -> bool:
+    """Return whether one field manager wrote the holder and when it took the lease, as who takes it does."""
+    owners = [{name for name in (HOLDER, "f:acquireTime") if name in one.owned.spec} for one in entries]
+    return [one for one in owners if one] == [{HOLDER, "f:acquireTime"}] and not is_constant(entries)
+
+
+def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+    """Return when a state was written, as far as it shows: the stamp of its holder or of a later renewal."""
+    renewed = renewed_at(spec, entries)
+    if spec.holder_identity is None or not entries:
+        # A removed field has no owner: whatever was written last is the best guess.
+        latest = latest_stamp(entries)
+        return renewed if latest is None else latest
+    stamp = stamp_of_write(entries, (), HOLDER, 0)
+    return renewed if renewed is not None and renewed >= stamp else stamp or renewed
+
+
+def stamp_between(old: LeaseSpec, new: LeaseSpec, known: Sequence[Entry], entries: Sequence[Entry]) -> int:
+    """Return the stamp of a write between two states, 0 if it shows none that no client can invent.
+
+    `known` and `entries` are those of the states. What a write sets has one owner afterwards, which is stamped then.
+    """
+    for name, owned in _OWNED.items():
+        value = getattr(new, name)
+        if value is not None and value != getattr(old, name):
+            owners = [one for one in entries if owned in one.owned.spec]
+            stamp = owners[0].stamp if len(owners) == 1 and not owners[0].is_fold else None
+            if stamp is not None and all(one.stamp != stamp for one in known):
+                return stamp
+    return 0
+
+
+def was_live(last: int | None, duration: int | None, at: int) -> bool:
+    """Return whether a lease that was last renewed at `last` was still live at `at`, by the clocks of API servers."""
+    if last is None or duration is None:
+        return False
+    return at - last + tolerance_of(duration) < duration * SECOND
+
+
+def has_expired(last: int | None, duration: int | None, at: int) -> bool:
+    """Return whether a lease that was last renewed at `last` had expired at `at`; True if it is not known when."""
+    return last is None or duration is None or at - last >= duration * SECOND
+
+
+def manager_of_write(entries: Sequence[Entry], before: Sequence[Entry]) -> str:
+    """Return the field manager of a write that set the holder, from the lists after and before it; "" if unknown."""
+    owners = [one for one in entries if HOLDER in one.owned.spec]
+    return (owners[0].manager or "") if len(owners) == 1 and owners[0] not in before else ""

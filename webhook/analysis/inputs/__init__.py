@@ -1,0 +1,1 @@
+"""Bytes of any kind - reviews, manifests, dumps, watches, audit logs - become items, each with its place."""

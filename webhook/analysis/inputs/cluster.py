@@ -1,0 +1,467 @@
+"""Lists leases of a cluster: by the user's own kubectl, with its credentials and plugins, or from inside a pod."""
+
+import http.client
+import io
+import json
+import os
+import re
+import select
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Raw, Struct
+
+from webhook.analysis.inputs.documents import Value, documents
+from webhook.analysis.inputs.files import checked, read
+from webhook.analysis.inputs.items import Item
+from webhook.analysis.inputs.kinds import observations
+from webhook.errors import InputError
+from webhook.kubernetes.request import GROUP, VERSIONS_OF
+from webhook.text.quoting import escape, truncate
+
+LEASES: Final = "leases.coordination.k8s.io"
+CANDIDATES: Final = "leasecandidates.coordination.k8s.io"
+EVENTS: Final = "events"
+ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+PAGE: Final = 500
+"""Objects per response: a list of all leases of a large cluster at once would be expensive for the API server."""
+
+_TIMEOUT: Final = 60
+"""Seconds that one request may take."""
+TIMEOUT: Final = re.compile(r"([0-9]{1,6})(ms|s|m|h|)", re.ASCII)
+"""A limit for one request; 0 is none."""
+_UNITS: Final = {"ms": 0.001, "s": 1, "": 1, "m": 60, "h": 3600}
+_STAMPED: Final = ("--output=json", "--show-managed-fields")
+_MAX_FORWARD: Final = 10
+"""Seconds that it may take to read the metrics of a pod."""
+_FORWARDED: Final = re.compile(rb"127\.0\.0\.1:(\d+) ->")
+_SELECTED: Final = {EVENTS: ("--field-selector=involvedObject.kind=Lease",)}
+_PATHS: Final = {
+    LEASES: [f"/apis/{GROUP}/v1{{}}/leases?"],
+    CANDIDATES: [f"/apis/{GROUP}/{version}{{}}/leasecandidates?" for version in VERSIONS_OF["leasecandidates"]],
+    EVENTS: ["/api/v1{}/events?fieldSelector=involvedObject.kind%3DLease&"],
+}
+"""By resource, of each version in which an API server may have it, the newest one first."""
+_QUIET: Final = 100
+"""Seconds without a line of a watch; an API server sends a bookmark every minute."""
+_PAUSE: Final = 1.0
+_BATCH: Final = 0.05
+"""Seconds for which lines of a watch accumulate: waking up for each costs more than decoding it."""
+END: Final = 5.0
+"""Seconds. What a plugin leaves running may keep kubectl's standard error open."""
+_ERROR: Final = re.compile(rb"[EWIF]\d{4} |[Ee]rror|The connection to the server|Unable to connect")
+"""How lines of kubectl itself begin that are no prompt: those that its libraries log, and why it fails."""
+_PIECE: Final = 64 * 1024
+_MAX_REASON: Final = 200
+_MAX_RESPONSE: Final = 256 * 1024 * 1024
+_NOT_FOUND: Final = f"the API server returned {http.client.NOT_FOUND:d} for "
+NO_SUCH_KIND: Final = "the server doesn't have a resource type"
+
+
+def is_unserved(reason: str) -> bool:
+    """Return whether a resource could not be read because the API server does not serve it."""
+    return NO_SUCH_KIND in reason or reason.startswith(_NOT_FOUND)
+
+
+class Cluster(Struct, frozen=True):
+    """A cluster, a namespace and a user, as kubectl takes them; "" leaves it to kubectl's own configuration."""
+
+    context: str = ""
+    kubeconfig: str = ""
+    namespace: str = ""
+    all_namespaces: bool = False
+    cluster: str = ""
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    """Whom to impersonate."""
+    request_timeout: str = f"{_TIMEOUT}s"
+
+    @property
+    def options(self) -> list[str]:
+        """Options that say which cluster, and as whom."""
+        given = {
+            "--context": self.context,
+            "--kubeconfig": self.kubeconfig,
+            "--cluster": self.cluster,
+            "--as": self.user,
+        }
+        words = [f"{option}={value}" for option, value in given.items() if value]
+        return words + [f"--as-group={group}" for group in self.groups]
+
+    @property
+    def timeout(self) -> str:
+        """The option that limits one request; a watch has no limit."""
+        return f"--request-timeout={self.request_timeout}"
+
+    @property
+    def timeout_seconds(self) -> float | None:
+        """The same in seconds; None for no limit."""
+        found = TIMEOUT.fullmatch(self.request_timeout)
+        return int(found[1]) * _UNITS[found[2]] or None if found else None
+
+    @property
+    def scope(self) -> list[str]:
+        """The namespace to look in."""
+        if self.all_namespaces:
+            return ["--all-namespaces"]
+        return [f"--namespace={self.namespace}"] if self.namespace else []
+
+
+def listed(
+    cluster: Cluster, notes: list[str], *, with_pods: bool = False, resources: Sequence[str] = ()
+) -> Iterator[Item]:
+    """Yield the leases and, if the cluster has candidates and the user may read them, those; raises InputError.
+
+    `notes` gets a line for each optional part that could not be read; `resources` are listed after the leases.
+    """
+    paged = f"--chunk-size={PAGE}"
+    item = None
+    for resource in (LEASES, *resources):
+        for item in _listed(cluster, resource, *_STAMPED, paged):
+            yield item
+    for resource in ("pods", "nodes") if with_pods else ():
+        yield from _listed(cluster, resource, "--output=json", paged)
+    result = _run(cluster, "get", CANDIDATES, *cluster.scope, *_STAMPED, paged)
+    if result.returncode == 0:
+        for item in observations(read(io.BytesIO(result.stdout), "kubectl")):
+            yield item
+    elif NO_SUCH_KIND not in result.stderr.decode(errors="replace"):
+        notes.append(f"candidates were not read: {_last_line(result.stderr)}")
+    if item is None and not cluster.all_namespaces:
+        where = f"namespace {cluster.namespace}" if cluster.namespace else "the namespace of the context"
+        raise InputError(f"{where} has no leases, or does not exist; -A looks in all namespaces")
+
+
+def watching(cluster: Cluster, resource: str = LEASES) -> "subprocess.Popen[bytes]":
+    """Return a kubectl that lists the leases, then prints each change; its caller reads stderr. Raises InputError."""
+    # Without a timeout, since a watch has no end.
+    what = [resource, *_SELECTED.get(resource, ()), *cluster.scope, *cluster.options]
+    return _started(["get", *what, *_STAMPED, "--watch", "--output-watch-events"])
+
+
+def post_event(cluster: Cluster, event: dict[str, Any], *, is_inside: bool = False) -> None:
+    """Create an Event; raises InputError if that is refused or fails."""
+    namespace, body = event["metadata"]["namespace"], json.dumps(event).encode()
+    if is_inside:
+        for _ in PodServer(cluster.timeout_seconds).lines(f"/api/v1/namespaces/{quote(namespace)}/events", body=body):
+            pass
+        return
+    result = _run(cluster, "create", "--filename=-", f"--namespace={namespace}", given=body)
+    if result.returncode:
+        raise InputError(_last_line(result.stderr))
+
+
+def lease_names(cluster: Cluster) -> list[str]:
+    """Return every lease as NAMESPACE/NAME, for a shell that completes it; none if that is not known at once."""
+    columns = "--output=custom-columns=:metadata.namespace,:metadata.name"
+    try:
+        result = _run(cluster, "get", LEASES, *cluster.scope, columns)
+    except InputError:
+        return []
+    return ["/".join(line.split()) for line in result.stdout.decode(errors="replace").splitlines() if line.strip()]
+
+
+def lease_events(cluster: Cluster, namespace: str, name: str) -> Iterator[Item]:
+    """Yield the Events about a lease; nothing if the user may not read them."""
+    about = f"--field-selector=involvedObject.kind=Lease,involvedObject.name={name}"
+    result = _run(cluster, "get", "events", about, f"--namespace={namespace}", "--output=json")
+    if result.returncode == 0:
+        yield from observations(read(io.BytesIO(result.stdout), "kubectl"))
+
+
+def objects_of(cluster: Cluster, kinds: str, *words: str) -> list[Value] | str:
+    """Return the objects of some kinds in the cluster, or why they could not be read."""
+    result = _run(cluster, "get", kinds, *words, "--output=json")
+    if result.returncode:
+        return _last_line(result.stderr)
+    try:
+        return [one.value for one in checked(read(io.BytesIO(result.stdout), "kubectl"))]
+    except (InputError, ValueError, RecursionError) as error:
+        return escape(truncate(str(error), _MAX_REASON))
+
+
+def tried(cluster: Cluster, manifest: bytes) -> tuple[bool, str]:
+    """Return whether the API server itself would create an object, of which nothing is stored, and what it said."""
+    words = ("create", "--dry-run=server", "--validate=false", "--filename=-", f"--namespace={cluster.namespace}")
+    result = _run(cluster, *words, given=manifest)
+    lines = result.stderr.decode(errors="replace").strip().splitlines()
+    return result.returncode == 0, "\n".join(map(escape, lines))
+
+
+def exposed(cluster: Cluster, namespace: str, pod: str) -> tuple[bytes, str]:
+    """Return the metrics of a pod, or why they were not read.
+
+    By `kubectl port-forward`: what an API server proxies to pods is refused by the shipped NetworkPolicy, and by the
+    firewalls of some clouds.
+    """
+    words = ("port-forward", f"--namespace={namespace}", f"pod/{pod}", ":health", *cluster.options)
+    with _started(words) as process:
+        limit = threading.Timer(_MAX_FORWARD, process.kill)
+        limit.start()
+        try:
+            said = cast("BinaryIO", process.stdout).readline()
+            if (port := _FORWARDED.search(said)) is None:
+                return b"", _last_line(cast("BinaryIO", process.stderr).read())
+            connection = http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=_MAX_FORWARD)
+            connection.request("GET", "/metrics")
+            return connection.getresponse().read(_MAX_RESPONSE), ""
+        except (OSError, http.client.HTTPException) as error:
+            return b"", escape(truncate(str(error), _MAX_REASON))
+        finally:
+            limit.cancel()
+            process.terminate()
+
+
+def _last_line(said: bytes) -> str:
+    """Return why kubectl failed, after what its libraries log; it may repeat whatever an API server sent."""
+    last = next((line for line in reversed(said.splitlines()) if line.strip()), b"no reason given")
+    return escape(truncate(last.decode(errors="replace").strip(), _MAX_REASON))
+
+
+class Complaints(threading.Thread):
+    """What kubectl says beside its output: prompts of a plugin for credentials are passed on at once, errors not."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        super().__init__(daemon=True)
+        self._said = cast("io.BufferedReader", process.stderr)
+        self._last = b""
+        self.start()
+
+    def run(self) -> None:
+        """Read until kubectl has ended."""
+        line = b"\n"
+        while piece := self._said.read1(_PIECE):
+            for part in piece.splitlines(keepends=True):
+                # A prompt has no end of line; an error may come in parts.
+                line = part if line.endswith(b"\n") else line[:_PIECE] + part
+                self._last = line if line.strip() and not line.startswith(b"Warning: ") else self._last
+                if not _ERROR.match(line):
+                    sys.stderr.write(part.decode(errors="replace"))
+                    sys.stderr.flush()
+
+    def reason(self) -> str:
+        """Return the last line, which is why kubectl has ended; "" if there is none."""
+        self.join(END)
+        return _last_line(self._last) if self._last else ""
+
+
+def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
+    words = ("get", resource, *cluster.scope, *shown, cluster.timeout, *cluster.options)
+    with _started(words) as process:
+        complaints = Complaints(process)
+        try:
+            yield from observations(read(cast("BinaryIO", process.stdout), "kubectl"))
+        except BaseException:
+            process.terminate()
+            raise
+        finally:
+            reason = complaints.reason()
+    if process.returncode:
+        problem = reason or f"kubectl get {resource} ended with exit code {process.returncode}"
+        hint = "; -n NAMESPACE looks in one namespace" if "at the cluster scope" in problem else ""
+        raise InputError(f"{problem}{hint}")
+
+
+def _run(cluster: Cluster, *words: str, given: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
+    everything = [*words, cluster.timeout, *cluster.options]
+    with _started(everything, stdin=None if given is None else subprocess.PIPE) as process:
+        output, errors = process.communicate(given)
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+
+def _started(words: Sequence[str], stdin: int | None = None) -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(["kubectl", *words], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603, S607 - no shell; the user's own
+    except OSError as error:
+        instead = "kubectl get leases -A -o json --show-managed-fields"
+        problem = f"kubectl cannot be run ({error.strerror}); name a file that was written by: {instead}"
+        raise InputError(problem) from error
+
+
+def listed_inside(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:
+    """Yield the same with the service account of the pod that this runs in, whose image has no kubectl.
+
+    Raises InputError if this is not a pod, or the API server does not list leases.
+    """
+    server = PodServer(cluster.timeout_seconds)
+    scope = f"/namespaces/{quote(cluster.namespace)}" if cluster.namespace else ""
+    yield from server.list(f"/apis/{GROUP}/v1{scope}/leases")
+    if with_pods:
+        yield from server.list(f"/api/v1{scope}/pods")
+        yield from server.list("/api/v1/nodes")
+    for path in _PATHS[CANDIDATES]:
+        try:
+            yield from server.list(path.format(scope).removesuffix("?"))
+        except _RefusedError as refused:
+            if refused.status == http.client.NOT_FOUND:
+                continue  # not served in this version, or not at all
+            notes.append(f"candidates were not read: {refused}")
+        return
+
+
+class _RefusedError(InputError):
+    """`following` is the token with which an API server lets a list go on whose first pages it no longer knows."""
+
+    def __init__(self, status: int, path: str, following: str = "") -> None:
+        super().__init__(f"the API server returned {status} for {path}")
+        self.status = status
+        self.following = following
+
+
+def watched_inside(namespace: str, resource: str) -> Iterator[bytes]:
+    """Yield the same as a watch by kubectl, which goes on where it ended as long as the API server knows that place.
+
+    Raises InputError if it does not, or refuses, or if this is not a pod.
+    """
+    server = PodServer(_QUIET)
+    scope = f"/namespaces/{quote(namespace)}" if namespace else ""
+    *newer, oldest = [path.format(scope) for path in _PATHS[resource]]
+    for path in newer:
+        try:
+            yield from _watched(server, path)
+        except _RefusedError as refused:
+            if refused.status != http.client.NOT_FOUND:
+                raise
+    yield from _watched(server, oldest)
+
+
+def _watched(server: "PodServer", path: str) -> Iterator[bytes]:
+    """Yield a list, then what changes; it ends by raising InputError."""
+    version = ""
+    for _, page in server.pages(path):
+        kind = b'"kind":"%s","apiVersion":"%s",' % (page.kind.removesuffix("List").encode(), page.api_version.encode())
+        yield from (b'{"type":"ADDED","object":{' + kind + bytes(item)[1:] + b"}\n" for item in page.items or ())
+        version = page.metadata.resource_version
+    event = _Event("")
+    while event.type != "ERROR":
+        try:
+            for line in server.lines(f"{path}watch=true&allowWatchBookmarks=true&resourceVersion={version}", _BATCH):
+                event = _event.decode(line)
+                version = event.object.metadata.resource_version or version
+                yield line + b"\n"
+        except _RefusedError:
+            raise
+        except InputError:
+            pass  # nothing is lost if it can be continued
+        time.sleep(_PAUSE)
+    raise _RefusedError(event.object.code, path)
+
+
+class PodServer:
+    """The API server as a pod sees it; one request at a time."""
+
+    def __init__(self, timeout: float | None = _TIMEOUT) -> None:
+        host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+        if not host:
+            raise InputError("--in-cluster works in a pod only: KUBERNETES_SERVICE_HOST is not set")
+        try:
+            context = ssl.create_default_context(cafile=str(ACCOUNT / "ca.crt"))
+            self._connection = http.client.HTTPSConnection(host, int(port), timeout=timeout, context=context)
+        except (OSError, ValueError) as error:
+            raise InputError(f"the pod's service account cannot be used: {error}") from error
+
+    def list(self, path: str) -> Iterator[Item]:
+        """Yield the objects of a list, each as it was when its page was read."""
+        for body, _ in self.pages(f"{path}?", is_one_state=False):
+            yield from observations(documents(path, [body], is_json=True))
+
+    def pages(self, path: str, *, is_one_state: bool = True) -> "Iterator[tuple[bytes, _Page]]":
+        """Yield a list, page by page, as it is and decoded; the path ends where further parameters follow.
+
+        An API server knows a state of the cluster for some minutes. Then it refuses to continue (410), or, unless all
+        pages must be of one state, continues with the present one.
+        """
+        following = ""
+        while True:
+            try:
+                lines = self.lines(f"{path}limit={PAGE}{f'&continue={quote(following)}' if following else ''}")
+                body = b"\n".join(lines)
+            except _RefusedError as refused:
+                if is_one_state or refused.status != http.client.GONE or refused.following in {"", following}:
+                    raise
+                following = refused.following
+                continue
+            try:
+                page = _page.decode(body)
+            except (ValueError, RecursionError):
+                raise InputError(f"the API server did not return a list for {path[:-1]}") from None
+            yield body, page
+            following = page.metadata.following
+            if not following:
+                return
+
+    def lines(self, target: str, pause: float = 0.0, body: bytes | None = None) -> Iterator[bytes]:
+        """Yield the lines of an answer, after a pause in seconds whenever no more are there; raises InputError.
+
+        With a `body`, an object is created.
+        """
+        is_whole = False
+        try:
+            # The kubelet replaces the token before it expires.
+            token = (ACCOUNT / "token").read_text().strip()
+            headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+            if body is not None:
+                headers["Content-Type"] = "application/json"
+            self._connection.request("GET" if body is None else "POST", target, body, headers=headers)
+            # The response takes the socket from a connection that the server will close.
+            connected = self._connection.sock
+            answer = self._connection.getresponse()
+            if answer.status not in {http.client.OK, http.client.CREATED}:
+                raise _RefusedError(answer.status, target.partition("?")[0], _token_in(answer.read(_PIECE)))
+            rest = b""
+            while piece := answer.read1(_PIECE):
+                *lines, rest = (rest + piece).split(b"\n")
+                yield from filter(None, lines)
+                if pause and not select.select([connected], (), (), 0)[0]:
+                    time.sleep(pause)
+            if rest:
+                yield rest
+            is_whole = True
+        except (OSError, http.client.HTTPException) as error:
+            raise InputError(f"the API server cannot be reached: {escape(truncate(str(error)))}") from error
+        finally:
+            if not is_whole:
+                self._connection.close()
+
+
+def _token_in(status: bytes) -> str:
+    """Return the token with which a list may be continued that an API server refused, "" if there is none."""
+    try:
+        return _shown.decode(status).metadata.following
+    except (ValueError, RecursionError):
+        return ""
+
+
+class _Metadata(Struct, frozen=True, gc=False, rename="camel"):
+    resource_version: str = ""
+    following: str = msgspec.field(default="", name="continue")
+
+
+class _Page(Struct, gc=False, rename="camel"):
+    metadata: _Metadata
+    kind: str = ""
+    api_version: str = ""
+    items: list[Raw] | None = None
+
+
+class _Shown(Struct, frozen=True, gc=False):
+    metadata: _Metadata = _Metadata()
+    code: int = 0
+
+
+class _Event(Struct, frozen=True, gc=False):
+    type: str
+    object: _Shown = _Shown()
+
+
+_page: Final = msgspec.json.Decoder(_Page)
+_event: Final = msgspec.json.Decoder(_Event)
+_shown: Final = msgspec.json.Decoder(_Shown)

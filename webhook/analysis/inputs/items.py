@@ -1,0 +1,392 @@
+"""The items that inputs consist of: what is said about one Lease or LeaseCandidate at one moment, and the rest."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+from msgspec import Meta, Raw, Struct, field
+from msgspec.structs import replace
+
+from webhook.admission.rules.stamps import Stamp, Stamps, latest_stamp, stamp_in
+from webhook.kubernetes.managed_fields import Entry, entries_of
+from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta
+from webhook.kubernetes.request import AdmissionRequest, UserInfo, cached
+from webhook.kubernetes.times import SECOND, canonical_seconds, normalized, readable
+
+NO_TEXTS: Final[Mapping[str, str]] = {}
+STANDARD_INPUT: Final = "-"
+_MAX_DIGITS: Final = 20
+"""More than a resourceVersion, or a term, can have."""
+MAX_LATEST: Final = 10
+"""Intervals that a recorder keeps in order: from as many it shows whether two processes renew in turns."""
+MAX_BINS: Final = 100
+_NEAR: Final = 2 * SECOND
+MILLISECOND: Final = 1000
+_MODES: Final = re.compile(r"[a-z0-9-]{1,80}=[a-z]{1,10}(?:,[a-z0-9-]{1,80}=[a-z]{1,10})*+")
+"""The annotation `rules` of lease-webhook."""
+_OWNED: Final[dict[str, object]] = {"f:spec": {f"f:{name}": {} for name in LeaseSpec.__struct_encode_fields__}}
+
+
+class Act(StrEnum):
+    """What was seen. A patch and an apply are UPDATED, a patch that created the object too."""
+
+    STORED = "stored"
+    """The object as it stood, in a list, a manifest or at the start of a watch."""
+    CREATED = "created"
+    UPDATED = "updated"
+    DELETED = "deleted"
+    READ = "read"
+    """A read, as those make who wait to become leader."""
+    COLLECTION = "collection"
+    """A list, a watch or a deletion of many objects at once: it says nothing of a single one. The name may be ""."""
+
+
+class InputKind(StrEnum):
+    """The kind of input an observation comes from, and so what the absence of one means."""
+
+    DUMP = "dump"
+    """One moment: nothing about what happened before."""
+    WATCH = "watch"
+    """Every change, in order; who wrote it is known as a field manager only."""
+    AUDIT_LOG = "audit log"
+    """Every request, with its writer; objects at level RequestResponse only."""
+    REVIEW = "review"
+    """What the API server asked a webhook about; renewals are often left out."""
+
+
+class Writer(Struct, frozen=True, gc=False):
+    """Who made a request, as the API server authenticated it; every part may be empty.
+
+    `node` is that of the pod; a stamp has the pod's `uid` instead of its name; `impersonator` acted as this user.
+    """
+
+    user: str = ""
+    pod: str = ""
+    node: str = ""
+    uid: str = ""
+    impersonator: str = ""
+    groups: tuple[str, ...] = ()
+
+    @property
+    def process(self) -> "Writer":
+        """The user and the pod alone, by which writers are compared."""
+        return Writer(self.user, self.pod, uid=self.uid, impersonator=self.impersonator)
+
+    def is_same(self, other: "Writer | None") -> bool:
+        """True if both are one process: a pod by its uid, else by its name; a user without a pod by its name."""
+        if other is None or self.user != other.user or self.impersonator != other.impersonator:
+            return False
+        return self.uid == other.uid if self.uid and other.uid else self.pod == other.pod
+
+    @property
+    def name(self) -> str:
+        """`shop/checkout` for a service account, else the user's name."""
+        account = UserInfo(self.user).service_account
+        return "/".join(account) if account else self.user
+
+
+class Noted(Struct, frozen=True):
+    """What lease-webhook noted of a write: the modes of rules, those whose denial a cap or an exemption lifted."""
+
+    modes: Mapping[str, str] = NO_TEXTS
+    would_deny: Sequence[str] = ()
+    event: str = ""
+
+
+class Answer(Struct, frozen=True, gc=False):
+    """What the API server answered; `took` in microseconds; `annotations` are those of the audit log."""
+
+    code: int = 200
+    message: str = ""
+    took: int = 0
+    annotations: Mapping[str, str] = NO_TEXTS
+
+    @property
+    def is_stored(self) -> bool:
+        """Return whether the write was stored."""
+        return 200 <= self.code < 300
+
+    @property
+    def noted(self) -> Noted:
+        """What lease-webhook wrote into the audit log; the API server puts the name of the webhook before each key."""
+        modes: dict[str, str] = {}
+        would_deny: list[str] = []
+        events: list[str] = []
+        for key, text in sorted(self.annotations.items()):
+            webhook, _, name = key.rpartition("/")
+            if name == "rules" and _MODES.fullmatch(text):
+                modes |= {rule: mode for rule, _, mode in (one.partition("=") for one in text.split(","))}
+                would_deny += self.annotations.get(f"{webhook}/would-deny", "").split(",")
+                events.append(self.annotations.get(f"{webhook}/event", ""))
+        return Noted(modes, [*dict.fromkeys(filter(None, would_deny))], ", ".join(dict.fromkeys(filter(None, events))))
+
+
+class Place(Struct, frozen=True, gc=False):
+    """A position in the input: a file, or `-`, and the number of the document in it; `is_only`: there is no other."""
+
+    path: str
+    document: int = 1
+    is_only: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}#{self.document}"
+
+    @property
+    def short(self) -> str:
+        """The path, with the number of the document unless it is the only one."""
+        return self.path if self.is_only else str(self)
+
+
+Length = Annotated[int, Meta(ge=0, lt=2**62)]
+
+
+class Stretch(Struct, frozen=True, gc=False):
+    """The renewals that a recorder did not keep one by one, up to the state that has it, which it counts.
+
+    `histogram` has intervals in milliseconds, each with its number; `latest` has those after them, in microseconds and
+    in order, the last one before the state itself.
+    """
+
+    latest: Annotated[Sequence[Length], Meta(min_length=1, max_length=MAX_LATEST)]
+    histogram: Annotated[Mapping[Length, Length], Meta(max_length=MAX_BINS)] = {}
+
+
+class Observation(Struct, frozen=True, dict=True, kw_only=True):
+    """One observation.
+
+    `at` is the moment by an API server's clock in microseconds since 1970, None if only the object itself can say.
+    `verb` is what RBAC calls the request, "" if the input does not show requests. `object` is the state after a write,
+    or before a deletion; None if the input does not carry it, or carries it with wrong types, which `problem` then
+    names. `old` is the state before, in reviews only, as is `request`. `is_dry_run` writes were never stored.
+    `is_clearing`: it deleted every object of its kind in the namespace.
+    `term` is that of a lease whose stamps are believed, None if it is not known.
+    `uid` and `resource_version` are those of the object as stored: an audit event and a watch event of the same write
+    have the same; `replaces` is the resourceVersion that a request says it replaces; each "" if the input does not say.
+    """
+
+    place: Place
+    input_kind: InputKind
+    act: Act
+    kind: str
+    namespace: str
+    name: str
+    object: Lease | LeaseCandidate | None = None
+    old: Lease | LeaseCandidate | None = None
+    at: int | None = None
+    verb: str = ""
+    writer: Writer | None = None
+    answer: Answer | None = None
+    is_dry_run: bool = False
+    is_clearing: bool = False
+    problem: str = ""
+    request: AdmissionRequest | None = None
+    term: int | None = None
+    uid: str = ""
+    resource_version: str = ""
+    replaces: str = ""
+    source: str = ""
+    """The address and the program that a request came from, as a log says."""
+    user: UserInfo | None = None
+    """The writer with its groups, of an audit log only."""
+    text: bytes = b""
+    """The object in JSON, of a list or a watch only."""
+    is_stamp_old: bool = False
+    """The stamp of the API server is that of an earlier write: this one was made by a writer that is not stamped."""
+    stretch: Stretch | None = None
+    """The renewals since the state before, if a recorder kept only their number."""
+
+    @cached
+    def entries(self) -> Sequence[Entry]:
+        """Entries of managedFields of the object."""
+        return () if self.object is None else entries_of(self.object.metadata.managed_fields)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it says what is, or was, stored: no dry run, and nothing that was refused."""
+        return not self.is_dry_run and (self.answer is None or self.answer.is_stored)
+
+    @property
+    def has_managed_fields(self) -> bool:
+        """Whether the object shows managedFields; kubectl hides them unless it is asked."""
+        return self.object is not None and has_managed_fields(self.object)
+
+    @cached
+    def latest_stamp(self) -> int | None:
+        """The latest time that an API server stamped into the object; a client may have invented it."""
+        return latest_stamp(self.entries)
+
+
+class Unreadable(Struct, frozen=True):
+    """Something that could not be read; `error` is one line."""
+
+    place: Place
+    error: str
+    is_foreign: bool = False
+    """Nothing in it looks like a Lease, a LeaseCandidate or a review, or it is a template of one."""
+    line: int = 0
+    """Where it begins in its file; 0 if that is not known."""
+    is_template: bool = False
+    """It has actions of a Go template, so that it is no object before it is rendered."""
+
+
+class Foreign(Struct, frozen=True):
+    """An object of another kind; with a name if it is a pod (and has a `service_account`) or a node, or has a token.
+
+    `metadata` is that of an object with the token of a fence, whosever it is; else None.
+    """
+
+    place: Place
+    kind: str
+    namespace: str = ""
+    name: str = ""
+    service_account: str = ""
+    metadata: ObjectMeta | None = None
+
+
+class ElectionEvent(Foreign, frozen=True):
+    """An Event that names a leader: what a client says, in a sentence, about the `lease` in the namespace.
+
+    Anyone who may create Events can invent it, with any time; `at` is in microseconds since 1970.
+    """
+
+    lease: str = ""
+    at: int = 0
+    text: str = ""
+
+
+class LogEnd(Struct, frozen=True):
+    """The last request of an audit log, about whatever: until then nothing else happened to a lease."""
+
+    at: int
+
+
+class ClockSkew(Struct, frozen=True):
+    """What the clocks of API servers differ by, at least, in microseconds; it comes before what they wrote.
+
+    `is_within`: they wrote one input.
+    """
+
+    least: int
+    is_within: bool = False
+
+
+class Fenced(Struct, frozen=True, gc=False, kw_only=True):
+    """A write of any object that a fence refused, or only noted if `is_refused` is false.
+
+    `namespace` and `name` are the lease's; `target` is what was to be written; `at` is in microseconds since 1970.
+    """
+
+    place: Place
+    at: int
+    fence: str
+    namespace: str
+    name: str
+    writer: Writer
+    target: str
+    message: str
+    is_refused: bool
+
+
+class Unrecorded(Struct, frozen=True):
+    """A time in which a recorder did not see what happened, in microseconds since 1970 by its computer's clock."""
+
+    start: int
+    end: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"not recorded from {canonical_seconds(self.start)} to {canonical_seconds(self.end)}: {self.reason}"
+
+
+AboutInput = LogEnd | ClockSkew | Unrecorded
+"""What is said of no lease alone."""
+Item = AboutInput | Observation | Unreadable | Foreign | Fenced
+
+
+class Input(NamedTuple):
+    """A file or standard input; `read` gives its items, for a file all of them at each call."""
+
+    path: str
+    read: Callable[[], Iterator[Item]]
+
+
+def number_of(text: str | None) -> int:
+    """Return a resourceVersion or a term; 0 if it is not a number."""
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS else 0
+
+
+def has_managed_fields(one: Lease | LeaseCandidate) -> bool:
+    """Return whether an object shows managedFields at all."""
+    return bytes(memoryview(one.metadata.managed_fields)[:1]) == b"["
+
+
+def is_dated(entries: Sequence[Entry]) -> bool:
+    """True if these are the entries of a lease that a `StampReader` read, and its stamp has a time."""
+    return [(one.manager, one.stamp is None) for one in entries] == [(None, False)]
+
+
+class StampReader(Struct):
+    """Adds to items what the stamps of the API server say: when a lease was written, and by whom.
+
+    It does so in the namespaces where the policy file says that writers are stamped.
+    """
+
+    stamps: Mapping[str, Stamps]
+    _specs: dict[tuple[str, str], LeaseSpec] = field(default_factory=dict)
+    _last: dict[tuple[str, str], Stamp] = field(default_factory=dict)
+    """Of each lease, the stamp that was seen last."""
+
+    def read(self, item: Item) -> Item:
+        """Return an item whose objects have one entry, dated by the stamp; any other item as it is."""
+        if not isinstance(item, Observation) or not isinstance(item.object, Lease) or item.namespace not in self.stamps:
+            return item
+        here = self.stamps[item.namespace]
+        key, spec = (item.namespace, item.name), item.object.spec
+        spec_before, self._specs[key] = self._specs.get(key), spec
+        is_spec_written = spec_before != spec
+        stamp = _stamp_of(item.object, here)
+        if stamp is None:
+            return item
+        old, writer = item.old, item.writer
+        before, self._last[key] = self._last.get(key), stamp
+        # Administrators, the API server and controllers leave the stamp of the write before.
+        is_old = item.act is not Act.STORED and is_spec_written and before is not None and stamp == before
+        is_seen = stamp != before if before is not None else item.act is Act.CREATED or _dates(stamp, spec)
+        # A watch does not show who wrote. A client can leave the constant entry alone if its write sets nothing, so a
+        # spec that changed beside it was stamped by the API server. One state, as of a list, does not show that.
+        is_watched = item.input_kind is InputKind.WATCH and item.act is not Act.DELETED
+        is_proven = is_spec_written and (spec_before is not None or item.act is Act.CREATED)
+        if writer is None and stamp.writer and is_watched and is_proven and is_seen:
+            writer = Writer(stamp.user, uid="" if here.by_user else stamp.pod_uid)
+        if isinstance(old, Lease) and (stamp_before := _stamp_of(old, here)) is not None:
+            old = _dated(old, stamp_before)
+        # The text, of a list, is that of the object as it was read.
+        term = _term_of(stamp, item.object)
+        shown = _dated(item.object, stamp)
+        return replace(item, object=shown, old=old, writer=writer, term=term, is_stamp_old=is_old, text=b"")
+
+
+def _dates(stamp: Stamp, spec: LeaseSpec) -> bool:
+    """True if a stamp is of the write that set renewTime, unless the clock of that writer is off."""
+    claimed = readable(normalized(spec.renew_time))
+    return stamp.written is not None and claimed is not None and abs(claimed - stamp.written) <= _NEAR
+
+
+def _stamp_of(lease: Lease, stamps: Stamps) -> Stamp | None:
+    return stamp_in(stamps, lease.metadata.annotations, entries_of(lease.metadata.managed_fields))
+
+
+def _term_of(stamp: Stamp, lease: Lease) -> int | None:
+    """Return the term as a fence knows it: a lease that was not renewed since it was created has no stamp of it."""
+    number = number_of(stamp.term or lease.metadata.resource_version)
+    return (number if stamp.term else number - 1) if number else None
+
+
+def _dated(lease: Lease, stamp: Stamp) -> Lease:
+    """Return the lease with one entry without a manager: the names of managers are not known where it is stamped."""
+    entry: dict[str, object] = {"operation": "Update", "apiVersion": "coordination.k8s.io/v1", "fieldsV1": _OWNED}
+    if stamp.written is not None:
+        entry["time"] = canonical_seconds(stamp.written)
+    return replace(lease, metadata=replace(lease.metadata, managed_fields=Raw(msgspec.json.encode([entry]))))

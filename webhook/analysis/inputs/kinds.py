@@ -1,0 +1,490 @@
+"""What a document says, by its kind: a stored object, a change of a watch, an audit event, or a review.
+
+An event of the API server's audit log says who requested what, when, and with which result: kubernetes/apiserver
+`pkg/apis/audit/v1/types.go`. At level Metadata it has no objects. A write of any object that a fence refused is in the
+message of the response; a fence in mode warn or audit leaves an annotation
+(`pkg/admission/plugin/policy/validating/dispatcher.go`).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from webhook.admission.rules.change import change_made_by
+from webhook.admission.rules.election.renewal_stamp import stamp_of_writer
+from webhook.analysis.inputs.documents import Document, LastLine, Value, problem_of
+from webhook.analysis.inputs.envelopes import AUDIT
+from webhook.analysis.inputs.items import (
+    NO_TEXTS,
+    Act,
+    Answer,
+    ElectionEvent,
+    Fenced,
+    Foreign,
+    InputKind,
+    Item,
+    LogEnd,
+    Observation,
+    Place,
+    Stretch,
+    Unreadable,
+    Unrecorded,
+    Writer,
+)
+from webhook.analysis.inputs.lines import NOWHERE, Source
+from webhook.kubernetes import times
+from webhook.kubernetes.decoding_errors import reworded
+from webhook.kubernetes.objects import Lease, LeaseCandidate, ObjectMeta, WrongTypesError, decode_object
+from webhook.kubernetes.request import GROUP, KIND_OF, NULL, VERSIONS_OF, Operation, UserInfo, user_of
+from webhook.kubernetes.review import ReviewError, decode
+from webhook.text.quoting import truncate
+
+FENCE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure"
+NO_POD: Final = "a token without a pod"
+_FENCE_MARKER: Final = b"(fence "
+"""What the message of every fence ends with."""
+LEASE_MARKERS: Final = (b"coordination.k8s.io", _FENCE_MARKER)
+"""What every audit event of a lease says in its objectRef, and every one of a fence in a message."""
+
+_TOKEN_MARKER: Final = b"lease-webhook/token-"
+"""What the annotations are called in which fences keep tokens."""
+_OURS: Final = frozenset(KIND_OF.values())
+_REVIEW: Final = "AdmissionReview"
+_MAX_NAME: Final = 253
+
+_ACT_OF_OPERATION: Final = {Operation.CREATE: Act.CREATED, Operation.UPDATE: Act.UPDATED, Operation.DELETE: Act.DELETED}
+_ACT_OF_CHANGE: Final = {"": Act.STORED, "ADDED": Act.STORED, "MODIFIED": Act.UPDATED, "DELETED": Act.DELETED}
+"""At the start of a watch every object is ADDED, so an addition only says that the object exists."""
+_ACT_OF_VERB: Final[Mapping[str, Act]] = {
+    "create": Act.CREATED,
+    "update": Act.UPDATED,
+    "patch": Act.UPDATED,
+    "delete": Act.DELETED,
+    "get": Act.READ,
+    "list": Act.COLLECTION,
+    "watch": Act.COLLECTION,
+    "deletecollection": Act.COLLECTION,
+}
+_VERB_OF_OPTIONS: Final = {"CreateOptions": "create", "UpdateOptions": "update", "PatchOptions": "patch"}
+GAP: Final = "GAP"
+"""The type of an event by which a recorder says what it did not see; no API server sends it."""
+_stretches: Final = msgspec.json.Decoder(Stretch, strict=False)
+_EVENT_TIMES: Final = (
+    ("series", "lastObservedTime"),
+    ("lastTimestamp",),
+    ("deprecatedLastTimestamp",),
+    ("eventTime",),
+    ("metadata", "creationTimestamp"),
+)
+_LED: Final = re.compile(r".{1,253} (?:became leader|stopped leading)")
+_FENCE: Final = re.compile(r"\(fence ([a-z0-9.-]{1,253})\)")
+_DENIED: Final = re.compile(
+    r' (?:"(?:[^"\\]|\\.)*" )?is forbidden: ValidatingAdmissionPolicy \'fence-[a-z0-9.-]+\' with '
+)
+"""What follows the resource in the message of a fence that refused a write."""
+_LEASE: Final = re.compile(r"\blease ([a-z0-9.-]{1,253})/([a-z0-9.-]{1,253}) (?:is held by|has no holder|may write)")
+
+
+class Manifest(Struct, frozen=True):
+    """A bare Lease or LeaseCandidate; `source` is where it stands in its file."""
+
+    place: Place
+    document: Value
+    source: Source = NOWHERE
+
+
+Submitted = Document | Manifest | Foreign | Unreadable
+"""The document is an AdmissionReview, byte for byte as it was recorded."""
+
+
+def is_of_history(document: Document | Unreadable) -> bool:
+    """Return whether it is of an audit log or a watch, of which nothing says by itself what it changed."""
+    return isinstance(document, Document) and (bool(document.change) or document.api_version.startswith(AUDIT))
+
+
+def submitted(document: Document | Unreadable) -> Submitted:
+    """Return a document as what can be evaluated by itself; a key that appears twice makes a manifest unreadable."""
+    if isinstance(document, Unreadable):
+        return document
+    place, kind = document.place, document.kind
+    group, slash, _ = document.api_version.partition("/")
+    try:
+        if kind == _REVIEW:
+            return document
+        if kind in _OURS and not slash:
+            return _without_group(document)
+        if group == GROUP and kind not in _OURS:
+            return Unreadable(
+                place, f"the kinds of {GROUP} are {' and '.join(KIND_OF.values())}", line=document.source.line_of()
+            )
+        if group == GROUP:
+            return Manifest(place, document.value, document.source)
+        return Foreign(place, kind or "no kind")
+    except (ValueError, RecursionError) as error:
+        return Unreadable(place, problem_of(error), line=document.source.line_of())
+
+
+def observed(document: Document | Unreadable | LastLine, received: int | None = None) -> Item | None:
+    """Return what a document says; None for what says nothing of one lease, such as another kind's audit event.
+
+    `received` is when a review was received, in microseconds since 1970, if an index says so.
+    """
+    if isinstance(document, Unreadable):
+        return document
+    if isinstance(document, LastLine):
+        return _log_end(document)
+    try:
+        if document.kind == "Event" and document.api_version.startswith(AUDIT):
+            return _logged(document)
+        return _reviewed(document, received) if document.kind == _REVIEW else _observed_object(document)
+    except (ValueError, RecursionError) as error:
+        return Unreadable(document.place, problem_of(error))
+
+
+def observations(documents: Iterable[Document | Unreadable | LastLine], received: int | None = None) -> Iterator[Item]:
+    """Yield what each document says, if it says something."""
+    return (item for document in documents if (item := observed(document, received)) is not None)
+
+
+class _WithMetadata(Struct, frozen=True, gc=False):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+_with_metadata: Final = msgspec.json.Decoder(_WithMetadata)
+
+
+def typed(kind: str, version: str, data: bytes | Raw) -> tuple[Lease | LeaseCandidate | None, ObjectMeta, str]:
+    """Return the object of one of our kinds, its metadata, and why it cannot be decoded, if it cannot: then it is None.
+
+    Raises ValueError if it is not JSON, RecursionError if nested deeply.
+    """
+    try:
+        one = decode_object(kind, version, data)
+    except WrongTypesError as error:
+        problem, path = error.problems[0]
+        said = f"{path or 'the object'} {reworded(problem) or problem}"
+        found = msgspec.json.decode(data)
+        namespace, name = _text_at(found, "metadata", "namespace"), _text_at(found, "metadata", "name")
+        return None, ObjectMeta(namespace=namespace, name=name), said
+    return one, one.metadata, ""
+
+
+def _text_at(value: object, *path: str) -> str:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _observed_object(document: Document) -> Item | None:
+    """Return what an object or a change of a watch says; None for a BOOKMARK, and for an ERROR, which ends a watch.
+
+    ValueError is raised if what a recorder added cannot be read.
+    """
+    act, place, kind, data = _ACT_OF_CHANGE.get(document.change), document.place, document.kind, document.text
+    if act is None:
+        return _unrecorded(document) if document.change == GAP else None
+    group, slash, version = document.api_version.partition("/")
+    if kind in _OURS and not slash:
+        return _without_group(document)
+    if kind not in _OURS or group != GROUP or version not in VERSIONS_OF[f"{kind.lower()}s"]:
+        if kind in _OURS and group == GROUP:
+            return Foreign(place, truncate(f"{kind} {version}", _MAX_NAME))
+        if kind == "Event" and document.api_version in {"v1", "events.k8s.io/v1"}:
+            return _election_event(place, data)
+        # If an object that may hold a lease is gone, the lease is left over.
+        is_holder = kind in {"Pod", "Node"} and document.api_version == "v1"
+        metadata = _with_metadata.decode(data).metadata if _TOKEN_MARKER in data else None
+        if not is_holder and metadata is None:
+            return Foreign(place, kind or "no kind")
+        one = msgspec.json.decode(data)
+        namespace, name = _text_at(one, "metadata", "namespace"), _text_at(one, "metadata", "name")
+        account = _text_at(one, "spec", "serviceAccountName") if name and is_holder and kind == "Pod" else ""
+        return Foreign(place, kind or "no kind", namespace, name, account, metadata)
+    shown, named, problem = typed(kind, version, data)
+    return Observation(
+        place=place,
+        input_kind=InputKind.WATCH if document.change else InputKind.DUMP,
+        act=act,
+        kind=kind,
+        namespace=named.namespace or "",
+        name=named.name or "",
+        object=shown,
+        problem=problem,
+        uid=named.uid or "",
+        resource_version=named.resource_version or "",
+        text=data,
+        stretch=_stretches.decode(document.renewals) if document.renewals else None,
+    )
+
+
+def _unrecorded(document: Document) -> Unrecorded:
+    found = msgspec.json.decode(document.text)
+    start, end = (times.parse_seconds(_text_at(found, name)) for name in ("from", "to"))
+    return Unrecorded(start, end, truncate(_text_at(found, "reason"), _MAX_NAME))
+
+
+def _election_event(place: Place, data: bytes) -> Foreign:
+    """Return what an Event says of a leader, as client-go records it (`tools/leaderelection/resourcelock`)."""
+    one = msgspec.json.decode(data)
+    said = _text_at(one, "message") or _text_at(one, "note")
+    texts = [text for path in _EVENT_TIMES if (text := _text_at(one, *path))]
+    at = times.stamp_of(texts[0]) if texts else None
+    about = "involvedObject" if _text_at(one, "involvedObject", "kind") else "regarding"
+    if at is None or _text_at(one, about, "kind") != "Lease" or not _LED.fullmatch(said):
+        return Foreign(place, "Event")
+    return ElectionEvent(
+        place, "Event", _text_at(one, about, "namespace"), lease=_text_at(one, about, "name"), at=at, text=said
+    )
+
+
+def _without_group(document: Document) -> Unreadable:
+    problem = f"a {document.kind} needs apiVersion: {GROUP}/v1 or another version of that group"
+    return Unreadable(document.place, problem, line=document.source.line_of())
+
+
+def _reviewed(document: Document, received: int | None) -> Observation | Foreign | Unreadable:
+    """Return what a review says; `received` is when it came, None if nothing but its own stamps can say."""
+    data = document.text
+    try:
+        request = decode(data)
+    except ReviewError as error:
+        return Unreadable(document.place, error.text)
+    act = _ACT_OF_OPERATION.get(request.operation)
+    if request.contradiction:
+        return Unreadable(document.place, request.contradiction)
+    if act is None or request.sub_resource or not request.is_ours:
+        return Foreign(document.place, request.kind or "no kind")
+    change = change_made_by(request, received or 0)
+    before = request.old or request.new
+    return Observation(
+        place=document.place,
+        input_kind=InputKind.REVIEW,
+        act=act,
+        kind=request.kind,
+        namespace=request.namespace,
+        name=request.name,
+        object=request.old if act is Act.DELETED else request.new,
+        old=request.old,
+        at=stamp_of_writer(change.was_set.owners_among(change.new_entries)) if received is None else received,
+        verb=_VERB_OF_OPTIONS.get(
+            _text_at(msgspec.json.decode(data), "request", "options", "kind"), request.operation.lower()
+        ),
+        writer=_writer_of(request.user) if request.user else None,
+        is_dry_run=bool(request.options.dry_run),
+        problem=str(request.object_errors[0]) if request.object_errors else "",
+        request=request,
+        uid=(before and before.metadata.uid) or "",
+    )
+
+
+def _writer_of(user: UserInfo, impersonator: str = "") -> Writer:
+    return Writer(user.username, user.pod_name, user.node_name, user.pod_uid, impersonator, user.groups)
+
+
+class ObjectReference(Struct, frozen=True, rename="camel"):
+    """`objectRef`: what the request was about."""
+
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    api_group: str = ""
+    api_version: str = ""
+    subresource: str = ""
+    resource_version: str = ""
+
+
+class Status(Struct, frozen=True):
+    """`responseStatus`; and in an annotation, one failure of a policy."""
+
+    code: int = 0
+    message: str = ""
+
+
+class AuditEvent(Struct, frozen=True, rename="camel"):
+    """The parts of an audit event that are used here, the users and objects undecoded."""
+
+    verb: str = ""
+    stage: str = ""
+    user_info: Raw = msgspec.field(default=NULL, name="user")
+    source_ips: Sequence[str] = msgspec.field(default=(), name="sourceIPs")
+    user_agent: str = ""
+    impersonated_user: Raw = NULL
+    object_ref: ObjectReference = ObjectReference()
+    response_status: Status = Status()
+    request_received_timestamp: str = ""
+    stage_timestamp: str = ""
+    annotations: Mapping[str, str] | None = None
+    request_uri: str = msgspec.field(default="", name="requestURI")
+    request_object: Raw = NULL
+    response_object: Raw = NULL
+
+    @property
+    def user(self) -> UserInfo:
+        """Who authenticated."""
+        return user_of(self.user_info) or UserInfo()
+
+    @property
+    def pod(self) -> str:
+        """The pod that the token named."""
+        return self.user.pod_name or NO_POD
+
+    @property
+    def writer(self) -> Writer:
+        """Who made the request, in short."""
+        impersonated = user_of(self.impersonated_user)
+        return _writer_of(impersonated, self.user.username) if impersonated else _writer_of(self.user)
+
+    @property
+    def requester(self) -> UserInfo:
+        """Who made the request; an impersonated user counts as the writer."""
+        return user_of(self.impersonated_user) or self.user
+
+    @property
+    def source(self) -> str:
+        """The address and the program that it came from; "" if the log does not say both."""
+        return (
+            truncate(f"{self.source_ips[0]} {self.user_agent}", _MAX_NAME)
+            if self.source_ips and self.user_agent
+            else ""
+        )
+
+    @property
+    def answered(self) -> int | None:
+        """When it was logged, in microseconds since 1970; None if that is absent or unreadable."""
+        return times.instant(times.normalized(self.stage_timestamp))
+
+
+decoded: Final = msgspec.json.Decoder(AuditEvent, strict=False).decode
+"""Returns an event; raises ValueError or RecursionError."""
+_failures: Final = msgspec.json.Decoder(list[Status])
+
+
+def _logged(document: Document) -> Observation | Fenced | None:
+    """Return what one event says of leases, candidates or a fence; None if it is about something else."""
+    data = document.text
+    event = decoded(data)
+    # Who is not authenticated is answered, and logged, before the request is handled (`filters/authn_audit.go`).
+    is_refused_at_once = event.stage == "ResponseStarted" and event.response_status.code == 401
+    if event.stage != "ResponseComplete" and not is_refused_at_once:
+        return None
+    reference, act = event.object_ref, _ACT_OF_VERB.get(event.verb)
+    kind = KIND_OF.get(reference.resource)
+    if kind is None or reference.api_group != GROUP or act is None:
+        return _fenced(event, document) if _FENCE_MARKER in data else None
+    answered, asked = event.answered, times.instant(times.normalized(event.request_received_timestamp))
+    shown = _object(event, act)
+    stored, named, problem = None, ObjectMeta(), ""
+    if shown is not None:
+        stored, named, problem = typed(kind, reference.api_version, shown)
+    if stored is not None and shown is event.request_object:
+        # It has the stamps of an earlier write, or any that the client invented.
+        stored = replace(stored, metadata=replace(stored.metadata, managed_fields=NULL))
+    return Observation(
+        place=document.place,
+        input_kind=InputKind.AUDIT_LOG,
+        act=act,
+        kind=kind,
+        namespace=reference.namespace or named.namespace or "",
+        name=reference.name or named.name or "",
+        object=stored,
+        problem=problem,
+        at=answered if answered is not None else asked,
+        verb=event.verb,
+        writer=event.writer,
+        answer=Answer(
+            event.response_status.code,
+            event.response_status.message,
+            answered - asked if answered is not None and asked is not None else 0,
+            event.annotations or NO_TEXTS,
+        ),
+        is_dry_run=_is_dry_run(event),
+        is_clearing=event.verb == "deletecollection" and "Selector=" not in event.request_uri,
+        uid=named.uid or reference.uid,
+        # The object of a request has the version that it replaces.
+        resource_version=(named.resource_version or "") if shown is event.response_object else "",
+        replaces=reference.resource_version if event.verb == "update" else "",
+        source=event.source,
+        user=event.requester,
+    )
+
+
+def _is_dry_run(event: AuditEvent) -> bool:
+    """Return whether it was a dry run, by its query or, for a deletion, by its options."""
+    if "All" in parse_qs(urlsplit(event.request_uri).query).get("dryRun", ()):
+        return True
+    if event.verb not in {"delete", "deletecollection"} or b"dryRun" not in bytes(event.request_object):
+        return False
+    options = msgspec.json.decode(event.request_object)
+    return isinstance(options, dict) and options.get("dryRun") == ["All"]
+
+
+def _object(event: AuditEvent, act: Act) -> Raw | None:
+    """Return the object as it was stored, else as it was sent; a patch is not an object."""
+    if act in {Act.READ, Act.COLLECTION} or not 200 <= event.response_status.code < 300:
+        return None
+    for raw in (event.response_object, event.request_object):
+        if b'"spec"' in bytes(raw) and (raw is not event.request_object or event.verb in {"create", "update"}):
+            return raw
+    return None
+
+
+def _fenced(event: AuditEvent, document: Document) -> Fenced | None:
+    """Return what an event says of a fence; None if it says nothing of one."""
+    is_refused = _is_denied(event)
+    message = event.response_status.message if is_refused else ""
+    if not _FENCE.search(message):
+        message, is_refused = next((text for text in _annotated(event) if _FENCE.search(text)), ""), False
+    fence, lease, at = _FENCE.search(message), _LEASE.search(message), event.answered
+    if fence is None or lease is None or at is None:
+        return None
+    return Fenced(
+        place=document.place,
+        at=at,
+        fence=fence[1],
+        namespace=lease[1],
+        name=lease[2],
+        writer=event.writer,
+        target=_target(event),
+        message=message,
+        is_refused=is_refused,
+    )
+
+
+def _is_denied(event: AuditEvent) -> bool:
+    """Return whether a fence refused a write; a client may choose the resource, the name and much of other messages."""
+    resource, message = _resource(event), event.response_status.message
+    is_named = " " not in resource and message.startswith(resource)
+    return is_named and event.response_status.code == 403 and _DENIED.match(message, len(resource)) is not None
+
+
+def _resource(event: AuditEvent) -> str:
+    return ".".join(part for part in (event.object_ref.resource, event.object_ref.api_group) if part)
+
+
+def _annotated(event: AuditEvent) -> list[str]:
+    try:
+        return [one.message for one in _failures.decode((event.annotations or {}).get(FENCE_ANNOTATION, "[]"))]
+    except (ValueError, RecursionError):
+        return []
+
+
+def _target(event: AuditEvent) -> str:
+    """`create deployments.apps shop/checkout`: what was to be done to what."""
+    reference = event.object_ref
+    below = f"/{reference.subresource}" if reference.subresource else ""
+    name = "/".join(part for part in (reference.namespace, reference.name) if part)
+    return " ".join(truncate(part, _MAX_NAME) for part in (event.verb, _resource(event) + below, name) if part)
+
+
+def _log_end(line: LastLine) -> LogEnd | None:
+    try:
+        at = decoded(line.text).answered
+    except (ValueError, RecursionError):
+        return None
+    return None if at is None else LogEnd(at)

@@ -1,0 +1,72 @@
+"""Leases as a watch shows them now, for a table that lives and for metrics."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from webhook.admission.rules.expiry import BOUND
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.inputs.cluster import LEASES
+from webhook.analysis.inputs.items import Item, Observation, Unrecorded
+from webhook.analysis.live.server_clock import ServerClock
+from webhook.analysis.live.watch import Listing
+from webhook.kubernetes.times import SECOND
+
+
+class LiveLeases:
+    """Follows the leases of a watch; every method may be called from any thread."""
+
+    def __init__(self) -> None:
+        self.status = ""
+        """Why the watch has ended; "" while it goes on."""
+        self._lock = threading.Lock()
+        self._follower = Follower()
+        self._listing = Listing()
+        self._clock = ServerClock()
+        self._seen_until: int | None = None
+        self._has_ended = False
+
+    def began(self, resource: str) -> None:
+        """Note that the watch of leases begins, perhaps again: what it did not show meanwhile is not known."""
+        if resource == LEASES:
+            with self._lock:
+                leases = self._follower.leases.items()
+                self._listing.begin({key for key, history in leases if not history.is_deleted})
+                self._has_ended = self._seen_until is not None
+
+    def observe(self, item: Item) -> None:
+        """Take in one item."""
+        now = _now()
+        with self._lock:
+            # The API server's clock may be ahead of this computer's.
+            self._follower.bounds.latest = now + BOUND
+            if isinstance(item, Observation) and item.kind == "Lease":
+                if self._has_ended and self._seen_until is not None:
+                    self._follower.take(Unrecorded(self._seen_until, now, "the watch began again"))
+                self._has_ended, self._seen_until = False, now
+                self._listing.note(item, now / SECOND)
+                self._clock.measure(item, now)
+            self._follower.take(item)
+
+    def show_status(self, status: str) -> None:
+        """Remember what to say about the connection to the cluster."""
+        self.status = status
+
+    @property
+    def is_watching(self) -> bool:
+        """True once a watch has shown something, until it ends."""
+        return self._seen_until is not None and not self.status
+
+    @contextmanager
+    def now(self) -> Iterator[tuple[Follower, int]]:
+        """Give all that is known, and the moment by the API server's clock, while the watch waits."""
+        now = _now()
+        with self._lock:
+            for gone in self._listing.gone(now / SECOND):
+                self._follower.take(gone)
+            yield self._follower, self._clock.moment(now, self._follower.bounds.until)
+
+
+def _now() -> int:
+    return time.time_ns() // 1000

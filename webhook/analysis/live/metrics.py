@@ -1,0 +1,96 @@
+"""Metrics of elections, as Prometheus reads them: who leads, for how long no one did, and how leaders changed."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from webhook.analysis.heartbeats import is_heartbeat
+from webhook.analysis.history.events import Handover
+from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import State
+from webhook.analysis.live.leases import LiveLeases
+from webhook.kubernetes.times import SECOND
+
+PREFIX: Final = "lease_webhook_leader_"
+_LABELS: Final = ("namespace", "lease")
+_HOW: Final = {
+    Handover.RELEASED: "released",
+    Handover.EXPIRED: "expired",
+    Handover.STOLEN: "stolen",
+    Handover.DELETED: "other",
+    Handover.CLAIMED: "other",
+    Handover.PREFERRED: "other",
+    Handover.UNKNOWN: "other",
+}
+"""Label values of handovers. The first holder that was seen, and another pod under the same name, are not handovers."""
+
+
+class LeaderMetrics:
+    """A collector of prometheus_client; heartbeats and deleted leases have no series."""
+
+    def __init__(self, leases: LiveLeases) -> None:
+        self._leases = leases
+        self._leaderless: dict[Key, int] = {}
+        """What each counter showed: what is known later may bound a time more closely, and no counter goes back."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every metric as it is now."""
+        live = GaugeMetricFamily(
+            f"{PREFIX}live", "1 while a holder renews the lease, 0 while none does.", labels=_LABELS
+        )
+        age = GaugeMetricFamily(
+            f"{PREFIX}renewal_age_seconds",
+            "Seconds since the last renewal, by the clock of the API server.",
+            labels=_LABELS,
+        )
+        duration = GaugeMetricFamily(
+            f"{PREFIX}duration_seconds", "Duration of the lease: after so long another may take it.", labels=_LABELS
+        )
+        leaderless = CounterMetricFamily(
+            f"{PREFIX}leaderless_seconds", "Seconds without a leader, at most, since this began.", labels=_LABELS
+        )
+        handovers = CounterMetricFamily(
+            f"{PREFIX}handovers", "Changes of the leader since this began.", labels=(*_LABELS, "how")
+        )
+        watching = GaugeMetricFamily(f"{PREFIX}watching", "1 while the watch of leases goes on, 0 after it ended.")
+        watching.add_metric((), float(self._leases.is_watching))
+        with self._leases.now() as (follower, now):
+            for (namespace, name), history in _elections(follower):
+                status = history.status(now)
+                if status is None:
+                    continue  # what is shown is of several clusters, or was hidden
+                labels = (namespace, name)
+                live.add_metric(labels, float(status.state is State.LIVE))
+                if status.holder and status.last_renewal is not None:
+                    age.add_metric(labels, max(0, now - status.last_renewal) / SECOND)
+                if status.holder and status.duration is not None:
+                    duration.add_metric(labels, status.duration)
+                leaderless.add_metric(labels, self._grown((namespace, name), history.leaderless_until(now)) / SECOND)
+                counts = dict.fromkeys(_HOW.values(), 0)
+                for handover, number in history.handovers.items():
+                    if how := _HOW.get(handover):
+                        counts[how] += number
+                for how, number in counts.items():
+                    handovers.add_metric((*labels, how), number)
+        yield from (live, age, duration, leaderless, handovers, watching)
+
+    def _grown(self, key: Key, leaderless: int) -> int:
+        self._leaderless[key] = max(leaderless, self._leaderless.get(key, 0))
+        return self._leaderless[key]
+
+
+def _elections(follower: Follower) -> Iterator[tuple[Key, LeaseHistory]]:
+    for key, history in follower.leases.items():
+        lease = history.lease
+        if lease is not None and not history.is_deleted and not is_heartbeat(lease, key[0]):
+            yield key, history
+
+
+def registry_of(leases: LiveLeases) -> CollectorRegistry:
+    """Return a registry of these metrics alone."""
+    registry = CollectorRegistry()
+    registry.register(LeaderMetrics(leases))
+    return registry

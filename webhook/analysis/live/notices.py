@@ -1,0 +1,75 @@
+"""Kubernetes Events on leases whose leader was lost, or that were stolen, in the words of `why`."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from webhook.analysis.claims.account import account_of
+from webhook.analysis.claims.headline import headline
+from webhook.analysis.heartbeats import is_heartbeat
+from webhook.analysis.history.events import Handover
+from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import State
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import canonical_seconds
+
+COMPONENT: Final = "lease-recorder"
+LOST: Final = "LeaderLost"
+STOLEN: Final = "LeaseStolen"
+_MAX_MESSAGE: Final = 1024
+"""Bytes that an API server takes."""
+_MAX_NAME: Final = 200
+"""Characters of a name that is completed by the API server."""
+
+
+class Notices(Struct):
+    """Finds what is new since it last looked; of what was so before, or is seen first, it says nothing."""
+
+    _live: set[Key] = field(default_factory=set)
+    """Leases that were held when it last looked."""
+    _steals: dict[Key, int] = field(default_factory=dict)
+
+    def since(self, follower: Follower, now: int) -> Iterator[dict[str, Any]]:
+        """Yield an Event for each loss and each steal since the last call."""
+        for key, history in follower.leases.items():
+            lease, status = history.lease, history.status(now)
+            steals = history.handovers.get(Handover.STOLEN, 0)
+            is_new = steals > self._steals.get(key, steals)
+            self._steals[key] = steals
+            if lease is None or status is None or is_heartbeat(lease, key[0]):
+                continue
+            if is_new:
+                yield _event(follower, history, lease, STOLEN, now)
+            if status.state is State.LIVE:
+                self._live.add(key)
+            elif key in self._live:
+                self._live.discard(key)
+                if status.state is State.EXPIRED:
+                    yield _event(follower, history, lease, LOST, now)
+
+
+def _event(follower: Follower, history: LeaseHistory, lease: Lease, reason: str, now: int) -> dict[str, Any]:
+    account = account_of(follower, history, now)
+    stolen = next((one.message for one in account.findings if reason == STOLEN and one.check == "lease-stolen"), "")
+    time = canonical_seconds(now)
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"namespace": history.namespace, "generateName": f"{history.name[:_MAX_NAME].rstrip('.-')}."},
+        "involvedObject": {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "namespace": history.namespace,
+            "name": history.name,
+            "uid": lease.metadata.uid or "",
+        },
+        "type": "Warning",
+        "reason": reason,
+        "message": (stolen or headline(account)).encode()[:_MAX_MESSAGE].decode(errors="ignore"),
+        "source": {"component": COMPONENT},
+        "firstTimestamp": time,
+        "lastTimestamp": time,
+        "count": 1,
+    }

@@ -1,0 +1,123 @@
+"""A fence suggested from the audit log of an API server: what the leader wrote, and its followers did not."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.admission.policy.fences import FencedResource, read_resource, why_not_fenced
+from webhook.admission.policy.schema import FENCED_OPERATIONS, PolicyError
+from webhook.analysis.inputs.documents import Document
+from webhook.analysis.inputs.kinds import AuditEvent, decoded
+from webhook.kubernetes.request import GROUP
+from webhook.text.quoting import escape
+from webhook.text.yaml_writer import scalar
+
+_OPERATION_OF_VERB: Final[Mapping[str, str]] = {
+    "create": "CREATE",
+    "update": "UPDATE",
+    "patch": "UPDATE",
+    "delete": "DELETE",
+    "deletecollection": "DELETE",
+}
+"""The verbs of audit events that write. A patch that is a server-side apply may create as well."""
+
+_OWN_STATE: Final = {
+    FencedResource("", "pods", "status"): "followers report the conditions of their own pods",
+    FencedResource("", "nodes", "status"): "every node agent reports the state of its own node",
+}
+
+
+class Suggestion(Struct):
+    """The result: evidence for each resource, and why others are left out."""
+
+    evidence: dict[FencedResource, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+def written_by(documents: Iterable[Document], username: str) -> list[AuditEvent]:
+    """Return the stored writes of one user, oldest first; what is not an audit event is skipped."""
+    found = []
+    for one in documents:
+        if one.kind != "Event" or not one.api_version.startswith("audit.k8s.io/"):
+            continue
+        try:
+            event = decoded(one.text)
+        except (ValueError, RecursionError):
+            continue
+        is_stored = event.stage == "ResponseComplete" and 200 <= event.response_status.code < 300
+        if event.user.username == username and event.verb in _OPERATION_OF_VERB and is_stored:
+            found.append(event)
+    return sorted(found, key=lambda event: event.request_received_timestamp)
+
+
+def leases_of(events: Iterable[AuditEvent]) -> list[str]:
+    """Return the leases that were written, as namespace/name, the most often written first."""
+    counts = Counter(f"{event.object_ref.namespace}/{event.object_ref.name}" for event in events if _is_lease(event))
+    return [lease for lease, _ in counts.most_common()]
+
+
+def from_audit(events: Iterable[AuditEvent], lease: str) -> Suggestion:
+    """Return what only the leader wrote. The leader is the pod whose write of the lease was stored last.
+
+    Who led before the first write of the lease is not known, so writes before it are left out.
+    """
+    leader = ""
+    operations: dict[FencedResource, set[str]] = {}
+    leading: dict[FencedResource, Counter[str]] = {}
+    following: dict[FencedResource, Counter[str]] = {}
+    for event in events:
+        reference = event.object_ref
+        if _is_lease(event) and f"{reference.namespace}/{reference.name}" == lease:
+            leader = event.pod
+        if leader:
+            resource = FencedResource(reference.api_group, reference.resource, reference.subresource)
+            operations.setdefault(resource, set()).add(_OPERATION_OF_VERB[event.verb])
+            counts = leading if event.pod == leader else following
+            counts.setdefault(resource, Counter())[event.pod] += 1
+    found = Suggestion()
+    for resource, used in operations.items():
+        if reason := _reason_to_leave_out(resource):
+            found.left_out[str(resource)] = reason
+        elif others := following.get(resource):
+            text = f"written without the lease: {tally(others)}; add it if those writes were mistakes"
+            found.left_out[str(resource)] = text
+        else:
+            listed = ", ".join(one for one in FENCED_OPERATIONS if one in used)
+            found.evidence[resource] = f"{listed}; {tally(leading[resource])} as the leader"
+    return found
+
+
+def policy_text(name: str, lease: str, writer: str, found: Suggestion) -> str:
+    """Return an entry of a policy file with comments; names may hold line breaks, but each line stays one line."""
+    lines = ["fences:", f"- name: {scalar(name)}", f"  lease: {scalar(lease)}", f"  writers: [{scalar(writer)}]"]
+    lines += ["  mode: warn    # first; deny once nothing is warned about for a week"]
+    lines += ["  # token: true    # with stamps (docs/stamp.md): no old leader writes by a late watch", "  resources:"]
+    width = max(len(str(one)) for one in found.evidence)
+    lines += [f"  - {one!s:<{width}}  # {found.evidence[one]}" for one in sorted(found.evidence)]
+    lines += [f"# left out: {name}: {reason}" for name, reason in sorted(found.left_out.items())]
+    return "".join(f"{escape(line.rstrip())}\n" for line in lines)
+
+
+def _reason_to_leave_out(resource: FencedResource) -> str:
+    """Return why a fence must not cover this resource although the writer writes it; "" if it may be suggested."""
+    if reason := _OWN_STATE.get(resource) or why_not_fenced(resource):
+        return reason
+    try:
+        read_resource(str(resource), "")
+    except PolicyError as error:
+        return error.problem
+    return ""
+
+
+def _is_lease(event: AuditEvent) -> bool:
+    reference = event.object_ref
+    return reference.api_group == GROUP and reference.resource == "leases" and bool(reference.name)
+
+
+def tally(counts: Mapping[str, int]) -> str:
+    """Return `3 by op-a, 1 by op-b`, the most frequent first, at most four of them."""
+    shown = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    text = ", ".join(f"{number} by {name}" for name, number in shown[:4])
+    return text if len(shown) <= 4 else f"{text}, and {len(shown) - 4} more"

@@ -1,0 +1,262 @@
+"""Spans, renewals and marks in bounded memory: what is too much is aggregated, and said to be."""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import Final, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from webhook.analysis.claims.words import count
+from webhook.analysis.history.events import Tenure
+from webhook.analysis.timeline.model import (
+    UNLED,
+    Bucket,
+    Kind,
+    Lane,
+    Mark,
+    Span,
+    SpanKind,
+    Ticks,
+    Timeline,
+    shown,
+    writers_of,
+)
+from webhook.analysis.timeline.page import page_data
+
+MAX_SPANS: Final = 2000
+MAX_MARKS: Final = 2000
+MAX_BUCKETS: Final = 512
+MAX_BYTES: Final = 2_600_000
+"""Bytes of page data: with the page itself they stay below 3 MB."""
+MIN_KEPT: Final = 4
+"""Renewals, marks and spans of a lane that are kept at least."""
+
+
+class Frozen(Struct, frozen=True):
+    """A lease that no other replica can take, since when in microseconds, and why."""
+
+    since: int
+    reason: str
+
+
+class _Open(Struct):
+    kind: SpanKind
+    begins: int
+    tenure: Tenure | None = None
+    manager: str = ""
+    reason: str = ""
+
+    def span(self, ends: int | None) -> Span:
+        tenure = self.tenure
+        if tenure is None or self.kind is SpanKind.UNRECORDED:
+            return Span(self.kind, self.begins, ends)
+        writers, manager = writers_of(tenure), shown(self.manager)
+        return Span(self.kind, self.begins, ends, shown(tenure.holder), writers, manager, reason=self.reason)
+
+
+class SpanRecord(Struct):
+    """The spans of one lease. Each begins when the one before ends; a moment before that counts as that moment."""
+
+    closed: list[Span] = field(default_factory=list)
+    present: _Open | None = None
+
+    def begin(self, kind: SpanKind, at: int, tenure: Tenure | None = None, manager: str = "", reason: str = "") -> None:
+        """End the present span and begin another one."""
+        self.present = _Open(kind, self.end(at), tenure, manager, reason)
+
+    def turn(self, kind: SpanKind, at: int, reason: str = "") -> None:
+        """Begin another span of the same holder, if its kind is another: expired, not recorded, or held again."""
+        before = self.present
+        if before and (before.tenure or kind is SpanKind.UNRECORDED) and before.kind is not kind:
+            self.begin(kind, at, before.tenure, before.manager, reason)
+
+    def delay(self, at: int) -> None:
+        """Let the present span begin later, if the one before it is a time without a leader."""
+        if self.present and self.closed and self.closed[-1].kind in UNLED:
+            self.closed[-1] = replace(self.closed[-1], ends=at)
+            self.present.begins = at
+
+    def end(self, at: int) -> int:
+        """End the present span, or note that the object is gone; return the moment that counts."""
+        current = self.present
+        if current is None:
+            return max(at, self.closed[-1].ends or at) if self.closed else at
+        at = max(at, current.begins)
+        if at > current.begins:
+            self.closed.append(current.span(at))
+            shorten(self.closed, MAX_SPANS, MAX_SPANS // 4)
+        self.present = None
+        return at
+
+    def spans(
+        self, overdue_at: int | None, end: int, frozen: Frozen | None = None, *, is_gone: bool
+    ) -> tuple[Span, ...]:
+        """Return all spans up to `end`, in microseconds since 1970.
+
+        The present holder is late since `overdue_at`, if it is, or the lease is `frozen`. That no one holds a lease
+        ends when it `is_gone`.
+        """
+        current = self.present
+        if current is None or (is_gone and current.kind in {SpanKind.LEADERLESS, SpanKind.NEVER_HELD}):
+            return tuple(self.closed)
+        turned = None
+        if current.kind is SpanKind.HELD and frozen and frozen.since < end:
+            turned = _Open(SpanKind.FROZEN, frozen.since, current.tenure, current.manager, frozen.reason)
+        elif current.kind is SpanKind.HELD and overdue_at is not None and overdue_at < end:
+            turned = _Open(SpanKind.OVERDUE, overdue_at, current.tenure, current.manager)
+        if turned is None:
+            return (*self.closed, current.span(None))
+        turned.begins = max(turned.begins, current.begins)
+        before = [current.span(turned.begins)] if turned.begins > current.begins else []
+        return (*self.closed, *before, turned.span(None))
+
+
+class TickRecord(Ticks):
+    """The renewals of one lease. A moment before the last one counts as the last one."""
+
+    moments: "array[int]" = field(default_factory=lambda: array("q"))
+    buckets: list[Bucket] = field(default_factory=list)
+
+    def add(self, at: int, most: int) -> None:
+        """Take in a renewal; `most` are kept one by one, and older ones in half as many buckets."""
+        moments = self.moments
+        moments.append(max(at, moments[-1]) if moments else at)
+        if len(moments) > most:
+            half = len(moments) - most // 2
+            kept = min(MAX_BUCKETS, most // 2)
+            self.buckets = merged([*self.buckets, *(Bucket(one, one) for one in moments[:half])], kept)
+            del moments[:half]
+
+
+_Part = TypeVar("_Part", Bucket, Mark, Span)
+
+
+def shorten(parts: list[_Part], most: int, kept: int) -> None:
+    """Merge the older half of more than `most` parts, which are in order of time, to about `kept`."""
+    if len(parts) > most:
+        half = len(parts) // 2
+        parts[:half] = merged(parts[:half], kept)
+
+
+def merged(parts: Iterable[_Part], most: int) -> list[_Part]:
+    """Return parts in order of time, joined to about twice `most`, or one of each kind; counts add up to the same."""
+    ordered = list(parts)
+    if len(ordered) <= most:
+        return ordered
+    kinds = {_kind(part) for part in ordered}
+    width = (_end(ordered[-1]) - ordered[0].begins) // max(1, most // len(kinds)) + 1
+    found: list[_Part] = []
+    latest: dict[Kind | None, int] = {}
+    for part in ordered:
+        place = latest.get(_kind(part))
+        if place is not None and _end(part) - found[place].begins <= width:
+            found[place] = found[place].joined(part)
+        else:
+            latest[_kind(part)] = len(found)
+            found.append(part)
+    return found
+
+
+def _kind(part: Bucket | Mark | Span) -> Kind | None:
+    """Return what keeps parts apart: spans of different kinds become one, too."""
+    return part.kind if isinstance(part, Mark) else None
+
+
+def _end(part: Bucket | Mark | Span) -> int:
+    return part.begins if part.ends is None else part.ends
+
+
+def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
+    """Return the timeline, aggregated as far as is needed to fit into `largest` bytes of page data."""
+    if len(page_data(timeline)) <= largest:
+        return timeline
+    lanes = list(timeline.lanes)
+    before = what_was_merged(lanes)
+    others = tuple(one for one in timeline.thinned if one not in before)
+    # Parts of one kind that a lane may have.
+    most = max(max(_ticks(lane), len(lane.marks), len(lane.spans)) for lane in lanes)
+    dropped = 0
+    while True:
+        left_out = f"{count(dropped, 'lease')} with the fewest changes are left out: name some, or a namespace"
+        thinned = (*([left_out] if dropped else []), *others, *what_was_merged(lanes))
+        thin = replace(timeline, lanes=tuple(lanes), thinned=thinned, left_out=timeline.left_out + dropped)
+        size = len(page_data(thin))
+        if size <= largest or not lanes:
+            return thin
+        if most > MIN_KEPT:
+            most = max(MIN_KEPT, most // 2)
+            lanes = [_limited(lane, most) for lane in lanes]
+        else:
+            # Leases of which least is known go first.
+            kept = max(0, min(len(lanes) - 1, len(lanes) * largest // size))
+            busiest = sorted(range(len(lanes)), key=lambda at: _weight(lanes[at]), reverse=True)[:kept]
+            dropped += len(lanes) - kept
+            lanes = [lanes[at] for at in sorted(busiest)]
+
+
+def what_was_merged(lanes: Sequence[Lane]) -> tuple[str, ...]:
+    """Return sentences about everything in some lanes that stands for more than itself."""
+    said = []
+    buckets = [one for lane in lanes for one in lane.ticks.buckets]
+    if buckets:
+        renewals, groups = sum(lane.ticks.count for lane in lanes), count(len(buckets), "group")
+        text = f"{_counted(buckets)} of {count(renewals, 'renewal')} are counted in {groups}, not drawn one by one"
+        said.append(text)
+    several = [mark for lane in lanes for mark in lane.marks if mark.count > 1]
+    if several:
+        text = f"{_counted(several)} marks are drawn as {len(several)}, each with the text of the first and a count"
+        said.append(text)
+    short = [span for lane in lanes for span in lane.spans if span.kind is SpanKind.SEVERAL]
+    if short:
+        said.append(f"{_counted(short)} short spans are drawn as {len(short)}, without their holders")
+    return tuple(said)
+
+
+def _counted(parts: Iterable[Bucket | Mark | Span]) -> int:
+    return sum(one.count for one in parts)
+
+
+def _weight(lane: Lane) -> tuple[bool, int]:
+    is_grave = bool(lane.problem) or any(span.kind is SpanKind.FROZEN for span in lane.spans)
+    return is_grave, len(lane.marks) + len(lane.spans)
+
+
+def _ticks(lane: Lane) -> int:
+    return len(lane.ticks.moments) + 3 * len(lane.ticks.buckets)
+
+
+def _limited(lane: Lane, most: int) -> Lane:
+    ticks = lane.ticks
+    if _ticks(lane) > most:
+        buckets = (*ticks.buckets, *(Bucket(at, at) for at in ticks.moments))
+        ticks = Ticks((), tuple(merged(buckets, max(1, most // 3))))
+    spans = lane.spans
+    if len(spans) > most:
+        # The last one may go on.
+        spans = (*merged(spans[:-1], most // 2), spans[-1])
+    return replace(lane, ticks=ticks, marks=tuple(merged(lane.marks, most)), spans=spans)
+
+
+def lane_within(lane: Lane, begins: int, ends: int) -> Lane:
+    """Cut a lane to what happened within; a span that began before keeps its beginning, one that goes on has no end."""
+    buckets = tuple(one for one in lane.ticks.buckets if one.ends >= begins and one.begins <= ends)
+    moments = tuple(at for at in lane.ticks.moments if begins <= at <= ends)
+    return replace(
+        lane,
+        spans=tuple(
+            _span_within(span, begins, ends)
+            for span in takewhile(lambda span: span.begins <= ends, lane.spans)
+            if span.ends is None or span.ends > begins
+        ),
+        ticks=Ticks(moments, buckets),
+        marks=tuple(mark for mark in lane.marks if _end(mark) >= begins and mark.begins <= ends),
+    )
+
+
+def _span_within(span: Span, begins: int, ends: int) -> Span:
+    if span.ends is not None and span.ends > ends:
+        span = replace(span, ends=None)
+    # A list of leases without any stamp does not say when one was created.
+    return replace(span, begins=begins) if span.kind is SpanKind.NEVER_HELD and span.begins <= 0 else span

@@ -1,0 +1,405 @@
+"""Builds a timeline from observations, one after another, in memory that does not grow with their number."""
+
+from bisect import insort
+from collections.abc import Iterable, Sequence
+from functools import cache
+from operator import attrgetter
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from webhook.admission.rules.registry import RULES
+from webhook.analysis.claims.causes import late_renewals, lost_leaders, sentence_of
+from webhook.analysis.claims.findings import late_sentence
+from webhook.analysis.claims.succession import WHEN, ending, handover
+from webhook.analysis.claims.words import by_writer, clock, count
+from webhook.analysis.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
+from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.renewals import deadline_of
+from webhook.analysis.history.status import MAX_DURATION, MAX_TRANSITIONS, State
+from webhook.analysis.inputs.items import AboutInput, Act, Answer, Fenced, InputKind, Item, Observation, Writer
+from webhook.analysis.timeline.downsampling import (
+    MAX_MARKS,
+    Frozen,
+    SpanRecord,
+    TickRecord,
+    lane_within,
+    shorten,
+    what_was_merged,
+)
+from webhook.analysis.timeline.model import MAX_TEXT, Lane, Mark, MarkKind, SpanKind, Timeline, shown, writers_of
+from webhook.kubernetes.objects import NO_LEASE_SPEC, Lease
+from webhook.kubernetes.times import DAY, SECOND, canonical, length, stamp_of
+
+MAX_LANES: Final = 20_000
+"""Leases; what is seen of others is counted."""
+MAX_OTHERS: Final = 500_000
+"""Leases without a lane that are counted."""
+MAX_TICKS: Final = 4_000_000
+"""Renewals that are kept one by one, of all lanes together; but of each lane at least MIN_TICKS."""
+MIN_TICKS: Final = 64
+SETTLED_AFTER: Final = 10 * SECOND
+"""By then other leases that were renewed on time have been: what they did says what the cause of a silence was."""
+KIND_OF_HANDOVER: Final = {
+    Handover.CREATED: MarkKind.CREATED,
+    Handover.CLAIMED: MarkKind.CLAIM,
+    Handover.RELEASED: MarkKind.TAKEOVER_BY_RELEASE,
+    Handover.EXPIRED: MarkKind.TAKEOVER_BY_EXPIRY,
+    Handover.PREFERRED: MarkKind.TAKEOVER_BY_EXPIRY,
+    Handover.STOLEN: MarkKind.STEAL,
+    Handover.DELETED: MarkKind.CREATED,
+    Handover.UNKNOWN: MarkKind.TAKEOVER,
+}
+"""Without Handover.SEEN: a lease that is held when the input begins is not an event."""
+_HANDOVERS: Final = frozenset(KIND_OF_HANDOVER.values())
+_DATE: Final = "2026-11-22"
+_TIME: Final = "2026-11-22T12:00:00.000000Z"
+_NOT_COUNTED: Final = frozenset({404, 409, 410})
+"""Conflicts and absent objects are how electors race."""
+
+
+class TimelineBuilder(Struct):
+    """`clock` is when the input was read, in microseconds since 1970: what is dated later is wrong or forged.
+
+    `names` and `namespace` choose leases, which have a lane also if there are too many others.
+    """
+
+    clock: int
+    max_ticks: int = MAX_TICKS
+    follower: Follower = field(default_factory=Follower)
+    names: frozenset[Key] = frozenset()
+    namespace: str = ""
+    _leases: dict[Key, "_LeaseLane"] = field(default_factory=dict)
+    _problems: dict[Key, str] = field(default_factory=dict)
+    _left_out: int = 0
+    _others: set[int] = field(default_factory=set)
+    """Hashes of the names of leases that have no lane."""
+
+    def observe(self, seen: Item) -> Key | None:
+        """Take in one item, and return the lease that it is about; the observations of one lease come in order."""
+        self.follower.bounds.latest = self.clock
+        if isinstance(seen, AboutInput):
+            self.follower.take(seen)
+        elif isinstance(seen, Fenced):
+            return self._observe_fenced((seen.namespace, seen.name), seen)
+        elif isinstance(seen, Observation) and seen.kind == "Lease" and seen.act is not Act.COLLECTION:
+            return self._observe_lease((seen.namespace, seen.name), seen)
+        return None
+
+    def explain(self, key: Key, until: int) -> bool:
+        """Find out why leaders of a lease were lost or late; True if that is settled, or there is nothing to find."""
+        try:
+            return self._leases[key].explain(self.follower, until)
+        except Exception as error:  # noqa: BLE001 - see _drawn
+            self._problems[key] = _problem_of(error)
+            return True
+
+    def _drawn(self, key: Key, begins: int, ends: int) -> Lane:
+        """Return the lane of one lease from `begins` to `ends`: one that cannot be drawn costs no other."""
+        if key not in self._problems:
+            try:
+                return lane_within(self._lane(key, ends), begins, ends)
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with one lane, the others are drawn
+                self._problems[key] = _problem_of(error)
+        return Lane(shown(key[0]), shown(key[1]), problem=self._problems[key])
+
+    def _lane(self, key: Key, ends: int) -> Lane:
+        """Return the lane of one lease as it stands at `ends`, with the causes that were found out."""
+        one = self._leases[key]
+        return Lane(
+            shown(key[0]),
+            shown(key[1]),
+            one.duration_held,
+            one.spans.spans(one.overdue_at, ends, one.frozen_at(ends), is_gone=one.history.is_deleted),
+            one.ticks,
+            tuple(map(one.with_cause, one.marks)),
+            one.history.is_moment,
+        )
+
+    def timeline(
+        self, ends: int, sources: tuple[str, ...] = (), read_at: int | None = None, *, keys: Iterable[Key] | None = None
+    ) -> Timeline:
+        """Return all up to `ends`, in microseconds since 1970; with `keys` only some leases, and no new causes."""
+        begins = self.follower.bounds.begins(ends)
+        chosen = sorted(self._leases) if keys is None else keys
+        if keys is None:
+            for key in chosen:
+                self.explain(key, ends)
+        lanes = tuple(self._drawn(key, begins, ends) for key in chosen)
+        undrawn = [f"{one.namespace}/{one.name} cannot be drawn: {one.problem}" for one in lanes if one.problem]
+        thinned = (*undrawn, *map(str, self.follower.bounds.unrecorded), *what_was_merged(lanes))
+        if self._left_out:
+            seen = count(self._left_out, "observation")
+            thinned = (f"{seen} of leases beyond the first {MAX_LANES} are left out", *thinned)
+        return Timeline(begins, ends, lanes, thinned, sources, read_at, len(self._others))
+
+    def overdue_between(self, begins: int, ends: int) -> list[Key]:
+        """Return the leases whose holder's time ends after `begins`, and not after `ends`."""
+        times = ((key, one.overdue_at) for key, one in self._leases.items())
+        return [key for key, at in times if at is not None and begins < at <= ends]
+
+    def _lease(self, key: Key) -> "_LeaseLane | None":
+        """Return what is drawn of a lease, None if there are too many; what was seen of it is then counted."""
+        lane = self._leases.get(key)
+        is_chosen = key in self.names or key[0] == self.namespace
+        if lane is None and len(self._leases) < (2 * MAX_LANES if is_chosen else MAX_LANES):
+            lane = self._leases[key] = _LeaseLane(history=self.follower.leases.setdefault(key, LeaseHistory(*key)))
+        if lane is None and (is_chosen or not (self.names or self.namespace)):
+            self._left_out += 1
+            if len(self._others) < MAX_OTHERS:
+                self._others.add(hash(key))
+        return lane
+
+    def _observe_lease(self, key: Key, seen: Observation) -> Key | None:
+        if seen.act is Act.READ and key not in self._leases:
+            return None  # anyone may ask for any name, and be refused
+        lane = self._lease(key)
+        if lane is None:
+            return None
+        kept = max(MIN_TICKS, self.max_ticks // len(self._leases))
+        events = self.follower.feed(seen)
+        try:
+            lane.observe(seen, events, self.clock, kept)
+        except Exception as error:  # noqa: BLE001 - see _drawn
+            self._problems[key] = _problem_of(error)
+        return key
+
+    def _observe_fenced(self, key: Key, seen: Fenced) -> Key | None:
+        lane = self._lease(key)
+        if lane is None:
+            return None
+        what = "refused" if seen.is_refused else "noted, and did not refuse,"
+        text = f"fence {seen.fence} {what} {seen.target}{by_writer(seen.writer)}: {seen.message}"
+        lane.mark(MarkKind.FENCED, seen.at, text, seen.writer, lane.holder)
+        self.follower.bounds.event(min(seen.at, self.clock))
+        return key
+
+
+class _LeaseLane(Struct):
+    """What its history does not keep; `causes` of takeovers and late renewals are those known, by moment."""
+
+    history: LeaseHistory
+    spans: SpanRecord = field(default_factory=SpanRecord)
+    ticks: TickRecord = field(default_factory=TickRecord)
+    marks: list[Mark] = field(default_factory=list)
+    duration_held: int | None = None
+    causes: dict[tuple[MarkKind, int], str] = field(default_factory=dict)
+    frozen: Frozen | None = None
+    """By the latest state."""
+    claimed: int | None = None
+    """The last renewal of the first holder that was seen, as it says itself, if the stamps of it lie in the future."""
+    _explained: tuple[int, int] | None = None
+    """What changes with every takeover and every late renewal, when their causes were settled."""
+
+    @property
+    def holder(self) -> str:
+        return shown(self.history.holder.holder) if self.history.holder else ""
+
+    @property
+    def overdue_at(self) -> int | None:
+        """When the present holder's lease expires, or expired; None if that cannot be known."""
+        tenure, duration = self.history.tenure, self.history.duration
+        if tenure is None or self.history.kind is InputKind.REVIEW or not duration or duration < 0:
+            return None
+        return (tenure.kept_until if self.claimed is None else self.claimed) + duration * SECOND
+
+    def frozen_at(self, now: int) -> Frozen | None:
+        """Return since when and why no other replica can take the lease, None if another one can."""
+        status = self.history.status(now)
+        if status is None or status.block is None or not status.holder:
+            return None
+        until = "" if status.block.until is None else f" until {clock(status.block.until, now)}"
+        reason = f"no other replica can take it{until}: {status.block.reason}"
+        return Frozen(status.last_renewal or self.history.moment, shown(reason, MAX_TEXT))
+
+    def _seems_frozen(self, latest: int) -> bool:
+        """Return whether a look at the status is worth its cost: a holder may renew thousands of times a second."""
+        spec = self.history.lease.spec if self.history.lease else NO_LEASE_SPEC
+        renewed = spec.renew_time or ""
+        return (
+            (spec.lease_duration_seconds or 0) > MAX_DURATION
+            or (spec.lease_transitions or 0) >= MAX_TRANSITIONS
+            or len(renewed) > len(_TIME)
+            or renewed[: len(_DATE)] > _date_after(latest // DAY)
+        )
+
+    def mark(
+        self, kind: MarkKind, at: int, text: str, who: Writer | Tenure | None = None, holder: str = "", end: str = ""
+    ) -> None:
+        """Add a mark; `who` wrote, and `holder` held the lease afterwards. `end` follows the text, which may be cut."""
+        mark = Mark(kind, at, shown(text, MAX_TEXT) + end, holder, writers_of(who))
+        insort(self.marks, mark, key=attrgetter("begins"))
+        shorten(self.marks, MAX_MARKS, MAX_MARKS // 8)
+
+    def explain(self, follower: Follower, until: int) -> bool:
+        """Find out why leaders were lost or late, by a look at all other leases; True once that is settled."""
+        history, silences = self.history, self.history.renewals.silences
+        signature = (sum(history.handovers.values()), silences[-1].end if silences else 0)
+        if self._explained == signature:
+            return True
+        self.causes = {}
+        for one in lost_leaders(follower, history):
+            self.causes[MarkKind.TAKEOVER_BY_EXPIRY, one.end] = sentence_of(one.cause)
+        for one in late_renewals(follower, history):
+            self.causes[MarkKind.LATE, one.end] = late_sentence(one)
+        latest = max([signature[1], *(tenure.since for tenure in history.tenures)])
+        is_settled = until - latest >= SETTLED_AFTER
+        self._explained = signature if is_settled else None
+        return is_settled or not self.causes
+
+    def with_cause(self, mark: Mark) -> Mark:
+        """Return a mark with what is known by now: how the holder came, and why another one was lost, or late."""
+        mark = self._with_handover(mark) if mark.kind in _HANDOVERS and mark.count == 1 else mark
+        cause = self.causes.get((mark.kind, mark.begins)) if mark.count == 1 else None
+        if cause is None:
+            return mark
+        return replace(mark, text=shown(cause if mark.kind is MarkKind.LATE else f"{mark.text}. {cause}", MAX_TEXT))
+
+    def _with_handover(self, mark: Mark) -> Mark:
+        """Return the mark of a holder that begins; by its first renewals one knows who wrote it in."""
+        tenures = self.history.tenures
+        for before, tenure in zip([None, *tenures], tenures, strict=False):
+            if tenure.since == mark.begins:
+                return replace(mark, text=shown(handover(tenure, before), MAX_TEXT))
+        return mark
+
+    def observe(self, seen: Observation, events: Sequence[LeaseEvent], latest: int, max_ticks: int) -> None:
+        """Add an observation that the history has taken in, with what happened."""
+        if seen.act is Act.READ:
+            return
+        if seen.answer:
+            self._answered(seen, seen.answer)
+        self.frozen = self.frozen_at(self.history.moment) if self._seems_frozen(latest) else None
+        for event in events:
+            if event.kind in {EventKind.ACQUIRED, EventKind.RENEWED}:
+                self.claimed = None
+            self._add(event, latest, max_ticks)
+        if self.history.lease is not None and seen.is_stored and not seen.problem and seen.act is not Act.DELETED:
+            if self.holder or self.duration_held is None:
+                self.duration_held = self.history.duration
+            if self.spans.present is None and not self.spans.closed:
+                self._begin_unheld(self.history.lease)
+            elif self.spans.present and self.spans.present.kind in {SpanKind.HELD, SpanKind.FROZEN}:
+                self._turn_held(self.history.moment)
+
+    def _begin_unheld(self, lease: Lease) -> None:
+        """Begin with a lease that no one holds: if no one ever did, that is so since it was created."""
+        moment, created = self.history.moment, stamp_of(lease.metadata.creation_timestamp)
+        status = self.history.status(moment)
+        if status is None or status.state is not State.NEVER_HELD:
+            self.spans.begin(SpanKind.LEADERLESS, moment)
+        else:
+            self.spans.begin(SpanKind.NEVER_HELD, min(moment or created, created) if created else moment)
+
+    def _turn_held(self, at: int) -> None:
+        """Say that the holder has the lease, or that the lease is frozen."""
+        if self.frozen:
+            self.spans.turn(SpanKind.FROZEN, at, self.frozen.reason)
+        else:
+            self.spans.turn(SpanKind.HELD, at)
+
+    def _answered(self, seen: Observation, answer: Answer) -> None:
+        """Mark what the API server made of one write."""
+        at, who, holder, by = self.history.moment, seen.writer, self.holder, by_writer(seen.writer)
+        dry = " (dry run)" if seen.is_dry_run else ""
+        if not answer.is_stored:
+            if answer.code not in _NOT_COUNTED:
+                kind = MarkKind.FAILED if answer.code == 429 or answer.code >= 500 else MarkKind.DENIED
+                code = f" with {answer.code}" if answer.code >= 400 else ""
+                took = f" after {length(answer.took)}" if answer.took >= SECOND else ""
+                said = f": {answer.message}" if answer.message else ""
+                self.mark(kind, at, f"a write{by} was answered{code}{took}{said}", who, holder, dry)
+            return
+        if answer.took > SLOW:
+            text = f"the API server took {length(answer.took)} to answer a write{by}{dry}"
+            self.mark(MarkKind.SLOW, at, text, who, holder)
+        noted = answer.noted
+        warned = [rule for rule, mode in noted.modes.items() if mode == "warn"]
+        event = noted.event or "write"
+        if noted.would_deny:
+            text = f"lease-webhook admitted this {event}{by}, and would deny it by {_said(noted.would_deny)}{dry}"
+            self.mark(MarkKind.WOULD_DENY, at, text, who, holder)
+        elif warned:
+            text = f"lease-webhook warned about this {event}{by}: {_said(warned)}{dry}"
+            self.mark(MarkKind.WARNED, at, text, who, holder)
+
+    def _add(self, event: LeaseEvent, latest: int, max_ticks: int) -> None:
+        tenure, at = event.tenure, min(event.at, latest)
+        match event.kind:
+            case EventKind.ACQUIRED if tenure:
+                self._acquired(tenure, at, latest, max_ticks)
+            case EventKind.RENEWED:
+                if tenure and tenure.is_chosen and self.spans.present and self.spans.present.begins == tenure.since:
+                    # The API server chose it; that it leads is known from its own first renewal.
+                    self.spans.delay(at)
+                self._turn_held(at)
+                self.ticks.add(at, max_ticks)
+                duration = self.history.duration or 0
+                if event.silence and duration > 1 and event.silence >= deadline_of(duration):
+                    text = f"{self.holder} did not renew for {length(event.silence)}, and kept the lease"
+                    self.mark(MarkKind.LATE, at, text, holder=self.holder)
+            case EventKind.MISSED:
+                self.spans.turn(SpanKind.UNRECORDED, at)
+                if self.history.holder is None:
+                    self.spans.begin(SpanKind.LEADERLESS, self.history.moment)
+            case EventKind.EXPIRED if not (self.spans.present and self.spans.present.kind is SpanKind.FROZEN):
+                self.spans.turn(SpanKind.OVERDUE, at)
+            case EventKind.RELEASED | EventKind.DELETED:
+                # Who was removed by another one most likely goes on as the leader.
+                if event.kind is EventKind.DELETED or not (tenure and tenure.is_own_release is False):
+                    self.spans.begin(SpanKind.LEADERLESS, at)
+                kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
+                how = ending(tenure) if tenure else f"the lease was deleted{by_writer(event.writer)}"
+                self.mark(kind, at, f"{how}{WHEN[event.is_dated]}", event.writer)
+            case _:
+                self._noted(event, at)
+
+    def _noted(self, event: LeaseEvent, at: int) -> None:
+        """Mark what changes neither the holder nor how long it holds."""
+        who = event.writer
+        match event.kind:
+            case EventKind.CREATED:
+                self.mark(MarkKind.CREATED, at, event.text or f"it was created without a holder{by_writer(who)}", who)
+            case EventKind.EDITED if self.holder:
+                text = f"{event.text}{by_writer(who)}{WHEN[event.is_dated]}"
+                self.mark(MarkKind.EDIT, at, text, who, self.holder)
+            case EventKind.FORGED:
+                self.mark(MarkKind.FORGED_STAMPS, at, f"this write{by_writer(who)} {event.text}", who, self.holder)
+            case EventKind.SHARED if event.tenure:
+                text = f"{writers_of(event.tenure)} renew in turns under one identity, as if each led"
+                self.mark(MarkKind.IDENTITY_SHARED, at, text, event.tenure, self.holder)
+
+    def _acquired(self, tenure: Tenure, since: int, latest: int, max_ticks: int) -> None:
+        if tenure.began is Handover.SEEN:
+            # What is stored shows one renewal, the last: the holder took the lease before it.
+            renewed = tenure.last_renewal
+            if renewed > latest:
+                status = self.history.status(latest)
+                renewed = self.claimed = min(latest, (status and status.last_renewal) or latest)
+            since = min(since, renewed)
+            if since < renewed:
+                self.ticks.add(renewed, max_ticks)
+        status = self.history.status(since)
+        self.spans.begin(SpanKind.HELD, since, tenure, status.manager if status else "")
+        kind = KIND_OF_HANDOVER.get(tenure.began)
+        if kind is not None:
+            tenures = self.history.tenures
+            text = handover(tenure, tenures[-2] if len(tenures) > 1 else None)
+            self.mark(kind, since, text, tenure, shown(tenure.holder))
+
+
+@cache
+def _date_after(day: int) -> str:
+    """Return the date after that of a day, which is counted since 1970, as times begin with it."""
+    return canonical((day + 1) * DAY)[: len(_DATE)]
+
+
+def _problem_of(error: Exception) -> str:
+    return shown(f"this is a bug: {type(error).__name__}: {error}", MAX_TEXT)
+
+
+def _said(rules: Iterable[str]) -> str:
+    """Return the names of rules with what they say, as far as they are known."""
+    return "; ".join(f"{name} ({RULES[name].texts.summary.rstrip('.')})" if name in RULES else name for name in rules)

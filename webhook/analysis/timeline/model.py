@@ -1,0 +1,359 @@
+"""A timeline: a lane for each lease, with spans of who held it, its renewals, marks of what happened, and gaps.
+
+All times are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import groupby, pairwise
+from typing import Any, Final
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
+
+from webhook.admission.rules.change import NODE_LEASES
+from webhook.analysis.claims.words import at_most, clock, count, name, writer
+from webhook.analysis.history.events import Tenure
+from webhook.analysis.history.renewals import deadline_of
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.times import SECOND, canonical, length
+from webhook.text.quoting import escape, truncate
+
+_MAX_NAME: Final = 256
+MAX_TEXT: Final = 4000
+"""Characters of a mark; a denial may have 12 KB."""
+_MAX_WRITERS: Final = 3
+
+
+class Kind(StrEnum):
+    """A kind of what is drawn."""
+
+    @property
+    def words(self) -> str:
+        """What it is called: `takeover after release`."""
+        return _WORDS.get(self.value, self.value.replace("-by-", " after ").replace("-", " "))
+
+
+_WORDS: Final = {
+    "leaderless": "no leader",
+    "several": "many changes",
+    "unrecorded": "not recorded",
+    "never-held": "never held",
+    "silent": "possibly no leader",
+    "contested": "two may lead",
+}
+
+
+class SpanKind(Kind):
+    """What a lease was for a while."""
+
+    HELD = "held"
+    OVERDUE = "overdue"
+    """Held in name: the last renewal was longer ago than the duration, so anyone could have taken it."""
+    FROZEN = "frozen"
+    """Held in name, and no other replica can take it for longer than any duration explains, if ever."""
+    LEADERLESS = "leaderless"
+    """No one held it: it was released, or deleted and created again later."""
+    NEVER_HELD = "never-held"
+    """It exists, and no one has held it yet: any replica may take it."""
+    UNRECORDED = "unrecorded"
+    """The input does not show who held it, from the last renewal before it has nothing to the first one after that."""
+    SEVERAL = "several"
+    """Changes too many to be kept one by one; `count` says how many spans it stands for."""
+    SILENT = "silent"
+    """Upon a held one, after the last renewal before the lease expired: its holder may have ended right after it."""
+    CONTESTED = "contested"
+    """Upon a held one, after a steal, until the lease of the one before would have expired: that one may not have
+    noticed."""
+
+
+class Span(Struct, frozen=True, gc=False):
+    """Who held a lease from `begins` to `ends`, which is None if it is still so at the end of the input.
+
+    Spans of a lane are in order and do not overlap. Nothing lies between two of them, except that no lease existed. The
+    first one may begin before the timeline does: since then its holder says that it holds the lease. Texts are "" if
+    unknown; `writer` is the user or pod that wrote as this holder, `manager` its field manager. `reason` says why no
+    other replica can take a frozen one.
+    """
+
+    kind: SpanKind
+    begins: int
+    ends: int | None = None
+    holder: str = ""
+    writer: str = ""
+    manager: str = ""
+    count: int = 1
+    reason: str = ""
+
+    def joined(self, other: "Span") -> "Span":
+        """Return one span that stands for both, without their holders."""
+        return Span(SpanKind.SEVERAL, self.begins, other.ends, count=self.count + other.count)
+
+    def text(self, found: Sequence["Gap"], until: int) -> str:
+        """Return the span in words, without its times; `found` are the gaps of its lane."""
+        if self.kind is SpanKind.HELD:
+            return f"held by {name(self.holder) if self.holder else 'a holder that the input does not name'}"
+        if self.kind is SpanKind.UNRECORDED:
+            return "not recorded: the input does not show who held it"
+        if self.kind is SpanKind.FROZEN:
+            return f"frozen: held by {name(self.holder)}, and {self.reason}"
+        if self.kind is SpanKind.NEVER_HELD:
+            return "never held: any replica may take it"
+        if self.kind is SpanKind.SEVERAL:
+            return f"{count(self.count, 'short span')}, too many changes to draw"
+        unled = found[bisect_right(found, self.begins, key=lambda gap: gap.expires) - 1].text(until)
+        return unled if self.kind is SpanKind.LEADERLESS else f"overdue: held by {name(self.holder)}, {unled}"
+
+
+class MarkKind(Kind):
+    """What happened at one moment, the gravest first."""
+
+    STEAL = "steal"
+    FORGED_STAMPS = "forged-stamps"
+    """A write that put managedFields there that no API server makes."""
+    IDENTITY_SHARED = "identity-shared"
+    """Two processes renew in turns under one identity."""
+    DENIED = "denied"
+    """Refused with 4xx: by an admission webhook, by RBAC or by validation. Conflicts are not counted."""
+    FENCED = "fenced"
+    """A write of another object that a fence of this lease refused, or noted."""
+    WOULD_DENY = "would-deny"
+    """Admitted by lease-webhook only because a cap or an exemption lifts the denial."""
+    WARNED = "warned"
+    FAILED = "failed"
+    """The API server answered a write with 429 or 5xx."""
+    LATE = "late"
+    """The holder renewed when its lease had expired, or when most clients would have given up."""
+    SLOW = "slow"
+    """The API server took more than a second to answer a write."""
+    DELETED = "deleted"
+    TAKEOVER_BY_EXPIRY = "takeover-by-expiry"
+    TAKEOVER = "takeover"
+    """Another holder, and the input does not show how."""
+    TAKEOVER_BY_RELEASE = "takeover-by-release"
+    RELEASE = "release"
+    CREATED = "created"
+    CLAIM = "claim"
+    """The first holder of a lease that was there."""
+    EDIT = "edit"
+    """Fields of the spec that no renewal writes were changed."""
+
+
+class Mark(Struct, frozen=True, gc=False):
+    """Something that happened at `begins`; or, if `count` is above 1, as often as that until `ends`.
+
+    The text is then that of the first. `holder` is who held the lease afterwards, `writer` who wrote; "" if unknown.
+    """
+
+    kind: MarkKind
+    begins: int = field(name="at")
+    text: str
+    holder: str = ""
+    writer: str = ""
+    count: int = 1
+    ends: int | None = None
+
+    def joined(self, other: "Mark") -> "Mark":
+        """Return one mark that stands for both, which are of one kind."""
+        return replace(
+            self,
+            count=self.count + other.count,
+            ends=max(self.ends or self.begins, other.ends or other.begins),
+            holder=self.holder if self.holder == other.holder else "",
+            writer=self.writer if self.writer == other.writer else "",
+        )
+
+
+class Bucket(Struct, frozen=True, gc=False):
+    """So many renewals, the first at `begins`, the last at `ends`."""
+
+    begins: int
+    ends: int
+    count: int = 1
+
+    def joined(self, other: "Bucket") -> "Bucket":
+        """Return the renewals of both."""
+        return Bucket(self.begins, max(self.ends, other.ends), self.count + other.count)
+
+
+class Ticks(Struct):
+    """Renewals: `buckets` of older ones, in order, and then `moments` of those that are kept one by one."""
+
+    moments: Sequence[int] = ()
+    buckets: Sequence[Bucket] = ()
+
+    @property
+    def count(self) -> int:
+        """How many renewals there were."""
+        return len(self.moments) + sum(one.count for one in self.buckets)
+
+
+UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
+_WITHOUT_HOLDER: Final = UNLED | {SpanKind.UNRECORDED, SpanKind.NEVER_HELD}
+
+
+class Gap(Struct, frozen=True, gc=False):
+    """A time without a leader, in microseconds since 1970.
+
+    It begins with the last renewal before the lease expired, as its holder may have died right after, or with the
+    release or deletion; `expires` is then the same. A holder that was cut off went on as the leader for a while, so
+    after an expiry its length is a bound. `holder` led before, "" if unknown; `ends` may be that of the timeline.
+    """
+
+    begins: int
+    expires: int
+    ends: int
+    length: int
+    holder: str = ""
+    is_open: bool = False
+    is_node: bool = False
+    """The lease is that of a node, which reports by it and leads nothing."""
+
+    def text(self, until: int) -> str:
+        """Return the caption of the gap, which stays the same as time goes on."""
+        what = "no heartbeat" if self.is_node else "no leader"
+        if self.is_open:
+            return f"{what} since {_moment(self.begins, until)}" if self.begins > 0 else what
+        return f"{what} for {(at_most if self.begins < self.expires else length)(self.length)}"
+
+
+class Lane(Struct, frozen=True, gc=False):
+    """One Lease; `duration_seconds` is that of the last holder."""
+
+    namespace: str
+    name: str
+    duration_seconds: int | None = None
+    spans: tuple[Span, ...] = ()
+    ticks: Ticks = field(default_factory=Ticks)
+    marks: tuple[Mark, ...] = ()
+    is_moment: bool = False
+    """Only lists have shown it: nothing is known of what happened before."""
+    problem: str = ""
+    """The defect of this program by which it cannot be drawn."""
+
+    def gaps(self, until: int) -> tuple[Gap, ...]:
+        """Return each time without a leader, in order; `until` is the end of the timeline."""
+        groups = [list(group) for _, group in groupby(self.spans, key=lambda span: span.kind in UNLED)]
+        found: list[Gap] = []
+        for number, spans in enumerate(groups):
+            if spans[0].kind in UNLED:
+                before = groups[number - 1][-1] if number else None
+                following = groups[number + 1][0] if number + 1 < len(groups) else None
+                found.append(self._gap(before, spans, following, until))
+        return tuple(found)
+
+    def _gap(self, before: Span | None, spans: list[Span], following: Span | None, until: int) -> Gap:
+        first, last = spans[0], spans[-1]
+        begins = expires = first.begins
+        if first.kind is SpanKind.OVERDUE:
+            begins = self._last_renewal(expires, before.begins if before else expires)
+        ends = following.begins if following else max(begins, until if last.ends is None else last.ends)
+        holder = first.holder or (before.holder if before else "")
+        unled = ends - begins
+        if begins < expires and holder and following and following.holder == holder:
+            # It lived, so it led until its deadline.
+            unled = max(0, unled - deadline_of(self.duration_seconds))
+        is_open = following is None and last.ends is None
+        return Gap(begins, expires, ends, unled, holder, is_open, self.namespace == NODE_LEASES)
+
+    def _last_renewal(self, at: int, since: int) -> int:
+        """Return the last renewal until `at`, or `since` if none was seen after that."""
+        number = bisect_right(self.ticks.moments, at)
+        if number:
+            return max(since, self.ticks.moments[number - 1])
+        return max([since, *(bucket.ends for bucket in self.ticks.buckets if bucket.ends <= at)])
+
+    def doubts(self, found: Sequence[Gap], until: int) -> list[tuple[Span, str]]:
+        """Return each time at which the holder may not have led, or not alone, with its text; `found` are the gaps."""
+        silent = [
+            (Span(SpanKind.SILENT, gap.begins, gap.expires, gap.holder), gap.text(until))
+            for gap in found
+            if gap.begins < gap.expires
+        ]
+        contested = [
+            (Span(SpanKind.CONTESTED, one.begins, self._contested_until(one), one.holder), one.text)
+            for one in self.marks
+            if one.kind is MarkKind.STEAL
+        ]
+        return sorted([*silent, *contested], key=lambda one: one[0].begins)
+
+    def _contested_until(self, steal: Mark) -> int:
+        before = [span.begins for span in self.spans if span.begins < steal.begins]
+        renewed = self._last_renewal(steal.begins - 1, before[-1] if before else steal.begins)
+        return max(steal.begins, (steal.ends or renewed) + (self.duration_seconds or 0) * SECOND)
+
+    @property
+    def handovers(self) -> int:
+        """How often the lease changed hands, several short spans counted as one change each."""
+        held = [span for span in self.spans if span.kind not in _WITHOUT_HOLDER]
+        several = sum(span.count for span in held if span.kind is SpanKind.SEVERAL)
+        return several + sum(one.holder != after.holder for one, after in pairwise(held))
+
+
+class Timeline(Struct, frozen=True):
+    """Everything that an input shows, from its first moment to its last.
+
+    `thinned` says what was left out or aggregated; `sources` names what was read, and `read_at` when (None: no matter).
+    `left_out` counts the leases that have no lane.
+    """
+
+    begins: int
+    ends: int
+    lanes: tuple[Lane, ...] = ()
+    thinned: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    read_at: int | None = None
+    left_out: int = 0
+
+
+def as_json(timeline: Timeline) -> dict[str, Any]:
+    """Return a timeline as JSON for programs: times as RFC 3339, and a name for every value."""
+    return {
+        "begins": canonical(timeline.begins),
+        "ends": canonical(timeline.ends),
+        "sources": [one.encode(errors="replace").decode() for one in timeline.sources],
+        "thinned": list(timeline.thinned),
+        "leases": [_lane(lane) for lane in timeline.lanes],
+    }
+
+
+def _lane(lane: Lane) -> dict[str, Any]:
+    return {
+        "namespace": lane.namespace,
+        "name": lane.name,
+        "duration_seconds": lane.duration_seconds,
+        "spans": [_in_words(span) for span in lane.spans],
+        "renewals": {
+            "count": lane.ticks.count,
+            "at": [canonical(at) for at in lane.ticks.moments],
+            "groups": [_in_words(one) for one in lane.ticks.buckets],
+        },
+        "marks": [_in_words(mark) for mark in lane.marks],
+        **({"problem": lane.problem} if lane.problem else {}),
+    }
+
+
+def _in_words(one: Span | Mark | Bucket) -> dict[str, Any]:
+    fields: dict[str, Any] = to_builtins(one)
+    if not fields.get("reason"):
+        fields.pop("reason", None)
+    return fields | {key: canonical(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None}
+
+
+def shown(text: str, most: int = _MAX_NAME) -> str:
+    """Return a name or, with MAX_TEXT, the text of a mark, as it is drawn and searched for."""
+    return escape(truncate(text, most))
+
+
+def writers_of(who: Tenure | Writer | None) -> str:
+    """Return who wrote, or who wrote as a holder, which may be several; "" if unknown."""
+    writers = who.writers[-_MAX_WRITERS:] if isinstance(who, Tenure) else [who] if who and who.user else []
+    return shown(" and ".join(map(writer, writers)))
+
+
+def _moment(at: int, until: int) -> str:
+    """Return an instant for a sentence, to a tenth of a second, as lengths are."""
+    tenth = at % SECOND // (SECOND // 10)
+    text = clock(at, until)
+    return f"{text.removesuffix('Z')}.{tenth}Z" if tenth else text

@@ -1,0 +1,368 @@
+"""The checks of webhooks that may be called for leases: what their outage does, what they review, and in which form.
+
+The match condition by which the API server skips plain renewals is compared with the texts in `conditions/`, the one of
+deploy/base/90-webhook.yaml last. `make e2e` runs that on API servers with each kind of write, so it is verified as a
+whole: a text that differs is reported with the difference.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.schema import OPERATIONS
+from webhook.admission.rules.change import KUBE_SYSTEM, NODE_LEASES
+from webhook.admission.rules.rule import Mode
+from webhook.api_server.doctor.certificate import check_bundle, examine_certificate
+from webhook.api_server.doctor.documents import (
+    MUTATING,
+    NAMESPACE_NAME,
+    Documents,
+    Entry,
+    MatchCondition,
+    Webhook,
+    danger,
+    is_opt_in,
+    may_select,
+)
+from webhook.findings import Finding, word
+from webhook.kubernetes.request import Resource
+from webhook.kubernetes.review import REVIEW_PATH
+from webhook.kubernetes.selectors import requirements
+from webhook.text.quoting import truncate
+
+MAX_TIMEOUT: Final = 3
+"""Leader-election clients give up on a request after 5 s (client-go `leaderelection/resourcelock/interface.go`,
+renewDeadline / 2); etcd and the network need the rest."""
+MAX_TIMEOUT_WITH_RENEWALS: Final = 2
+"""Measured with a webhook that never answers: no leader loses its lease with 2 s, and leaders do with 5 s."""
+LISTED_VERSIONS: Final = {Resource.LEASES: ("v1",), Resource.LEASECANDIDATES: ("v1beta1", "v1alpha2", "v1alpha1")}
+"""The versions that a configuration should list: those that are evaluated, whether a server has them or not."""
+CHOICES: Final = {KUBE_SYSTEM: "control-plane", NODE_LEASES: "node-leases"}
+"""Namespaces that may be reviewed if that is intended, and the annotation that declares it."""
+
+_RISKS: Final = {
+    KUBE_SYSTEM: "kube-controller-manager and kube-scheduler elect here. While the webhook does not answer they may"
+    " not get their lease, and without them the webhook's pods are not restored (kubernetes/kubernetes#90217).",
+    NODE_LEASES: "every kubelet renews here every 10 s. A node whose heartbeat fails for 40 s is marked NotReady, and"
+    " its pods are moved; with the webhook down that can be all nodes at once.",
+}
+MAX_CHARACTERS: Final = 16 * 1024
+"""Characters of an expression that are compared; the shipped one has about 2,000."""
+
+_EVERY_WRITE: Final = "true"
+"""A condition that excludes nothing: the `observe` and `bindings` components replace the renewal condition by it."""
+_SOURCE: Final = "the condition of deploy/base/90-webhook.yaml"
+_COMMENT: Final = re.compile(r"//[^\n]*")
+_TOKEN: Final = re.compile(r'"[^"]*"|\w+|[^\w\s]')
+_EXCLUSION: Final = re.compile(r"""!request\.namespace\.startsWith\((?P<quote>['"])[a-z0-9][-a-z0-9]+(?P=quote)\)""")
+"""What needs no finding, as in deploy/overlays/openshift: request.namespace is always a string, so it never errs. A
+prefix of one character is not among them: it can exclude every namespace, alone or with others."""
+
+_SHIPPED: Final = [
+    path.read_text(encoding="utf-8")
+    for path in sorted(files("webhook.api_server.doctor").joinpath("conditions").iterdir(), key=lambda path: path.name)
+]
+_FIX_OF_OTHERS: Final = (
+    "leave the group coordination.k8s.io out of its rules, so that no write of a lease waits for it; docs/install.md"
+    " says how in Kyverno and Gatekeeper."
+)
+
+
+class Report(Struct, frozen=True):
+    """The findings about one entry; if `webhook` is empty, about `subject` as a whole, which may be a fence."""
+
+    subject: str
+    webhook: str
+    findings: tuple[Finding, ...]
+    is_fence: bool = False
+    note: str = ""
+
+
+def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> Iterator[Report]:
+    """Yield a report for each entry that leases can reach, then one about all of them.
+
+    The findings are in the order in which they should be fixed. `policy` is the one that should be in force, None if it
+    is not known; `now` decides which certificates have expired.
+    """
+    dedicated: list[Entry] = []
+    others: list[str] = []
+    for one in documents.configurations:
+        subject = one.metadata.name or "(no name)"
+        about_leases = [entry for entry in one.entries if entry.webhook.is_about_leases]
+        ours = [entry for entry in about_leases if entry.webhook.is_dedicated]
+        for entry in about_leases:
+            findings = [found for check in DANGERS for found in check(entry)]
+            if entry.webhook.is_dedicated:
+                findings += [*check_condition(entry), *check_form(entry), *check_bundle(entry, now)]
+            else:
+                others.append(entry.webhook.name)
+                # The components of lease-webhook do not apply to another webhook.
+                findings = [
+                    found if found.check == "timeout-too-long" else replace(found, fix=_FIX_OF_OTHERS)
+                    for found in findings
+                ]
+            yield Report(subject, entry.webhook.name, tuple(findings))
+        if ours:
+            yield Report(subject, "", tuple(check_coverage(ours)))
+        dedicated += ours
+    if not dedicated:
+        caught = f"; leases reach {', '.join(others)} by a wildcard" if others else ""
+        found = danger(
+            "not-registered",
+            f"no webhook has the group coordination.k8s.io in its rules{caught}",
+            "lease-webhook is not called for any write of a lease, so none of its rules is in force.",
+            "apply one of deploy/overlays.",
+        )
+        yield Report("all configurations", "", (found,))
+        return
+    for entry in {
+        (entry.webhook.client_config.server_name, entry.webhook.client_config.ca_bundle): entry for entry in dedicated
+    }.values():
+        address, served, unknown = examine_certificate(entry, documents, now)
+        yield Report(f"certificate of {address}", "", tuple(served), note=unknown)
+    if policy:
+        labels = {name: one.metadata.labels or {} for name, one in documents.named("Namespace").items()}
+        yield Report("policy", "", tuple(check_policy(policy, dedicated, labels)))
+
+
+def drops_renewals(webhook: Webhook) -> bool:
+    """True if plain renewals of leases never reach the webhook."""
+    return not webhook.reviews("leases", "UPDATE") or renewal_condition(webhook) is not None
+
+
+def check_wildcards(entry: Entry) -> Iterable[Finding]:
+    """Rules name group and resources; a wildcard matches leases by accident."""
+    for number, rule in enumerate(entry.webhook.rules or ()):
+        if rule.is_wild and (rule.matches("leases") or rule.matches("leasecandidates")):
+            yield entry.finding(
+                "wildcard",
+                f"rules[{number}]: groups [{', '.join(rule.api_groups or ())}],"
+                f" resources [{', '.join(rule.resources or ())}]",
+                "a wildcard matches leases together with everything else: every renewal of every leader then waits for"
+                " this webhook, and kinds that are added to the group later are sent to it too.",
+                "name the resources: apiGroups [coordination.k8s.io], resources [leases], [leasecandidates]; in a"
+                " webhook that is not about leases, leave the group out.",
+            )
+
+
+def check_mutation(entry: Entry) -> Iterable[Finding]:
+    """No webhook changes leases."""
+    if entry.configuration.kind == MUTATING:
+        yield danger(
+            "mutates-leases",
+            f"kind: {MUTATING}",
+            "a lease that a webhook changes is not what its holder wrote: clients compare, and lose or repeat their"
+            " election. Kubernetes advises never to mutate node leases.",
+            "leave leases and leasecandidates out of its rules; register lease-webhook as a"
+            " ValidatingWebhookConfiguration.",
+        )
+
+
+def check_namespaces(entry: Entry) -> Iterable[Finding]:
+    """The control plane and the nodes do not depend on the webhook."""
+    webhook = entry.webhook
+    is_careful = not webhook.fails_closed and webhook.timeout <= 2 and drops_renewals(webhook)
+    for namespace, choice in CHOICES.items():
+        if may_select(webhook.namespace_selector, namespace) and not (entry.has_chosen(choice) and is_careful):
+            yield entry.finding(
+                f"{choice}-in-scope",
+                f"namespaceSelector: selects {namespace}",
+                _RISKS[namespace],
+                f"add {namespace} to a namespaceSelector expression with key {NAMESPACE_NAME} and"
+                f" operator NotIn. If it is intended (the `{choice}` component): failurePolicy Ignore,"
+                f" timeoutSeconds of at most 2, the renewal condition, and the annotation lease-webhook/{choice}:"
+                " reviewed.",
+            )
+
+
+def check_outage(entry: Entry) -> Iterable[Finding]:
+    """If the webhook never answers, leaders keep their leases, and others can take those that are free."""
+    webhook, drops = entry.webhook, drops_renewals(entry.webhook)
+    opted_in = is_opt_in(webhook.namespace_selector)
+    if webhook.timeout > (MAX_TIMEOUT if drops else MAX_TIMEOUT_WITH_RENEWALS):
+        yield entry.finding(
+            "timeout-too-long",
+            f"timeoutSeconds: {webhook.timeout_seconds or 'absent, which means 10'}",
+            f"leader-election clients give up on a write after 5 s. With the webhook unreachable a write waits"
+            f" {webhook.timeout} s, even with failurePolicy Ignore, and healthy leaders lose their leases"
+            " (kubernetes/kubernetes#90217).",
+            "set timeoutSeconds: 2.",
+        )
+    if webhook.fails_closed and not opted_in:
+        yield entry.finding(
+            "fails-closed-everywhere",
+            f"failurePolicy: {webhook.failure_policy or 'absent, which means Fail'}",
+            "while the webhook is down no lease in any namespace can be created, taken over or deleted: failover stops"
+            " in the whole cluster, and clients that need a lease to start do not start.",
+            "set failurePolicy: Ignore; for namespaces that want it, use the `strict` component, which selects them by"
+            " the label lease-webhook/fail: closed.",
+        )
+    if webhook.fails_closed and not drops:
+        yield entry.finding(
+            "renewals-fail-closed",
+            "matchConditions: no renewal condition, and failurePolicy Fail",
+            "every renewal needs this webhook. When it is down, each leader in scope loses its lease at its renew"
+            " deadline (10 s for most) and no successor can take it.",
+            "add the renewal condition of deploy/base/90-webhook.yaml, or set failurePolicy: Ignore.",
+        )
+    elif not (drops or opted_in or entry.has_chosen("renewals")):
+        yield entry.finding(
+            "renewals-reviewed",
+            "matchConditions: no renewal condition",
+            "every renewal of every leader waits for this webhook: about one call every 2 s per leader, and while the"
+            " webhook is unreachable half of the renewals are late.",
+            "add the renewal condition of deploy/base/90-webhook.yaml. If it is intended (the `observe` component), add"
+            " the annotation lease-webhook/renewals: reviewed.",
+        )
+
+
+DANGERS: Final = (check_wildcards, check_namespaces, check_mutation, check_outage)
+"""For every webhook that may be called for leases, also those of others."""
+
+
+def renewal_condition(webhook: Webhook) -> MatchCondition | None:
+    """Return the condition that is meant to skip plain renewals: it has half of the terms of a shipped text."""
+    for condition in webhook.match_conditions or ():
+        found = _terms(condition.expression)
+        if any(2 * len(terms.keys() & found.keys()) >= len(terms) for terms in map(_terms, _SHIPPED)):
+            return condition
+    return None
+
+
+def check_condition(entry: Entry) -> Iterable[Finding]:
+    """Check that the renewal condition is the shipped one, and that no other condition narrows what is reviewed."""
+    ours = renewal_condition(entry.webhook)
+    for number, condition in enumerate(entry.webhook.match_conditions or ()):
+        place = f"matchConditions[{number}]: {condition.name}"
+        text = condition.expression.strip()
+        if condition is ours:
+            yield from _compared(entry, place, text)
+        elif text != _EVERY_WRITE and not _EXCLUSION.fullmatch(text):
+            yield entry.finding(
+                "condition-unknown",
+                place,
+                "a write for which this is false is never reviewed, and the condition is not a verified one: an error"
+                " in it admits the write without review under Ignore and rejects it under Fail.",
+                f"remove it, or compare it with {_SOURCE}; exclude namespaces by namespaceSelector, and writers by an"
+                " exemption in the policy.",
+            )
+
+
+def check_form(entry: Entry) -> Iterable[Finding]:
+    """All leases are reviewed, in every version that is served, and the call goes to a path that answers."""
+    webhook, config = entry.webhook, entry.webhook.client_config
+    if labels := sorted({one.key for one in requirements(webhook.object_selector)}):
+        yield entry.finding(
+            "object-selector",
+            f"objectSelector: {', '.join(labels)}",
+            "the writer of a lease also sets its labels, and so decides whether the write is reviewed.",
+            "remove objectSelector; choose by namespace, or exempt leases by name in the policy.",
+        )
+    for resource, versions in LISTED_VERSIONS.items():
+        listed = entry.webhook.versions(resource)
+        if "*" in listed or (listed and not listed.issuperset(versions)):
+            yield entry.finding(
+                "versions",
+                f"rules: {resource} in {', '.join(sorted(listed))}",
+                "a version that is added later is sent in a form that the webhook does not decode, unless the versions"
+                " are listed; and an API server that serves none of those never sends this resource for review.",
+                f"list the versions: {', '.join(versions)}. One that is not served does no harm.",
+            )
+    if webhook.match_policy == "Exact":
+        yield entry.finding(
+            "match-policy-exact",
+            "matchPolicy: Exact",
+            "a write in a version that is served but not listed is not reviewed: using another version evades every"
+            " rule.",
+            "set matchPolicy: Equivalent.",
+        )
+    if not REVIEW_PATH.fullmatch(config.path):
+        yield entry.finding(
+            "path-unknown",
+            f"clientConfig.{'service.path' if config.service else 'url'}: {config.path}",
+            "lease-webhook responds with 404 there, which counts as a failed call: every write is admitted without"
+            " review under Ignore and rejected under Fail.",
+            "use the path /validate.",
+        )
+
+
+def check_coverage(entries: Sequence[Entry]) -> Iterable[Finding]:
+    """All entries of a configuration together match both kinds and every operation."""
+    for resource in Resource:
+        missing = [one for one in OPERATIONS if not any(entry.webhook.reviews(resource, one) for entry in entries)]
+        if missing:
+            yield danger(
+                "operation-missing",
+                f"webhooks: {resource} without {', '.join(missing)}",
+                f"the rules for {' and '.join(missing)} of {resource} are never in force.",
+                f"operations: [{', '.join(OPERATIONS)}] for both resources.",
+            )
+
+
+def _compared(entry: Entry, place: str, expression: str) -> Iterator[Finding]:
+    if _tokens(expression) == _tokens(_SHIPPED[-1]):
+        return
+    found, shipped = _terms(expression), _terms(_SHIPPED[-1])
+    missing = [text for term, text in shipped.items() if term not in found]
+    added = [text for term, text in found.items() if term not in shipped]
+    difference = "; ".join([*_listed("without", missing), *_listed("with", added)]) or "in another order"
+    yield entry.finding(
+        "condition-changed",
+        place,
+        "each term of the verified text has one kind of write reviewed, or keeps the expression from failing, which"
+        f" admits the write without review under Ignore and rejects it under Fail. This text is {difference}.",
+        f"copy {_SOURCE} again, as a whole, or apply the overlay again, if the text is that of an earlier version;"
+        " docs/renewals.md says what each term is for.",
+    )
+
+
+def _listed(word: str, terms: Sequence[str]) -> list[str]:
+    shown = [truncate(text, 200) for text in terms[:4]]
+    shown += [f"{len(terms) - 4} more"] if len(terms) > 4 else []
+    return [f"{word} {', '.join(shown)}"] if terms else []
+
+
+def _terms(expression: str) -> dict[str, str]:
+    """Return the parts between `||`: their tokens, by which they are compared, and their text."""
+    if len(expression) > MAX_CHARACTERS:
+        return {}
+    text = " ".join(_COMMENT.sub("", expression).split())
+    return {_tokens(term): term.strip() for term in text.split("||")}
+
+
+def _tokens(expression: str) -> str:
+    """Return the expression without layout and comments; no shipped text has strings that these could be in."""
+    return " ".join(_TOKEN.findall(_COMMENT.sub("", expression)))
+
+
+def check_policy(
+    policy: Policy, entries: Sequence[Entry], labels: Mapping[str, Mapping[str, str]]
+) -> Iterator[Finding]:
+    """Check that the kill switch is off, and that the renewals of every bound lease are reviewed.
+
+    `labels` are those of the known namespaces, by name.
+    """
+    if policy.mode == Mode.OFF:
+        yield danger(
+            "kill-switch-on",
+            "policy: mode off",
+            "every write is allowed without evaluation.",
+            "remove mode from the policy when the incident is over.",
+        )
+    reviewed = [entry.webhook.namespace_selector for entry in entries if not drops_renewals(entry.webhook)]
+    for namespace, lease in sorted(policy.bindings):
+        if not any(may_select(selector, namespace, labels.get(namespace)) for selector in reviewed):
+            yield danger(
+                "binding-without-renewals",
+                f"policy: binding {namespace}/{lease}",
+                "plain renewals of this lease are not reviewed, so a writer that is not bound can renew it in the"
+                " holder's name and shorten it step by step, which the binding is meant to prevent.",
+                "add the `bindings` component and label the namespace: kubectl label namespace"
+                f" {word(namespace)} lease-webhook/renewals=reviewed",
+            )

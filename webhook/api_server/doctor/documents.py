@@ -1,0 +1,365 @@
+"""The examined objects: webhook configurations and their selectors, and what shows how they and fences work.
+
+A configuration is decoded as the API server reads it: its defaults are applied, everything else is unchanged.
+Source of the defaults: kubernetes `pkg/apis/admissionregistration/v1/defaults.go`.
+"""
+
+import base64
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+
+from webhook.api_server.fence import objects as fence
+from webhook.certificates.files import LEAF_CERTIFICATE, LEAF_KEY, MAX_FILE, Pair
+from webhook.findings import Finding, Severity
+from webhook.kubernetes.request import GROUP, Resource
+from webhook.kubernetes.selectors import Selector, is_met, requirements
+
+VALIDATING: Final = "ValidatingWebhookConfiguration"
+MUTATING: Final = "MutatingWebhookConfiguration"
+
+NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
+"""The API server sets this label on every namespace, and it cannot be changed."""
+
+
+class MatchRule(Struct, frozen=True, rename="camel"):
+    """The requests that are sent to an entry."""
+
+    api_groups: tuple[str, ...] | None = None
+    api_versions: tuple[str, ...] | None = None
+    resources: tuple[str, ...] | None = None
+    operations: tuple[str, ...] | None = None
+    scope: Literal["*", "Cluster", "Namespaced"] | None = None
+
+    def matches(self, resource: str) -> bool:
+        """True if requests for this resource of our group match, whatever their version and operation."""
+        names_group = {GROUP, "*"} & set(self.api_groups or ())
+        names_resource = {resource, "*", "*/*"} & set(self.resources or ())
+        return bool(names_group and names_resource) and self.scope != "Cluster"
+
+    @property
+    def is_wild(self) -> bool:
+        """True if it matches our kinds by a wildcard in group or resource."""
+        return "*" in (self.api_groups or ()) or bool({"*", "*/*"} & set(self.resources or ()))
+
+
+class ServiceReference(Struct, frozen=True):
+    """The Service to call."""
+
+    namespace: str
+    name: str
+    path: str | None = None
+
+
+class ClientConfig(Struct, frozen=True, rename="camel"):
+    """The address to call and the roots to trust."""
+
+    service: ServiceReference | None = None
+    url: str | None = None
+    ca_bundle: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The path that the API server calls."""
+        if self.service:
+            return self.service.path or "/"
+        try:
+            return urlsplit(self.url or "").path or "/"
+        except ValueError:
+            return self.url or "/"
+
+    @property
+    def server_name(self) -> str:
+        """The name that the served certificate must have; "" if the document contains none."""
+        if self.service:
+            return f"{self.service.name}.{self.service.namespace}.svc"
+        try:
+            return urlsplit(self.url or "").hostname or ""
+        except ValueError:
+            return ""
+
+    @property
+    def roots(self) -> bytes:
+        """The PEM of the caBundle; empty if it is absent, not base64, or too long to be parsed."""
+        try:
+            # Go's decoder ignores line breaks.
+            pem = base64.b64decode("".join((self.ca_bundle or "").splitlines()), validate=True)
+        except ValueError:
+            return b""
+        return pem if len(pem) <= MAX_FILE else b""
+
+
+class MatchCondition(Struct, frozen=True):
+    """A CEL expression that must be true for the webhook to be called."""
+
+    name: str
+    expression: str
+
+
+class Metadata(Struct, frozen=True, rename="camel"):
+    """The fields of an object's metadata that are used."""
+
+    name: str = ""
+    namespace: str = ""
+    labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
+    managed_fields: list[object] | None = None
+    creation_timestamp: str | None = None
+
+
+class Webhook(Struct, frozen=True, rename="camel"):
+    """One entry of a configuration."""
+
+    name: str
+    client_config: ClientConfig
+    rules: tuple[MatchRule, ...] | None = None
+    failure_policy: Literal["Fail", "Ignore"] | None = None
+    timeout_seconds: Annotated[int, Meta(ge=1, le=30)] | None = None
+    match_policy: Literal["Equivalent", "Exact"] | None = None
+    side_effects: Literal["None", "NoneOnDryRun"] | None = None
+    namespace_selector: Selector | None = None
+    object_selector: Selector | None = None
+    match_conditions: tuple[MatchCondition, ...] | None = None
+
+    @property
+    def fails_closed(self) -> bool:
+        """True if a failed call denies the write, which is the default."""
+        return self.failure_policy != "Ignore"
+
+    @property
+    def timeout(self) -> int:
+        """Seconds that a write may wait, by default ten."""
+        return 10 if self.timeout_seconds is None else self.timeout_seconds
+
+    def versions(self, resource: str) -> frozenset[str]:
+        """Return the versions of a resource that the rules list."""
+        return frozenset(one for rule in self._rules_for(resource) for one in rule.api_versions or ())
+
+    def reviews(self, resource: str, operation: str) -> bool:
+        """True if a rule matches this operation on this resource."""
+        return any({operation, "*"} & set(rule.operations or ()) for rule in self._rules_for(resource))
+
+    @property
+    def is_about_leases(self) -> bool:
+        """True if any lease or candidate can reach it."""
+        return any(map(self._rules_for, Resource))
+
+    @property
+    def is_dedicated(self) -> bool:
+        """True if it names our group, rather than catching leases with everything else."""
+        return any(GROUP in (rule.api_groups or ()) for rule in self.rules or ())
+
+    def _rules_for(self, resource: str) -> list[MatchRule]:
+        return [rule for rule in self.rules or () if rule.matches(resource)]
+
+
+class Configuration(Struct, frozen=True, rename="camel"):
+    """A ValidatingWebhookConfiguration or MutatingWebhookConfiguration."""
+
+    kind: str
+    metadata: Metadata = Metadata()
+    webhooks: tuple[Webhook, ...] | None = None
+
+    @property
+    def entries(self) -> list["Entry"]:
+        """The webhooks with their places."""
+        return [Entry(self, position, webhook) for position, webhook in enumerate(self.webhooks or ())]
+
+
+class Entry(Struct, frozen=True):
+    """One webhook and its place in a configuration."""
+
+    configuration: Configuration
+    position: int
+    webhook: Webhook
+
+    def finding(self, check: str, place: str, risk: str, fix: str) -> Finding:
+        """Return a finding about a field of the webhook, which `place` begins with."""
+        return danger(check, f"webhooks[{self.position}].{place}", risk, fix)
+
+    def has_chosen(self, choice: str) -> bool:
+        """True if the configuration declares that this is intended."""
+        return (self.configuration.metadata.annotations or {}).get(f"lease-webhook/{choice}") == "reviewed"
+
+
+def danger(check: str, place: str, risk: str, fix: str) -> Finding:
+    """Return a finding: a place with the value found there, the risk, and the fix, each in one or two sentences."""
+    return Finding(check, Severity.ERROR, risk, fix, place)
+
+
+def may_select(selector: Selector | None, namespace: str, labels: Mapping[str, str] | None = None) -> bool:
+    """True if a namespace with just these labels is selected; if they are not known, or can be changed, by its name."""
+    known = {**(labels or {}), NAMESPACE_NAME: namespace}
+    asked = (one for one in requirements(selector) if labels is not None or one.key == NAMESPACE_NAME)
+    return all(is_met(one, known) for one in asked)
+
+
+def is_opt_in(selector: Selector | None) -> bool:
+    """True if a new namespace is not selected until it is added, by name or by label."""
+    # Every namespace has a name, so to ask whether it has one selects all.
+    chosen = (one for one in requirements(selector) if (one.key, one.operator) != (NAMESPACE_NAME, "Exists"))
+    return any(one.operator in {"In", "Exists"} for one in chosen)
+
+
+KINDS: Final = (*fence.KINDS, "Secret", "ConfigMap", "Namespace", "Lease", "Pod", "Deployment", "StatefulSet")
+LISTED: Final = {
+    "validatingadmissionpolicies,validatingadmissionpolicybindings": (fence.POLICY, fence.BINDING),
+    "mutatingadmissionpolicies,mutatingadmissionpolicybindings": (fence.MUTATING_POLICY, fence.MUTATING_BINDING),
+    "namespaces": ("Namespace",),
+}
+"""What kubectl lists of a cluster, and the kinds of that."""
+
+_SHOWN: Final = 100
+"""Characters of a text that are shown whole; of a longer one where it differs."""
+
+
+class ClusterObject(Struct, frozen=True, rename="camel"):
+    """An object of any kind, as far as the doctor reads it; `spec` is not decoded, and empty if there is none."""
+
+    kind: str
+    metadata: Metadata = Metadata()
+    spec: dict[str, Any] = {}
+    data: Mapping[str, str] = {}
+    string_data: Mapping[str, str] = {}
+    status: dict[str, Any] = {}
+    type: str = ""
+
+    @property
+    def place(self) -> str:
+        """`namespace/name`."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def pair(self) -> Pair | None:
+        """The certificate of a Secret, and its key, if it is there too; None if it has no certificate."""
+        if LEAF_CERTIFICATE not in self.data and LEAF_CERTIFICATE not in self.string_data:
+            return None
+        return Pair(self._content(LEAF_CERTIFICATE), self._content(LEAF_KEY))
+
+    def _content(self, key: str) -> bytes:
+        """Return the bytes of a key of a Secret; what is not base64 stays as it is, as no API server accepts it."""
+        if key in self.string_data:
+            return self.string_data[key].encode()
+        text = self.data.get(key, "")
+        try:
+            return base64.b64decode("".join(text.split()), validate=True)
+        except ValueError:
+            return text.encode()
+
+    @property
+    def is_of_a_fence(self) -> bool:
+        """True if lease-webhook made it for a fence."""
+        labels = self.metadata.labels or {}
+        return self.kind in fence.KINDS and all(labels.get(key) == value for key, value in fence.LABELS.items())
+
+
+class Documents:
+    """The documents by kind; one without the form of its kind is skipped: no API server returns it."""
+
+    def __init__(self, found: Iterable[Mapping[str, object]], unread: Collection[str] | None = None) -> None:
+        """`unread` are kinds that could not be read; None for a file, which may leave them out."""
+        self.configurations: list[Configuration] = []
+        self.refused: list[tuple[str, msgspec.ValidationError]] = []
+        """Kinds of configurations that an API server refuses, and why."""
+        self._by_kind: dict[str, list[ClusterObject]] = {kind: [] for kind in KINDS}
+        for one in found:
+            kind = one.get("kind")
+            if kind in (VALIDATING, MUTATING):
+                try:
+                    self.configurations.append(msgspec.convert(one, Configuration))
+                except msgspec.ValidationError as error:
+                    self.refused.append((str(kind), error))
+            elif kind in KINDS:
+                present = {key: value for key, value in one.items() if value is not None}
+                with suppress(msgspec.ValidationError):
+                    self._by_kind[str(kind)].append(msgspec.convert(present, ClusterObject))
+        self.unread: Final = frozenset(unread or ())
+        self.is_of_a_cluster: Final = unread is not None
+        has_read_some = unread is not None and not self.unread.issuperset(fence.KINDS)
+        self.shows_policies: Final = has_read_some or bool(self.fence_objects)
+
+    def of(self, kind: str) -> list[ClusterObject]:
+        """Return the objects of one of KINDS."""
+        return self._by_kind[kind]
+
+    def named(self, kind: str) -> dict[str, ClusterObject]:
+        """Return the objects of a kind that no namespace contains, by name."""
+        return {one.metadata.name: one for one in self.of(kind)}
+
+    @property
+    def fence_objects(self) -> list[ClusterObject]:
+        """Every admission policy, and every binding of one."""
+        return [one for kind in fence.KINDS for one in self.of(kind)]
+
+    @property
+    def dedicated(self) -> list[Entry]:
+        """The webhooks that are about leases, rather than called for everything."""
+        return [entry for one in self.configurations for entry in one.entries if entry.webhook.is_dedicated]
+
+    @property
+    def namespaces(self) -> set[str]:
+        """The namespaces of the Services of webhooks that are about leases."""
+        configs = [entry.webhook.client_config for entry in self.dedicated]
+        return {config.service.namespace for config in configs if config.service}
+
+    def served_secrets(self, namespace: str) -> list[ClusterObject]:
+        """Return the Secrets of a namespace that have a certificate: those that a Deployment mounts, if one does."""
+        found = [one for one in self.of("Secret") if one.metadata.namespace == namespace and one.pair]
+        deployments = [one for one in self.of("Deployment") if one.metadata.namespace == namespace]
+        mounted = {name for one in deployments for name in _mounted_secrets(one.spec)}
+        return [one for one in found if not mounted or one.metadata.name in mounted]
+
+    def policy_text(self, namespaces: Iterable[str]) -> str | None:
+        """Return the policy in the one ConfigMap of the webhooks' namespaces that has a policy.yaml."""
+        own = frozenset(namespaces)
+        maps = [one.data for one in self.of("ConfigMap") if one.metadata.namespace in own]
+        texts = [data["policy.yaml"] for data in maps if "policy.yaml" in data]
+        return texts[0] if len(texts) == 1 else None
+
+
+def _mounted_secrets(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the Secrets that the pods of a Deployment mount."""
+    with suppress(msgspec.ValidationError):
+        for volume in msgspec.convert(spec, _Deployment).template.spec.volumes or ():
+            if volume.secret:
+                yield volume.secret.secret_name
+
+
+class _SecretVolume(Struct, frozen=True, rename="camel"):
+    secret_name: str = ""
+
+
+class _Volume(Struct, frozen=True):
+    secret: _SecretVolume | None = None
+
+
+class _PodSpec(Struct, frozen=True):
+    volumes: tuple[_Volume, ...] | None = None
+
+
+class _PodTemplate(Struct, frozen=True):
+    spec: _PodSpec = _PodSpec()
+
+
+class _Deployment(Struct, frozen=True):
+    template: _PodTemplate = _PodTemplate()
+
+
+def difference(wanted: object, found: object, path: str = "spec") -> str:
+    """Return the first place at which two values differ, with the value found there; "" if they are equal."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        pairs = [(f"{path}.{key}", wanted.get(key), found.get(key)) for key in sorted({*wanted, *found})]
+    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        pairs = [
+            (f"{path}[{number}]", one, other) for number, (one, other) in enumerate(zip(wanted, found, strict=True))
+        ]
+    elif isinstance(wanted, str) and isinstance(found, str) and max(len(wanted), len(found)) > _SHOWN:
+        same = next((at for at, (one, other) in enumerate(zip(wanted, found, strict=False)) if one != other), 0)
+        return "" if wanted == found else f"{path}: ...{found[max(0, same - 20) : same + 60]}..."
+    else:
+        return "" if wanted == found else f"{path}: {found}"
+    return next(filter(None, (difference(one, other, inner) for inner, one, other in pairs)), "")

@@ -1,0 +1,346 @@
+"""Compares the fences and the stamps in a cluster with the policy file, as far as the documents show them."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from webhook.admission.policy.fences import Fence
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.schema import PolicyError
+from webhook.admission.rules.change import NODE_LEASES
+from webhook.admission.rules.stamps import NAMES, Stamps, stamp_in
+from webhook.api_server.doctor.checks import Report
+from webhook.api_server.doctor.documents import ClusterObject, Documents, MatchRule, danger, difference
+from webhook.api_server.fence.objects import (
+    ACTIONS,
+    BINDING,
+    CLOCK,
+    MUTATING_BINDING,
+    MUTATING_POLICY,
+    POLICY,
+    manifests,
+    object_name,
+)
+from webhook.api_server.install.objects import stamp_objects
+from webhook.api_server.rule_policies import RULE_POLICIES, stamp_policies
+from webhook.findings import Finding, word
+from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.times import stamp_of
+from webhook.text.quoting import quote
+
+_EXPORT: Final = "lease-webhook export fence {} --name {}{} | kubectl apply --server-side --force-conflicts -f -"
+_NAME_OF_POD: Final = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
+_STAMP_LABEL: Final = f"{NAMES}stamp"
+_USER_LABEL: Final = f"{NAMES}stamp-writer"
+_APPLY: Final = "apply the component `stamp` with the suffix of the policy file: docs/stamp.md."
+_CONSTRAINTS: Final[Mapping[str, Any]] = {"matchPolicy": "Equivalent", "objectSelector": {}, "namespaceSelector": {}}
+"""What an API server adds to matchConstraints."""
+
+
+def examine_fences(documents: Documents, fences: Sequence[Fence], file: str) -> Iterator[Report]:
+    """Yield a report for each fence of the policy `file`, and for each object of a fence that it no longer has.
+
+    A fence may be stricter than the file: it was exported with --mode.
+    """
+    if not documents.shows_policies:
+        return
+    wanted = set[str]()
+    for fence in fences:
+        name = object_name(fence)
+        bound = documents.named(BINDING).get(name, ClusterObject(BINDING)).spec.get("validationActions")
+        there = replace(fence, mode=next(mode for mode in ACTIONS if ACTIONS[mode] == bound or mode == fence.mode))
+        mode = "" if there == fence else f" --mode {there.mode}"
+        note = mode and f"{name} is stricter than {file}: set `mode: {there.mode}` of the fence there"
+        export = _EXPORT.format(file, word(fence.name), mode)
+        yield Report(name, "", tuple(_about_fence(there, documents, export)), is_fence=True, note=note)
+        wanted |= {manifest["metadata"]["name"] for manifest in manifests(fence)}
+    for name in sorted({one.metadata.name for one in documents.fence_objects if one.is_of_a_fence} - wanted):
+        yield Report(name, "", tuple(_about_unlisted(name, documents, is_left_over=bool(fences))), is_fence=True)
+
+
+def _about_fence(fence: Fence, documents: Documents, export: str) -> Iterator[Finding]:
+    for manifest in (one for one in manifests(fence) if one["kind"] not in documents.unread):
+        name = manifest["metadata"]["name"]
+        applied = documents.named(manifest["kind"]).get(name)
+        if applied is None:
+            yield danger(
+                "fence-not-applied",
+                f"{manifest['kind']} {name}",
+                "the policy file has this fence, but this object was not found: writes are not denied as it says.",
+                export,
+            )
+        elif changed := difference(manifest["spec"], applied.spec):
+            yield danger(
+                "fence-drift",
+                f"{manifest['kind']} {changed}",
+                "the fence in the cluster differs from the one in the policy file.",
+                export,
+            )
+    yield from _about_the_lease(fence, documents)
+    yield from _about_tokens(fence, documents)
+
+
+def _about_the_lease(fence: Fence, documents: Documents) -> Iterator[Finding]:
+    leases = {one.place: one for one in documents.of("Lease")}
+    if not leases:
+        return
+    lease = leases.get(fence.lease_text)
+    if lease is None:
+        effect = "every write of its writers is denied." if fence.denies_if_lease_is_missing else "no write is denied."
+        yield danger(
+            "fence-lease-missing",
+            f"lease {fence.lease_text}",
+            f"no lease has this name: {effect}",
+            "correct `lease` in the policy file, or start the operator, which creates its lease.",
+        )
+        return
+    holder = lease.spec.get("holderIdentity")
+    if not isinstance(holder, str) or not holder:
+        return
+    if fence.by_stamp:
+        yield from _about_the_stamp(fence, lease)
+        return
+    known = [one for one in documents.of("Pod") if one.metadata.namespace == fence.writers[0][0]]
+    pods = [one for one in known if _is_holder(one, fence, holder)]
+    if not pods and (known or not _has_form(fence, holder)):
+        yield danger(
+            "fence-holder-unmatched",
+            f"lease {fence.lease_text}, holderIdentity: {holder}",
+            "this holder matches no template of the fence for any pod, so writes of the leader itself are denied.",
+            "write `holder` as the operator builds its identity, or let the operator use its pod's name (POD_NAME).",
+        )
+    for pod in pods:
+        account = (pod.metadata.namespace, str(pod.spec.get("serviceAccountName") or "default"))
+        if account not in fence.writers:
+            yield danger(
+                "fence-writer-elsewhere",
+                f"pod {pod.place}, serviceAccountName: {account[1]}",
+                "this pod holds the lease, and its service account is not a writer of the fence: its writes are not"
+                " fenced.",
+                f"add {'/'.join(account)} to `writers`.",
+            )
+
+
+def _about_the_stamp(fence: Fence, lease: ClusterObject) -> Iterator[Finding]:
+    stamp = (lease.metadata.annotations or {}).get(f"lease-webhook/writer-{fence.suffix}", "")
+    user = stamp.partition(" ")[2]
+    if not stamp:
+        yield danger(
+            "fence-lease-unstamped",
+            f"lease {fence.lease_text}",
+            "the API server has stamped no writer of this lease, so writes of the leader itself are denied.",
+            "apply deploy/stamp and label the namespace: docs/stamp.md#install. The next renewal is stamped after"
+            f" {_STAMP_LABEL}=required of Namespace {word(fence.namespace)}.",
+        )
+    elif user not in fence.usernames:
+        yield danger(
+            "fence-writer-elsewhere",
+            f"lease {fence.lease_text}, written by {user}",
+            "this user holds the lease, and it is not a writer of the fence: its writes are not fenced.",
+            "add its service account to `writers`.",
+        )
+
+
+def _about_tokens(fence: Fence, documents: Documents) -> Iterator[Finding]:
+    for secret in documents.of("Secret"):
+        account = (secret.metadata.annotations or {}).get("kubernetes.io/service-account.name", "")
+        if (
+            secret.type == "kubernetes.io/service-account-token"
+            and (secret.metadata.namespace, account) in fence.writers
+        ):
+            yield danger(
+                "fence-token-without-pod",
+                f"Secret {secret.place}",
+                "its token is not bound to a pod: writes with it are denied while the lease is held, even if the holder"
+                " makes them.",
+                "use the token that the kubelet mounts into pods, and delete the Secret.",
+            )
+
+
+def _about_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> Iterator[Finding]:
+    """Check a policy and its binding by themselves: the policy file does not have them, or there is no file."""
+    has_validating = any(name in documents.named(kind) for kind in (POLICY, BINDING))
+    kind, kind_of_binding = (POLICY, BINDING) if has_validating else (MUTATING_POLICY, MUTATING_BINDING)
+    policy, binding = documents.named(kind).get(name), documents.named(kind_of_binding).get(name)
+    if policy is None or binding is None:
+        yield danger(
+            "fence-incomplete",
+            f"{kind if binding else kind_of_binding} {name}",
+            "it does not exist, and its counterpart alone denies nothing.",
+            "apply what `lease-webhook export fence` prints, or delete the counterpart.",
+        )
+    # The clock fails open: an error in it may not cost an honest leader a write.
+    elif _denies(binding) and policy.spec.get("failurePolicy") == "Ignore" and not name.endswith(CLOCK):
+        yield danger(
+            "fence-fails-open",
+            f"{POLICY} spec.failurePolicy: Ignore",
+            "if the expressions cannot be evaluated, writes of an old leader are admitted.",
+            "set failurePolicy: Fail.",
+        )
+    if is_left_over:
+        yield danger(
+            "fence-left-over",
+            f"{kind} {name}",
+            "lease-webhook made it, and the policy file no longer has it: writes of its writers are still fenced.",
+            f"kubectl delete {kind_of_binding.lower()},{kind.lower()} {word(name)}",
+        )
+
+
+def _denies(binding: ClusterObject) -> bool:
+    actions = binding.spec.get("validationActions")
+    return isinstance(actions, list) and "Deny" in actions
+
+
+def _is_holder(pod: ClusterObject, fence: Fence, holder: str) -> bool:
+    names = {"pod": pod.metadata.name, "node": str(pod.spec.get("nodeName") or "")}
+    return any(one.fits(names[one.claim], holder) for one in fence.holders)
+
+
+def _has_form(fence: Fence, holder: str) -> bool:
+    """True if the name of some pod or node would make a template match."""
+    return any(
+        re.fullmatch(
+            f"{re.escape(one.before)}{_NAME_OF_POD}{re.escape(one.after)}{'.*' if one.open else ''}", holder, re.DOTALL
+        )
+        for one in fence.holders
+    )
+
+
+def examine_stamps(documents: Documents, policy: Policy, now: int) -> Iterator[Report]:
+    """Yield a report about the namespaces that the policy file lists under `stamps`, and about those that are labeled.
+
+    Nothing is said of policies unless the documents have one, of any kind; `now` is in microseconds since 1970.
+    """
+    stamps = policy.stamps
+    findings = [*_stamped_namespaces(documents, stamps)]
+    if stamps and documents.shows_policies:
+        made = _made_without_webhook(documents, policy, now)
+        for suffix in sorted({one.suffix for one in stamps.values()}):
+            findings += _stamp_policies(documents, suffix, made)
+        findings += _other_mutations(documents)
+    findings += [found for lease in documents.of("Lease") for found in _stamps_of_lease(lease, documents, stamps)]
+    if stamps or findings:
+        yield Report("stamps", "", tuple(findings))
+
+
+def _made_without_webhook(documents: Documents, policy: Policy, now: int) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return the specs that are as good where the rules are policies too: their guard has the file's mode."""
+    made: Sequence[Mapping[str, Any]] = ()
+    if any(name.startswith(RULE_POLICIES) for name in documents.named(BINDING)):
+        with suppress(PolicyError):  # of several suffixes none are made
+            made = stamp_policies(policy, now)
+    return {(one["kind"], one["metadata"]["name"]): one["spec"] for one in made}
+
+
+def _stamp_policies(
+    documents: Documents, suffix: str, made: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> Iterator[Finding]:
+    for one in (one for one in stamp_objects(suffix) if one["kind"] not in documents.unread):
+        kind, name = one["kind"], one["metadata"]["name"]
+        applied, instead = documents.named(kind).get(name), made.get((kind, name))
+        if applied is None and made and instead is None:
+            continue  # the file has no guard
+        if applied is None:
+            is_new = kind in (MUTATING_POLICY, MUTATING_BINDING)
+            yield danger(
+                "stamp-not-applied",
+                f"{kind} {name}",
+                "the policy file says that writers are stamped, but this object does not exist"
+                f"{'; API servers older than 1.36 do not serve its kind' if is_new else ''}. Without all of them the"
+                " writers of live leases are not recorded, or not kept from each other.",
+                _APPLY,
+            )
+        elif (changed := _changed(one["spec"], applied)) and (instead is None or _changed(instead, applied)):
+            yield danger(
+                "stamp-drift",
+                f"{kind} {name}: {changed}",
+                "it differs from what was verified with every kind of write: a client may be able to write the stamps,"
+                " or an honest write may be refused.",
+                _APPLY,
+            )
+
+
+def _changed(spec: Mapping[str, Any], applied: ClusterObject) -> str:
+    return difference(_with_defaults(spec), _with_defaults(applied.spec))
+
+
+def _with_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
+    constraints = spec.get("matchConstraints")
+    return {**spec, "matchConstraints": {**_CONSTRAINTS, **constraints}} if isinstance(constraints, dict) else {**spec}
+
+
+def _stamped_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Iterator[Finding]:
+    for name, namespace in sorted(documents.named("Namespace").items()):
+        labels, listed = namespace.metadata.labels or {}, stamps.get(name)
+        value = labels.get(_STAMP_LABEL, "")
+        place = f"Namespace {name}: {_STAMP_LABEL}={value}"
+        is_labeled = value == "required" and name != NODE_LEASES
+        if listed is None and is_labeled:
+            yield danger(
+                "stamp-namespace-not-listed",
+                place,
+                "the API server replaces managedFields there, and the webhook does not read the stamps: for its rules"
+                " no renewal is recorded, so a steal is only a warning unless the guard refuses it.",
+                "list the namespace under `stamps` in the policy file.",
+            )
+        elif listed is not None and not is_labeled:
+            yield danger(
+                "stamp-namespace-not-labeled",
+                place,
+                "the policy file says that writers are stamped there, and they are not: the rules read managedFields.",
+                "kube-node-lease is never stamped: remove it from `stamps`."
+                if name == NODE_LEASES
+                else "remove it from `stamps`, or label it when none of its leases has a stamp: kubectl label"
+                f" --overwrite namespace {word(name)} {_STAMP_LABEL}={'required' if value == 'pending' else 'pending'}"
+                f"{'' if value == 'pending' else ', then =required'}; docs/stamp.md",
+            )
+        elif listed is not None and listed.by_user != (labels.get(_USER_LABEL) == "user"):
+            yield danger(
+                "stamp-writer-differs",
+                f"Namespace {name}: {_USER_LABEL}={labels.get(_USER_LABEL, '')}",
+                "the policy file and the label disagree about whether all pods of a user are one writer, so the guard"
+                " or the webhook refuses what the other allows.",
+                f"{'add' if listed.by_user else 'remove'} the label {_USER_LABEL}=user, or change `writer` in the"
+                " policy.",
+            )
+
+
+def _other_mutations(documents: Documents) -> Iterator[Finding]:
+    for one in documents.of(MUTATING_POLICY):
+        constraints = one.spec.get("matchConstraints")
+        try:
+            rules = msgspec.convert((constraints or {}).get("resourceRules") or (), tuple[MatchRule, ...])
+        except msgspec.ValidationError:
+            continue  # the API server refuses it
+        if one.metadata.name != "lease-webhook-stamp" and any(rule.matches("leases") for rule in rules):
+            yield danger(
+                "stamp-may-be-changed",
+                f"{MUTATING_POLICY} {one.metadata.name}",
+                "it may change a lease after it was stamped, and the stamps with it.",
+                "leave the group coordination.k8s.io out of its matchConstraints.",
+            )
+
+
+def _stamps_of_lease(lease: ClusterObject, documents: Documents, stamps: Mapping[str, Stamps]) -> Iterator[Finding]:
+    """Check that the stamps of a lease were written by the policies that are there."""
+    here, listed = stamps.get(lease.metadata.namespace), lease.metadata.managed_fields
+    if here is None or not listed:
+        return
+    entries = entries_of(msgspec.Raw(msgspec.json.encode(listed)))
+    stamp = stamp_in(here, lease.metadata.annotations, entries)
+    policy = documents.named(MUTATING_POLICY).get("lease-webhook-stamp")
+    since = stamp_of(policy.metadata.creation_timestamp) if policy else None
+    place = f"Lease {lease.place}"
+    annotated = [name for name in lease.metadata.annotations or {} if name.endswith(f"-{here.suffix}")]
+    if (stamp is None and annotated) or (stamp and since and stamp.written and stamp.written < since):
+        yield danger(
+            "stamp-planted",
+            f"{place}: {', '.join(quote(name) for name in annotated)}",
+            "it was written before the policies that stamp were there, or while they were off, so any client may have"
+            " written it.",
+            "install the component `stamp` with a new suffix, and name that in the policy file.",
+        )

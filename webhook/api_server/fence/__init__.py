@@ -1,0 +1,1 @@
+"""A fence in CEL and YAML."""

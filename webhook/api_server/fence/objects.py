@@ -1,0 +1,314 @@
+"""A fence as objects of the API server: a ValidatingAdmissionPolicy and its binding, and those of a token and a clock.
+
+Every default of the API server is written out, so that a second server-side apply changes nothing.
+
+Who writes comes from `request.userInfo.extra`, which the API server fills in from the bound token; nothing that the
+object or the lease contains decides whether two names are the same pod. Every text of a policy file enters an
+expression as a quoted literal.
+
+An API server evaluates every validation and the expression of every message, allowed or not, and the variables twice
+for them. A policy that mutates has the object written as JSON and read again, even if it changes nothing. So what is
+usual is found out by the match condition: no policy is evaluated further for a write that it would leave as it is.
+
+What a token and a clock add is in `token.yaml`; it needs the annotations that deploy/stamp writes into the lease.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+import yaml
+from msgspec.structs import replace
+
+from webhook import __version__
+from webhook.admission.policy.fences import Fence, HolderTemplate
+from webhook.admission.rules.holders import MAX_HOSTNAME
+
+API_VERSION: Final = "admissionregistration.k8s.io/v1"
+POLICY: Final = "ValidatingAdmissionPolicy"
+BINDING: Final = "ValidatingAdmissionPolicyBinding"
+MUTATING_POLICY: Final = "MutatingAdmissionPolicy"
+MUTATING_BINDING: Final = "MutatingAdmissionPolicyBinding"
+KINDS: Final = (POLICY, BINDING, MUTATING_POLICY, MUTATING_BINDING)
+STAMPING: Final = ".token"
+KEPT: Final = ".kept"
+CLOCK: Final = ".clock"
+"""What the names of further policies of a fence end with; no name of a fence has a dot."""
+LABELS: Final[Mapping[str, str]] = {
+    "app.kubernetes.io/component": "fence",
+    "app.kubernetes.io/managed-by": "lease-webhook",
+}
+"""The labels by which `doctor` finds the objects."""
+MADE_BY: Final = "lease-webhook/made-by"
+
+ACTIONS: Final = {"deny": ["Deny", "Audit"], "warn": ["Warn", "Audit"], "audit": ["Audit"]}
+_MAX_SHOWN: Final = 128
+"""Characters of a holder identity that a message shows; the identity may have a megabyte."""
+_MAX_WRITER: Final = 400
+"""Characters of a stamp that a message shows: a uid and the longest name of a service account."""
+
+_CLAIMS: Final = {claim: f"authentication.kubernetes.io/{claim}-name" for claim in ("pod", "node")}
+_HOLDER: Final = 'params.?spec.?holderIdentity.orValue("")'
+_WORD: Final = re.compile("[A-Z]{3,}")
+
+_UID: Final = "authentication.kubernetes.io/pod-uid"
+_TOKEN: Final[Mapping[str, Any]] = yaml.safe_load(
+    files("webhook.api_server.fence").joinpath("token.yaml").read_text("utf-8")
+)
+
+_IDENTITIES: Final = frozenset({"pod", "node", "host", "holder", "leads"})
+"""Variables of a fence that say who writes, and whether that is the holder."""
+
+Manifest = dict[str, Any]
+
+
+def manifests(fence: Fence) -> list[Manifest]:
+    """Return the policies, each followed by its binding; what stamps a token comes before what asks for it."""
+    found = [*_stamping(fence)] if fence.token else []
+    missing = "Deny" if fence.denies_if_lease_is_missing else "Allow"
+    binding = {"paramRef": _reference(fence, missing), "validationActions": ACTIONS[fence.mode]}
+    found += pair(_metadata(fence), _policy(fence), binding)
+    return [*found, *_clock(fence)] if fence.expired != "allow" else found
+
+
+def object_name(fence: Fence) -> str:
+    """Return the name of the policy and of its binding; those of the others begin with it and a dot."""
+    return f"fence-{fence.name}"
+
+
+def pair(metadata: Manifest, policy: Manifest, binding: Manifest) -> Iterator[Manifest]:
+    """Yield a policy, which mutates if it has mutations, and its binding, under one name."""
+    kinds = (MUTATING_POLICY, MUTATING_BINDING) if "mutations" in policy else (POLICY, BINDING)
+    for kind, spec in zip(kinds, (policy, {"policyName": metadata["name"]} | binding), strict=True):
+        yield {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _metadata(fence: Fence, part: str = "") -> Manifest:
+    return {
+        "name": object_name(fence) + part,
+        "labels": {**LABELS, "lease-webhook/fence": fence.name},
+        "annotations": {MADE_BY: f"lease-webhook {__version__}, export fence"},
+    }
+
+
+def _policy(fence: Fence) -> Manifest:
+    usual = f"({_allowed(fence)})" + (f"\n&& {_filled(fence, 'settled')}" if fence.token else "")
+    variables = [{"name": name, "expression": text} for name, text in _variables(fence)]
+    rules, condition = _rules(fence), f"!({usual})"
+    whole = replace(fence, resources=tuple(one for one in fence.resources if not one.subresource))
+    if fence.token and "UPDATE" in fence.operations:
+        rules, condition = [*rules, *_rules(whole, ["/*"], ["UPDATE"])], f"{condition}\n&& ({_is_covered(fence)})"
+    validations = [
+        {
+            "expression": _admitted(fence),
+            "message": f"only the holder of lease {fence.lease_text} may write this (fence {fence.name})",
+            "messageExpression": _message_expression(fence),
+            "reason": "Forbidden",
+        }
+    ]
+    if fence.token:
+        variables += [*_filled(fence, "common"), *_filled(fence, "judging")]
+        validations += _filled(fence, "validations")
+    return _matched(fence, rules, condition) | {"variables": variables, "validations": validations}
+
+
+def _admitted(fence: Fence) -> str:
+    """Return an expression over the variables of the fence: whether the writer leads, or no one does and all may."""
+    return _allowed(fence) if fence.by_stamp else f"{_allowed(fence)}\n|| variables.leads"
+
+
+def _is_covered(fence: Fence) -> str:
+    """Return an expression: the resource or subresource is listed, or its object gets other metadata by this write.
+
+    The `status` of most kinds stores labels, annotations, finalizers and owners of the whole object.
+    """
+    listed = _list(f"{one.group}/{one.resource}/{one.subresource}" for one in fence.resources)
+    place = 'request.resource.group + "/" + request.resource.resource + "/" + request.?subResource.orValue("")'
+    return f"{place} in {listed}\n|| {_filled(fence, 'relabeled')}"
+
+
+def _stamping(fence: Fence) -> Iterator[Manifest]:
+    """Yield what stamps the writes of the writers, and what puts back a token that anyone else changes.
+
+    Both match whatever is stored with the object, so that no write that the fence does not refuse changes a token.
+    """
+    stamped = _rules(fence, [f"/{one}" if one else "" for one in _subresources(fence)], ["CREATE", "UPDATE"])
+    token = _matched(fence, stamped, f"!({_filled(fence, 'settled')})")
+    who = [{"name": name, "expression": text} for name, text in _variables(fence) if name in _IDENTITIES]
+    token |= {"reinvocationPolicy": "IfNeeded", "variables": [*who, *_filled(fence, "common")]}
+    token["mutations"] = _filled(fence, "stamping")
+    # Without the lease there is no term. Whether such a write is refused is the matter of the fence itself.
+    yield from pair(_metadata(fence, STAMPING), token, {"paramRef": _reference(fence, "Allow")})
+    kept = _matched(fence, _rules(fence, ["", "/*"], ["CREATE", "UPDATE"])) | {"reinvocationPolicy": "IfNeeded"}
+    del kept["paramKind"]
+    yield from pair(_metadata(fence, KEPT), kept | _filled(fence, "kept"), {})
+
+
+def _clock(fence: Fence) -> Iterator[Manifest]:
+    """Yield what refuses, or warns about, a write after the lease expired; it never refuses more than the fence."""
+    mode = max(fence.mode, fence.expired, key=[*ACTIONS].index)
+    policy = _matched(fence, _rules(fence), _filled(fence, "late")) | _filled(fence, "clock")
+    policy["failurePolicy"] = "Ignore"
+    binding = {"paramRef": _reference(fence, "Allow"), "validationActions": ACTIONS[mode]}
+    yield from pair(_metadata(fence, CLOCK), policy, binding)
+
+
+def _matched(fence: Fence, rules: Sequence[Manifest], condition: str = "true") -> Manifest:
+    """Return what every policy of a fence begins with: the lease, and the writes of its writers under a condition.
+
+    It is one expression, because an API server evaluates all conditions, also after one that is false.
+    """
+    names = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [*fence.namespaces]}
+    is_writer = f"request.userInfo.username in {_list(fence.usernames)}"
+    return {
+        "failurePolicy": "Fail" if fence.mode == "deny" else "Ignore",
+        "paramKind": {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"},
+        "matchConstraints": {
+            "matchPolicy": "Equivalent",
+            "namespaceSelector": {"matchExpressions": [names]} if fence.namespaces else {},
+            "objectSelector": {},
+            "resourceRules": rules,
+        },
+        "matchConditions": [{"name": "writer", "expression": f"{is_writer}\n&& {condition}"}],
+    }
+
+
+def _reference(fence: Fence, if_missing: str) -> Manifest:
+    return {"name": fence.lease, "namespace": fence.namespace, "parameterNotFoundAction": if_missing}
+
+
+def _subresources(fence: Fence) -> list[str]:
+    """Return the subresources through which annotations may be written; "" is the object itself."""
+    named = {one.subresource for one in fence.resources} - {"scale"}
+    return sorted({"", "status", *named})
+
+
+def _filled(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and mappings, as in the file
+    """Return a part of `token.yaml` with the texts of the fence as literals in place of the words in capitals."""
+    texts = {
+        "KEY": literal(fence.token_key),
+        "TERM": literal(f"lease-webhook/term-{fence.suffix}"),
+        "WRITTEN": literal(f"lease-webhook/written-{fence.suffix}"),
+        "WRITERS": _list(fence.usernames),
+        "STAMPED": _list(_subresources(fence)),
+        "LEASE": literal(fence.lease_text),
+        "FENCE": literal(fence.name),
+        "TOKEN": literal(object_name(fence) + STAMPING),
+        "ADMITTED": _admitted(fence),
+    }
+
+    def filled(value: Any) -> Any:  # noqa: ANN401
+        if isinstance(value, dict):
+            return {key: filled(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [filled(one) for one in value]
+        return _WORD.sub(lambda found: texts.get(found[0], found[0]), value)
+
+    return filled(_TOKEN[part])
+
+
+def _rules(fence: Fence, below: Sequence[str] = (), operations: Sequence[str] = ()) -> list[Manifest]:
+    """Return rules for the resources of the fence; with `below`, for these paths of each of them."""
+    groups: dict[str, list[str]] = {}
+    for one in fence.resources:
+        paths = [one.resource + path for path in below] if below else [one.path]
+        groups.setdefault(one.group, []).extend(paths)
+    common = {"operations": [*(operations or fence.operations)], "scope": "*"}
+    return [
+        {"apiGroups": [group], "apiVersions": ["*"], "resources": [*dict.fromkeys(paths)]} | common
+        for group, paths in groups.items()
+    ]
+
+
+def literal(text: str) -> str:
+    """Return the text as a CEL string literal, in printable ASCII."""
+    # Every escape that Python writes means the same character in CEL.
+    escaped = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _list(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(literal, texts))}]"
+
+
+def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
+    """Return (name, expression), each using only those before it."""
+    claims = [claim for claim in _CLAIMS if claim == "pod" or any(claim == one.claim for one in fence.holders)]
+    named = {claim: _values(_CLAIMS[claim]) for claim in claims}
+    found = [(claim, f'size({values}) == 1 ? {values}[0] : ""') for claim, values in named.items()]
+    if not fence.by_stamp and any(one.claim == "pod" for one in fence.holders):
+        cut = f'variables.pod.find("^.{{0,{MAX_HOSTNAME - 1}}}[^.-]")'
+        found.append(("host", f"size(variables.pod) > {MAX_HOSTNAME} ? {cut} : variables.pod"))
+    found.append(("holder", _HOLDER))
+    if fence.by_stamp:
+        found.append(("stamp", _stamp(fence)))
+    else:
+        found.append(("leads", "\n|| ".join(_fits(one) for one in fence.holders)))
+    return (*found, ("lease", _lease_text(fence)), ("writer", _writer_text(fence, with_node="node" in claims)))
+
+
+def _message_expression(fence: Fence) -> str:
+    """Return the expression of a message: who holds the lease since which transition, which pod wrote, and a fix."""
+    unbound = literal("; write with the token that is mounted into the holder's pod")
+    stale = literal("; only the holder may write: stop this work, or acquire the lease first")
+    fix = f'(variables.pod == "" ? {unbound} : {stale})'
+    terms = ("variables.lease", literal(", and this write comes from "), "variables.writer", fix)
+    return " + ".join((*terms, literal(f" (fence {fence.name})")))
+
+
+def _allowed(fence: Fence) -> str:
+    """Return an expression: the lease may be and is unheld, or its holder is the writer's pod (full name) or node."""
+    unheld = [f'{_HOLDER} == ""'] if fence.when_unheld == "allow" else []
+    uid = _values(_UID)
+    stamped = f'(size({uid}) == 1 && {uid}[0] != "" && {_stamp(fence)} == {uid}[0] + " " + request.userInfo.username)'
+    holds = [stamped] if fence.by_stamp else [_fits_claim(one) for one in fence.holders]
+    return "\n|| ".join([*unheld, *holds])
+
+
+def _stamp(fence: Fence) -> str:
+    """Return an expression for the stamped writer: the uid of its pod, a blank and its user; "" if there is none."""
+    return f'params.?metadata.?annotations[?{literal(f"lease-webhook/writer-{fence.suffix}")}].orValue("")'
+
+
+def _fits_claim(template: HolderTemplate) -> str:
+    found = _values(_CLAIMS[template.claim])
+    return f'(size({found}) == 1 && {found}[0] != "" && {_fits_name(template, _HOLDER, f"{found}[0]")})'
+
+
+def _values(key: str) -> str:
+    return f"request.userInfo.?extra[{literal(key)}].orValue([])"
+
+
+def _fits(template: HolderTemplate) -> str:
+    names = ["variables.pod", "variables.host"] if template.claim == "pod" else ["variables.node"]
+    tests = " || ".join(_fits_name(template, "variables.holder", name) for name in names)
+    return f'({names[0]} != "" && ({tests}))'
+
+
+def _fits_name(template: HolderTemplate, holder: str, name: str) -> str:
+    parts = [template.before and literal(template.before), name, template.after and literal(template.after)]
+    identity = " + ".join(filter(None, parts))
+    return f"{holder}.startsWith({identity})" if template.open else f"{holder} == {identity}"
+
+
+def _lease_text(fence: Fence) -> str:
+    shown = (
+        f'size(variables.holder) <= {_MAX_SHOWN} && variables.holder.matches("^[!-~]+$")'
+        ' ? variables.holder : "a holder whose name cannot be shown"'
+    )
+    held = (
+        f"{literal(f'lease {fence.lease_text} is held by ')} + ({shown})"
+        ' + " since transition " + string(params.?spec.?leaseTransitions.orValue(0))'
+    )
+    if fence.by_stamp:
+        shown = f'size(variables.stamp) <= {_MAX_WRITER} && variables.stamp.matches("^[!-~]+ [!-~]+$")'
+        held += f' + ({shown} ? ", stamped by " + variables.stamp : ", and no writer of it is stamped")'
+    return f'variables.holder == ""\n? {literal(f"lease {fence.lease_text} has no holder")}\n: {held}'
+
+
+def _writer_text(fence: Fence, *, with_node: bool) -> str:
+    uid = f'{_values(_UID)}.map(uid, " with uid " + uid).join()'
+    node = ' + (variables.node == "" ? "" : " on node " + variables.node)' if with_node else ""
+    more = f" + {uid}" if fence.by_stamp else node
+    return f'variables.pod == "" ? "a token that names no pod" : "pod " + variables.pod{more}'

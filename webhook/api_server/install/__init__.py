@@ -1,0 +1,1 @@
+"""The objects of an installation, composed from what kustomize rendered in advance."""

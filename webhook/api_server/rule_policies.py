@@ -1,0 +1,346 @@
+"""The rules of a policy file as ValidatingAdmissionPolicies, which an API server evaluates without a webhook.
+
+There is a policy for each mode, of Leases, of bound Leases and of LeaseCandidates. Each rule is a validation of its
+own: an expression that errs allows the write and silences no other rule. Every text of a policy file enters an
+expression as a quoted literal. An API server evaluates messages of allowed writes, too, so each begins with the
+variable of its rule, which is evaluated once.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from webhook import __version__
+from webhook.admission.policy import schema
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import BOUND
+from webhook.admission.policy.schema import ANYWHERE, MODE, PolicyError
+from webhook.admission.rules import holders
+from webhook.admission.rules.change import Event
+from webhook.admission.rules.holders import POD, Binding
+from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.rule import Mode, Rule
+from webhook.api_server.fence.objects import ACTIONS, BINDING, MADE_BY, literal, pair
+from webhook.api_server.install.objects import stamp_objects
+from webhook.kubernetes.request import GROUP, VERSIONS_OF, Operation
+from webhook.text.quoting import quote
+
+_LEASES, _BINDINGS, _CANDIDATES = "leases", "bindings", "candidates"
+_RESOURCES: Final = {_LEASES: "leases", _BINDINGS: "leases", _CANDIDATES: "leasecandidates"}
+RULE_POLICIES: Final = "lease-webhook-rules-"
+"""Prefix of the names of the rules' policies and their bindings."""
+_STAMP_RULE: Final = "foreign-writer"
+_GUARD: Final = "lease-webhook-stamp-guard"
+_MAX_EXPRESSION: Final = 90_000
+"""Characters of bindings, which are one expression; CEL takes 100,000."""
+_MAX_LAYERS: Final = 100
+"""Overrides of one setting: each nests one level deeper, and CEL takes 250."""
+_PLACE: Final = re.compile(r"([^{]*)\{(!?)((?:[^{}']|'(?:[^'\\]|\\.)*'|\{[^{}]*\})*)\}")
+_NUMBER: Final = re.compile(r"\$([a-z]\w*)")
+_USED: Final = re.compile(r"variables\.(\w+)")
+
+Manifest = dict[str, Any]
+
+
+class Said(Struct, frozen=True):
+    """How a policy says a rule, as the YAML file beside the rule's module has it.
+
+    `broken` is true of a write that the rule denies, `warned` of one that it only warns of, over the variables of
+    `variables.yaml`. In `message`, and `warning` if it differs, `{expression}` is inserted, `{!expression}` in quotes;
+    `$name` is a number of the rule. `lacks` says what of the rule a policy does not say, or why nothing.
+    """
+
+    broken: str = ""
+    message: str = ""
+    warned: str = ""
+    warning: str = ""
+    lacks: str = ""
+
+
+@cache
+def _data(package: str, name: str) -> dict[str, Any]:
+    file = files(package).joinpath(f"{name}.yaml")
+    found: dict[str, Any] = yaml.safe_load(file.read_text()) if file.is_file() else {}
+    return found
+
+
+def said(rule: Rule) -> Said:
+    """Return how a policy says a rule, or why it cannot."""
+    package, _, module = rule.check.__module__.rpartition(".")
+    validated = {"lacks": "The API server validates it before it evaluates a policy."}
+    return msgspec.convert(_data(package, module).get(rule.id, validated), Said)
+
+
+def is_refused_upstream(rule: Rule) -> bool:
+    """True if an API server refuses the same itself, before it evaluates a policy or calls a webhook."""
+    return rule.parity and not said(rule).broken
+
+
+def manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str]) -> list[Manifest]:
+    """Return the policies and their bindings, for all namespaces but those that are excluded.
+
+    `condition` is the match condition of the webhook, by which no plain renewal of a Lease is evaluated; bindings of
+    leases are evaluated on those, too. An exemption that ended before `now`, in microseconds since 1970, is left out.
+    Raises PolicyError for what no expression can hold.
+    """
+    file = _PolicyFile(policy, now)
+    is_bound = _in('request.namespace + "/" + request.name', map("/".join, policy.bindings))
+    found: list[Manifest] = []
+    for kind, conditions in {_LEASES: [condition], _BINDINGS: [is_bound], _CANDIDATES: []}.items():
+        for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT):
+            validations = [one for rule in _rules_of(kind) for one in file.validations(rule, mode)]
+            if validations and (kind != _BINDINGS or policy.bindings):
+                variables = file.variables(kind, validations).items()
+                evaluated = {
+                    "matchConditions": [{"name": "is-evaluated", "expression": text} for text in conditions],
+                    "variables": [{"name": name, "expression": text} for name, text in variables],
+                    "validations": validations,
+                }
+                found += _pair(kind, mode, excluded, evaluated)
+    return found
+
+
+def stamp_policies(policy: Policy, now: int) -> list[Manifest]:
+    """Return the policies of `deploy/stamp` with the suffix of the file, and its mode and exemptions for the guard.
+
+    The guard denies in every preset, unless the file itself sets the mode of `foreign-writer`, or a cap: a lease whose
+    writer is known is taken by no one else by mistake. There are none without `stamps`. Raises PolicyError if they have
+    several suffixes.
+    """
+    suffixes = {one.suffix for one in policy.stamps.values()}
+    if len(suffixes) > 1:
+        raise PolicyError("have several suffixes, and each would stamp every lease", "stamps")
+    in_file = (_STAMP_RULE, MODE) in schema.settings_of(policy.document.rules)
+    mode = min(policy.mode, policy.default.modes[_STAMP_RULE] if in_file else Mode.DENY)
+    found = [one for suffix in suffixes for one in stamp_objects(suffix) if mode or one["metadata"]["name"] != _GUARD]
+    for one in found:
+        spec = one["spec"]
+        if one["metadata"]["name"] == _GUARD and one["kind"] == BINDING:
+            spec["validationActions"] = ACTIONS[mode.word]
+        elif one["metadata"]["name"] == _GUARD:
+            exempt = _PolicyFile(policy, now).exempt(_STAMP_RULE).items()
+            spec["matchConditions"] += [{"name": f"exempt-{key}", "expression": f"!({text})"} for key, text in exempt]
+    return found
+
+
+def notes(policy: Policy, now: int) -> Iterator[str]:
+    """Yield what of a policy file the objects do not say, and what they need, in sentences."""
+    for number, one in enumerate(policy.document.exempt):
+        if one.until and now < schema.until_of(one):
+            yield f"exempt[{number}] ends after {one.until}, which no policy knows: make these objects again then"
+    for namespace, stamps in policy.stamps.items():
+        writer = " lease-webhook/stamp-writer=user" if stamps.by_user else ""
+        yield (
+            f"Kubernetes 1.36: kubectl label namespace {namespace} lease-webhook/stamp=pending{writer}, and then, when "
+            "no lease has a stamp, lease-webhook/stamp=required: docs/stamp.md"
+        )
+    for rule in RULES.values():
+        about = said(rule)
+        if not (about.broken or rule.parity or rule.id == _STAMP_RULE) and policy.default.modes[rule.id]:
+            yield f"{rule.id} is not enforced: {about.lacks.partition('. ')[0]}"
+
+
+def _rules_of(kind: str) -> Iterator[Rule]:
+    """Yield the rules of a policy; bindings of leases have one of their own, which is evaluated on each renewal."""
+    for rule in RULES.values():
+        is_bound = rule.id == "identity-binding" and kind != _CANDIDATES
+        if said(rule).broken and _RESOURCES[kind] in rule.resources and is_bound == (kind == _BINDINGS):
+            yield rule
+
+
+def _pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manifest) -> Iterator[Manifest]:
+    resource = _RESOURCES[kind]
+    metadata = {
+        "name": f"{RULE_POLICIES}{kind}-{mode.word}",
+        "labels": {"app.kubernetes.io/component": "rules", "app.kubernetes.io/managed-by": "lease-webhook"},
+        "annotations": {MADE_BY: f"lease-webhook {__version__}, install --policies-only"},
+    }
+    rule = {"apiGroups": [GROUP], "apiVersions": [*VERSIONS_OF[resource]], "resources": [resource]}
+    operations = ["CREATE", "UPDATE", *(["DELETE"] if kind != _LEASES else [])]
+    namespaces = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [*excluded]}
+    spec = {
+        "failurePolicy": "Ignore",
+        "matchConstraints": {
+            "matchPolicy": "Equivalent",
+            "namespaceSelector": {"matchExpressions": [namespaces]},
+            "objectSelector": {},
+            "resourceRules": [rule | {"operations": operations, "scope": "Namespaced"}],
+        },
+        **evaluated,
+    }
+    return pair(metadata, spec, {"validationActions": ACTIONS[mode.word]})
+
+
+class _PolicyFile:
+    """What a policy file says, as expressions."""
+
+    def __init__(self, policy: Policy, now: int) -> None:
+        self._policy = policy
+        self._exemptions = {n: one for n, one in enumerate(policy.document.exempt) if now < schema.until_of(one)}
+        self._rules: dict[str, str] = {}
+        self._bindings = ", ".join(map(_entry, policy.bindings.items()))
+        suffixes = (f"{literal(name)}: {literal(one.suffix)}" for name, one in policy.stamps.items())
+        by_user = (literal(name) for name, one in policy.stamps.items() if one.by_user)
+        self._stamps = {"suffixes": f"{{{', '.join(suffixes)}}}", "byUser": f"[{', '.join(by_user)}]"}
+        if len(self._bindings) > _MAX_EXPRESSION:
+            raise PolicyError("are too many for a policy of the API server; the webhook has no such limit", "bindings")
+
+    def exempt(self, rule: str) -> dict[int, str]:
+        """Return who is exempt from a rule, besides administrators, by the position in the file."""
+        return {
+            number: _and(_who(one), *_where(one))
+            for number, one in self._exemptions.items()
+            if rule in (one.rules or schema.EXEMPTIBLE)
+        }
+
+    def variables(self, kind: str, validations: Iterable[Manifest]) -> dict[str, str]:
+        """Return the variables that validations use, each after those that it uses."""
+        data, overrides = _data("webhook.api_server", "variables"), self._policy.document.overrides
+        lookup = 'variables.bindings[?request.namespace + "/" + variables.lease]'
+        found: dict[str, str] = data["writer"] | data["objects"]
+        found |= {f"exempt{number}": text for rule in RULES for number, text in self.exempt(rule).items()}
+        found |= {f"override{number}": _and(*_where(one)) for number, one in enumerate(overrides)}
+        found |= {"bindings": f"{{{self._bindings}}}"} | data[_CANDIDATES if kind == _CANDIDATES else _LEASES]
+        has_stamps = self._policy.stamps and kind != _CANDIDATES
+        found |= self._stamps if has_stamps else {"isStampedWriter": "false", "stampedAt": '""'}
+        found["bound"] = f"[{lookup}].filter(b, b.hasValue()).map(b, b.value())" if self._bindings else "[]"
+        found |= data["binding"] | {name: _message(text) for name, text in data["texts"].items()} | self._rules
+        wanted = set(_USED.findall(str(validations)))
+        for name in reversed([*found]):
+            if name in wanted:
+                wanted |= set(_USED.findall(found[name]))
+        return {name: text for name, text in found.items() if name in wanted}
+
+    def validations(self, rule: Rule, mode: Mode) -> Iterator[Manifest]:
+        """Yield the validations of a rule that lead to exactly this mode."""
+        about = said(rule)
+        numbers = {name: self._setting(rule.id, name) for name in self._policy.default.numbers(rule.id)}
+        texts = (about.broken, about.warned, about.message, about.warning or about.message)
+        broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
+        exempt = ["variables.administrator", *(f"variables.exempt{number}" for number in self.exempt(rule.id))]
+        when = (_occasion(rule), f"!({' || '.join(exempt)})" if rule.id in schema.EXEMPTIBLE else "")
+        url = self._policy.docs_url
+        page = f"{url}/{rule.id}" if url else f"lease-webhook rules {rule.id}"
+        tiers = [("", broken, message, Mode.DENY)]
+        if warned:
+            tiers.append(("Warned", _and(f"!({broken})", warned), warning, Mode.WARN))
+        for suffix, condition, text, tier in tiers:
+            reached = self._reaches(rule.id, mode, tier)
+            if reached is None:
+                continue
+            name = re.sub("-(.)", lambda found: found[1].upper(), rule.id) + suffix
+            self._rules[name] = _and(*when, reached, condition)
+            full = _message(f"{text} (lease webhook, rule {rule.id}, see {page})")
+            yield {
+                "expression": f"!variables.{name}",
+                "message": f"lease webhook, rule {rule.id}: {rule.texts.summary}",
+                "messageExpression": f'variables.{name} ? {full} : ""',
+                "reason": "Forbidden" if ": Forbidden: " in _with_texts(about.message) else "Invalid",
+            }
+
+    def _reaches(self, rule: str, mode: Mode, tier: Mode) -> str | None:
+        """Return when a finding of this tier has exactly this mode, "" for always and None for never."""
+        setting = self._setting(rule, MODE)
+        if mode > tier:
+            return None
+        if not setting.isdecimal():
+            return f"{setting} {'>=' if mode is tier else '=='} {int(mode)}"
+        return "" if min(int(setting), tier) == mode else None
+
+    def _setting(self, rule: str, name: str) -> str:
+        """Return the value that counts for a lease: that of the last override, of its binding, else of the file."""
+        policy, setting = self._policy, (rule, name)
+        cap: int = policy.mode if name == MODE else 1 << 63
+        default = policy.default.modes[rule] if name == MODE else policy.default.numbers(rule)[name]
+        text = str(min(int(default), cap))
+        if setting in BOUND and policy.bindings and (bound := policy.bound.modes[rule]) != default:
+            text = f"(variables.isBound ? {min(int(bound), cap)} : {text})"
+        layers = [(n, schema.settings_of(one.rules).get(setting)) for n, one in enumerate(policy.document.overrides)]
+        for number, value in layers:
+            if value is not None:
+                text = f"(variables.override{number} ? {min(int(value), cap)} : {text})"
+        if text.count("?") > _MAX_LAYERS:
+            raise PolicyError(f"more than {_MAX_LAYERS} of them set {rule}, which no expression can hold", "overrides")
+        return text
+
+
+def _occasion(rule: Rule) -> str:
+    """Return on what a rule is evaluated; a takeover and a steal are one event."""
+    events = {"change" if one in (Event.TAKEOVER, Event.STEAL) else one.value for one in rule.events}
+    operations = [one.value for one in Operation if one in rule.operations]
+    return _and(_in("request.operation", operations), _in("variables.event", sorted(events)))
+
+
+def _message(text: str) -> str:
+    """Return a text with places as an expression."""
+    parts: list[str] = []
+    for before, mark, place in _PLACE.findall(f"{text}{{}}"):
+        parts += [literal(before), _quoted(place) if mark else f"string({place})"]
+    return " + ".join(one for one in parts if one not in {'""', "string()"})
+
+
+def _with_texts(message: str) -> str:
+    """Return a message with the texts of `webhook/api_server/variables.yaml` in their places."""
+    texts = _data("webhook", "variables")["texts"]
+    return _USED.sub(lambda found: texts.get(found[1], found[0]), message)
+
+
+def _quoted(expression: str) -> str:
+    """Return a name in quotes, as verdicts quote it; one that is not printable ASCII is not shown."""
+    short = f'[{expression}].map(t, size(t) <= 128 ? t : t.substring(0, 128) + "...")'
+    return f'{short}.map(t, t.matches("^[ -~]*$") ? strings.quote(t) : "(a name that cannot be shown)")[0]'
+
+
+def _and(*terms: str) -> str:
+    return " && ".join(f"({one})" if "||" in one or "?" in one else one for one in terms if one) or "true"
+
+
+def _in(what: str, values: Iterable[str]) -> str:
+    listed = ", ".join(map(literal, values))
+    return f"{what} in [{listed}]" if listed else ""
+
+
+def _who(entry: schema.Exemption) -> str:
+    groups = _in("g", entry.groups)
+    of_group = f"request.userInfo.?groups.orValue([]).exists(g, {groups})" if groups else ""
+    return " || ".join(filter(None, (_in("request.userInfo.username", schema.users_of(entry)), of_group)))
+
+
+def _where(entry: schema.Exemption | schema.Override) -> tuple[str, str, str]:
+    operations = _in("request.operation", entry.operations or ())
+    return operations, _matches("request.namespace", entry.namespaces), _matches("request.name", entry.leases)
+
+
+def _matches(what: str, globs: Sequence[str]) -> str:
+    if ANYWHERE in globs:
+        return ""
+    names = _in(what, filter(holders.is_literal, globs))
+    patterns = [f"{what}.matches({literal(_pattern(one))})" for one in globs if not holders.is_literal(one)]
+    return " || ".join(filter(None, (names, *patterns)))
+
+
+def _pattern(glob: str) -> str:
+    """Return a glob as a pattern of RE2; `${pod}` in it stays as it is."""
+    wild = {"*": ".*", "?": "."}
+    parts = (re.sub("[^a-zA-Z0-9]", lambda c: wild.get(c[0], f"\\x{{{ord(c[0]):x}}}"), one) for one in glob.split(POD))
+    return f"^(?s){POD.join(parts)}$"
+
+
+def _entry(item: tuple[tuple[str, str], Binding]) -> str:
+    """Return one binding as an entry of a map."""
+    lease, binding = item
+    accounts = (f"system:serviceaccount:{':'.join(account)}" for account in sorted(binding.service_accounts))
+    lists = {
+        "writers": [*accounts, *sorted(binding.users)],
+        "holders": map(_pattern, binding.holders),
+        "needs": ["pod"] if binding.require_pod else [],
+        "shown": [", ".join(map(quote, binding.holders))],
+    }
+    parts = (f'"{name}": [{", ".join(map(literal, texts))}]' for name, texts in lists.items())
+    return f"{literal('/'.join(lease))}: {{{', '.join(parts)}}}"

@@ -1,0 +1,1 @@
+"""Certificates of the webhook: issue them, inspect them, read their files."""

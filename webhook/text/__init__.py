@@ -1,0 +1,1 @@
+"""Texts as people, shells and kubectl read them: quoting, and YAML in both directions."""
