@@ -287,7 +287,7 @@ def _message(text: str) -> str:
 
 def _with_texts(message: str) -> str:
     """Return a message with the texts of `webhook/api_server/variables.yaml` in their places."""
-    texts = _data("webhook", "variables")["texts"]
+    texts = _data("webhook.api_server", "variables")["texts"]
     return _USED.sub(lambda found: texts.get(found[1], found[0]), message)
 
 
