@@ -162,10 +162,16 @@ def test_a_holder_that_stops_is_late_however_long_its_lease_lasts() -> None:
 
 
 @pytest.mark.parametrize(("manager", "is_holder"), [("operator", True), ("kubectl", False), ("", None)])
-def test_a_user_is_compared_by_field_manager_while_the_writers_of_a_holder_are_not_known(
-    manager: str, is_holder: bool | None
-) -> None:
-    assert Tenure("a_1", 0, Handover.SEEN, 0).is_by(Writer("jane", ""), manager, "operator") is is_holder
+def test_a_writer_is_compared_by_field_manager_if_the_input_shows_no_user(manager: str, is_holder: bool | None) -> None:
+    tenure = Tenure("a_1", 0, Handover.SEEN, 0, renewals=1)
+    assert tenure.is_by(None, manager, "operator") is is_holder
+    assert tenure.is_by(Writer("jane", ""), manager, "operator") is None
+
+
+def test_who_put_a_holder_there_is_not_compared_with_who_removes_it() -> None:
+    assert Tenure("a_1", 0, Handover.CREATED, 0).is_by(None, "kubectl", "operator") is None
+    seen = Tenure("a_1", 0, Handover.SEEN, 0, is_since_own=True)
+    assert seen.is_by(None, "kubectl", "operator") is False
 
 
 def test_the_holder_of_a_released_lease_is_removed() -> None:

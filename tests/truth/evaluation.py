@@ -61,7 +61,8 @@ def _claims_of(
     for one in found:
         lease = f"{one.get('namespace')}/{one.get('name')}"
         claims = one.get("claims", [one] if "claim" in one else [])
-        now = max(given.last, _true_time(history, one["now"]) if one.get("now") else 0)
+        evaluated_at = one.get("now") or (None if given.now is None else canonical(given.now))
+        now = max(given.last, _true_time(history, evaluated_at) if evaluated_at else 0)
         facts = everything.get(lease)
         if facts is None or facts[0].now != now:
             namespace, name = str(one.get("namespace")), str(one.get("name"))

@@ -96,9 +96,9 @@ def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
 
 
 def _is_renewed_by_another(tenure: Tenure, silence: Silence) -> bool:
-    """Return whether another pod of the holder's account renewed under its identity while its own was silent."""
+    """Return whether one that may be of the holder's identity renewed under it while the holder was silent."""
     own = tenure.process.user if tenure.process else ""
-    others = (seen for who, seen in tenure.others.items() if who.user == own)
+    others = (seen for who, seen in tenure.others.items() if not tenure.is_sure or who.user == own)
     return any(one.first < silence.end and silence.start < one.last for one in others)
 
 
@@ -129,12 +129,16 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     # What was received at the end of that time only was held back until then.
     answers = [one for one in history.refusals if start <= one.at <= end and one.received < end - (end - start) // 8]
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
-    # After a failure or a conflict a client tries again until it gives up: something else stopped one that did not.
-    gives_up = min(start + deadline_of(history.duration) // 2, end - (end - start) // 3)
-    went_on = bool(own) and own[-1].at >= gives_up
+    # After a failure or a conflict a client tries again until it gives up: something else stopped one that did not,
+    # or one that tried only once it was too late.
+    deadline = deadline_of(history.duration)
+    gives_up = min(start + deadline // 2, end - (end - start) // 3)
+    went_on = bool(own) and own[-1].at >= gives_up and own[0].received <= start + deadline
     denied = [one for one in own if one.is_denied]
     if refused := [one for one in denied if not one.is_read] or denied:
-        return _refused(refused, is_alone=went_on and not hidden)
+        is_alone = went_on and not hidden
+        beside = () if is_alone else _left_beside(cluster.others_of(history, start, end), hidden)
+        return _refused(refused, beside)
     # What a network held back arrives at once when it works again: requests at the end do not count.
     requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
     nameless = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
@@ -191,11 +195,17 @@ def _coordinated(tenure: Tenure, hidden: Sequence[str]) -> Cause | None:
     return Cause(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *hidden))
 
 
-def _refused(refused: Sequence[Refusal], *, is_alone: bool) -> Cause:
+def _left_beside(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str, ...]:
+    """Return the causes that are left beside what the answers show."""
+    return ("stopped", "api-server", *(() if compared.on_time else ("network",)), *hidden)
+
+
+def _refused(refused: Sequence[Refusal], beside: Sequence[str]) -> Cause:
     last = refused[-1]
     message = f", the last one: {last.message}" if last.message else ""
     what = count(len(refused), "read") if last.is_read else count(len(refused), "write")
-    left = (_REFUSED[last.by],) if is_alone else (_REFUSED[last.by], "stopped")
+    by = _REFUSED[last.by]
+    left = (by, *(one for one in beside if one != by))
     return Cause(Blame.REFUSED, f"{what} answered with {last.code}{message}", left, last)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from webhook.admission.rules.expiry import seen_at
 from webhook.analysis.claims.claim import By, Claim
 from webhook.analysis.claims.headline import headline
 from webhook.analysis.claims.registry import KINDS
@@ -14,7 +15,7 @@ from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME
-from webhook.kubernetes.times import SECOND, length
+from webhook.kubernetes.times import SECOND, length, normalized, readable
 
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
@@ -165,10 +166,12 @@ def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
     elif standing.last_renewal is not None and account.is_renewed_last and history.is_moment and _is_renewal(account):
         at, how = standing.last_renewal, "stamp" if standing.from_stamps else "writer-clock"
         text = f"last renewed {clock(at, now)}, {ago(at, now)}"
-        second = at // SECOND * SECOND
-        bounds = (
-            {"earliest": second, "latest": second + SECOND} if standing.from_stamps else {"earliest": at, "latest": at}
-        )
+        bounds = {"earliest": at, "latest": at}
+        if standing.from_stamps:
+            # Another write under the same field manager, shortly after the renewal, moves the stamp.
+            second = at // SECOND * SECOND
+            claimed = readable(normalized(history.lease.spec.renew_time)) if history.lease else None
+            bounds = {"earliest": min(second, claimed or second), "latest": second + SECOND}
         yield _fact(
             account, "last-renewed", text, identity=standing.holder, how=how, by=By(None, standing.manager), **bounds
         )
@@ -185,7 +188,11 @@ def _is_renewal(account: "Account") -> bool:
     entries = account.history.entries
     if spec is None or not has_written_both(entries) or spec.renew_time == spec.acquire_time:
         return False
-    return is_renewal_dated(spec, entries) or not (account.standing and account.standing.from_stamps)
+    if account.standing is None or not account.standing.from_stamps:
+        return True
+    # With one who wrote something else at the time or later, the stamp may have moved without a renewal.
+    is_last = all(one.owns_renew_time or (one.stamp or 0) < (seen_at(entries) or 0) for one in entries)
+    return is_last and is_renewal_dated(spec, entries)
 
 
 def _has_taken(tenures: Sequence[Tenure], holder: str, process: Writer) -> bool:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.words import ago, clock, count, name, writer
 from webhook.analysis.heartbeats import owner_of
@@ -78,7 +79,10 @@ def _held(account: "Account", standing: LeaseStatus, holder: str) -> str:
         end = "it is repaired" if until is None else clock(until, account.now)
         return f"{holder} keeps it until {end}: {standing.block.reason}"
     if standing.duration is not None and standing.last_renewal is not None:
-        return f"{holder} holds it; whether it is renewed is not known: --policy FILE says which stamps to believe"
+        why = "--policy FILE says which stamps to believe"
+        if not is_constant(account.history.entries):
+            why = "renewTime is later than its stamp, which one who wrote the lease after that may have set"
+        return f"{holder} holds it; whether it is renewed is not known: {why}"
     return f"{holder} holds it, but the lease does not say until when"
 
 

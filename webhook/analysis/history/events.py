@@ -182,9 +182,9 @@ class Tenure(Struct):
 
     @property
     def last_of_identity(self) -> int:
-        """The last renewal by its process, or by another pod of that one's account."""
+        """The last renewal by its process, or by another writer that may be one of its identity."""
         at, who = self.touched or (0, None)
-        return max(self.last_renewal, at) if self.may_be_of(who) else self.last_renewal
+        return max(self.last_renewal, at) if not self.is_sure or self.may_be_of(who) else self.last_renewal
 
     def renewed_by(self, writer: Writer | None, at: int) -> bool:
         """Remember who renewed; return False if that was another process than the holder's."""
@@ -236,10 +236,15 @@ class Tenure(Struct):
                 return True
             if self.is_sure:
                 return False
-            if self.process is not None:
-                # Who was seen to write it may be a stranger; a pod that the holder names is not.
-                return True if self._is_here(writer) and self._is_pod_of(writer) else None
-        return manager == own_manager if manager and own_manager else None
+            # Who was seen to write it may be a stranger; a pod that the holder names is not.
+            return True if self._is_here(writer) and self._is_pod_of(writer) else None
+        # Who put the holder there, as an API server does, need not be the one that renews.
+        return manager == own_manager if manager and own_manager and self.has_own_manager else None
+
+    @property
+    def has_own_manager(self) -> bool:
+        """True if it was renewed under the field manager of its last renewal, as far as is known."""
+        return self.renewals > 0 or (self.began is Handover.SEEN and self.is_since_own)
 
     def _is_here(self, writer: Writer) -> bool:
         # Pods of other namespaces may have the same name.

@@ -37,6 +37,7 @@ from webhook.analysis.history.status import (
     has_written_both,
     is_release,
     is_renewal_dated,
+    is_renewed_by_holder,
     manager_of,
     manager_of_write,
     refined,
@@ -147,12 +148,23 @@ class LeaseHistory(Struct):
             is_known = not (self.is_deleted or self.is_mixed or self.hidden_since)
             lease = self.lease if is_known else None
             status = None if lease is None else status_of(lease, self.entries, now, self._logged)
+            known = self._known_renewal
+            if lease and status and known is not None and (status.last_renewal or known) < known - MAX_TOLERANCE:
+                status = status_of(lease, self.entries, now, known)  # whoever may write it can date it back
             if status and status.state is State.EXPIRED and is_constant(self.entries) and not status.from_stamps:
                 status = replace(status, state=State.UNKNOWN)  # its holder's clock alone does not say that
             if status and not self.is_moment:
                 status = replace(status, ahead=self.holder.ahead if self.holder else None)
             self._status = now, status
         return self._status[1]
+
+    @property
+    def _known_renewal(self) -> int | None:
+        """When a write that an API server dates renewed it last while its present holder had it; None if none did."""
+        holder = self.holder
+        if holder is None or holder.renewed is None or not holder.renewed.is_dated_by_a_server:
+            return None
+        return holder.kept_until
 
     @property
     def duration(self) -> int | None:
@@ -507,6 +519,9 @@ class LeaseHistory(Struct):
         tenure, old, new = self.holder, before.spec, lease.spec
         holder, is_same = new.holder_identity or "", before.metadata.uid == lease.metadata.uid
         self.is_partial = True
+        if not self.write.is_logged:
+            # Of the writes that were not seen, the one that put the holder there may be the latest.
+            at = max(at, written_at(new, self.entries) or at)
         last = min(at, (tenure.last_renewal if tenure else self.at) or at)
         # Its holder writes acquireTime once; without one, another tenure of the same name looks the same.
         is_kept = tenure is not None and tenure.holder == holder and is_same
@@ -520,6 +535,7 @@ class LeaseHistory(Struct):
             at, is_dated = self._last_renewal_of(new, at)
             tenure.last_renewal, tenure.renewed, tenure.has_unseen_renewals = at, None, not is_dated
             self.renewals.restart(at)
+            self._forget_undated(tenure)
             self._happened(EventKind.RENEWED, at, writer=writer)
             return
         if tenure:
@@ -528,11 +544,17 @@ class LeaseHistory(Struct):
             following = self._add(holder, at, Handover.UNKNOWN, writer)
             renewed, is_dated = self._last_renewal_of(new, at)
             following.last_renewal, following.has_unseen_renewals = renewed, not is_dated
+            self._forget_undated(following)
             following.is_unseen, following.previous = True, "" if following.previous == holder else following.previous
+
+    def _forget_undated(self, tenure: Tenure) -> None:
+        """Count no silence from a last renewal of which neither stamps nor a log show when it was made."""
+        if tenure.has_unseen_renewals and not self.write.is_logged:
+            self.renewals.forget()
 
     def _last_renewal_of(self, spec: LeaseSpec, at: int) -> tuple[int, bool]:
         """Return the last renewal by a state that was written by `at`, and whether the state dates it."""
-        is_dated = is_renewal_dated(spec, self.entries)
+        is_dated = is_renewal_dated(spec, self.entries) and is_renewed_by_holder(self.entries)
         return (min(at, renewed_at(spec, self.entries) or at), True) if is_dated else (at, False)
 
     def _examine(
@@ -588,12 +610,16 @@ class LeaseHistory(Struct):
             return
         if self._ended_how is not Handover.DELETED and not is_new:
             since = next((at for at in (acquired_at(spec, self.entries), renewed, moment) if at is not None), 0)
-            is_unseen = self.write.is_logged and not is_renewal_dated(spec, self.entries)
-            if is_unseen:
-                # The holder's own clock says when it renewed last; the log only that it was written then.
+            is_stamped = bool(self.entries) and not is_constant(self.entries) and self.kind is not InputKind.DUMP
+            is_written_in = is_stamped and not is_renewed_by_holder(self.entries)
+            is_dated = is_renewal_dated(spec, self.entries) and not is_written_in
+            is_unseen = not is_dated and (self.write.is_logged or is_stamped)
+            if is_unseen and (self.write.is_logged or is_written_in):
+                # Who renewed it last, and when, is not known; only that it was written then.
                 renewed = moment
             tenure = self._add(holder, since, Handover.SEEN, writer, seen=renewed)
             tenure.has_unseen_renewals = is_unseen
+            self._forget_undated(tenure)
             tenure.is_since_own = has_written_both(self.entries) and not spec.strategy
         else:
             how = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED

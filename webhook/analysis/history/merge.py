@@ -253,7 +253,7 @@ def _ordered(items: Sequence[_Seen]) -> list[_Seen]:
     _date(states)
     rest = sorted(others.values(), key=_time)
     rest = _with_requests(states, rest)
-    return _without_contradictions(list(heapq.merge(states, rest, key=_time)))
+    return _without_contradictions(_with_late_deletions(list(heapq.merge(states, rest, key=_time))))
 
 
 def _identity(item: Observation | Fenced) -> object:
@@ -327,6 +327,37 @@ def _may_have_made(one: _Seen, states: Sequence[_Seen], number: int) -> bool:
     # Stamps are whole seconds.
     took = request.answer.took if request.answer else 0
     return (at - took) // SECOND * SECOND <= stamp <= at
+
+
+def _with_late_deletions(items: list[_Seen]) -> list[_Seen]:
+    """Place a deletion after the last writes of what it deleted, where clocks of API servers differ by as much.
+
+    Then another object was created. A log does not say which state a deletion follows.
+    """
+    for number, one in enumerate(items):
+        if one.is_deletion and not one.revision and one.observation.is_stored:
+            place = _place_of_deletion(items, number)
+            items[number : place + 1] = [*items[number + 1 : place + 1], one]
+    return items
+
+
+def _place_of_deletion(items: Sequence[_Seen], number: int) -> int:
+    """Return the number of the last write before a deletion that stands at a number."""
+    place, deletion = number, items[number]
+    known = deletion.observation.uid
+    for later in range(number + 1, len(items)):
+        item = items[later].item
+        if not isinstance(item, Observation) or not item.is_stored or item.act is Act.READ:
+            continue
+        known = known or item.uid
+        if item.act is Act.DELETED or not item.uid:
+            return number
+        if item.act is Act.CREATED or item.uid != known:
+            return place
+        if items[later].time > deletion.time + _TOLERANCE:
+            return number
+        place = later
+    return number
 
 
 def _without_contradictions(items: list[_Seen]) -> list[_Seen]:

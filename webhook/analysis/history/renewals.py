@@ -74,7 +74,10 @@ class Renewals(Struct):
 
         `duration` is how many seconds the lease lasted until then.
         """
-        assert self.last is not None
+        if self.last is None:
+            self.restart(at)
+            self.count += 1
+            return None
         self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
         gap, longest = max(0, at - self.last), self.longest_usual
         if longest is None:
@@ -123,6 +126,10 @@ class Renewals(Struct):
         """Restart at a renewal, without counting the time before it as an interval."""
         self.first = at if self.first is None else self.first
         self.last = at if self.last is None else max(at, self.last)
+
+    def forget(self) -> None:
+        """Forget the last renewal: what shows it may be wrong."""
+        self.last = None
 
     def taken(self, at: int, *, has_expired: bool) -> None:
         """Restart at the first renewal of a new holder."""

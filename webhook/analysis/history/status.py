@@ -92,8 +92,11 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
         renewed = max(renewed, logged) if from_stamps else logged
     duration = spec.lease_duration_seconds
     expires = None if renewed is None or duration is None else renewed + max(0, duration) * SECOND
+    state = _state(spec, renewed, expires, now)
+    if state is State.EXPIRED and logged is None and from_stamps and _may_be_dated_back(spec, entries, now):
+        state = State.UNKNOWN
     status = LeaseStatus(
-        state=_state(spec, renewed, expires, now),
+        state=state,
         holder=holder,
         duration=duration,
         last_renewal=renewed,
@@ -152,6 +155,18 @@ def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) 
     if expires is None or now >= expires:
         return State.RELEASED if is_release(spec) else State.EXPIRED
     return State.LIVE
+
+
+def _may_be_dated_back(spec: LeaseSpec, entries: Sequence[Entry], now: int) -> bool:
+    """Return whether one who wrote after the last renewal may have dated that back: by renewTime it is still live.
+
+    Otherwise its holder's clock is ahead: a state alone does not show which.
+    """
+    stamp, claimed = seen_at(entries), readable(normalized(spec.renew_time))
+    if stamp is None or claimed is None or claimed < stamp + SECOND + MAX_TOLERANCE:
+        return False
+    is_live = claimed + max(0, spec.lease_duration_seconds or 0) * SECOND > now
+    return is_live and any((one.stamp or 0) > stamp for one in entries if not one.owns_renew_time)
 
 
 def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock: int) -> TakeoverBlock | None:
@@ -221,6 +236,12 @@ def is_renewal_dated(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
     if stamp is None or claimed is None or is_constant(entries):
         return False
     return stamp - MAX_TOLERANCE <= claimed <= stamp + SECOND + MAX_TOLERANCE
+
+
+def is_renewed_by_holder(entries: Sequence[Entry]) -> bool:
+    """Return whether field managers show that the last renewal is no older than the write that put the holder there."""
+    renewed = seen_at(entries)
+    return renewed is not None and all((one.stamp or 0) <= renewed for one in entries if HOLDER in one.owned.spec)
 
 
 def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
