@@ -5,7 +5,6 @@ set, as `make draw` does, each run draws new ones. A command wraps its text at t
 the tests may have any. Coverage is measured by examples alone, so it does not depend on what is drawn.
 """
 
-import gc
 import os
 from pathlib import Path
 from typing import Final
@@ -41,14 +40,6 @@ UNCOUNTED: Final = {
 in another process. Tracing makes a test up to five times slower."""
 
 
-# What is collected stays to the end: a garbage collector that looks at it again and again takes a tenth of the time.
-gc.disable()
-
-
-def pytest_collection_finish() -> None:
-    """Collect garbage from here on, but for what is there already."""
-    gc.freeze()
-    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
