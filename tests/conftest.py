@@ -40,8 +40,6 @@ UNCOUNTED: Final = {
 in another process. Tracing makes a test up to five times slower."""
 
 
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is left out of coverage, property tests as well."""
