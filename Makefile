@@ -7,8 +7,8 @@ DEV := $(VENV)/.ready-dev
 # Images set this variable for Python; without bytecode every process of the tests would compile all modules again.
 export PYTHONDONTWRITEBYTECODE :=
 TOOL := $(BIN)/python -m tools
-# Where the package `tools` is.
-export PYTHONPATH := $(CURDIR)/.ci
+# Where the packages `tools` and `lab` are.
+export PYTHONPATH := $(CURDIR)
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
@@ -66,28 +66,28 @@ truth: $(READY) ## evaluate every claim on random histories with known truth: CO
 		$(if $(STORE),--store $(STORE)) $(if $(RESULTS),--results)
 
 spec: $(READY) ## check the specification by TLC and Z3 (Java; three minutes): SPEC=--docs writes what it found into docs/
-	$(BIN)/python -m tests.lab.spec $(SPEC)
+	$(BIN)/python -m lab.spec $(SPEC)
 
 torture: $(READY) ## electors of four languages while everything fails (Go, Java, Rust): SEEDS=1,2 MINUTES=10 TORTURE=--without; SHORT=1: two minutes
-	$(BIN)/python -m tests.lab.torture --minutes $(or $(MINUTES),$(if $(SHORT),1,10)) $(if $(SEEDS),--seeds $(SEEDS)) $(TORTURE)
+	$(BIN)/python -m lab.torture --minutes $(or $(MINUTES),$(if $(SHORT),1,10)) $(if $(SEEDS),--seeds $(SEEDS)) $(TORTURE)
 
 planted: $(READY) ## plant defects in a copy of the tree, and write into docs/proof.md what notices them (an hour)
-	$(BIN)/python -m tests.lab.torture.planted $(PLANTED)
+	$(BIN)/python -m lab.torture.planted $(PLANTED)
 
 elector-kit: $(READY) ## what recorded electors do wrong on a real API server, into docs/electors.md by KIT=--results (five minutes)
-	$(BIN)/python -m tests.lab.elector_kit $(KIT)
+	$(BIN)/python -m lab.elector_kit $(KIT)
 
 fuzz: $(READY) ## 200,000 streams of bytes against the HTTP of the server (four minutes); SHORT=1: 20,000
-	$(BIN)/python -m tests.lab.fuzz --count $(if $(SHORT),20000,200000) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m lab.fuzz --count $(if $(SHORT),20000,200000) $(if $(SEED),--seed $(SEED))
 
 fuzz-guided: $(READY) ## inputs that learn which lines they run, by atheris (Linux; a minute each): TARGET=reviews SECONDS=600 SEED=1 RUNS= KEEP=1
 	$(INSTALL) -r requirements-fuzz.txt
-	$(BIN)/python -m tests.lab.fuzz_guided $(if $(TARGET),--target $(TARGET)) $(if $(SECONDS),--seconds $(SECONDS)) \
+	$(BIN)/python -m lab.fuzz_guided $(if $(TARGET),--target $(TARGET)) $(if $(SECONDS),--seconds $(SECONDS)) \
 		$(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep)
 
 page: $(READY) web ## the pages of timelines and of make web in a browser, four minutes (Debian's chromium; npm, once)
-	$(INSTALL) -r tests/page/requirements.txt
-	$(BIN)/pytest --numprocesses=2 --dist=worksteal --override-ini=addopts=--strict-markers $(if $(ONLY),-k "$(ONLY)") tests/page
+	$(INSTALL) -r lab/page/requirements.txt
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal --override-ini=addopts=--strict-markers $(if $(ONLY),-k "$(ONLY)") lab/page
 
 mutation: $(DEV) ## change the rules in two thousand ways and list the changes that no test notices (ten minutes)
 	$(INSTALL) -r requirements-mutation.txt
@@ -97,64 +97,64 @@ mutation: $(DEV) ## change the rules in two thousand ways and list the changes t
 check: static test coverage ## everything a reviewer would check
 
 evidence: $(READY) ## forge stamps through the API server's field manager, eight minutes (Go); SHORT=1: one or two
-	$(BIN)/python -m tests.lab.evidence $(if $(SHORT),--short) $(if $(SEEDS),--seeds $(SEEDS)) \
+	$(BIN)/python -m lab.evidence $(if $(SHORT),--short) $(if $(SEEDS),--seeds $(SEEDS)) \
 		$(if $(COUNT),--count $(COUNT)) $(if $(ONLY),--only $(ONLY)) $(if $(SHORT)$(ONLY),,--results)
 
 e2e: $(READY) ## on real API servers with real clients (Go builds them once; then 13 minutes)
-	$(BIN)/python -m tests.lab.e2e $(E2E)
+	$(BIN)/python -m lab.e2e $(E2E)
 
 fuzz-leases: $(READY) ## random lists, times and sizes against live leases on real API servers: FUZZ="--seed 1 --steals 1000"
-	$(BIN)/python -m tests.lab.e2e.fuzz_leases $(FUZZ)
+	$(BIN)/python -m lab.e2e.fuzz_leases $(FUZZ)
 
 outside: $(READY) ## the term of a lease in PostgreSQL and Redis, with old leaders (two minutes)
-	$(BIN)/python -m tests.lab.outside $(OUTSIDE)
+	$(BIN)/python -m lab.outside $(OUTSIDE)
 
 fleet: $(READY) ## the SQL of docs/examples/fleet in DuckDB, ClickHouse and Spark against why (Java): FLEET="--events 10000000"
-	$(INSTALL) -r tests/lab/fleet/requirements.txt
-	$(BIN)/python -m tests.lab.fleet $(FLEET)
+	$(INSTALL) -r lab/fleet/requirements.txt
+	$(BIN)/python -m lab.fleet $(FLEET)
 
 fence: $(READY) ## old leaders against a fence, on real API servers, into docs/fence-figures.md (15 minutes)
-	$(BIN)/python -m tests.lab.e2e.fence $(FENCE)
+	$(BIN)/python -m lab.e2e.fence $(FENCE)
 
 cluster: $(READY) ## real pods: on KUBECONFIG with IMAGE=, or as root on a node of its own (15 to 30 minutes); SHORT=1: 5 minutes
-	$(BIN)/python -m tests.lab.cluster $(if $(SHORT),--short) $(if $(IMAGE),--image=$(IMAGE)) $(CLUSTER)
+	$(BIN)/python -m lab.cluster $(if $(SHORT),--short) $(if $(IMAGE),--image=$(IMAGE)) $(CLUSTER)
 
 kind: $(READY) ## five minutes: a cluster of kind with the webhook, an election that breaks, a steal (kind, docker, kubectl)
 	deploy/kind $(STEPS)
 
 image: $(READY) ## build the image twice by buildah without a daemon and compare (root, Debian)
-	$(BIN)/python -m tests.lab.cluster.image
+	$(BIN)/python -m lab.cluster.image
 
 record: $(READY) ## record the reviews of real clients again: make record KUBERNETES=v1.36
-	$(BIN)/python -m tests.lab.e2e.record --kubernetes=$(KUBERNETES) $(if $(INTO),--into=$(INTO))
+	$(BIN)/python -m lab.e2e.record --kubernetes=$(KUBERNETES) $(if $(INTO),--into=$(INTO))
 
 record-attacks: $(READY) ## play the standing attacks again and keep their reviews: make record-attacks KUBERNETES=v1.36
-	$(BIN)/python -m tests.lab.e2e.record_attacks --kubernetes=$(KUBERNETES) $(if $(ONLY),--only $(ONLY))
+	$(BIN)/python -m lab.e2e.record_attacks --kubernetes=$(KUBERNETES) $(if $(ONLY),--only $(ONLY))
 
 record-incidents: $(READY) ## play incidents of elections and keep a watch and an audit log of each (3 minutes): KUBERNETES=v1.37
-	$(BIN)/python -m tests.lab.e2e.incidents $(if $(KUBERNETES),--kubernetes=$(KUBERNETES)) $(if $(ONLY),--only $(ONLY)) \
+	$(BIN)/python -m lab.e2e.incidents $(if $(KUBERNETES),--kubernetes=$(KUBERNETES)) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(INTO),--into=$(INTO))
 
 causes: $(READY) ## induce each cause of a silence twenty times, and ask `why`, into docs/incidents.md (20 minutes): SEED=27
-	$(BIN)/python -m tests.lab.e2e.incidents.cause_matrix $(if $(SEED),--seed=$(SEED)) $(if $(ONLY),--only $(ONLY))
+	$(BIN)/python -m lab.e2e.incidents.cause_matrix $(if $(SEED),--seed=$(SEED)) $(if $(ONLY),--only $(ONLY))
 	$(TOOL).docs
 
 programs: $(READY) ## build whatever the slower suites run, ten to twenty minutes once (Go): PROGRAMS=--first, --rest
-	$(BIN)/python -m tests.lab.programs $(PROGRAMS)
+	$(BIN)/python -m lab.programs $(PROGRAMS)
 
 .PHONY: web web-costs pyodide
 web: $(READY) ## the page that runs lease-webhook in a browser, as a folder for any file server: build/web/page (npm, node)
 	$(TOOL).web
 
 web-costs: $(READY) web ## what the page of make web costs in Chromium, into docs/browser.md (five minutes)
-	$(INSTALL) -r tests/page/requirements.txt
-	$(BIN)/python -m tests.page.web.costs
+	$(INSTALL) -r lab/page/requirements.txt
+	$(BIN)/python -m lab.page.web.costs
 
 pyodide: $(READY) ## the core's tests and every stored output in Pyodide's Python 3.14 (node, npm; two minutes)
-	$(BIN)/python -m tests.lab.pyodide $(PYODIDE)
+	$(BIN)/python -m lab.pyodide $(PYODIDE)
 
 outputs: $(READY) ## compare the output of every command on every recorded input with the stored one; UPDATE=1 stores it
-	$(BIN)/python -m tests.lab.outputs $(if $(UPDATE),--update) $(if $(ONLY),--only "$(ONLY)")
+	$(BIN)/python -m lab.outputs $(if $(UPDATE),--update) $(if $(ONLY),--only "$(ONLY)")
 
 static: $(DEV) ## format, lint, types and layers
 	$(BIN)/ruff format --check .
@@ -163,31 +163,31 @@ static: $(DEV) ## format, lint, types and layers
 	$(BIN)/lint-imports
 
 bench: $(READY) ## what a review costs beside peers, 20 minutes; SHORT=1: 4 minutes
-	$(BIN)/python -m tests.lab.bench $(if $(SHORT),--short) $(foreach table,$(ONLY),--only $(table))
+	$(BIN)/python -m lab.bench $(if $(SHORT),--short) $(foreach table,$(ONLY),--only $(table))
 
 reading: $(READY) ## what the commands cost for large inputs, into docs/figures.md (three minutes)
-	$(BIN)/python -m tests.lab.reading_costs
+	$(BIN)/python -m lab.reading_costs
 
 servers: $(READY) ## ten kinds of hostile clients against the servers of Python, into docs/design.md (six minutes)
-	$(INSTALL) -r tests/lab/servers/requirements.txt
-	$(BIN)/python -m tests.lab.servers
+	$(INSTALL) -r lab/servers/requirements.txt
+	$(BIN)/python -m lab.servers
 
 verdicts: $(READY) ## answer random reviews in every way that the code has, and compare the bytes: COUNT=1000000 (ten minutes) SEED=1
-	$(BIN)/python -m tests.lab.verdicts $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m lab.verdicts $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 fast-paths: $(READY) ## what each fast path of docs/design.md saves, into that page (half a minute)
-	$(BIN)/python -m tests.lab.fast_paths
+	$(BIN)/python -m lab.fast_paths
 
 hour: $(READY) ## the live timeline over an hour of 1,000 renewals a second, into docs/figures.md (ten minutes)
-	$(BIN)/python -m tests.live.hour $(HOUR)
+	$(BIN)/python -m lab.hour $(HOUR)
 
 faults: $(READY) ## break things under load, 15 minutes; SHORT=1: 4 minutes
-	$(BIN)/python -m tests.lab.faults $(if $(SHORT),--short) $(foreach fault,$(ONLY),--only $(fault))
+	$(BIN)/python -m lab.faults $(if $(SHORT),--short) $(foreach fault,$(ONLY),--only $(fault))
 
 pictures: $(READY) ## draw the pictures of elections and of the dashboard again (Debian's chromium)
-	$(INSTALL) -r tests/page/requirements.txt
+	$(INSTALL) -r lab/page/requirements.txt
 	$(TOOL).docs.pictures
-	$(BIN)/python -m tests.lab.cluster.dashboard
+	$(BIN)/python -m lab.cluster.dashboard
 
 docs: $(READY) ## write what the pages take from the code: rule pages, tables, output of commands
 	$(TOOL).docs
@@ -201,7 +201,7 @@ fmt: $(DEV) ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 
 manifests: $(READY) certs ## examine every overlay with its components, and try the alerts (Go, or kubectl and promtool; groff)
-	$(BIN)/pytest --numprocesses=2 --dist=worksteal --override-ini=addopts=--strict-markers tests/rendered
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal --override-ini=addopts=--strict-markers lab/rendered
 
 derived: $(READY) certs ## bring the Helm chart and `lease-webhook install` up to date with deploy/
 	$(TOOL).rendered.pieces
@@ -257,12 +257,12 @@ lock: $(DEV) ## pin the packages again, by hash
 	$(LOCK) --output-file requirements-release.txt requirements-release.in
 	$(LOCK) --output-file requirements-fuzz.txt requirements-fuzz.in
 	$(LOCK) --output-file requirements-site.txt requirements-site.in
-	$(LOCK) --output-file tests/lab/bench/requirements.txt tests/lab/bench/requirements.in
-	$(LOCK) --output-file tests/lab/servers/requirements.txt tests/lab/servers/requirements.in
-	$(LOCK) --output-file tests/lab/spec/requirements.txt tests/lab/spec/requirements.in
-	$(LOCK) --output-file tests/lab/e2e/requirements.txt tests/lab/e2e/requirements.in
-	$(LOCK) --output-file tests/lab/fleet/requirements.txt tests/lab/fleet/requirements.in
-	$(LOCK) --output-file tests/page/requirements.txt tests/page/requirements.in
+	$(LOCK) --output-file lab/bench/requirements.txt lab/bench/requirements.in
+	$(LOCK) --output-file lab/servers/requirements.txt lab/servers/requirements.in
+	$(LOCK) --output-file lab/spec/requirements.txt lab/spec/requirements.in
+	$(LOCK) --output-file lab/e2e/requirements.txt lab/e2e/requirements.in
+	$(LOCK) --output-file lab/fleet/requirements.txt lab/fleet/requirements.in
+	$(LOCK) --output-file lab/page/requirements.txt lab/page/requirements.in
 
 clean: ## remove the virtual environment and caches, never certificates
 	rm -rf $(VENV) build dist *.egg-info .coverage .hypothesis .mypy_cache .ruff_cache .pytest_cache mutants

@@ -1,7 +1,7 @@
 """The shipped match condition, evaluated by a CEL library: which writes the API server skips before the webhook.
 
 The library is that of the CEL project, in C++; an API server evaluates by the one in Go.
-`python -m tests.lab.e2e --only conditions` compares the two.
+`python -m lab.e2e --only conditions` compares the two.
 """
 
 from functools import cache

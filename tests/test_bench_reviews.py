@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.lab.bench.reviews import Case, mixture, renewal
+from lab.bench.reviews import Case, mixture, renewal
 from webhook.admission.policy.file import load
 from webhook.server.reviewer import respond
 

@@ -4,7 +4,7 @@ import gzip
 import json
 from statistics import median
 
-from tests.lab.outputs.__main__ import STORED
+from lab.outputs.__main__ import STORED
 
 
 def test_half_of_the_denials_say_it_in_200_characters() -> None:

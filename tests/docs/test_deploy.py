@@ -59,8 +59,8 @@ def test_labels_in_the_text_are_those_of_the_components() -> None:
 def test_all_eighteen_threats_have_an_answer() -> None:
     rows = re.findall(r"^\| (\d+) \| (.+) \| (.+) \| (.+) \|$", SECURITY.read_text(), re.MULTILINE)
     assert [int(row[0]) for row in rows] == list(range(1, 19))
-    named = set(re.findall(r"`(tests/[a-z]+)`", SECURITY.read_text()))
-    assert {"tests/doctor", "tests/deploy", "tests/rendered"} <= named
+    named = set(re.findall(r"`((?:tests|lab)/[a-z]+)`", SECURITY.read_text()))
+    assert {"tests/doctor", "tests/deploy", "lab/rendered"} <= named
     assert all((ROOT / path).is_dir() for path in named)
 
 

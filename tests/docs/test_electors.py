@@ -1,7 +1,7 @@
 """docs/electors.md shows what `make elector-kit` found, and says what each check is."""
 
-from tests.lab.elector_kit import __main__ as kit
-from tests.lab.elector_kit.checks import CHECKS
+from lab.elector_kit import __main__ as kit
+from lab.elector_kit.checks import CHECKS
 
 PAGE = kit.PAGE.read_text(encoding="utf-8")
 

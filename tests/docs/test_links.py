@@ -9,7 +9,9 @@ from tools.docs.pages import DOCS, README, ROOT, anchors, pages, prose
 
 PAGES = [pytest.param(page, id=str(page.relative_to(ROOT))) for page in pages()]
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
-_PATH = re.compile(r"`((?:webhook|tests|docs|deploy|certs|\.ci)/[\w./-]*\w/?)`")
+_PATH = re.compile(
+    r"`((?:webhook|tests|lab|tools(?=/(?:docs|release|rendered|site|web)/)|docs|deploy|certs|\.ci)/[\w./-]*\w/?)`"
+)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -5,13 +5,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.lab import fast_paths, reading_costs
-from tests.lab.bench import results
-from tests.lab.bench.table import Table
-from tests.lab.cluster import table as cluster
-from tests.lab.e2e.condition_cases import DROPPED, REVIEWED
-from tests.lab.servers import __main__ as servers
-from tests.live import hour
+from lab import fast_paths, hour, reading_costs
+from lab.bench import results
+from lab.bench.table import Table
+from lab.cluster import table as cluster
+from lab.e2e.condition_cases import DROPPED, REVIEWED
+from lab.servers import __main__ as servers
 from tools.docs.pages import DOCS, ROOT
 from webhook.kubernetes.review import MAX_TOKENS
 from webhook.server.service import MAX_ON_LOOP

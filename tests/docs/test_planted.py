@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.lab.torture import planted
-from tests.lab.torture.defects import DEFECTS
+from lab.torture import planted
+from lab.torture.defects import DEFECTS
 
 
 def test_the_page_shows_what_noticed_each_defect() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.spec.__main__ import HERE, defects, designs, limits
+from lab.spec.__main__ import HERE, defects, designs, limits
 
 ROOT = Path(__file__).parents[2]
 PROOF = (ROOT / "docs" / "proof.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from tools.site.staging import converted, expanded, links, pages_of, reachable, 
 
 
 def nav() -> list[object]:
-    text = (ROOT / ".ci" / "tools" / "site" / "mkdocs.yml").read_text()
+    text = (ROOT / "tools" / "site" / "mkdocs.yml").read_text()
     found: list[object] = yaml.safe_load(text.partition("\nnav:")[2])
     return found
 
@@ -18,7 +18,7 @@ def nav() -> list[object]:
 def test_each_page_is_in_the_navigation_once() -> None:
     pages = [path for path in reachable() if path.endswith(".md")]
     named = [*pages_of(expanded(nav(), reachable()))]
-    assert sorted(set(pages) - set(named)) == [], "a page needs a place in .ci/tools/site/mkdocs.yml"
+    assert sorted(set(pages) - set(named)) == [], "a page needs a place in tools/site/mkdocs.yml"
     assert sorted(named) == sorted(pages)
     assert {str(path.relative_to(ROOT)) for path in DOCS.glob("*.md")} <= set(pages)
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.lab.spec.stamped_traces import Stamped, Tenures, corrupted_stamps
-from tests.lab.torture import __main__ as torture
-from tests.lab.torture import laws
-from tests.lab.torture.history import Attack, Denial, Gap, History, Stored, kept
+from lab.spec.stamped_traces import Stamped, Tenures, corrupted_stamps
+from lab.torture import __main__ as torture
+from lab.torture import laws
+from lab.torture.history import Attack, Denial, Gap, History, Stored, kept
 from webhook.kubernetes.times import SECOND, canonical, canonical_seconds
 
 FILE = Path(__file__).parents[1] / "data" / "torture" / "seed-11.json.gz"

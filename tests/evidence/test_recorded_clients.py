@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.lab.evidence.field_manager import Lease
-from tests.lab.evidence.recorded import lease_of
-from tests.lab.evidence.stamping import SUFFIX, WRITER, annotations_of, stamped
+from lab.evidence.field_manager import Lease
+from lab.evidence.recorded import lease_of
+from lab.evidence.stamping import SUFFIX, WRITER, annotations_of, stamped
 from tests.recordings import Recording, recordings
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.change import NODE_LEASES

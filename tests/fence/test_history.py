@@ -2,7 +2,7 @@
 
 import json
 
-from tests.lab.e2e.fence.history import SECOND, Event, Figures, events, figures, tenures
+from lab.e2e.fence.history import SECOND, Event, Figures, events, figures, tenures
 
 A, B = "op-a", "op-b"
 POLICY = "ValidatingAdmissionPolicy 'fence-x' denied request"

@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.e2e import protobuf
 from tests import factories
 from tests.deep_json import written_out
-from tests.lab.e2e import protobuf
 from tests.model.managed_fields import (
     APPLY,
     BEFORE_FIRST_APPLY,

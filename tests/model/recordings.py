@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from tests.lab.e2e.protobuf import micros
+from lab.e2e.protobuf import micros
 from tests.model.api_server import TIMES, Lease, Owner, Spec
 from tests.model.managed_fields import WIRE_NAMES, Entry, fields_of
 

@@ -1,7 +1,7 @@
 """What exported policies decide about a request, evaluated by a CEL library, and what the engine says of the same.
 
 The library is that of the CEL project, in C++; an API server evaluates by the one in Go.
-`python -m tests.lab.e2e --only policies` compares the two.
+`python -m lab.e2e --only policies` compares the two.
 """
 
 import re

@@ -69,7 +69,7 @@ def test_good_clients_beside_stalled_and_silent_ones(server: Server) -> None:
         answered = traffic.answered
         wait_for("good answers after that", lambda: traffic.answered > answered + 50)
     assert traffic.lost == fresh.lost == fresh.handshakes_failed == []
-    # Seconds are generous: other suites share the machine. `tests/lab/faults` prints the real figures.
+    # Seconds are generous: other suites share the machine. `lab/faults` prints the real figures.
     assert max(traffic.slowest, fresh.slowest) < 2
     for one in silent:
         one.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(REVIEW) + REVIEW)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.lab import fuzz
+from lab import fuzz
 from tests.server.connections import connect, in_a_loop, port
 from tests.server.plays import (
     ACTIONS,

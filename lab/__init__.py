@@ -1,0 +1,1 @@
+"""What measures, records and breaks: suites that `make test` does not run."""

@@ -1,0 +1,89 @@
+"""`python -m lab.bench`: measure, print the tables, write RESULTS.md, the plots and a part of docs/figures.md."""
+
+import argparse
+import datetime as dt
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from lab.bench import results, toolchain
+from lab.bench.table import Table
+from lab.bench.tables import correctness, cpu, growth, kinds, layers, open_loop
+
+
+class Measurement(Protocol):
+    """Makes one table; `work` is an empty directory, `short` asks for a run of seconds."""
+
+    def __call__(self, work: Path, *, short: bool) -> Table: ...
+
+
+TABLES: dict[str, Measurement] = {
+    "kinds": kinds.beside_controller_runtime,
+    "by-layer": kinds.by_layer,
+    "cluster": kinds.of_a_cluster,
+    "cpu": cpu.run,
+    "open-loop": open_loop.run,
+    "pure": layers.pure,
+    "layers": layers.sampled,
+    "growth-review": growth.reviews,
+    "growth-policy": growth.policies,
+    "growth-workers": growth.workers,
+    "mixed": correctness.mixed,
+    "large": correctness.large_beside_small,
+    "kills": correctness.kills,
+}
+
+
+def measure(tables: dict[str, Measurement], only: list[str], command: str, *, short: bool) -> dict[str, Table]:
+    """Run the measurements and print each table as soon as it is there."""
+    made = {}
+    for key, run in tables.items():
+        if only and key not in only:
+            continue
+        print(f"{key} ...", file=sys.stderr, flush=True)
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="lease-webhook-") as work:
+            table = run(Path(work), short=short)
+        made[key] = msgspec.structs.replace(
+            table,
+            seconds=round(time.monotonic() - began, 1),
+            date=dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            command=f"{command} --only {key}",
+        )
+        print("\n" + results.markdown(made[key]), flush=True)
+    return made
+
+
+def program(
+    prog: str, tables: dict[str, Measurement], publish: Callable[[dict[str, Table]], None], *, strict: bool
+) -> int:
+    """The command line that benchmark and fault programme share.
+
+    `strict`: a missed bar is exit code 1; a short run, made on any machine, checks no bar of the load.
+    `publish` writes the results of a full run where people read them.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=sys.modules["__main__"].__doc__)
+    parser.add_argument("--short", action="store_true", help="seconds instead of minutes; prints, writes nothing")
+    parser.add_argument("--only", action="append", choices=tables, default=[], help="this table only; may be repeated")
+    arguments = parser.parse_args()
+    try:
+        toolchain.go_program("loader")
+    except toolchain.MissingError as reason:
+        print(f"the load generator cannot be built: {reason}", file=sys.stderr)
+        return 2
+    short = arguments.short
+    made = measure(tables, arguments.only, f"python -m {prog}", short=short)
+    print("\n" + results.bars(made))
+    if not short:
+        publish(made)
+    missed = [bar for table in made.values() for bar in table.bars if not bar.met and not (bar.of_load and short)]
+    return 1 if missed and strict else 0
+
+
+if __name__ == "__main__":
+    sys.exit(program("lab.bench", TABLES, results.publish_bench, strict=False))

@@ -1,0 +1,92 @@
+"""Runs the load generator and reads its report."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from lab.bench import toolchain
+from lab.bench.reviews import Case
+from lab.bench.servers import Running
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What came of a load; `statuses` counts answers by HTTP status.
+
+    `lost` are reviews without any HTTP answer; of these, `broken` had a connection, the others got none.
+    """
+
+    sent: int
+    right: int
+    wrong_verdicts: int
+    wrong_uids: int
+    unreadable: int
+    statuses: dict[str, int]
+    lost: int
+    broken: int
+    errors: dict[str, int]
+    connections: int
+    p50_ms: float
+    p90_ms: float
+    p99_ms: float
+    p999_ms: float
+    max_ms: float
+    seconds: float
+    first_error_seconds: float
+    last_error_seconds: float
+    client_cpu_seconds: float
+
+    @property
+    def wrong(self) -> int:
+        """Answers that were worse than none: another verdict, another review's uid, or no AdmissionReview."""
+        return self.wrong_verdicts + self.wrong_uids + self.unreadable
+
+    @property
+    def not_answered(self) -> int:
+        """Reviews that got no verdict, whether by a broken connection or by an HTTP error."""
+        return self.sent - self.statuses.get("200", 0)
+
+
+def write_cases(cases: Sequence[Case], directory: Path) -> Path:
+    """Lay reviews out as files, with the list that the loader reads."""
+    directory.mkdir(parents=True, exist_ok=True)
+    listed = []
+    for number, case in enumerate(cases):
+        file = directory / f"{number:04d}.json"
+        file.write_bytes(case.body)
+        listed.append({"file": str(file), "uid": case.uid, "allowed": case.allowed, "code": case.code})
+    index = directory / "cases.json"
+    index.write_text(json.dumps(listed))
+    return index
+
+
+def start_load(server: Running, mode: str, cases: Path, *flags: str, cpus: str = "") -> subprocess.Popen[bytes]:
+    """Start the loader (`mode` closed or open, flags as `loader -h` lists them); `finish_load` waits for it."""
+    command = [str(toolchain.go_program("loader")), mode, "-url", server.url, "-ca", str(server.certificate_authority)]
+    command += ["-cases", str(cases), *flags]
+    if server.server.constant_answer:
+        command.append("-constant-answer")
+    if cpus and shutil.which("taskset"):
+        command = ["taskset", "--cpu-list", cpus, *command]
+    return subprocess.Popen(command, stdout=subprocess.PIPE)
+
+
+def finish_load(loader: subprocess.Popen[bytes]) -> Report:
+    """Wait for a loader and read its report.
+
+    Raises:
+        RuntimeError: the loader failed; its message is on standard error.
+
+    """
+    out, _ = loader.communicate()
+    if loader.returncode:
+        raise RuntimeError(f"the loader ended with {loader.returncode}")
+    return msgspec.json.decode(out, type=Report)
+
+
+def run_load(server: Running, mode: str, cases: Path, *flags: str, cpus: str = "") -> Report:
+    """Start the loader and wait for it."""
+    return finish_load(start_load(server, mode, cases, *flags, cpus=cpus))

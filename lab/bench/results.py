@@ -1,0 +1,222 @@
+"""Turns tables into RESULTS.md, plots and a section of docs/figures.md; the numbers are kept beside them as JSON."""
+
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from lab.bench import toolchain
+from lab.bench.servers import PEERS, ROOT
+from lab.bench.table import Table
+
+BENCH: Final = ROOT / "lab" / "bench"
+FAULTS: Final = ROOT / "lab" / "faults"
+PAGE: Final = ROOT / "docs" / "figures.md"
+LIBRARIES: Final = (
+    "gunicorn",
+    "httptools",
+    "uvloop",
+    "msgspec",
+    "flask",
+    "prometheus-client",
+)
+
+
+def markdown(table: Table) -> str:
+    """One table under its title."""
+    lines = [f"### {table.title}", "", *table.notes]
+    lines.append(
+        f"Other programs of the machine kept up to {table.foreign_cores:.2f} cores busy; took {table.seconds:g} s on"
+        f" {table.date}. `{table.command}`"
+    )
+    if table.rows:
+        lines += ["", _row(table.header), _row(["---"] * len(table.header)), *map(_row, table.rows)]
+    return "\n".join(lines)
+
+
+def bars(tables: Mapping[str, Table]) -> str:
+    """All bars, met or missed."""
+    rows = [
+        _row((bar.what, bar.bar, bar.stretch, bar.measured, "met" if bar.met else "**missed**"))
+        for table in tables.values()
+        for bar in table.bars
+    ]
+    head = ("what", "bar", "stretch", "measured", "")
+    return "\n".join(["### Bars", "", _row(head), _row(["---"] * len(head)), *rows])
+
+
+def machine() -> str:
+    """Return what the figures were measured on."""
+    with Path("/proc/cpuinfo").open() as file:
+        model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown CPU")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    peers = "; ".join(f"{peer.name} {_version_or_why_not(peer.version)}" for peer in PEERS)
+    return "\n".join(
+        [
+            f"- Machine: {os.cpu_count()} x {model}, {memory:.0f} GiB, Linux {platform.release()}, shared.",
+            f"- Ours: CPython {sys.version.split()[0]}, {libraries}.",
+            f"- Peers: {peers}.",
+        ]
+    )
+
+
+def _version_or_why_not(version_of: object) -> str:
+    assert callable(version_of)
+    try:
+        return str(version_of())
+    except toolchain.MissingError as reason:
+        return f"(not here: {reason})"
+
+
+def keep(directory: Path, made: Mapping[str, Table], order: Mapping[str, object]) -> dict[str, Table]:
+    """Put new tables beside those that were not measured again, and save them."""
+    file = directory / "results.json"
+    known = msgspec.json.decode(file.read_bytes(), type=dict[str, Table]) if file.exists() else {}
+    known.update(made)
+    everything = {key: known[key] for key in order if key in known}
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(everything), indent=1) + b"\n")
+    return everything
+
+
+def publish_bench(made: dict[str, Table]) -> None:
+    """Write lab/bench/RESULTS.md, its plots and the section of docs/figures.md."""
+    from lab.bench.__main__ import TABLES  # noqa: PLC0415  # the order of the tables is the program's
+
+    everything = keep(BENCH, made, TABLES)
+    plots = draw(everything)
+    parts = [
+        "# What a review costs",
+        "",
+        "Written by `make bench`; `make bench SHORT=1` prints the same tables in about four minutes. Do not edit.",
+        "",
+        machine(),
+        "",
+        bars(everything),
+        *(f"\n{markdown(table)}" for table in everything.values()),
+        "",
+        *(f"![{text}](plots/{name}.svg)" for name, text in plots.items()),
+    ]
+    (BENCH / "RESULTS.md").write_text("\n".join(parts) + "\n")
+    write_page()
+
+
+def publish_faults(made: dict[str, Table]) -> None:
+    """Write lab/faults/RESULTS.md and the section of docs/figures.md."""
+    from lab.faults.__main__ import FAULTS as PROGRAMS  # noqa: PLC0415  # as above
+
+    everything = keep(FAULTS, made, PROGRAMS)
+    parts = [
+        "# What the server survives",
+        "",
+        "Written by `make faults`; `make faults SHORT=1` runs the same programs in about four minutes. Do not edit.",
+        "",
+        machine(),
+        "",
+        bars(everything),
+        *(f"\n{markdown(table)}" for table in everything.values()),
+    ]
+    (FAULTS / "RESULTS.md").write_text("\n".join(parts) + "\n")
+    write_page()
+
+
+PLOTS: Final = {
+    "servers": "CPU per review by server, and latency under bursts",
+    "growth": "CPU per review against its size, the policy's length and the workers",
+}
+
+
+def draw(tables: Mapping[str, Table]) -> dict[str, str]:
+    """Draw the plots."""
+    python = drawing_python()
+    (BENCH / "plots").mkdir(exist_ok=True)
+    subprocess.run([python, str(BENCH / "plots.py"), str(BENCH)], check=True)
+    return {name: text for name, text in PLOTS.items() if (BENCH / "plots" / f"{name}.svg").exists() and tables}
+
+
+def drawing_python() -> Path:
+    """A Python in an environment of its own, made once: drawing needs libraries that nothing else does."""
+    environment = toolchain.CACHE / "plots"
+    locked = BENCH / "requirements.txt"
+    mark = environment / "installed"
+    if not mark.exists() or mark.read_bytes() != locked.read_bytes():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(environment)], check=True)
+        subprocess.run(
+            [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes",
+             "-r", str(locked)],
+            check=True,
+        )  # fmt: skip
+        mark.write_bytes(locked.read_bytes())
+    return environment / "bin" / "python"
+
+
+START: Final = "<!-- written by make bench and make faults -->"
+END: Final = "<!-- until here -->"
+
+
+def write_page() -> None:
+    """Put both summaries between the marks in docs/figures.md."""
+    text = PAGE.read_text()
+    before, found, rest = text.partition(START)
+    if not found:
+        raise RuntimeError(f"{PAGE.name} has no line {START}")
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{START}\n{summary()}\n{END}{after}")
+
+
+def summary() -> str:
+    """The section of docs/figures.md: what each program found, and a plot."""
+    parts = []
+    for directory, title, table in ((BENCH, "What it costs", bars), (FAULTS, "What it survives", survived)):
+        file = directory / "results.json"
+        if not file.exists():
+            continue
+        tables = msgspec.json.decode(file.read_bytes(), type=dict[str, Table])
+        page = f"{directory.relative_to(ROOT)}/RESULTS.md"
+        noise = max(one.foreign_cores for one in tables.values())
+        parts += [
+            f"**{title}**, in full in [{page}](../{page}); other programs kept up to {noise:.1f} cores busy meanwhile:",
+            "\n".join(table(tables).splitlines()[2:]),
+        ]
+    if (BENCH / "plots" / "servers.svg").exists():
+        parts.append(f"![{PLOTS['servers']}](../lab/bench/plots/servers.svg)")
+    return "\n\n".join(parts)
+
+
+def survived(tables: Mapping[str, Table]) -> str:
+    """One row for each fault: what was sent meanwhile, what came of it, and which bars were missed."""
+    rows = [_row(rolling_restart((ROOT / "lab" / "e2e" / "RESULTS.md").read_text()))]
+    for table in tables.values():
+        sums: tuple[object, ...] = ("", "", "")
+        if table.header[1:4] == ("reviews", "lost", "wrong verdicts"):
+            sums = tuple(sum(int(row[column]) for row in table.rows if row[column]) for column in (1, 2, 3))
+        missed = "; ".join(f"**missed**: {bar.what}: {bar.measured}" for bar in table.bars if not bar.met)
+        rows.append(_row((table.title, *sums, missed or f"all {len(table.bars)} bars met")))
+    head = ("fault", "reviews meanwhile", "lost", "wrong verdicts", "result")
+    return "\n".join(["### Faults", "", _row(head), _row(["---"] * len(head)), *rows])
+
+
+def rolling_restart(text: str) -> tuple[str, int, int, str, str]:
+    """The row that matters to users, from the table of `make e2e`: calls lost while pods behind a Service are replaced.
+
+    Raises RuntimeError where that table has no such row.
+    """
+    found = re.search(r"^\|.*\| rolling restart[^|]*\|(.*)$", text, re.MULTILINE)
+    if found is None:
+        raise RuntimeError("lab/e2e/RESULTS.md has no rolling restart")
+    counts = re.findall(r"(\d+) writes, (\d+) failed", found[1])
+    writes, failed = (sum(int(count) for count in column) for column in zip(*counts, strict=True))
+    result = "every write answered" if not failed else f"**missed**: {failed} writes failed"
+    return ("Rolling restart behind a Service, failurePolicy Fail", writes, failed, "", result)
+
+
+def _row(cells: object) -> str:
+    assert isinstance(cells, list | tuple)
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,301 @@
+"""Starts our server and its peers on free loopback ports, pinned to cores, each with the same certificate."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from lab.bench import toolchain
+from lab.bench.processes import children
+from tests.server.harness import make_certificates
+from tests.waiting import wait_for
+
+ROOT: Final = Path(__file__).parents[2]
+START_SECONDS: Final = 40
+OURS: Final = "lease-webhook"
+
+
+class Server(msgspec.Struct, frozen=True):
+    """One program under test. `command(port, workers, work)` makes its command line; `work` is its own directory.
+
+    `build` makes the program, or raises MissingError with the reason why this machine has none.
+    `constant_answer`: it does not read the review, so its answers cannot be checked.
+    """
+
+    name: str
+    build: Callable[[], Path]
+    version: Callable[[], str]
+    command: Callable[[int, int, Path], list[str]]
+    path: str = "/validate"
+    constant_answer: bool = False
+
+
+class Running(msgspec.Struct, frozen=True):
+    """A server that answers."""
+
+    server: Server
+    process: subprocess.Popen[bytes]
+    port: int
+    work: Path
+
+    @property
+    def pid(self) -> int:
+        """The root of its process tree."""
+        return self.process.pid
+
+    @property
+    def url(self) -> str:
+        """Where reviews go, as the API server would write it."""
+        return f"https://localhost:{self.port}{self.server.path}?timeout=10s"
+
+    @property
+    def certificate_authority(self) -> Path:
+        """The root that signs its certificate."""
+        return self.work / "tls" / "ca.crt"
+
+    @property
+    def workers(self) -> list[int]:
+        """Process ids of our server's workers."""
+        return children(self.pid)
+
+    @property
+    def health_address(self) -> tuple[str, int]:
+        """Where our server's probes and metrics are."""
+        said = next(line for line in self.log.splitlines() if '"listening"' in line)
+        host, _, port = json.loads(said)["health"].rpartition(":")
+        return host, int(port)
+
+    def health(self, path: str) -> tuple[int, str]:
+        """A page of our server's health port."""
+        connection = http.client.HTTPConnection(*self.health_address, timeout=10)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    @property
+    def log(self) -> str:
+        """What it wrote so far."""
+        return (self.work / "log").read_text(errors="replace")
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(
+    server: Server,
+    work: Path,
+    *,
+    workers: int = 1,
+    cpus: str = "",
+    environment: dict[str, str] | None = None,
+    stdout: int | None = None,
+) -> Iterator[Running]:
+    """Run a server until the block ends.
+
+    `cpus` as taskset takes them, or "" for no pinning; `stdout` is a file descriptor in place of the log file.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    if not (work / "tls").exists():
+        make_certificates(work / "tls")
+    port = free_port()
+    command = server.command(port, workers, work)
+    if cpus and shutil.which("taskset"):
+        command = ["taskset", "--cpu-list", cpus, *command]
+    variables = {**os.environ, "GOMAXPROCS": str(workers), **(environment or {})}
+    # What compiles its modules when it starts takes more memory afterwards.
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
+    with (work / "log").open("ab") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=log if stdout is None else stdout,
+            stderr=log,
+            start_new_session=True,
+        )
+    started = Running(server, process, port, work)
+    try:
+        wait_until_it_answers(started)
+        if server.name == OURS:
+            wait_for("all workers", lambda: len(started.workers) == workers)
+            time.sleep(0.5)  # until the last of them listens
+        yield started
+    finally:
+        stop(process)
+
+
+def stop(process: subprocess.Popen[bytes], patience: float = 30) -> float:
+    """End a server in order, and after `patience` seconds by force; returns the seconds it took."""
+    began = time.monotonic()
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    return time.monotonic() - began
+
+
+def wait_until_it_answers(started: Running) -> None:
+    """Return when a TLS handshake succeeds.
+
+    Raises:
+        RuntimeError: the server ended, or did not answer in time; with the end of its log.
+
+    """
+    context = ssl.create_default_context(cafile=str(started.certificate_authority))
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        if started.process.poll() is not None:
+            break
+        try:
+            with (
+                socket.create_connection(("127.0.0.1", started.port), 2) as plain,
+                context.wrap_socket(plain, server_hostname="localhost"),
+            ):
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError(f"{started.server.name} did not start: {started.log[-2000:]}")
+
+
+def ours(*options: str) -> Server:
+    """Our server as `lease-webhook serve` starts it: every rule, metrics and guards on."""
+
+    def command(port: int, workers: int, work: Path) -> list[str]:
+        return [
+            str(toolchain.server_python()), "-m", "webhook", "serve", "--bind", f"127.0.0.1:{port}",
+            "--tls-dir", str(work / "tls"), "--workers", str(workers), "--health-bind", "127.0.0.1:0", *options,
+        ]  # fmt: skip
+
+    return Server(OURS, toolchain.server_python, _our_version, command)
+
+
+def echo(part: str) -> Server:
+    """A part of our server: see `lab.bench.echo`."""
+
+    def command(port: int, _workers: int, work: Path) -> list[str]:
+        return [str(toolchain.server_python()), "-m", "lab.bench.echo", part, str(port), str(work / "tls")]
+
+    return Server(part, toolchain.server_python, _our_version, command)
+
+
+def ours_with(**settings: object) -> Server:
+    """Our server with settings that no operator can choose, as `tests.server.launch` takes them."""
+
+    def command(port: int, workers: int, work: Path) -> list[str]:
+        every = {"bind": f"127.0.0.1:{port}", "tls_dir": str(work / "tls"), "workers": workers, **settings}
+        return [sys.executable, "-m", "tests.server.launch", json.dumps({"health_bind": "127.0.0.1:0", **every})]
+
+    return Server(OURS, lambda: Path(sys.executable), _our_version, command)
+
+
+def interpreter_name() -> str:
+    """Return which Python our server runs on."""
+    python = toolchain.server_python()
+    version = subprocess.run([python, "-V"], capture_output=True, text=True, check=True).stdout.split()[-1]
+    built = "of the tests" if python == Path(sys.executable) else "of Debian, built with PGO as the image's is"
+    return f"CPython {version} {built}"
+
+
+def _our_version() -> str:
+    version = subprocess.run(
+        [sys.executable, "-m", "webhook", "--version"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    return f"{version.split()[-1]}, {interpreter_name()}"
+
+
+_controller_runtime_program = partial(toolchain.go_program, "peers/controller_runtime")
+_net_http_program = partial(toolchain.go_program, "peers/net_http")
+_opa_program = partial(toolchain.go_program, "peers/opa")
+
+
+def _controller_runtime(port: int, _workers: int, work: Path) -> list[str]:
+    return [
+        str(_controller_runtime_program()),
+        f"-port={port}",
+        f"-tls-dir={work / 'tls'}",
+        f"-metrics=127.0.0.1:{free_port()}",
+    ]
+
+
+def _net_http(port: int, _workers: int, work: Path) -> list[str]:
+    return [str(_net_http_program()), f"-address=127.0.0.1:{port}", f"-tls-dir={work / 'tls'}"]
+
+
+def _opa(port: int, _workers: int, work: Path) -> list[str]:
+    return [
+        str(_opa_program()), "run", "--server", f"--addr=127.0.0.1:{port}", "--log-level=error",
+        f"--tls-cert-file={work / 'tls' / 'tls.crt'}", f"--tls-private-key-file={work / 'tls' / 'tls.key'}",
+        "--set=default_decision=/lease/main", "--disable-telemetry", str(toolchain.HERE / "peers/opa/policy.rego"),
+    ]  # fmt: skip
+
+
+_NGINX_CONF: Final = """
+daemon off; pid {work}/pid; error_log stderr crit; worker_processes {workers};
+events {{ worker_connections 1024; }}
+http {{
+  access_log off; client_max_body_size 20m; client_body_buffer_size 64k; keepalive_requests 1000000000;
+  client_body_temp_path {work}; proxy_temp_path {work}; fastcgi_temp_path {work};
+  uwsgi_temp_path {work}; scgi_temp_path {work};
+  server {{
+    listen 127.0.0.1:{port} ssl; ssl_certificate {work}/tls/tls.crt; ssl_certificate_key {work}/tls/tls.key;
+    location / {{ default_type application/json; return 200 '{{"apiVersion":"admission.k8s.io/v1"}}'; }}
+  }}
+}}
+"""
+
+
+def _nginx(port: int, workers: int, work: Path) -> list[str]:
+    configuration = work / "nginx.conf"
+    configuration.write_text(_NGINX_CONF.format(work=work, workers=workers, port=port))
+    return [str(toolchain.nginx()), "-c", str(configuration), "-e", "stderr"]
+
+
+def _nginx_version() -> str:
+    printed = subprocess.run([str(toolchain.nginx()), "-v"], capture_output=True, text=True, check=True).stderr
+    found = re.search(r"nginx/([\d.]+)", printed)
+    return found[1] if found else printed.strip()
+
+
+CONTROLLER_RUNTIME: Final = Server(
+    "controller-runtime",
+    _controller_runtime_program,
+    lambda: (
+        f"{toolchain.module_version('controller_runtime', 'sigs.k8s.io/controller-runtime')}, {toolchain.go_version()}"
+    ),
+    _controller_runtime,
+)
+NET_HTTP: Final = Server("net/http, one comparison", _net_http_program, toolchain.go_version, _net_http)
+OPA: Final = Server(
+    "OPA, Rego",
+    _opa_program,
+    lambda: f"{toolchain.module_version('opa', 'github.com/open-policy-agent/opa')}, {toolchain.go_version()}",
+    _opa,
+    path="/",
+)
+NGINX: Final = Server("nginx `return 200`", toolchain.nginx, _nginx_version, _nginx, constant_answer=True)
+PEERS: Final = (CONTROLLER_RUNTIME, NET_HTTP, OPA, NGINX)

@@ -1,0 +1,150 @@
+"""Verdicts under load: none may be wrong, whatever else is going on."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from lab.bench.load import finish_load, run_load, start_load, write_cases
+from lab.bench.processes import measured, peak_rss_mib
+from lab.bench.reviews import long_identity, mixture, renewal
+from lab.bench.servers import Running, ours, running
+from lab.bench.table import Bar, Table
+
+KILLS = 20
+BACK_SECONDS = 2.0
+
+
+def mixed(work: Path, *, short: bool) -> Table:
+    """Mixed reviews with known answers over the wire."""
+    cases = mixture()
+    listed = write_cases(cases, work / "mixed")
+    wanted = int(os.environ.get("BENCH_REVIEWS", "100000" if short else "1000000"))
+    with running(ours(), work / "server", workers=2) as server:
+        with measured(server.pid) as spent:
+            report = run_load(server, "closed", listed, "-requests", str(wanted), "-connections", "16")
+        tracebacks = server.log.count("Traceback")
+    denied = sum(not case.allowed for case in cases)
+    good = report.right == wanted and not report.wrong and not tracebacks
+    return Table(
+        "Mixed reviews with known answers",
+        (
+            (f"{len(cases)} kinds of writes ({denied} to be denied, with the code), each review with a uid of its own;"
+            " 16 connections, 2 workers. `BENCH_REVIEWS=10000000` sends ten million."),
+        ),
+        ("reviews", "right", "wrong verdicts", "uid mix-ups", "unreadable", "lost", "tracebacks", "reviews/s"),
+        (
+            (
+                f"{report.sent:,}", f"{report.right:,}", str(report.wrong_verdicts), str(report.wrong_uids),
+                str(report.unreadable), str(report.not_answered), str(tracebacks),
+                f"{report.sent / report.seconds:.0f}",
+            ),
+        ),
+        (
+            Bar(
+                f"{wanted:,} mixed reviews with known answers",
+                "0 wrong verdicts, 0 uid mix-ups, 0 tracebacks",
+                f"{report.wrong_verdicts}, {report.wrong_uids}, {tracebacks}; {report.not_answered} lost",
+                good,
+                "10^7 on demand",
+            ),
+        ),
+        {},
+        spent.foreign_cores,
+    )  # fmt: skip
+
+
+def large_beside_small(work: Path, *, short: bool) -> Table:
+    """18.5 MB reviews at 1/s beside 200/s small ones."""
+    seconds = 8 if short else 60
+    small, large = write_cases([renewal()], work / "small"), write_cases([long_identity(18_500_000)], work / "large")
+    with running(ours(), work / "server", workers=2) as server:
+        run_load(server, "open", small, "-requests", "200", "-rate", "200")
+        with measured(server.pid) as spent:
+            loading = start_load(server, "open", small, "-rate", "200", "-duration", f"{seconds}s")
+            big = run_load(server, "open", large, "-rate", "1", "-duration", f"{seconds}s")
+            report = finish_load(loading)
+        peak = max(peak_rss_mib(pid) for pid in server.workers)
+    wrong = report.wrong + big.wrong + report.not_answered + big.not_answered
+    return Table(
+        "18.5 MB reviews beside small ones",
+        (f"{seconds} s, 2 workers, nothing pinned: 1/s of 18.5 MB, 200/s small; {wrong} wrong or missing answers.",),
+        ("reviews", "answered", "p50 ms", "p99 ms", "worst ms"),
+        tuple(
+            (name, str(one.right), f"{one.p50_ms:.1f}", f"{one.p99_ms:.1f}", f"{one.max_ms:.1f}")
+            for name, one in (("2.4 KB", report), ("18.5 MB", big))
+        ),
+        (
+            Bar("18.5 MB at 1/s beside 200/s, small p99", "<= 250 ms", f"{report.p99_ms:.0f} ms", report.p99_ms <= 250),
+            Bar("peak RSS of a worker", "<= 256 MiB", f"{peak:.0f} MiB", peak <= 256),
+            Bar("answers beside 18.5 MB", "0 wrong or missing", str(wrong), wrong == 0),
+        ),
+        {},
+        spent.foreign_cores,
+    )
+
+
+class _Killer(threading.Thread):
+    """Kills one of two workers again and again, and takes the time until there are two that have started."""
+
+    def __init__(self, server: Running, kills: int) -> None:
+        super().__init__()
+        self._server, self._kills = server, kills
+        self.back_seconds: list[float] = []
+
+    def run(self) -> None:
+        for _ in range(self._kills):
+            time.sleep(1.5)
+            before = set(self._server.workers)
+            victim = min(before)
+            os.kill(victim, signal.SIGKILL)
+            began = time.monotonic()
+            log = self._server.log.count("policy in use")
+            while time.monotonic() - began < 10:
+                # A worker says this line when it is about to listen.
+                if self._server.log.count("policy in use") > log:
+                    break
+                time.sleep(0.01)
+            self.back_seconds.append(time.monotonic() - began)
+
+
+def kills(work: Path, *, short: bool) -> Table:
+    """Kill -9 of one of two workers under 400/s."""
+    count = 4 if short else KILLS
+    cases = write_cases(mixture(), work / "mixed")
+    connections = 25
+    with running(ours(), work / "server", workers=2) as server:
+        killer = _Killer(server, count)
+        with measured(server.pid) as spent:
+            killer.start()
+            report = run_load(server, "open", cases, "-rate", "400", "-duration", f"{count * 2 + 4}s")
+            killer.join()
+        after = run_load(server, "open", cases, "-rate", "400", "-duration", "1s")
+    slowest = max(killer.back_seconds)
+    return Table(
+        "kill -9 of one of two workers",
+        (
+            f"{count} kills under 400/s of mixed reviews, kube-apiserver's transport ({connections} idle connections).",
+            f"A killed worker may take with it what it held: at most {connections} reviews each time.",
+        ),
+        ("kills", "reviews", "lost", "wrong", "slowest return s", "p99 ms", "lost afterwards"),
+        (
+            (
+                str(count), str(report.sent), str(report.not_answered), str(report.wrong), f"{slowest:.2f}",
+                f"{report.p99_ms:.1f}", str(after.not_answered),
+            ),
+        ),
+        (
+            Bar(
+                f"kill -9 of one of two workers, {count} times: lost",
+                f"<= {connections * count} ({connections} in flight each time)",
+                str(report.not_answered),
+                report.not_answered <= connections * count,
+            ),
+            Bar("back within", "<= 2 s", f"{slowest:.2f} s", slowest <= BACK_SECONDS),
+            Bar("wrong verdicts under kills", "0", str(report.wrong), report.wrong == 0 and after.not_answered == 0),
+        ),
+        {},
+        spent.foreign_cores,
+    )  # fmt: skip

@@ -1,0 +1,123 @@
+"""What each layer of a review costs, in process and by library."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from lab.bench.load import finish_load, run_load, start_load, write_cases
+from lab.bench.processes import measured
+from lab.bench.servers import ours, running
+from lab.bench.table import Bar, Table
+from lab.bench.tables.growth import best_of
+from lab.bench.tables.kinds import RENEWAL, cases
+from webhook.admission.evaluate import evaluate
+from webhook.admission.policy.file import load
+from webhook.admission.verdict import encode
+from webhook.kubernetes.review import decode
+from webhook.server.reviewer import respond
+
+PURE: Final = {"takeover": 25, "create": 25, RENEWAL: 25, "denied steal": 70}
+"""Kinds of writes, with the most that the pure function may take, in microseconds."""
+
+
+def pure(work: Path, *, short: bool) -> Table:
+    """The pure function bytes -> bytes with the standard policy, whole and in parts."""
+    del work
+    policy = load(None)
+    columns = {}
+    for kind in PURE:
+        (one,) = cases()[kind]
+        body = one.body
+        request = decode(body)
+        now = time.time_ns() // 1000
+        verdict = evaluate(request, policy, now)
+        whole = best_of(partial(respond, body, policy, now), short=short)
+        decoding = best_of(partial(decode, body), short=short)
+        encoding = best_of(partial(encode, verdict, request), short=short)
+        columns[kind] = {
+            "whole": whole,
+            "decode the review": decoding,
+            # Facts of a request are worked out once, so a request evaluated twice would look too cheap.
+            "classify, weigh the stamps, run the rules": whole - decoding - encoding,
+            "encode the answer": encoding,
+            "json.loads alone, to compare machines": best_of(partial(json.loads, body), short=short),
+        }
+    return Table(
+        "The pure function",
+        (
+            "us of one call, best of many batches, collector off; one process, standard policy, recorded reviews.",
+            f"CPython {sys.version.split()[0]}.",
+        ),
+        ("part", *columns),
+        tuple((part, *(f"{column[part]:.1f}" for column in columns.values())) for part in columns["takeover"]),
+        tuple(
+            Bar(
+                f"pure function, standard policy, {kind}",
+                f"<= {bar} us",
+                f"{column['whole']:.1f} us",
+                column["whole"] <= bar,
+            )
+            for (kind, bar), column in zip(PURE.items(), columns.values(), strict=True)
+        ),
+    )
+
+
+def _library(line: str) -> str:
+    """Return which layer a library of perf's report belongs to."""
+    layers = {
+        r"kernel": "kernel: TCP, epoll, scheduling",
+        r"libcrypto|libssl": "TLS: OpenSSL",
+        r"libpython|/python|python3": "Python: server, rules, metrics",
+        r"msgspec|_core": "msgspec: JSON",
+        r"uvloop|loop\.": "uvloop",
+        r"httptools|parser\.": "httptools",
+        r"libc|ld-linux|libm\b|vdso": "libc",
+    }
+    return next((layer for pattern, layer in layers.items() if re.search(pattern, line)), "other")
+
+
+def sampled(work: Path, *, short: bool) -> Table:
+    """Return where the worker's time goes, sampled by perf while it answers."""
+    title = "Where a worker's time goes"
+    perf = shutil.which("perf")
+    if perf is None:
+        return Table(title, ("not measured: no perf on PATH.",), ("layer", "share"), ())
+    file = write_cases(cases()["takeover"], work / "takeover")
+    seconds = 2 if short else 10
+    with running(ours(), work / "server", workers=1, cpus="0") as server:
+        run_load(server, "closed", file, "-requests", "2000", cpus="1")
+        worker = server.workers[0]
+        loading = start_load(server, "closed", file, "-duration", f"{seconds + 1}s", cpus="1")
+        data = work / "perf.data"
+        recorded = subprocess.run(
+            [perf, "record", "--pid", str(worker), "--output", str(data), "--freq", "999", "--", "sleep", str(seconds)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        with measured(server.pid) as spent:
+            report = finish_load(loading)
+    del spent
+    if recorded.returncode or not data.exists():
+        reason = (recorded.stderr.strip().splitlines() or ["no message"])[-1]
+        return Table(title, (f"not measured: perf: {reason[:150]}",), ("layer", "share"), ())
+    layers = subprocess.run(
+        [perf, "report", "--input", str(data), "--sort", "dso", "--stdio", "--percent-limit", "0.2"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    shares: dict[str, float] = {}
+    for line in layers.splitlines():
+        found = re.match(r"\s*([\d.]+)%\s+(\S.*)", line)
+        if found:
+            layer = _library(found[2])
+            shares[layer] = shares.get(layer, 0) + float(found[1])
+    return Table(
+        title,
+        (f"perf, {seconds} s, closed loop, 8 connections, one worker on core 0; {report.wrong} wrong answers.",),
+        ("layer", "share"),
+        tuple((layer, f"{share:.0f} %") for layer, share in sorted(shares.items(), key=lambda item: -item[1])),
+    )

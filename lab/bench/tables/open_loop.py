@@ -1,0 +1,103 @@
+"""Reviews on a timetable, as an API server sends them: CPU and latency, steady and in bursts."""
+
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from lab.bench.load import Report, run_load, write_cases
+from lab.bench.processes import Spent, measured
+from lab.bench.reviews import renewal
+from lab.bench.rounds import Round, quietest
+from lab.bench.servers import CONTROLLER_RUNTIME, OPA, Running, ours
+from lab.bench.table import Bar, Table, median, span
+from lab.bench.tables.cpu import missing, start_all
+
+LOADS = {"500/s": ("-rate", "500"), "bursts of 30 at 500/s": ("-rate", "500", "-burst", "30")}
+CPU_BARS = {"500/s": (0.60, "<= 0.45"), "bursts of 30 at 500/s": (0.80, "")}
+
+
+def _one_round(
+    everyone: list[Running], cases: Path, seconds: float, number: int
+) -> Round[dict[tuple[str, str], tuple[Spent, Report]]]:
+    """All servers under all loads, forwards or backwards."""
+    result, noise = {}, [0.0]
+    for load, flags in LOADS.items():
+        for server in everyone if number % 2 == 0 else reversed(everyone):
+            with measured(server.pid) as spent:
+                report = run_load(server, "open", cases, "-duration", f"{seconds}s", *flags)
+            result[server.server.name, load] = spent, report
+            noise.append(spent.foreign_cores)
+    return Round(max(noise), result)
+
+
+def run(work: Path, *, short: bool) -> Table:
+    """Two workers (GOMAXPROCS=2), unpinned, the transport settings of kube-apiserver."""
+    wanted, seconds = (2, 3) if short else (3, 6)
+    cases = write_cases([renewal()], work / "renewal")
+    servers = (ours(), CONTROLLER_RUNTIME, OPA)
+    with ExitStack() as stack:
+        everyone = start_all(servers, work, stack, workers=2, cpus="")
+        for server in everyone:
+            run_load(server, "open", cases, "-requests", "1000", "-rate", "500")
+        rounds = quietest(partial(_one_round, everyone, cases, seconds), wanted)
+    results = {
+        (server.server.name, load): [result[server.server.name, load] for result in rounds.results]
+        for server in everyone
+        for load in LOADS
+    }
+    rows, bars, series = [], [], {}
+    for load in LOADS:
+        base = results.get((CONTROLLER_RUNTIME.name, load))
+        for server in everyone:
+            mine = results[server.server.name, load]
+            micros = [spent.cpu / report.sent * 1e6 for spent, report in mine]
+            ratios = [(a[0].cpu / a[1].sent) / (b[0].cpu / b[1].sent) for a, b in zip(mine, base or mine, strict=True)]
+            p99 = median([report.p99_ms for _, report in mine])
+            rows.append(
+                (
+                    load,
+                    server.server.name,
+                    f"{median(micros):.0f}",
+                    span(ratios) if base else "no controller-runtime",
+                    " / ".join(
+                        f"{median([getattr(report, name) for _, report in mine]):.2f}"
+                        for name in ("p50_ms", "p99_ms", "p999_ms")
+                    ),
+                    str(sum(report.wrong + report.not_answered for _, report in mine)),
+                )
+            )
+            series[f"{load}: {server.server.name}"] = [
+                (q, median([getattr(report, name) for _, report in mine]))
+                for q, name in ((50, "p50_ms"), (90, "p90_ms"), (99, "p99_ms"), (99.9, "p999_ms"))
+            ]
+            if base and server.server.name == "lease-webhook":
+                bar, stretch = CPU_BARS[load]
+                theirs = median([report.p99_ms for _, report in base])
+                bars += [
+                    Bar(f"{load}, CPU ratio", f"<= {bar:.2f}", span(ratios), median(ratios) <= bar, stretch),
+                    Bar(
+                        f"{load}, p99",
+                        "not above controller-runtime's",
+                        f"{p99:.2f} ms, theirs {theirs:.2f} ms",
+                        p99 <= theirs,
+                    ),
+                ]
+    return Table(
+        "Open loop: reviews on a timetable",
+        (
+            (
+                f"{seconds} s for each row and round, interleaved both ways; 2 workers, GOMAXPROCS=2,"
+                " nothing pinned, so server and loader share the cores."
+            ),
+            (
+                "HTTP/1.1, 25 idle connections, no session cache, as kube-apiserver; latency from the scheduled moment;"
+                " medians over the rounds."
+            ),
+            rounds.said,
+        ),
+        ("load", "server", "CPU us", "ratio", "p50 / p99 / p99.9 ms", "wrong or missing"),
+        (*rows, *missing(servers, 6)),
+        tuple(bars),
+        series,
+        rounds.foreign_cores,
+    )

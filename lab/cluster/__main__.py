@@ -1,0 +1,161 @@
+"""`make cluster`: prove the webhook in real pods, print a table, write docs/cluster-figures.md. Exit 1 on a failure.
+
+With KUBECONFIG the cluster is the one that it names, and --image an image that its nodes have or can pull. Without, and
+as root on Linux, a single-node cluster is made of Go modules and Debian packages, in namespaces of its own.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab.cluster import dashboard
+from lab.cluster.image import NAME, Builder, built
+from lab.cluster.isolation import isolated
+from lab.cluster.node import PAUSE, Node
+from lab.cluster.plan import CHECKS, Run, chosen, prepare, runs
+from lab.cluster.preflight import obstacle
+from lab.cluster.programs import node_programs
+from lab.cluster.table import published, rendered, repeated
+from lab.cluster.world import CLOSED, World
+from lab.e2e.toolchain import MissingToolchainError, cache_directory
+from lab.e2e.world import Row
+
+LIMIT, SHORT_LIMIT = 60 * 60.0, 12 * 60.0
+"""Seconds after which a run on a node of our own is ended."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run all checks, or the chosen ones. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m lab.cluster", description=__doc__)
+    parser.add_argument("--short", action="store_true", help="the checks that need no long wait; no table")
+    parser.add_argument("--image", default=os.environ.get("IMAGE", ""), help="with KUBECONFIG: the image to run")
+    parser.add_argument("--required", action="store_true", help="fail, and do not skip, if there can be no cluster")
+    parser.add_argument("--keep", type=Path, help="keep the logs of the node in this directory")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=(),
+        choices=CHECKS,
+        metavar="CHECK",
+        help=f"only these, and their rows of the table: {', '.join(CHECKS)}",
+    )
+    parser.add_argument("--inside", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    # Ended from outside, the run still removes what it made.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if options.inside:
+        return _inside(options)
+    if os.environ.get("KUBECONFIG"):
+        return _given(options, parser)
+    try:
+        reason = obstacle()
+        return _skipped(reason, required=options.required) if reason else _own(options)
+    except MissingToolchainError as missing:
+        return _skipped(str(missing), required=options.required)
+    except TimeoutError as error:
+        print(f"FAILED: make cluster hangs in what the last line above began: {error}", file=sys.stderr)
+        return 1
+
+
+def _skipped(reason: str, *, required: bool) -> int:
+    if required:
+        print(f"FAILED: {reason}", file=sys.stderr)
+        return 1
+    print(f"\n*** make cluster is skipped, nothing was tested in pods: {reason} ***\n", file=sys.stderr)
+    return 0
+
+
+def _given(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    if not options.image:
+        parser.error("with KUBECONFIG, name an image that the nodes have or can pull: IMAGE=registry.example/x:1")
+    kubeconfig = Path(os.environ["KUBECONFIG"]).absolute()
+    with tempfile.TemporaryDirectory(prefix="lease-webhook-cluster-") as directory:
+        kubectl = node_programs().plane.kubectl
+        with World(kubectl, kubeconfig, options.image, Path(directory), ours=False) as world:
+            return _report(world, runs(chosen(options.only, short=options.short), None), options)
+
+
+def _own(options: argparse.Namespace) -> int:
+    programs = node_programs()
+    prepare(chosen(options.only, short=options.short))
+    images = cache_directory() / "images"
+    images.mkdir(parents=True, exist_ok=True)
+    pause = images / f"pause-{programs.pause.parent.name}.tar"
+    if not pause.exists():
+        with Builder(images) as builder:
+            builder.from_program(programs.pause, PAUSE, pause)
+    image = built(images / "lease-webhook.tar", twice=not options.short)
+    print(f"the image: {image.digest}", file=sys.stderr)
+    flags = [*(["--short"] if options.short else []), *([f"--keep={options.keep.absolute()}"] if options.keep else [])]
+    flags += [f"--image={image.digest}", *(["--only", *options.only] if options.only else [])]
+    command = [sys.executable, "-m", "lab.cluster"]
+    limit = SHORT_LIMIT if options.short else LIMIT
+    status = isolated(programs.packages, lambda directory: [*command, f"--inside={directory}", *flags], limit)
+    if dashboard.KEPT.exists() and not options.only:
+        dashboard.drawn()
+    return status
+
+
+def _inside(options: argparse.Namespace) -> int:
+    """Runs in the namespaces, beside the node."""
+    programs, images = node_programs(), cache_directory() / "images"
+    directory: Path = options.inside
+    try:
+        with Node(programs, directory) as node:
+            node.load(images / f"pause-{programs.pause.parent.name}.tar")
+            node.load(images / "lease-webhook.tar")
+            kubeconfig = node.plane.kubeconfig("admin", "system:masters")
+            with World(programs.plane.kubectl, kubeconfig, NAME, directory / "world", ours=True) as world:
+                return _report(world, runs(chosen(options.only, short=options.short), node), options)
+    finally:
+        if options.keep:
+            options.keep.mkdir(parents=True, exist_ok=True)
+            for log in directory.glob("*.log"):
+                (options.keep / log.name).write_bytes(log.read_bytes())
+
+
+def _report(world: World, checks: dict[str, Run], options: argparse.Namespace) -> int:
+    begin = time.monotonic()
+    rows: dict[str, list[Row]] = {}
+    try:
+        for name, check in checks.items():
+            rows[name] = []
+            _run(name, check, world, rows[name])
+    finally:
+        world.remove()
+        world.kubectl.run("delete", "namespace", CLOSED, "--ignore-not-found", "--wait=false")
+    version = world.client.get("/version")["gitVersion"]
+    minutes = (time.monotonic() - begin) / 60
+    print(rendered(rows))
+    if options.only and world.ours:
+        repeated(rows, version)
+    elif not options.short and not options.only:
+        published(rows, version, options.image, minutes, ours=world.ours)
+    failed = [row for found in rows.values() for row in found if not row.passed]
+    for row in failed:
+        print(f"FAILED: {row.claim}: {row.seen}", file=sys.stderr)
+    print(f"{minutes:.1f} minutes on Kubernetes {version}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _run(name: str, check: Run, world: World, rows: list[Row]) -> None:
+    """All rows of one check. What it raises is a failed row, so that the other checks still run."""
+    begin = time.monotonic()
+    try:
+        for row in check(world):
+            print(f"{name} {'ok' if row.passed else 'FAILED'}: {row.claim}: {row.seen}", file=sys.stderr, flush=True)
+            rows.append(row)
+    except Exception as error:  # noqa: BLE001 - any failure is a row, and the command fails
+        traceback.print_exc()
+        rows.append(Row("runs to its end", f"{type(error).__name__}: {error}".splitlines()[0], passed=False))
+    print(f"{name} took {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""A renewed Secret, a changed and a broken ConfigMap, as the kubelet brings them into running pods."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from lab.cluster.load import Load
+from lab.cluster.world import NAMESPACE, World
+from lab.e2e.webhook_server import make_certificates
+from lab.e2e.world import Row
+from tests.waiting import wait_for
+
+T = TypeVar("T")
+METRICS = """
+import urllib.request
+print(urllib.request.urlopen("http://127.0.0.1:8081/metrics", timeout=5).read().decode())
+"""
+LONGEST = 150.0
+"""The kubelet looks every 60 to 90 s, and after a change of what it watches at once."""
+PRESET = re.compile(r'lease_webhook_policy_info\{.*preset="(\w+)".*\} 1')
+
+
+def renewed_secret(world: World) -> Iterator[Row]:
+    """A new leaf under the same CA: README's renewal."""
+    with Load(world) as load:
+        before, restarts = _serving(world), world.restarts()
+        make_certificates(world.certs)
+        text = world.rendered("self-signed", "strict")
+        world.kubectl.must("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
+        took = _took(lambda: all(end > before for end in _each(world, _not_after)))
+        held, report = world.restarts() == restarts, load.report()
+        seen = f"served by both pods after {took:.0f} s, {'no' if held else 'with a'} restart; {report}"
+        yield Row("a renewed certificate in the Secret", seen, passed=held and report.passed)
+
+
+def changed_policy(world: World) -> Iterator[Row]:
+    """Another preset, then a file that no policy is, then the first again."""
+    with Load(world) as load:
+        restarts, seen = world.restarts(), []
+        _put(world, "apiVersion: lease-webhook/v1\npreset: observe\n")
+        took = _took(lambda: set(_each(world, _preset)) == {"observe"})
+        seen.append(f"in force after {took:.0f} s")
+        report = load.report()
+        yield Row("a changed policy in the ConfigMap", f"{seen[-1]}; {report}", passed=report.passed)
+        _put(world, "preset: [this is not a policy\n")
+        took = _took(lambda: min(_each(world, _failures)) > 0)
+        time.sleep(35)  # three periods of the liveness probe
+        kept = set(_each(world, _preset)) == {"observe"} and world.all_ready() and world.restarts() == restarts
+        report = load.report()
+        yield Row(
+            "a policy that cannot be read",
+            f"noticed after {took:.0f} s; the old one in force, both ready, no restart; {report}",
+            passed=kept and report.passed,
+        )
+        _put(world, "apiVersion: lease-webhook/v1\npreset: standard\n")
+        _took(lambda: set(_each(world, _preset)) == {"standard"})
+
+
+def _put(world: World, policy: str) -> None:
+    body = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "lease-webhook-policy", "namespace": NAMESPACE},
+        "data": {"policy.yaml": policy},
+    }
+    world.kubectl.must("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=json.dumps(body))
+
+
+def _took(probe: Callable[[], bool]) -> float:
+    begin = time.monotonic()
+    wait_for("the change is in force", probe, LONGEST, 0.5)
+    return time.monotonic() - begin
+
+
+def _each(world: World, read: Callable[[str], T]) -> list[T]:
+    return [read(world.python(name, METRICS)) for name in sorted(world.names())]
+
+
+def _serving(world: World) -> float:
+    return max(_each(world, _not_after))
+
+
+def _not_after(metrics: str) -> float:
+    (value,) = re.findall(r'lease_webhook_certificate_not_after_seconds\{certificate="serving"\} (\S+)', metrics)
+    return float(value)
+
+
+def _preset(metrics: str) -> str:
+    """The preset; both while the workers of a pod do not agree."""
+    return " and ".join(sorted(set(PRESET.findall(metrics))))
+
+
+def _failures(metrics: str) -> float:
+    found = re.findall(r"lease_webhook_reloads_total\{([^}]*)\} (\S+)", metrics)
+    return sum(float(value) for labels, value in found if 'what="policy"' in labels and 'result="failure"' in labels)

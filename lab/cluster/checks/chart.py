@@ -1,0 +1,85 @@
+"""The Helm chart in the cluster: installed, tested, upgraded and uninstalled, with writes that fail closed."""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import yaml
+
+from lab.cluster.load import Load
+from lab.cluster.world import NAMESPACE, ROOT, World
+from lab.e2e.world import Row
+from tests.waiting import wait_for
+from tools.rendered.chart import helm_program
+
+CHART = ROOT / "deploy" / "chart"
+SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/lease-webhook-tls"
+
+
+def lifetime(world: World) -> Iterator[Row]:
+    """Everything that a person does with a chart, with the component strict."""
+    name, _, tag = world.image.rpartition(":")
+    values = {"image": {"repository": name, "tag": tag}, "components": {"strict": True}}
+    file = world.directory / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    done = _helm(world, "install", "guard", str(CHART), "--create-namespace", f"--values={file}", "--wait")
+    wait_for("the proof is refused", world.is_enforced, 60, 0.5)
+    yield Row(
+        "helm install --wait, the certificate made by the chart", "the proof is refused", passed="helm test" in done
+    )
+    made = world.client.get(SECRET)["data"]
+    printed = _helm(world, "test", "guard", "--logs")
+    refused = "422" in printed and "rule time-unreadable" in printed
+    yield Row("helm test", "shows a refusal" if refused else printed[-200:], passed=refused)
+    with Load(world) as load:
+        changes = ["--set=podAnnotations.turn=two", "--set=components.audit=true"]
+        _helm(world, "upgrade", "guard", str(CHART), f"--values={file}", *changes, "--wait")
+        world.rolled_out()
+        kept = world.client.get(SECRET)["data"] == made
+        report = load.report()
+        seen = f"rolled out, {'the' if kept else 'ANOTHER'} certificate kept; {report}"
+        yield Row("helm upgrade under load, failing closed", seen, passed=kept and report.passed)
+        _helm(world, "uninstall", "guard", "--wait")
+        report = load.report()
+    wait_for("the pods have ended", partial(_has_no_webhook, world), 90, 0.5)
+    left = [
+        kind
+        for kind in ("validatingwebhookconfiguration", "validatingadmissionpolicy", "clusterrole", "clusterrolebinding")
+        if "lease-webhook" in world.kubectl.must("get", kind, "-o", "name")
+    ]
+    left += world.kubectl.must("-n", NAMESPACE, "get", "all,cm,secret,pdb,netpol", "-o", "name").split()
+    # The first is made by Kubernetes, the second holds what `helm test --logs` prints.
+    ours = [one for one in left if one not in {"configmap/kube-root-ca.crt", "pod/lease-webhook-test"}]
+    seen = f"{', '.join(ours) or 'nothing'} left; {report}"
+    yield Row("helm uninstall under load, failing closed", seen, passed=not ours and report.passed)
+    yield _without_pods(world)
+
+
+def _without_pods(world: World) -> Row:
+    """An uninstallation where the image cannot be pulled, which is when people uninstall."""
+    image = ("--set=image.repository=registry.invalid/nothing", "--set=image.tag=v1")
+    _helm(world, "install", "guard", str(CHART), "--create-namespace", *image)
+    begin = time.monotonic()
+    _helm(world, "uninstall", "guard")
+    took = time.monotonic() - begin
+    left = "lease-webhook" in world.kubectl.must("get", "validatingwebhookconfiguration", "-o", "name")
+    wait_for("the pods have ended", partial(_has_no_webhook, world), 90, 0.5)
+    return Row("helm uninstall while no image can be pulled", f"{took:.0f} s", passed=took < 30 and not left)
+
+
+def _has_no_webhook(world: World) -> bool:
+    return "pod/lease-webhook-" not in world.kubectl.must("-n", NAMESPACE, "get", "pods", "-o", "name").replace(
+        "pod/lease-webhook-test", ""
+    )
+
+
+def _helm(world: World, *arguments: str) -> str:
+    """Return what it prints. Raises RuntimeError with its complaint."""
+    environment = {**os.environ, "KUBECONFIG": str(world.kubeconfig), "HOME": str(world.directory)}
+    command = [str(helm_program()), *arguments, f"--namespace={NAMESPACE}", "--timeout=3m"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"helm {arguments[0]}: exit {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1500:]}")
+    return done.stdout

@@ -1,0 +1,90 @@
+"""From an empty cluster to a refused write, and what the pods may do, as /proc in the containers shows it."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+
+from lab.cluster.world import NAMESPACE, World
+from lab.e2e.world import Row
+from tests.waiting import wait_for
+
+PROBE = r"""
+import json, os, re
+status = dict(line.split(":\t", 1) for line in open("/proc/1/status").read().splitlines() if ":\t" in line)
+mounts = {line.split()[1]: line.split()[3].split(",")[0] for line in open("/proc/mounts")}
+def refused(path):
+    try:
+        open(path, "w")
+    except OSError as error:
+        return error.strerror
+    return "written"
+def arguments(pid):
+    return open(f"/proc/{pid}/cmdline", "rb").read().split(b"\0")
+pids = [name for name in os.listdir("/proc") if name.isdecimal()]
+print(json.dumps({
+    "users": sorted(set(status["Uid"].split() + status["Gid"].split())),
+    "capabilities": [status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")],
+    "no new privileges": status["NoNewPrivs"],
+    "seccomp": status["Seccomp"],
+    "root": mounts["/"],
+    "policy": mounts["/etc/lease-webhook/policy"],
+    "tls": mounts["/etc/lease-webhook/tls"],
+    "write": refused("/packages/x"),
+    "programs": sorted(name for place in ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin")
+        if os.path.isdir(place) for name in os.listdir(place)),
+    "token": os.path.exists("/var/run/secrets/kubernetes.io"),
+    "processes": sum(b"serve" in arguments(pid) for pid in pids),
+    "with cryptography": sum("cryptography" in open(f"/proc/{pid}/maps").read() for pid in pids),
+}))
+"""
+
+
+def from_nothing(world: World) -> Iterator[Row]:
+    """The overlay self-signed: applied, ready, enforcing."""
+    begin = time.monotonic()
+    ready = world.apply("self-signed")
+    wait_for("the proof is refused", world.is_enforced, 60)
+    whole = time.monotonic() - begin
+    yield Row(
+        "apply of the overlay self-signed to a cluster without it",
+        f"both pods ready after {ready:.0f} s, the proof refused after {whole:.0f} s",
+        passed=True,
+    )
+    code, shown = world.status("--wait=60")
+    print(shown, file=sys.stderr)
+    passed = code == 0 and shown.count("as in the ConfigMap") == 2 and "2 of 2 ready" in shown
+    yield Row("`status`: in force, two pods, their policy that of the ConfigMap", f"exit {code}", passed=passed)
+    said = world.kubectl.run("-n", NAMESPACE, "get", "events", "--field-selector=type=Warning", "-o", "json").stdout
+    # A startup probe that comes before the process listens is how a start looks.
+    warnings = [
+        event["message"]
+        for event in json.loads(said)["items"]
+        if not event["message"].startswith("Startup probe failed")
+    ]
+    yield Row("events of type Warning since", "; ".join(warnings)[:200] or "none", passed=not warnings)
+
+
+def confinement(world: World) -> Iterator[Row]:
+    """Yield what /proc inside a pod says."""
+    (pod, *_) = world.names()
+    found = json.loads(world.python(pod, PROBE))
+    zero = all(int(mask, 16) == 0 for mask in found["capabilities"])
+    yield Row("/proc: user and groups", ", ".join(found["users"]), passed=found["users"] == ["65532"])
+    yield Row("/proc: capabilities, all five sets", "none" if zero else str(found["capabilities"]), passed=zero)
+    yield Row("/proc: no_new_privs", found["no new privileges"], passed=found["no new privileges"] == "1")
+    yield Row("/proc: seccomp", f"mode {found['seccomp']} (2 is a filter)", passed=found["seccomp"] == "2")
+    read_only = [found[name] for name in ("root", "policy", "tls")] == ["ro"] * 3
+    yield Row(
+        "/proc: root file system, policy and certificate",
+        f"mounted read-only; a write: {found['write']}",
+        passed=read_only and found["write"] == "Read-only file system",
+    )
+    programs = [name for name in found["programs"] if not name.startswith("python3")]
+    yield Row("programs in the image beside Python", ", ".join(programs) or "none", passed=not programs)
+    yield Row(
+        "processes of the server, and how many of them keep the package cryptography in memory",
+        f"{found['processes']}, {found['with cryptography']}",
+        passed=found["processes"] >= 2 and not found["with cryptography"],
+    )
+    yield Row("a token of the service account", "mounted" if found["token"] else "none", passed=not found["token"])

@@ -1,0 +1,73 @@
+"""The webhook as a static pod, and its configuration as files on the API server's disk: nothing of it in the API."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from lab.cluster.node import ON_DISK, Node
+from lab.cluster.world import ROOT, World
+from lab.e2e.world import REGISTRATIONS, Row
+from tests.waiting import wait_for
+
+PODS = "/api/v1/namespaces/kube-system/pods"
+USER = 65532
+
+
+def static_pod(node: Node) -> Callable[[World], Iterator[Row]]:
+    """Follows docs/static-manifests.md on a node without our objects, and takes everything away again."""
+
+    def check(world: World) -> Iterator[Row]:
+        begin = time.monotonic()
+        _place(node, world)
+        wait_for("the proof is refused", world.is_enforced, 120, 0.5)
+        took = time.monotonic() - begin
+        listed = len(world.client.get(REGISTRATIONS)["items"])
+        yield Row(
+            "a static pod and static manifests",
+            f"the proof refused {took:.0f} s after the files were there; {listed} webhook configurations in the API",
+            passed=listed == 0,
+        )
+        (name,) = wait_for("the kubelet shows the pod", partial(_shown, world), 30, 0.5)
+        world.kubectl.must("-n", "kube-system", "delete", "pod", name, "--wait=false")
+        time.sleep(5)
+        yield Row("after its pod was deleted through the API", "still enforced", passed=world.is_enforced())
+        begin = time.monotonic()
+        for folder in ("webhooks", "policies", "pods"):
+            for file in (node.static / folder).iterdir():
+                file.unlink()
+        wait_for("nothing is reviewed", lambda: not world.is_enforced(), 150, 0.5)
+        away = time.monotonic() - begin
+        wait_for("the pod is gone", lambda: not _shown(world), 90, 0.5)
+        yield Row("break-glass: the files deleted from the disk", f"not reviewed after {away:.0f} s", passed=True)
+
+    return check
+
+
+def _place(node: Node, world: World) -> None:
+    """Put every file where the page says, in the node's own directory."""
+    shipped = world.directory / "checkout" / "deploy" / "static-manifests"
+    for folder, names in (("tls", ("tls.crt", "tls.key", "ca.crt")), ("policy", ("policy.yaml",))):
+        (node.static / folder).mkdir(exist_ok=True)
+        for name in names:
+            file = node.static / folder / name
+            if folder == "tls":
+                shutil.copy(world.certs / name, file)
+            else:
+                file.write_text("apiVersion: lease-webhook/v1\npreset: standard\n")
+            file.chmod(0o400)
+            os.chown(file, USER, USER)
+    for folder in ("webhooks", "policies"):
+        text = world.kubectl.must("kustomize", str(shipped / folder))
+        (node.static / folder / "lease-webhook.yaml").write_text(text)
+    pod = (ROOT / "deploy" / "static-manifests" / "pod.yaml").read_text()
+    pod = pod.replace(ON_DISK, str(node.static)).replace("lease-webhook:name-your-image", world.image)
+    (node.static / "pods" / "lease-webhook.yaml").write_text(pod)
+
+
+def _shown(world: World) -> list[str]:
+    """The names of the mirrors of our static pod that are not about to end."""
+    items = world.client.get(PODS)["items"]
+    names = [one["metadata"]["name"] for one in items if "deletionTimestamp" not in one["metadata"]]
+    return [name for name in names if name.startswith("lease-webhook-")]

@@ -1,0 +1,100 @@
+"""The checks in their order, which matters: each leaves the cluster as the next needs it."""
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from lab.cluster.checks import (
+    alerts,
+    changes,
+    chart,
+    disruption,
+    installed,
+    overlays,
+    static,
+    together,
+    tried,
+    upgraded,
+    whole,
+)
+from lab.cluster.node import Node
+from lab.cluster.previous import previous
+from lab.cluster.programs import neighbors
+from lab.cluster.world import CLOSED, World
+from lab.e2e.definitions import definitions_of
+from lab.e2e.world import Row
+from tools.rendered.chart import helm_program
+
+Run = Callable[[World], Iterator[Row]]
+
+
+def fail_closed(world: World) -> Iterator[Row]:
+    """With the component strict, writes in a labelled namespace fail unless they are reviewed."""
+    world.namespace(CLOSED, {"lease-webhook/fail": "closed"})
+    took = world.apply("self-signed", "strict")
+    # API servers take a new webhook configuration after some seconds.
+    time.sleep(5)
+    yield Row("component strict: failurePolicy Fail for what follows", f"applied in {took:.0f} s", passed=True)
+
+
+class Check(Struct, frozen=True):
+    """One thing to prove.
+
+    `run` needs a cluster; `run_beside` also the node, next to which it runs programs. `needs` is made beforehand, since
+    nothing can be fetched in the node's namespaces. `short`: part of the short form.
+    """
+
+    title: str
+    run: Run | None = None
+    run_beside: Callable[[Node], Run] | None = None
+    needs: tuple[Callable[[], object], ...] = ()
+    short: bool = False
+
+
+CHECKS: Final = {
+    "installed": Check("From nothing", installed.from_nothing, short=True),
+    "confined": Check("Confinement", installed.confinement, short=True),
+    "closed": Check("Fail closed", fail_closed, short=True),
+    "rolled": Check("Disruptions under load", disruption.short_ones, short=True),
+    "disrupted": Check("Disruptions under load", disruption.disruptions),
+    "drained": Check("Disruptions under load", disruption.drain),
+    "renewed": Check("Changes", changes.renewed_secret),
+    "changed": Check("Changes", changes.changed_policy),
+    "network": Check("Network", whole.network),
+    "together": Check("With a fence and the audit", together.together),
+    "alerts": Check("Alerts", run_beside=alerts.alerts, needs=(neighbors, definitions_of)),
+    "cold": Check("Cold cluster", run_beside=whole.cold_start),
+    "upgraded": Check("Upgrade", run_beside=upgraded.upgrade, needs=(previous,)),
+    "components": Check("Components", whole.components),
+    "removed": Check("Removal", whole.removal, short=True),
+    "tried": Check("Five minutes", tried.tried, short=True),
+    "static": Check("Static manifests", run_beside=static.static_pod),
+    "cert-manager": Check("Overlays", run_beside=overlays.cert_manager, needs=(neighbors, definitions_of)),
+    "openshift": Check("Overlays", overlays.openshift),
+    "chart": Check("Helm chart", chart.lifetime, needs=(helm_program,)),
+}
+
+
+def chosen(only: Collection[str], *, short: bool) -> list[str]:
+    """Names of the checks of a run."""
+    return [name for name, check in CHECKS.items() if (name in only if only else check.short or not short)]
+
+
+def prepare(names: Collection[str]) -> None:
+    """Build and fetch what the checks need beside the cluster."""
+    for need in dict.fromkeys(need for name in names for need in CHECKS[name].needs):
+        need()
+
+
+def runs(names: Collection[str], node: Node | None) -> dict[str, Run]:
+    """Return what to run; without a node of our own the checks that need it are left out."""
+    found = {}
+    for name in names:
+        check = CHECKS[name]
+        if check.run:
+            found[name] = check.run
+        elif check.run_beside and node:
+            found[name] = check.run_beside(node)
+    return found

@@ -1,0 +1,59 @@
+"""The version before this one: the newest tag that is not this commit, else the commit that set the version number."""
+
+import io
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from msgspec import Struct
+
+from lab.cluster.image import ROOT, Builder
+from lab.e2e.toolchain import cache_directory
+
+NAME = "lease-webhook:previous"
+
+
+class Previous(Struct, frozen=True):
+    """`label` names it for people, `tree` is its checkout, `archive` its image as NAME."""
+
+    label: str
+    tree: Path
+    archive: Path
+
+
+def previous() -> Previous | None:
+    """The version before, its image built once; None in a checkout whose history does not reach back to it."""
+    found = _tag() or _release()
+    if found is None:
+        return None
+    label, revision = found
+    place = cache_directory() / "images" / f"previous-{revision[:16]}"
+    version = Previous(label, place / "tree", place / "image.tar")
+    if not version.archive.exists():
+        print(f"building the image of {label} into {place} (once)", file=sys.stderr, flush=True)
+        version.tree.mkdir(parents=True, exist_ok=True)
+        packed = subprocess.run(["git", "-C", ROOT, "archive", revision], capture_output=True, check=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(packed)) as files:
+            files.extractall(version.tree, filter="data")
+        with Builder(place, version.tree) as builder:
+            builder.python_base()
+            builder.webhook(revision, 0)
+            builder.save(version.archive, NAME)
+    return version
+
+
+def _tag() -> tuple[str, str] | None:
+    tag = _git("describe", "--tags", "--abbrev=0", "HEAD^")
+    return (tag, _git("rev-parse", f"{tag}^{{commit}}")) if tag else None
+
+
+def _release() -> tuple[str, str] | None:
+    revision = _git("log", "-1", "--format=%H", "-G^version = ", "--", "pyproject.toml")
+    # The first commit that is there at all "changes" every line: in a shallow clone it is not a release.
+    return (f"commit {revision[:12]}", revision) if revision and _git("rev-parse", f"{revision}^") else None
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""

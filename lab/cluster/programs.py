@@ -1,0 +1,59 @@
+"""The programs of a node: Kubernetes' from Go modules, the container runtime's from Debian packages."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from lab.cluster.debian import unpacked
+from lab.e2e.toolchain import Binaries, all_binaries, build, prometheus, stamp
+
+MODULES = Path(__file__).parent / "go"
+VERSION = "v1.37.1"
+STRIPPED = ("-ldflags", "-s -w")
+PARTS = ("kubelet", "kube-controller-manager", "kube-scheduler", "kube-proxy")
+
+
+class Programs(Struct, frozen=True):
+    """Where each program lies. `packages` is the tree of the Debian packages, `pause` a static program."""
+
+    plane: Binaries
+    kubelet: Path
+    controller_manager: Path
+    scheduler: Path
+    proxy: Path
+    pause: Path
+    packages: Path
+
+
+class Neighbors(Struct, frozen=True):
+    """Programs that people have in the cluster beside us: Prometheus and its operator, cert-manager's controllers."""
+
+    prometheus: Path
+    operator: Path
+    cert_manager: Path
+
+
+def node_programs() -> Programs:
+    """Build or fetch what is not in the cache. Raises MissingToolchainError without Go or without apt."""
+    (plane,) = all_binaries(VERSION)
+    source = MODULES / "kubernetes-1.37"
+    kubelet, manager, scheduler, proxy = (
+        build(source, f"k8s.io/kubernetes/cmd/{name}", name, stamp(VERSION)) for name in PARTS
+    )
+    pause = build(MODULES / "pause", ".", "pause")
+    return Programs(plane, kubelet, manager, scheduler, proxy, pause, node_packages())
+
+
+def neighbors() -> Neighbors:
+    """Build what is not in the cache. Raises MissingToolchainError without Go."""
+    operator = "github.com/prometheus-operator/prometheus-operator/cmd/operator"
+    return Neighbors(
+        prometheus(),
+        build(MODULES / "prometheus-operator", operator, "operator", STRIPPED),
+        build(MODULES / "cert-manager", ".", "cert-manager", STRIPPED),
+    )
+
+
+def node_packages() -> Path:
+    """The tree of Debian packages. Raises MissingToolchainError if they cannot be had."""
+    return unpacked("containerd", "runc", "containernetworking-plugins", "iptables", "conntrack", "iproute2")

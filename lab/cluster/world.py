@@ -1,0 +1,166 @@
+"""A cluster as the checks see it: through kubectl, and through one plain connection of `kubectl proxy`."""
+
+import copy
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+
+from lab.cluster.proxied import ProxiedClient
+from lab.e2e.kubectl import Kubectl
+from lab.e2e.processes import Process
+from lab.e2e.webhook_server import make_certificates
+from tests.waiting import wait_for
+
+ROOT = Path(__file__).parents[2]
+NAMESPACE = "lease-webhook"
+WORKLOAD = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/lease-webhook"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+CLOSED = "cluster-closed"
+"""A namespace in which a write that is not reviewed fails."""
+PYTHON = "/usr/local/bin/python3"
+Object = dict[str, Any]
+
+
+class World:
+    """One cluster with the webhook in it; a context manager that holds the connection."""
+
+    def __init__(self, kubectl: Path, kubeconfig: Path, image: str, directory: Path, *, ours: bool) -> None:
+        """`ours`: this process runs on the node itself. `directory` takes certificates and overlays."""
+        self.kubeconfig = kubeconfig
+        self.kubectl = Kubectl(kubectl, kubeconfig)
+        self.image = image
+        self.ours = ours
+        self.directory = directory
+        self.certs = directory / "checkout" / "certs"
+        self.program = kubectl
+
+    def __enter__(self) -> Self:
+        make_certificates(self.certs)
+        shutil.copy(ROOT / "certs" / "kustomization.yaml", self.certs)
+        shutil.copytree(ROOT / "deploy", self.directory / "checkout" / "deploy")
+        log = self.directory / "proxy.log"
+        log.unlink(missing_ok=True)
+        flags = [f"--kubeconfig={self.kubeconfig}", "proxy", "--port=0"]
+        self._proxy = Process([str(self.program), *flags], log)
+
+        def port() -> str | None:
+            self._proxy.check_alive()
+            found = re.search(r"127\.0\.0\.1:(\d+)", log.read_text())
+            return found[1] if found else None
+
+        self.client = ProxiedClient(int(wait_for("kubectl proxy", port, 20)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._proxy.stop()
+
+    def apply(self, overlay: str, *components: str, edit: str = "") -> float:
+        """Apply an overlay with components and our image, wait for the roll-out, and return how long it took, in s."""
+        text = self.rendered(overlay, *components, edit=edit)
+        begin = time.monotonic()
+        self.kubectl.must("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
+        self.rolled_out()
+        return time.monotonic() - begin
+
+    def beside(self, tree: Path, image: str) -> "World":
+        """The same cluster with the manifests of another checkout, and its image; the certificates are the same."""
+        other = copy.copy(self)
+        other.image, other.directory = image, self.directory / "beside"
+        shutil.copytree(tree / "deploy", other.directory / "checkout" / "deploy")
+        shutil.copytree(self.certs, other.directory / "checkout" / "certs")
+        return other
+
+    def rendered(self, overlay: str, *components: str, edit: str = "") -> str:
+        """The manifests of an overlay of one's own, as README shows it, over a copy of the checkout."""
+        tree = self.directory / "checkout"
+        name, _, tag = self.image.rpartition(":")
+        document: Object = {
+            "resources": [f"../deploy/overlays/{overlay}"],
+            "components": [f"../deploy/components/{component}" for component in components],
+            "images": [{"name": "lease-webhook", "newName": name, "newTag": tag}],
+        } | (yaml.safe_load(edit) if edit else {})
+        own = tree / "own"
+        own.mkdir(exist_ok=True)
+        (own / "kustomization.yaml").write_text(yaml.safe_dump(document))
+        return self.kubectl.must("kustomize", str(own))
+
+    def bring_volumes(self) -> None:
+        """A pod that changes gets its volumes at once and not within a minute and a half."""
+        stamp = f"lease-webhook.example/looked-at={time.time()}"
+        self.kubectl.must("-n", NAMESPACE, "annotate", "--overwrite", "pod", "--all", stamp)
+
+    def rolled_out(self, seconds: int = 180) -> None:
+        """Wait until every replica is of the newest revision and ready."""
+        command = ["-n", NAMESPACE, "rollout", "status", "deployment/lease-webhook", f"--timeout={seconds}s"]
+        done = self.kubectl.run(*command, seconds=seconds + 10)
+        if done.status:
+            raise TimeoutError(f"the roll-out did not end: {done.stderr}")
+
+    def remove(self) -> None:
+        """Uninstall as README says."""
+        self.kubectl.must("delete", "validatingwebhookconfiguration", "lease-webhook", "--ignore-not-found")
+        for kind in ("validatingadmissionpolicybinding", "validatingadmissionpolicy"):
+            self.kubectl.must("delete", kind, "lease-webhook-depth", "--ignore-not-found")
+        self.kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", seconds=120)
+
+    def pods(self) -> list[Object]:
+        """The pods that are not about to end, the oldest first."""
+        alive = [pod for pod in self._all_pods() if "deletionTimestamp" not in pod["metadata"]]
+        return sorted(alive, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+
+    def names(self) -> set[str]:
+        """The names of those pods."""
+        return {str(pod["metadata"]["name"]) for pod in self.pods()}
+
+    def restarts(self) -> int:
+        """Return how often a container was restarted, over all pods."""
+        return sum(one["restartCount"] for pod in self.pods() for one in pod["status"].get("containerStatuses", ()))
+
+    def all_ready(self, replicas: int = 2) -> bool:
+        """True when so many pods are ready and none is about to end."""
+        items = self._all_pods()
+        ready = [pod for pod in items if _is_ready(pod) and "deletionTimestamp" not in pod["metadata"]]
+        return len(ready) == len(items) == replicas
+
+    def _all_pods(self) -> list[Object]:
+        """The webhook's, and not those of the audit's jobs."""
+        selected = self.client.send("GET", PODS, labelSelector=f"app.kubernetes.io/name={NAMESPACE}").expect(200)
+        items: list[Object] = selected["items"]
+        return items
+
+    def python(self, pod: str, code: str, *arguments: str, namespace: str = NAMESPACE) -> str:
+        """Return what a piece of Python prints inside the container, as the user and in the limits of the container."""
+        done = self.kubectl.run("-n", namespace, "exec", pod, "--", PYTHON, "-c", code, *arguments)
+        if done.status:
+            raise RuntimeError(f"exec in {pod}: status {done.status}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def is_enforced(self) -> bool:
+        """True when the Lease that only we refuse is refused."""
+        body = yaml.safe_load((ROOT / "deploy" / "proof.yaml").read_text())
+        path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+        return "(lease webhook, rule " in self.client.send("POST", path, body, dryRun="All").message
+
+    def status(self, *words: str) -> tuple[int, str]:
+        """Return the exit code of `lease-webhook status`, and what it printed."""
+        environment = {**os.environ, "PATH": f"{self.program.parent}:{os.environ['PATH']}", "COLUMNS": "100"}
+        command = [sys.executable, "-m", "webhook", "status", f"--kubeconfig={self.kubeconfig}", *words]
+        done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def namespace(self, name: str, labels: dict[str, str]) -> None:
+        """Make a namespace, or label it."""
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+        self.kubectl.must("apply", "--server-side", "-f", "-", manifest=json.dumps(body))
+
+
+def _is_ready(pod: Object) -> bool:
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", ()))

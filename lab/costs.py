@@ -1,0 +1,119 @@
+"""Measure what the commands cost for large inputs, beside their bars: `python -m lab.costs`, two minutes.
+
+Times are those of the processor, so that other work on the machine counts little; the start of the program is taken off
+where two sizes are compared. Exit code 1 if a bar is missed.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import yaml
+from msgspec import Struct
+
+from tests.factories import make_lease, put
+
+FEW: Final = 200
+MANY: Final = 20_000
+HELM: Final = 2_000
+
+MAX_PER_DOCUMENT: Final = 2.2
+"""Cost of one of MANY documents, against that of one of FEW."""
+MAX_HELM_SECONDS: Final = 2.0
+MAX_LIST_MEBIBYTES: Final = 250
+
+_CONFIG_MAP: Final = """\
+# Source: chart/templates/config-map-{0}.yaml
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: config-map-{0}
+  labels:
+    app.kubernetes.io/name: shop
+    app.kubernetes.io/managed-by: Helm
+data:
+  number: "{0}"
+  application.conf: |
+    timeout = 5
+    retries = 3
+"""
+
+
+class Cost(Struct, frozen=True):
+    """What one run took."""
+
+    seconds: float
+    mebibytes: float
+
+
+def separate(count: int) -> Iterator[str]:
+    """Leases as documents of their own."""
+    template = _template()
+    for number in range(count):
+        yield f"---\n{template.replace('checkout', f'checkout-{number}')}"
+
+
+def one_list(count: int) -> Iterator[str]:
+    """Leases in a List, with the keys in the order of kubectl."""
+    template = "- " + _template().strip().replace("\n", "\n  ") + "\n"
+    yield "apiVersion: v1\nitems:\n"
+    for number in range(count):
+        yield template.replace("checkout", f"checkout-{number}")
+    yield "kind: List\nmetadata:\n  resourceVersion: ''\n"
+
+
+def rendering(count: int) -> Iterator[str]:
+    """Yield what Helm prints: nothing to evaluate."""
+    for number in range(count):
+        yield f"---\n{_CONFIG_MAP.format(number)}"
+
+
+def _template() -> str:
+    return yaml.safe_dump(make_lease(put("metadata.labels", {"app": "checkout"})))
+
+
+def measure(folder: Path, command: str, content: Callable[[int], Iterator[str]], count: int) -> Cost:
+    """Run one command on generated input."""
+    path = folder / "input.yaml"
+    with path.open("w") as file:
+        file.writelines(content(count))
+    with (folder / "output").open("w") as output:
+        words = [sys.executable, "-m", "webhook", command, *(["--input"] if command == "doctor" else []), str(path)]
+        process = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in {0, 2}:
+        raise RuntimeError(f"{' '.join(words)}: {(folder / 'output').read_text()[-500:]}")
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def main() -> int:
+    """Measure everything and print a table."""
+    rows: list[tuple[str, str, str, bool]] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for command in ("check", "doctor"):
+            start = min(measure(folder, command, separate, 1).seconds for _ in range(3))
+            few = min(measure(folder, command, separate, FEW).seconds for _ in range(3)) - start
+            many = measure(folder, command, separate, MANY)
+            ratio = ((many.seconds - start) / MANY) / (few / FEW)
+            what = f"{command}: one of {MANY} Leases, against one of {FEW}"
+            rows.append((what, f"{ratio:.2f} x", f"{MAX_PER_DOCUMENT} x", ratio <= MAX_PER_DOCUMENT))
+            helm = measure(folder, command, rendering, HELM).seconds
+            what = f"{command}: {HELM} ConfigMaps of a Helm rendering"
+            rows.append((what, f"{helm:.2f} s", f"{MAX_HELM_SECONDS} s", helm <= MAX_HELM_SECONDS))
+            held = measure(folder, command, one_list, MANY).mebibytes
+            what = f"{command}: {MANY} Leases in one List"
+            rows.append((what, f"{held:.0f} MiB", f"{MAX_LIST_MEBIBYTES} MiB", held <= MAX_LIST_MEBIBYTES))
+    print("| input | measured | at most |\n|---|---|---|")
+    for what, found, most, is_good in rows:
+        print(f"| {what} | {found}{'' if is_good else ' (missed)'} | {most} |")
+    return 0 if all(is_good for *_, is_good in rows) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,197 @@
+"""`make e2e`: prove the webhook on real API servers, print a table, write RESULTS.md. Exit 1 when anything fails."""
+
+import argparse
+import concurrent.futures
+import datetime as dt
+import os
+import platform
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from lab.e2e.control_plane import ControlPlane
+from lab.e2e.table import render
+from lab.e2e.toolchain import KUBECTL, VERSIONS, Binaries, MissingToolchainError, all_binaries
+from lab.e2e.topic_list import ALONE, BY_NAME, TOPICS, Topic
+from lab.e2e.world import Row, World
+
+RESULTS = Path(__file__).parent / "RESULTS.md"
+PLANES_AT_ONCE = 3
+FULL = (VERSIONS[0], VERSIONS[-1])
+"""The versions on which everything runs; on the others, what must hold everywhere."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run everything, or the chosen topics. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m lab.e2e", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=BY_NAME, help="only these topics, on every version")
+    parser.add_argument("--without", nargs="+", default=[], choices=BY_NAME, help="all but these topics")
+    parser.add_argument(
+        "--kubernetes", nargs="+", default=[""], help="only versions that begin so, for example v1.36 v1.31"
+    )
+    parser.add_argument("--full", nargs="*", default=FULL, help="versions that begin so run every topic, not just some")
+    parser.add_argument("--required", action="store_true", help="fail, and do not skip, where Go is missing")
+    parser.add_argument(
+        "--repeat",
+        action="store_true",
+        help="run a topic that fails once more, on a fresh control plane; the second run decides, both are shown",
+    )
+    parser.add_argument("--keep", type=Path, help="keep logs in this directory")
+    options = parser.parse_args(arguments)
+    # Ended from outside, the run still stops what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        binaries = all_binaries(*options.kubernetes)
+    except MissingToolchainError as missing:
+        if options.required:
+            print(f"FAILED: {missing}", file=sys.stderr)
+            return 1
+        print(f"\n*** SKIPPED, nothing was tested: {missing} ***\n", file=sys.stderr)
+        return 0
+    if not binaries:
+        print(f"FAILED: no version begins with {' or '.join(options.kubernetes)}", file=sys.stderr)
+        return 1
+    begin = dt.datetime.now(dt.UTC)
+    chosen = {
+        entry.version: _chosen(options, full=len(binaries) == 1 or entry.version.startswith(tuple(options.full)))
+        for entry in binaries
+    }
+    with tempfile.TemporaryDirectory(prefix="lease-webhook-e2e-") as temporary:
+        directory = (options.keep or Path(temporary)).absolute()
+        rows = _prove_all(binaries, directory, chosen)
+        failed = {
+            version: [name for name, found in topics.items() if not _passed(found)] for version, topics in rows.items()
+        }
+        if any(failed.values()) and options.repeat:
+            shown = "; ".join(f"{version} {' '.join(names)}" for version, names in failed.items() if names)
+            print(f"{shown}: failed, run once more on fresh control planes", file=sys.stderr)
+            again = _prove_all(binaries, directory / "repeated", failed)
+            for version, topics in again.items():
+                rows[version] |= {name: _repeated(rows[version][name], found) for name, found in topics.items()}
+    minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
+    table = render(rows)
+    print(table)
+    if not options.only and not options.without and len(rows) == len(VERSIONS):
+        RESULTS.write_text(_report(binaries, table, minutes))
+    failures = [
+        f"FAILED {version} {name}: {row.claim}: {row.seen}"
+        for version, topics in rows.items()
+        for name, found in topics.items()
+        for row in found
+        if not row.passed
+    ]
+    print("\n".join(failures), file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _chosen(options: argparse.Namespace, *, full: bool) -> list[str]:
+    """Names of the topics that run on a version."""
+    chosen = options.only or [topic.name for topic in TOPICS if full or topic.everywhere]
+    return [name for name in chosen if name not in options.without]
+
+
+def _prove_all(
+    binaries: Sequence[Binaries], directory: Path, chosen: Mapping[str, Collection[str]]
+) -> dict[str, dict[str, list[Row]]]:
+    """The rows of each chosen topic by version. Control planes run side by side, but for the one that must be alone."""
+    rows: dict[str, dict[str, list[Row]]] = {entry.version: {} for entry in binaries}
+    jobs = [
+        (entry, name, [topic for topic in TOPICS if topic.plane == name and topic.name in chosen[entry.version]])
+        for entry in binaries
+        for name in dict.fromkeys(topic.plane for topic in TOPICS)
+    ]
+    for alone in (False, True):
+        waiting = [job for job in jobs if (job[1] == ALONE) == alone and job[2]]
+        with concurrent.futures.ThreadPoolExecutor(1 if alone else PLANES_AT_ONCE) as pool:
+            begun = [
+                (entry.version, pool.submit(_proved, entry, directory / entry.version / name, topics))
+                for entry, name, topics in waiting
+            ]
+            for version, one in begun:
+                rows[version] |= one.result()
+    return rows
+
+
+def _proved(binaries: Binaries, directory: Path, topics: Sequence[Topic]) -> dict[str, list[Row]]:
+    """The same; without a control plane each topic has failed, so that it may be repeated."""
+    try:
+        return _prove(binaries, directory, topics)
+    except Exception as error:  # noqa: BLE001 - the other control planes still run
+        traceback.print_exc()
+        failed = Row("has a control plane", f"{type(error).__name__}: {error}".splitlines()[0], passed=False)
+        return {topic.name: [failed] for topic in topics}
+
+
+def _prove(binaries: Binaries, directory: Path, topics: Sequence[Topic]) -> dict[str, list[Row]]:
+    """The rows of each of the topics, which share a control plane."""
+    directory.mkdir(parents=True, exist_ok=True)
+    rows: dict[str, list[Row]] = {}
+    with ControlPlane(binaries, directory) as plane:
+        world = World(plane)
+        if not any(topic.name == "manifests" for topic in topics):  # it applies the Service itself
+            world.stand_in_for_the_service()
+        for lanes in _phases(topics):
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                for found in pool.map(lambda lane: {topic.name: _topic(world, topic) for topic in lane}, lanes):
+                    rows |= found
+    return rows
+
+
+def _passed(rows: Sequence[Row]) -> bool:
+    return all(row.passed for row in rows)
+
+
+def _repeated(first: Sequence[Row], second: Sequence[Row]) -> list[Row]:
+    """The rows of the second run, with what failed in the first beside them."""
+    failed = "; ".join(f"{row.claim}: {row.seen}" for row in first if not row.passed)
+    return [*second, Row("at the first attempt", failed, passed=_passed(second))]
+
+
+def _phases(topics: Sequence[Topic]) -> Iterator[list[list[Topic]]]:
+    """The lanes of each phase, in the order of the phases."""
+    for phase in sorted({topic.phase for topic in topics}):
+        lanes: dict[int, list[Topic]] = {}
+        for topic in topics:
+            if topic.phase == phase:
+                lanes.setdefault(topic.lane, []).append(topic)
+        yield list(lanes.values())
+
+
+def _topic(world: World, topic: Topic) -> list[Row]:
+    """All rows of one topic. What it raises is a failed row, so that the other topics still speak."""
+    rows: list[Row] = []
+    version = world.plane.binaries.version
+    begin = before = time.monotonic()
+    try:
+        for row in topic.run(world):
+            mark = "ok" if row.passed else "FAILED"
+            now = time.monotonic()
+            shown = f"{version} {topic.name} {mark} ({now - before:.0f} s): {row.claim}: {row.seen}"
+            print(shown, file=sys.stderr, flush=True)
+            before = now
+            rows.append(row)
+    except Exception as error:  # noqa: BLE001 - any failure is a row, and the command fails
+        traceback.print_exc()
+        rows.append(Row("runs to its end", f"{type(error).__name__}: {error}".splitlines()[0], passed=False))
+    print(f"{version} {topic.name} took {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
+    return rows
+
+
+def _report(binaries: Sequence[Binaries], table: str, minutes: float) -> str:
+    versions = ", ".join(f"kube-apiserver {entry.version} with client-go {entry.client_go}" for entry in binaries)
+    return (
+        "# What real API servers showed\n\n"
+        f"Made by `make e2e` on {dt.datetime.now(dt.UTC):%Y-%m-%d} in {minutes:.0f} minutes, after the builds.\n"
+        f"{versions}; kubectl {KUBECTL}, kubernetes_asyncio {binaries[0].kubernetes_asyncio}, "
+        f"Python {platform.python_version()}, {os.cpu_count()} cores.\n"
+        "Lanes ran side by side on a busy machine: compare times within a topic only.\n\n"
+        f"{table}"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

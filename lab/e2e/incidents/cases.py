@@ -1,0 +1,288 @@
+"""The incidents: what is done to an election. Each begins with a leader that has renewed for a while."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from lab.e2e.forwarder import Partition
+from lab.e2e.incidents import odd_writers
+from lab.e2e.incidents.scene import DURATION, Replica, Scene
+
+AFTERWARDS: Final = 7.0
+"""Seconds of the recording after the incident."""
+LONG: Final = DURATION + 2.0
+"""Seconds after which a lease has expired, and a follower has noticed."""
+
+
+class Case(Struct, frozen=True):
+    """An incident: what happened in a sentence, the cause in a word, and where it is played.
+
+    `route`: a webhook of that name reviews the writes of its namespace. `is_alone`: it concerns every lease of the
+    cluster. `expect`: the claims that are right and wrong, by input, written before `why` was asked; then everything
+    is kept as in `tests/data/measured-incidents`. `also_kept`: other namespaces that belong to the recording.
+    """
+
+    name: str
+    title: str
+    cause: str
+    namespace: str
+    lease: str
+    play: Callable[[Scene], None]
+    route: str = ""
+    is_alone: bool = False
+    expect: Mapping[str, Any] = {}
+    also_kept: tuple[str, ...] = ()
+
+
+def leader_killed(scene: Scene) -> None:
+    """A crash, or the end of a node."""
+    first = _two(scene)
+    scene.kill(first)
+    scene.next_leader(first.identity)
+
+
+def leader_released(scene: Scene) -> None:
+    """A rollout."""
+    first = _two(scene, "-release")
+    scene.stop(first)
+    scene.next_leader(first.identity)
+
+
+def leader_paused(scene: Scene) -> None:
+    """A process without CPU, or a virtual machine that is moved."""
+    first = _two(scene)
+    scene.pause(first)
+    scene.next_leader(first.identity)
+    time.sleep(1)
+    scene.resume(first)
+    scene.gives_up(first)
+
+
+def etcd_stalled(scene: Scene) -> None:
+    """The API server waits for its disk."""
+    _two(scene)
+    scene.did("SIGSTOP of etcd: the API server answers no write")
+    with scene.stage.plane.paused("etcd"):
+        time.sleep(LONG)
+    scene.did("SIGCONT of etcd")
+    scene.renews(2)
+
+
+def balancer_cut(scene: Scene) -> None:
+    """No client reaches the API server."""
+    _two(scene)
+    scene.did("the load balancer before the API server passes nothing on")
+    scene.stage.balancer.cut()
+    time.sleep(LONG)
+    scene.stage.balancer.heal()
+    scene.did("the load balancer works again")
+    scene.renews(2)
+
+
+def leader_cut(scene: Scene) -> None:
+    """One node has no network."""
+    name = scene.lease
+    way = scene.stage.stack.enter_context(Partition(scene.stage.plane.port))
+    first = scene.start(f"{name}-6f9c8d-k7x2p", port=way.port)
+    scene.leads(first)
+    scene.start(f"{name}-6f9c8d-m4w9z")
+    scene.renews()
+    scene.did(f"the network of pod {first.pod.name} passes nothing on")
+    way.cut()
+    scene.next_leader(first.identity)
+    time.sleep(1)
+    way.heal()
+    scene.did(f"the network of pod {first.pod.name} works again")
+
+
+def rights_removed(scene: Scene) -> None:
+    """Somebody deletes the RoleBinding."""
+    _two(scene)
+    scene.did(f"the RoleBinding of the service accounts in {scene.namespace} is deleted")
+    scene.stage.revoke(scene.namespace)
+    time.sleep(LONG + 2)
+    scene.stage.grant(scene.namespace)
+    scene.did("the RoleBinding is made again")
+    scene.renews(2)
+
+
+def lease_deleted(scene: Scene) -> None:
+    """Somebody cleans up."""
+    _two(scene)
+    scene.did("an administrator deletes the lease")
+    scene.stage.admin.send("DELETE", scene.path).expect(200)
+    time.sleep(DURATION)
+
+
+def two_applications(scene: Scene) -> None:
+    """Two operators that were made from one template have the same election ID; one waits for the other."""
+    first = scene.start("checkout-7b8d9f-x2x8p", "-release", account="checkout")
+    scene.leads(first)
+    scene.start("reports-5c6f7d-q9hkz", "-release", account="reports")
+    scene.renews()
+    scene.stop(first)
+    scene.next_leader(first.identity)
+    scene.start("checkout-7b8d9f-v8n4t", "-release", account="checkout")
+    time.sleep(AFTERWARDS)
+
+
+def one_identity(scene: Scene) -> None:
+    """Two replicas are given the same identity in their configuration."""
+    first = scene.start(f"{scene.lease}-54d6c9-b5tmw", identity=scene.lease)
+    scene.leads(first)
+    scene.renews()
+    scene.did("the second replica starts, with the same identity")
+    scene.start(f"{scene.lease}-54d6c9-h7r3c", identity=scene.lease)
+    time.sleep(DURATION)
+
+
+def coordinated_leader_killed(scene: Scene) -> None:
+    """The API server chooses the leader among LeaseCandidates; the chosen one crashes."""
+    for name, emulation in (("a", "1.35.0"), ("b", "1.36.0")):
+        pod = f"{scene.lease}-node-{name}"
+        candidate = scene.start(
+            pod, "-binary=1.36.0", f"-emulation={emulation}", identity=pod, mode="candidate", account=scene.lease
+        )
+        scene.start_beside(candidate, "-coordinated")
+        if name == "a":
+            scene.until(f"{pod} leads", pod)
+    scene.renews()
+    candidate, leader, *_ = scene.replicas
+    candidate.process.kill()
+    scene.kill(leader)
+    scene.next_leader(leader.identity)
+
+
+def _two(scene: Scene, *flags: str) -> Replica:
+    """Two replicas of which the first one leads."""
+    first = scene.start(f"{scene.lease}-7d4b9c-x2x8p", *flags)
+    scene.leads(first)
+    scene.start(f"{scene.lease}-7d4b9c-q9hkz", *flags)
+    scene.renews()
+    return first
+
+
+CASES: Final = (
+    Case("leader-killed", "The leader's process was killed.", "client", "payments", "payments", leader_killed),
+    Case(
+        "leader-released", "The leader was stopped and released the lease.", "release", "cart", "cart", leader_released
+    ),
+    Case(
+        "leader-paused",
+        "The leader's process was paused for longer than the lease lasts, and then resumed.",
+        "client",
+        "mailer",
+        "mailer",
+        leader_paused,
+    ),
+    Case(
+        "etcd-stalled",
+        "etcd was paused, so the API server answered no write.",
+        "api-server",
+        "orders",
+        "orders",
+        etcd_stalled,
+        is_alone=True,
+    ),
+    Case(
+        "load-balancer-cut",
+        "No client reached the API server: the load balancer before it passed nothing on.",
+        "api-server",
+        "search",
+        "search",
+        balancer_cut,
+        is_alone=True,
+    ),
+    Case(
+        "leader-cut-off",
+        "The network of the leader's pod failed; the others reached the API server.",
+        "client",
+        "prices",
+        "prices",
+        leader_cut,
+    ),
+    Case(
+        "clock-behind",
+        "The leader's clock was 40 s behind, and a follower that trusts renewTime took the lease.",
+        "clock",
+        "stock",
+        "stock",
+        odd_writers.clock_behind,
+    ),
+    Case(
+        "two-applications",
+        "Two applications used one lease; only one of them could work.",
+        "shared-lease",
+        "backoffice",
+        "operator",
+        two_applications,
+    ),
+    Case(
+        "one-identity",
+        "Two replicas had one identity; both led.",
+        "shared-identity",
+        "exporter",
+        "exporter",
+        one_identity,
+    ),
+    Case(
+        "rights-removed",
+        "The right to write the lease was taken away, and given back.",
+        "refused",
+        "refunds",
+        "refunds",
+        rights_removed,
+    ),
+    Case(
+        "lease-deleted",
+        "An administrator deleted the lease under its leader.",
+        "deleted",
+        "coupons",
+        "coupons",
+        lease_deleted,
+    ),
+    Case(
+        "lease-stolen",
+        "A job took the lease while its leader renewed it.",
+        "stolen",
+        "invoices",
+        "invoices",
+        odd_writers.stolen,
+    ),
+    Case(
+        "steal-denied",
+        "A job tried to take the lease, and the webhook denied it.",
+        "denied",
+        "vouchers",
+        "vouchers",
+        odd_writers.steal_denied,
+        route=odd_writers.STRICT_ROUTE,
+    ),
+    Case(
+        "steal-warned",
+        "A job took the lease while its leader renewed it, and the webhook warned.",
+        "stolen",
+        "receipts",
+        "receipts",
+        odd_writers.steal_warned,
+        route=odd_writers.STANDARD_ROUTE,
+    ),
+    Case(
+        "coordinated",
+        "The leader that the API server had chosen was killed.",
+        "client",
+        "scheduler",
+        "scheduler",
+        coordinated_leader_killed,
+    ),
+    Case(
+        "fenced",
+        "The leader was paused and replaced, and a fence refused what it wrote when it resumed.",
+        "fenced",
+        "shipping",
+        "operator",
+        odd_writers.fenced,
+    ),
+)

@@ -1,0 +1,395 @@
+"""`make causes`: induce each cause of a silence many times, ask `why`, and keep what it says for docs/incidents.md.
+
+Every election has a namespace of its own, two client-go electors with times by chance, and a fault whose moment and
+length are by chance. Many run side by side on one API server; what concerns every lease has waves of its own.
+"""
+
+import argparse
+import itertools
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from lab.e2e.api_client import MERGE
+from lab.e2e.forwarder import Partition
+from lab.e2e.incidents.measured_cases import heartbeat
+from lab.e2e.incidents.recording import Recording
+from lab.e2e.incidents.scene import Replica, Scene
+from lab.e2e.incidents.stage import Plane, Stage
+from lab.e2e.incidents.vendor import Vendor
+from lab.e2e.toolchain import VERSIONS, all_binaries
+from lab.e2e.world import PROJECT
+from tests.waiting import wait_for
+
+RESULTS: Final = PROJECT / "tests" / "data" / "causes.json"
+EACH: Final = 20
+"""How often each cause is induced."""
+SIDE_BY_SIDE: Final = 4
+"""Elections of one cause in one wave."""
+TIMES: Final[Sequence[tuple[int, int, float]]] = ((15, 10, 2), (15, 10, 2), (10, 7, 1.5), (20, 14, 3))
+"""Duration, deadline and retry period in seconds."""
+AFTERWARDS: Final = 14.0
+
+
+class Election:
+    """One election: its chance, its times, its way to the API server; the leader is the first replica."""
+
+    def __init__(self, stage: Stage, vendor: Vendor, cause: str, number: int, seed: int) -> None:
+        self.stage, self.vendor, self.cause = stage, vendor, cause
+        self.chance = random.Random(f"{seed} {cause} {number}")
+        name = f"{cause}-{number:02}"
+        self.scene = Scene(stage, name, name)
+        self.duration, self.deadline, self.retry = self.chance.choice(TIMES)
+        self.way = stage.stack.enter_context(Partition(stage.plane.port)) if cause in _OWN_WAY else None
+        self.node = f"worker-{name}" if cause == "cut-off" else ""
+
+    @property
+    def leader(self) -> Replica:
+        """The first replica."""
+        return self.scene.replicas[0]
+
+    @property
+    def silence(self) -> float:
+        """Seconds for which the fault lasts."""
+        return self.duration * self.chance.uniform(1.2, 1.9) + 2
+
+    def start(self) -> None:
+        """The leader, then the follower, then renewals for a while."""
+        times = (f"-duration={self.duration}s", f"-deadline={self.deadline}s", f"-retry={int(self.retry * 1000)}ms")
+        flags = _FLAGS[self.cause](self.chance) if self.cause in _FLAGS else ()
+        port = self.way.port if self.way else 0
+        if self.node:
+            heartbeat(self.scene, self.node, port)
+        name = self.scene.lease
+        first = self.scene.start(f"{name}-7d4b9c-x2x8p", *times, *flags, port=port, node=self.node)
+        wait_for(f"{name} leads", lambda: any(first.printed()), 90, 0.5)
+        self.scene.start(f"{name}-7d4b9c-q9hkz", *times)
+        time.sleep(5 * self.retry + self.chance.uniform(1, 8))
+
+    def run(self) -> None:
+        """Start it, and play the fault."""
+        self.start()
+        FAULTS[self.cause](self)
+
+
+def _throttled(one: Election) -> None:
+    time.sleep(one.silence + one.duration)
+
+
+def _killed(one: Election) -> None:
+    one.scene.kill(one.leader)
+    time.sleep(one.silence)
+
+
+def _stopped(one: Election) -> None:
+    one.scene.stop(one.leader)
+    one.scene.remove_pod(one.leader)
+    time.sleep(one.silence)
+
+
+def _paused(one: Election) -> None:
+    one.scene.pause(one.leader)
+    time.sleep(one.silence)
+    one.scene.resume(one.leader)
+
+
+def _starved(one: Election) -> None:
+    for _ in range(3):
+        one.scene.pause(one.leader)
+        time.sleep(one.deadline * one.chance.uniform(1.05, 1.25) + 1)
+        one.scene.resume(one.leader)
+        time.sleep(one.chance.uniform(0.2, 0.6))
+
+
+def _cut_off(one: Election) -> None:
+    assert one.way
+    one.way.cut()
+    time.sleep(one.silence)
+    one.way.heal()
+
+
+def _conflicts(one: Election) -> None:
+    """A slow way, so that another writer always comes between what the elector read and what it writes."""
+    assert one.way
+    one.way.delay = one.chance.uniform(0.2, 0.35)
+    stage, path = one.stage, one.scene.path
+    labeler = stage.pod(one.scene.namespace, "cost-labeler", f"cost-labeler-{one.chance.randrange(10**5):05}")
+    end, interval = time.monotonic() + one.silence, one.chance.uniform(0.08, 0.12)
+    for number in itertools.count():
+        if time.monotonic() > end:
+            break
+        patch = {"metadata": {"annotations": {"example.com/cost": str(number)}}}
+        labeler.client.send("PATCH", path, patch, media=MERGE).expect(200)
+        time.sleep(interval)
+    one.way.delay = 0
+
+
+def _rights(one: Election) -> None:
+    one.stage.revoke(one.scene.namespace)
+    time.sleep(one.silence)
+    one.stage.grant(one.scene.namespace)
+
+
+def _denied(one: Election) -> None:
+    one.vendor.denied.add(one.scene.namespace)
+    one.vendor.register(one.scene.namespace)
+    time.sleep(one.silence + 2)
+    one.vendor.remove(one.scene.namespace)
+
+
+def _hangs(one: Election) -> None:
+    one.vendor.delays[one.scene.namespace] = 30
+    one.vendor.register(one.scene.namespace, seconds=one.chance.choice((3, 5, 10)))
+    time.sleep(one.silence + 2)
+    one.vendor.remove(one.scene.namespace)
+
+
+def _waits(one: Election) -> None:
+    """The wave itself has the fault."""
+    time.sleep(one.chance.uniform(0, 2))
+
+
+FAULTS: Final[Mapping[str, Callable[[Election], None]]] = {
+    "throttled": _throttled,
+    "killed": _killed,
+    "stopped": _stopped,
+    "released": _stopped,
+    "paused": _paused,
+    "starved": _starved,
+    "cut-off": _cut_off,
+    "conflicts": _conflicts,
+    "rights": _rights,
+    "denied": _denied,
+    "hangs": _hangs,
+    "etcd": _waits,
+    "balancer": _waits,
+}
+_SHARED: Final = ("etcd", "balancer")
+_OWN_WAY: Final = {"cut-off", "conflicts"}
+_FLAGS: Final[Mapping[str, Callable[[random.Random], tuple[str, ...]]]] = {
+    "released": lambda _: ("-release",),
+    "throttled": lambda chance: (f"-qps={chance.uniform(0.02, 0.06):.3f}", f"-burst={chance.randrange(9, 13)}"),
+}
+TITLES: Final = {
+    "throttled": "its own rate limiter",
+    "killed": "killed",
+    "stopped": "stopped without a release (rollout, drain)",
+    "released": "stopped, and released the lease",
+    "paused": "paused",
+    "starved": "starved of CPU",
+    "cut-off": "its node cut off",
+    "conflicts": "conflicts with another writer",
+    "rights": "rights removed",
+    "denied": "a webhook denies in its namespace",
+    "hangs": "a webhook hangs in its namespace",
+    "etcd": "etcd stalled",
+    "balancer": "the load balancer passes nothing on",
+}
+SOURCES: Final = ("log", "watch", "metadata")
+ANSWERS: Final = {
+    "client": "the holder's side",
+    "came back": "the holder's side: paused, cut off or restarted",
+    "rate limit": "the holder's side: its rate limit or overload",
+    "conflict": "conflicts",
+    "refused": "refused",
+    "path": "a webhook or policy of this lease only",
+    "api-server": "the API server",
+    "network": "between all clients and the API server",
+    "unknown": "not known",
+    "nothing": "no cause",
+}
+_CAME_BACK: Final = frozenset({"client", "came back"})
+RIGHT: Final[Mapping[str, frozenset[str]]] = {
+    "throttled": frozenset({"client", "rate limit"}),
+    **dict.fromkeys(("killed", "stopped"), frozenset({"client"})),
+    **dict.fromkeys(("paused", "starved", "cut-off"), _CAME_BACK),
+    "released": frozenset({"nothing"}),
+    "conflicts": frozenset({"conflict"}),
+    "rights": frozenset({"refused"}),
+    "denied": frozenset({"refused"}),
+    "hangs": frozenset({"path", "refused"}),
+    "etcd": frozenset({"api-server"}),
+    "balancer": frozenset({"network", "api-server"}),
+}
+_ALSO_WITHOUT_ANSWERS: Final = frozenset({"rights", "denied", "hangs"})
+"""A watch shows no answers; what it says of the holder's side names permissions and webhooks as well."""
+_SAID: Final = {
+    "it had been paused, cut off or restarted": "came back",
+    "its own rate limit, or overload": "rate limit",
+}
+
+
+class Cell(Struct, frozen=True):
+    """How often `why` gave an answer; `is_wrong` if it is false."""
+
+    cause: str
+    source: str
+    answer: str
+    number: int
+    is_wrong: bool
+
+
+def wave(stage: Stage, vendor: Vendor, elections: Sequence[Election], shared: Callable[[], None] | None) -> None:
+    """Play elections side by side; `shared` is a fault of them all."""
+    with ThreadPoolExecutor(len(elections)) as pool:
+        list(pool.map(Election.run, elections))
+    if shared:
+        shared()
+    time.sleep(AFTERWARDS)
+
+
+def shared_fault(stage: Stage, cause: str, seconds: float) -> Callable[[], None]:
+    """The process of etcd is stopped, or the load balancer passes nothing on, for so many seconds."""
+
+    def stall() -> None:
+        with stage.plane.paused("etcd"):
+            time.sleep(seconds)
+
+    def cut() -> None:
+        stage.balancer.cut()
+        time.sleep(seconds)
+        stage.balancer.heal()
+
+    return stall if cause == "etcd" else cut
+
+
+def metadata(log: bytes) -> Iterator[bytes]:
+    """The same events at level Metadata."""
+    for line in log.splitlines():
+        event = json.loads(line)
+        event["level"] = "Metadata"
+        event.pop("requestObject", None)
+        event.pop("responseObject", None)
+        yield json.dumps(event, separators=(",", ":")).encode() + b"\n"
+
+
+def answers(directory: Path, name: str, data: bytes) -> dict[str, dict[str, Any]]:
+    """Return what `why` says of each lease of an input, by namespace."""
+    file = directory / name
+    file.write_bytes(data)
+    command = [sys.executable, "-m", "webhook", "why", "--input", str(file), "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=PROJECT)
+    return {one["namespace"]: one for one in map(json.loads, done.stdout.splitlines())}
+
+
+def answer_of(cause: str, found: Mapping[str, Any]) -> str:
+    """Return which cause `why` names; a wrong one counts if it names several, and else the most exact one."""
+    said = [one for one in found["findings"] if one["check"] in {"leader-lost", "renewal-late"}]
+    named = [_named(one) for one in said]
+    wrong = [one for one in named if one not in RIGHT[cause] and one != "unknown"]
+    exact = [one for one in named if one in _SAID.values()]
+    return next(iter([*wrong, *exact, *(one for one in named if one != "unknown"), *named]), "nothing")
+
+
+def _named(finding: Mapping[str, Any]) -> str:
+    message = finding["message"]
+    if "in the path of this lease only" in message:
+        return "path"
+    return next((answer for text, answer in _SAID.items() if text in message), str(finding["cause"]))
+
+
+def is_wrong(cause: str, source: str, answer: str) -> bool:
+    """Return whether an answer is a false statement, rather than right or unknown."""
+    if source == "watch" and cause in _ALSO_WITHOUT_ANSWERS and answer == "client":
+        return False
+    if answer == "nothing" and source == "metadata":
+        return False  # the state of such a lease is "unknown"
+    return answer != "unknown" and answer not in RIGHT[cause]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Induce everything, and write the table. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m lab.e2e.incidents.cause_matrix", description=__doc__)
+    parser.add_argument("--seed", type=int, default=26)
+    parser.add_argument("--each", type=int, default=EACH, help="how often each cause is induced")
+    parser.add_argument("--only", nargs="+", choices=[*FAULTS], default=[*FAULTS])
+    parser.add_argument("--keep", type=Path, help="keep the inputs of `why` in this directory")
+    parser.add_argument("--again", action="store_true", help="induce nothing: ask about the inputs in --keep")
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with tempfile.TemporaryDirectory(prefix="lease-webhook-causes-") as temporary:
+        kept = (options.keep or Path(temporary)).absolute()
+        kept.mkdir(parents=True, exist_ok=True)
+        if not options.again:
+            _induce(Path(temporary), kept, options.seed, options.each, options.only)
+        counted = _counted(kept)
+    cells = [
+        Cell(TITLES[cause], source, ANSWERS.get(answer, answer), number, is_wrong(cause, source, answer))
+        for cause, source, answer in sorted(counted, key=_order)
+        for number in (counted[cause, source, answer],)
+    ]
+    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(cells)) + b"\n")
+    for one in cells:
+        print(f"{one.source:9} {one.cause:44} {one.answer:50} {one.number:3}{'  WRONG' if one.is_wrong else ''}")
+    return int(any(one.is_wrong for one in cells))
+
+
+def _induce(temporary: Path, kept: Path, seed: int, each: int, causes: Sequence[str]) -> None:
+    binaries = all_binaries(VERSIONS[0])[0]
+    chance, number = random.Random(seed), 0
+    numbers = [range(first, min(each, first + SIDE_BY_SIDE)) for first in range(0, each, SIDE_BY_SIDE)]
+    alone = [one for one in causes if one in _SHARED]
+    plans = [[one for one in causes if one not in _SHARED], *([one] for one in alone)]
+    for plan, some in itertools.product(plans, numbers):
+        if not plan:
+            continue
+        number += 1
+        directory = temporary / f"plane-{number}"
+        directory.mkdir()
+        with (
+            Plane(binaries, directory) as plane,
+            ExitStack() as stack,
+            Stage(plane, stack) as stage,
+            Vendor(stage) as v,
+        ):
+            elections = [Election(stage, v, cause, one, seed) for cause in plan for one in some]
+            shared = shared_fault(stage, plan[0], chance.uniform(17, 30)) if plan[0] in _SHARED else None
+            namespaces = [one.scene.namespace for one in elections]
+            with Recording(stage, "wave", "kube-node-lease", *namespaces, goes_on=True) as recording:
+                try:
+                    wave(stage, v, elections, shared)
+                finally:
+                    recording.end()
+                    for one in elections:
+                        one.scene.end()
+            (kept / f"wave-{number}.watch.jsonl").write_bytes(recording.watched())
+            (kept / f"wave-{number}.audit.jsonl").write_bytes(recording.logged())
+        print(f"wave {number}: {', '.join(plan)} x {len(some)}", file=sys.stderr, flush=True)
+
+
+def _order(key: tuple[str, str, str]) -> tuple[int, int, str]:
+    cause, source, answer = key
+    return [*FAULTS].index(cause), SOURCES.index(source), answer
+
+
+def _counted(kept: Path) -> Counter[tuple[str, str, str]]:
+    counted: Counter[tuple[str, str, str]] = Counter()
+    for file in sorted(kept.glob("wave-*.audit.jsonl")):
+        log = file.read_bytes()
+        watch = Path(str(file).replace("audit", "watch")).read_bytes()
+        for source, data in (("watch", watch), ("log", log), ("metadata", b"".join(metadata(log)))):
+            for namespace, found in answers(kept, f"{source}.asked.jsonl", data).items():
+                cause = namespace.rpartition("-")[0]
+                if cause in FAULTS:
+                    answer = answer_of(cause, found)
+                    counted[cause, source, answer] += 1
+                    if is_wrong(cause, source, answer):
+                        print(f"{file.name} {source} {namespace}: {answer}", file=sys.stderr)
+    return counted
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""What is kept of an incident whose expected claims are written down before `why` is asked."""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from lab.e2e.incidents.recording import LARGEST
+from lab.e2e.incidents.scene import Scene
+from lab.e2e.incidents.truth import Led, leaderless, led_twice, stretches, time_text
+
+WATCH: Final = "watch.jsonl.gz"
+AUDIT_LOG: Final = "audit.jsonl.gz"
+DUMP: Final = "dump.json.gz"
+PLAIN_DUMP: Final = "dump-plain.json.gz"
+TRUTH: Final = "truth.json"
+
+
+def keep(directory: Path, files: Mapping[str, bytes], truth: Mapping[str, Any]) -> None:
+    """Write everything; raises RuntimeError if a file is too large."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        packed = gzip.compress(data, 9, mtime=0)
+        if len(packed) > LARGEST:
+            raise RuntimeError(f"{directory / name} has {len(packed)} bytes")
+        (directory / name).write_bytes(packed)
+    (directory / TRUTH).write_text(json.dumps(truth, indent=1) + "\n")
+
+
+def dumps(scene: Scene, kept: Sequence[str]) -> dict[str, bytes]:
+    """Return what `kubectl get leases` shows now of some namespaces, with managedFields and without."""
+    found = {}
+    for name, flags in ((DUMP, ["--show-managed-fields"]), (PLAIN_DUMP, [])):
+        listed = json.loads(scene.stage.kubectl.must("get", "leases", "-A", "-o", "json", *flags))
+        listed["items"] = [one for one in listed["items"] if one["metadata"]["namespace"] in kept]
+        found[name] = json.dumps(listed).encode()
+    return found
+
+
+def truth_of(
+    scene: Scene, about: Mapping[str, Any], expect: Mapping[str, Any], led: Sequence[Led], end: int, watch: bytes
+) -> dict[str, Any]:
+    """The truth as a JSON object; times are RFC 3339, `end` is that of the recording in microseconds since 1970."""
+    return {
+        **about,
+        "recorded_until": time_text(end),
+        "actions": [{"at": time_text(one.at), "what": one.what} for one in sorted(scene.deeds, key=lambda one: one.at)],
+        "processes": list(_processes(scene, end)),
+        "leaderless": [_gap(begins, until, end) for begins, until in leaderless(led, end)],
+        "two_led": [_gap(begins, until, end) for begins, until in led_twice(led, end)],
+        "holders_stored": list(_holders(scene, watch)),
+        "expect": expect,
+    }
+
+
+def _processes(scene: Scene, end: int) -> Iterator[dict[str, Any]]:
+    for replica in scene.replicas:
+        acted = [one for one in stretches(replica.identity, replica.reports()) if one.begins < end]
+        believed = [one for one in stretches(replica.identity, replica.printed()) if one.begins < end]
+        yield {
+            "pod": replica.pod.name,
+            "id": replica.identity,
+            "client": replica.client,
+            "acted": [[time_text(one.begins), time_text(min(one.until(end), end))] for one in acted],
+            "believed": [
+                [time_text(one.begins), None if one.ends is None else time_text(one.ends)] for one in believed
+            ],
+        }
+    for holder in dict.fromkeys(one.holder for one in scene.others):
+        own = [one for one in scene.others if one.holder == holder]
+        spans = [[time_text(one.begins), time_text(one.until(end))] for one in own]
+        yield {"pod": "", "id": holder, "client": "a program of its own", "acted": spans, "believed": spans}
+
+
+def _gap(begins: int, until: int, end: int) -> dict[str, Any]:
+    return {
+        "from": time_text(begins),
+        "to": None if until >= end else time_text(until),
+        "seconds": round((until - begins) / 1_000_000, 2),
+    }
+
+
+def _holders(scene: Scene, watch: bytes) -> Iterator[str]:
+    """The holders as they were stored one after another, by the watch."""
+    last = ""
+    for line in watch.splitlines():
+        event = json.loads(line)
+        metadata = event["object"]["metadata"]
+        if (metadata["namespace"], metadata["name"]) != (scene.namespace, scene.lease) or event["type"] == "DELETED":
+            continue
+        holder = event["object"]["spec"].get("holderIdentity") or ""
+        if holder != last:
+            yield holder
+        last = holder

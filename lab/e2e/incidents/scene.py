@@ -1,0 +1,193 @@
+"""One incident while it is recorded: its pods, what is done to them, when each led."""
+
+import json
+import os
+import signal
+import threading
+import time
+from calendar import timegm
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from lab.e2e.incidents.stage import Pod, Stage
+from lab.e2e.incidents.truth import Deed, Led, Report, stretches
+from lab.e2e.processes import Process
+from lab.e2e.world import leases
+from tests.waiting import wait_for
+
+DURATION: Final = 15
+"""Seconds; the electors have client-go's defaults: 15, 10 and 2 s."""
+PATIENCE: Final = 60.0
+USUAL: Final = 5
+"""Renewals after which a lease has a usual interval, and the other leases of the recording too."""
+
+
+class Replica:
+    """A process that stands for election as `identity`, and what was done to it."""
+
+    def __init__(self, pod: Pod, identity: str, process: Process, client: str = "client-go") -> None:
+        self.pod, self.identity, self.process, self.client = pod, identity, process, client
+        self.done: list[Report] = []
+
+    def reports(self) -> Iterator[Report]:
+        """Yield what it printed, and what was done to it."""
+        yield from self.done
+        yield from self.printed()
+
+    def printed(self) -> Iterator[Report]:
+        """Yield when it began and ended to lead, as it says."""
+        for line in self.process.log.read_text(errors="replace").splitlines():
+            if not line.startswith("{"):
+                continue
+            entry = json.loads(line)
+            if entry["event"] in {"started", "stopped"}:
+                at = _micro(entry["time"]) if "time" in entry else entry["at"] // 1000
+                yield Report(at, entry["event"], "stopped leading")
+
+
+class Scene:
+    """A lease and the replicas that stand for it; gathers the truth."""
+
+    def __init__(self, stage: Stage, namespace: str, lease: str, *, route: str = "") -> None:
+        self.stage, self.lease = stage, lease
+        self.namespace = stage.namespace(namespace, route)
+        self.replicas: list[Replica] = []
+        self.others: list[Led] = []
+        self.deeds: list[Deed] = []
+        self._ended = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def path(self) -> str:
+        """That of the lease."""
+        return leases(self.namespace, self.lease)
+
+    def start(
+        self,
+        pod: str,
+        *flags: str,
+        account: str = "",
+        port: int = 0,
+        node: str = "",
+        identity: str = "",
+        mode: str = "elector",
+    ) -> Replica:
+        """A client-go elector in a pod of its own."""
+        made = self.stage.pod(self.namespace, account or self.lease, pod, port, node=node)
+        who = identity or f"{pod}_{len(self.replicas) + 1}f0e"
+        process = self.stage.elector(made, self.lease, who, *flags, mode=mode)
+        return self.add(Replica(made, who, process))
+
+    def start_beside(self, candidate: Replica, *flags: str) -> Replica:
+        """The elector in the pod of a candidate."""
+        process = self.stage.elector(candidate.pod, self.lease, candidate.identity, *flags)
+        return self.add(Replica(candidate.pod, candidate.identity, process))
+
+    def add(self, replica: Replica) -> Replica:
+        """Another one, whatever its program."""
+        self.replicas.append(replica)
+        return replica
+
+    def did(self, what: str) -> int:
+        """Note something that is done now; gives the time in microseconds since 1970."""
+        at = time.time_ns() // 1000
+        self.deeds.append(Deed(at, what))
+        return at
+
+    def kill(self, replica: Replica) -> None:
+        """SIGKILL."""
+        at = self.did(f"kill -9 of the process in pod {replica.pod.name}")
+        replica.process.kill()
+        replica.done.append(Report(at, "stopped", "killed"))
+
+    def stop(self, replica: Replica) -> None:
+        """SIGTERM, and wait."""
+        self.did(f"SIGTERM to the process in pod {replica.pod.name}, as a rollout does")
+        replica.process.stop()
+
+    def pause(self, replica: Replica) -> None:
+        """SIGSTOP."""
+        at = self.did(f"SIGSTOP of the process in pod {replica.pod.name}")
+        os.kill(replica.process.pid, signal.SIGSTOP)
+        replica.done.append(Report(at, "stopped", "paused"))
+
+    def resume(self, replica: Replica) -> None:
+        """SIGCONT: it believes to lead until it sees that it does not."""
+        at = self.did(f"SIGCONT of the process in pod {replica.pod.name}")
+        os.kill(replica.process.pid, signal.SIGCONT)
+        replica.done.append(Report(at, "started"))
+
+    def leads(self, replica: Replica) -> None:
+        """Wait until it holds the lease."""
+        self.until(f"{replica.identity} leads", replica.identity)
+
+    def until(self, what: str, holder: str) -> None:
+        """Wait until somebody holds the lease."""
+        wait_for(what, lambda: self.stage.holder(self.namespace, self.lease) == holder, PATIENCE)
+
+    def next_leader(self, before: str) -> str:
+        """Wait for another holder."""
+
+        def other() -> str:
+            holder = self.stage.holder(self.namespace, self.lease)
+            return holder if holder != before else ""
+
+        return wait_for(f"{self.lease}: a holder after {before}", other, PATIENCE)
+
+    def renews(self, times: int = USUAL) -> None:
+        """Wait until the API server has stored that many renewals."""
+        seen: set[str] = set()
+
+        def often_enough() -> bool:
+            spec = self.stage.lease(self.namespace, self.lease).get("spec", {})
+            seen.add(str(spec.get("renewTime")))
+            return len(seen) > times
+
+        wait_for(f"{times} renewals of {self.lease}", often_enough, PATIENCE)
+
+    def gives_up(self, replica: Replica) -> None:
+        """Wait until a replica says that it no longer leads."""
+        count = sum(one.event == "stopped" for one in replica.printed())
+        wait_for(
+            f"{replica.identity} stops leading",
+            lambda: sum(one.event == "stopped" for one in replica.printed()) > count,
+            PATIENCE,
+        )
+
+    def led(self) -> list[Led]:
+        """Return when each replica worked as the leader."""
+        return [*self.others, *(one for each in self.replicas for one in stretches(each.identity, each.reports()))]
+
+    def every_two_seconds(self, write: Callable[[], None]) -> None:
+        """Do something in the background until the scene ends."""
+        self.every(2, write)
+
+    def every(self, seconds: float, write: Callable[[], None]) -> None:
+        """The same, at another interval."""
+
+        def run() -> None:
+            while not self._ended.wait(seconds):
+                write()
+
+        thread = threading.Thread(target=run, name=self.lease)
+        thread.start()
+        self._threads.append(thread)
+
+    def end(self) -> None:
+        """Stop everything that still runs."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+        for replica in self.replicas:
+            replica.process.stop()
+
+    def remove_pod(self, replica: Replica) -> None:
+        """Delete the pod object, and with it the token that is bound to it."""
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{replica.pod.name}"
+        self.stage.admin.send("DELETE", path, gracePeriodSeconds=0).expect(200, 404)
+
+
+def _micro(text: str) -> int:
+    head, _, fraction = text.removesuffix("Z").removesuffix("+00:00").partition(".")
+    seconds = time.strptime(f"{head}Z", "%Y-%m-%dT%H:%M:%SZ")
+    return timegm(seconds) * 1_000_000 + int(f"{fraction:0<6}"[:6])

@@ -1,0 +1,420 @@
+"""`python -m lab.e2e.law_electors`: real electors of several clients, with us and without, while strangers write.
+
+Of each client two instances elect in a namespace without us and in one of each mode, side by side. Each stranger's
+write goes to all of them. A namespace is labeled and listed while its leader holds a lease that strangers have filled;
+later a leader is killed, one releases, and strangers write into spec, too. Two laws are checked:
+
+- Of the electors' writes, which are read from the audit log, none is refused by us that is by the elector which the
+  lease names and which wrote it last, or that takes a lease which is free or has expired.
+- While strangers write metadata, no mode has a leader stop where the one without us goes on; and in the end a lease is
+  led in each mode if it is without us.
+
+Before that, electors of rare habits (`odd_electors.py`) play fixed histories in each place.
+"""
+
+import argparse
+import datetime as dt
+import json
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from lab.e2e.control_plane import ControlPlane
+from lab.e2e.electors import ASYNCIO_PROGRAM, THREADS_PROGRAM
+from lab.e2e.law import Batch, Place, Server, installed, modes_of, strangers_of
+from lab.e2e.odd_electors import ODD, differences
+from lab.e2e.processes import Process
+from lab.e2e.toolchain import Binaries, all_binaries
+from lab.e2e.world import World as Cluster
+from lab.torture.electors import languages
+from tests.law.api_server import DELETE, Refused
+from tests.law.history import FORGED
+from tests.law.modes import NONE, Mode
+from tests.law.strangers import USERS, StrangersWrite, some_write
+from tests.waiting import wait_for
+from webhook.kubernetes.times import parse
+
+LEASE: Final = "elected"
+DURATION, DEADLINE, RETRY = 6, 4, 1
+"""Seconds, of every elector."""
+PODS: Final = ("checkout-0", "checkout-1")
+_WRITES: Final = frozenset({"create", "update", "patch", "delete"})
+WITH_OBJECTS: Final = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "RequestResponse", "resources": [{"group": "coordination.k8s.io"}], "verbs": sorted(_WRITES)},
+        {"level": "None"},
+    ],
+}
+_OURS: Final = ("lease-webhook", "lease webhook")
+
+
+class Client(Struct, frozen=True):
+    """An election client; `command` is what runs it before the arguments that all programs share."""
+
+    name: str
+    command: tuple[str, ...]
+    is_go: bool = False
+
+    def line(self, kubeconfig: Path, namespace: str, pod: str) -> list[str]:
+        """The command line of an instance."""
+        if self.is_go:
+            where = [f"-kubeconfig={kubeconfig}", f"-namespaces={namespace}", f"-lease={LEASE}"]
+            times = [f"-duration={DURATION}s", f"-deadline={DEADLINE}s", f"-retry={RETRY}s"]
+            return [*self.command, *where, f"-identity={identity_of(pod)}", "-release", *times]
+        times = [str(DURATION), str(DEADLINE), str(RETRY)]
+        return [*self.command, str(kubeconfig), namespace, LEASE, identity_of(pod), *times]
+
+
+def identity_of(pod: str) -> str:
+    """The identity of a pod's elector."""
+    return f"{pod}_1f0e"
+
+
+def clients_of(binaries: Binaries) -> tuple[list[Client], dict[str, str]]:
+    """Return the clients that can be built here, and why others cannot."""
+    go, python = str(binaries.clients), str(binaries.asyncio_python)
+    built, missing = languages()
+    found = [
+        Client("client-go", (go, "elector"), is_go=True),
+        Client("client-go with a label", (go, "elector", "-label=checkout"), is_go=True),
+        Client("kubernetes (Python)", (python, str(THREADS_PROGRAM))),
+        Client("kubernetes.aio (Python)", ("env", "ASYNCIO_PACKAGE=kubernetes.aio", python, str(ASYNCIO_PROGRAM))),
+        Client("kubernetes_asyncio", (python, str(ASYNCIO_PROGRAM))),
+        *(Client(name, tuple(command)) for name, command in built.items()),
+    ]
+    return found, missing
+
+
+class Election:
+    """The two electors of a place, their lease, and how often a leader stopped."""
+
+    def __init__(self, stack: ExitStack, client: Client, place: Place, directory: Path) -> None:
+        self.place, self._client, self._stack, self._directory = place, client, stack, directory
+        self.server = Server(place.namespace, LEASE, place.clients)
+        self._processes: dict[str, Process] = {}
+        self._ended = set[str]()
+
+    def start(self, pod: str) -> None:
+        """Start an instance, or start it again."""
+        self._ended.discard(pod)
+        command = self._client.line(self.place.kubeconfigs[pod], self.place.namespace, pod)
+        self._processes[pod] = self._stack.enter_context(Process(command, self._log(pod)))
+
+    def start_those_that_ended(self) -> None:
+        """Start again what an error ended, as a kubelet does; the rest of what a client does with errors is its own."""
+        for pod, process in list(self._processes.items()):
+            if process.has_ended and pod not in self._ended:
+                self.start(pod)
+
+    def kill(self, pod: str) -> None:
+        """End an instance without a release."""
+        self._ended.add(pod)
+        self._processes[pod].kill()
+
+    def stop(self, pod: str) -> None:
+        """End an instance in order."""
+        self._ended.add(pod)
+        self._processes[pod].stop(5)
+
+    def stops(self) -> int:
+        """Return how often a leader stopped, as the electors print it."""
+        return sum(self._log(pod).read_text(errors="replace").count('"event":"stopped"') for pod in PODS)
+
+    def leader(self) -> str:
+        """The pod that the lease names and that renewed it not longer ago than it lasts, by its own clock; else ""."""
+        stored = self.server.stored
+        spec = {} if stored is None else stored["spec"]
+        try:
+            age = time.time() - parse(spec.get("renewTime") or "") / 1e6
+        except ValueError:
+            return ""
+        found = [pod for pod in PODS if spec.get("holderIdentity") == identity_of(pod)]
+        return found[0] if found and -1 < age < DURATION else ""
+
+    def clean(self) -> None:
+        """Remove planted stamps."""
+        self.server.clean()
+
+    def take(self, write: StrangersWrite) -> bool:
+        """Store a stranger's write; return whether it was stored."""
+        request = write.request(self.server.stored, time.time_ns() // 1000)
+        if request is None:
+            return False
+        try:
+            self.server.send(USERS[write.by], request, 0)
+        except Refused:
+            return False
+        return True
+
+    def _log(self, pod: str) -> Path:
+        return self._directory / f"{self.place.namespace}-{pod}.log"
+
+
+class Run:
+    """One client in all places."""
+
+    def __init__(self, stack: ExitStack, client: Client, batch: Batch, directory: Path, draw: random.Random) -> None:
+        self.elections = [Election(stack, client, place, directory) for place in batch.places]
+        self.stored = Counter[str]()
+        self._batch, self._draw, self._stop = batch, draw, threading.Event()
+
+    def play(self, seconds: float) -> Iterator[str]:
+        """Play it; yield what is wrong."""
+        self._each(lambda election: election.start(PODS[0]))
+        for election in self.elections:
+            wait_for(f"a leader in {election.place.namespace}", lambda one=election: one.leader(), 180, 0.5)
+        for _ in range(6):
+            self._write(is_whole=False)
+        self._batch.install(self.elections)
+        self._each(lambda election: election.start(PODS[1]))
+        before = [election.stops() for election in self.elections]
+        self._write_for(seconds / 2, is_whole=False)
+        stops = [election.stops() - count for election, count in zip(self.elections, before, strict=True)]
+        if not stops[0]:
+            for election, count in zip(self.elections, stops, strict=True):
+                if count:
+                    yield f"{election.place.mode.name}: {count} leaders stopped while strangers wrote metadata"
+        for end in (Election.kill, Election.stop):
+            self._each(partial(_end_the_leader, end=end))
+            self._write_for(seconds / 4, is_whole=True)
+        led = wait_for_leaders(self.elections, DURATION + FORGED + 20)
+        if led[0]:
+            for election, is_led in zip(self.elections, led, strict=True):
+                if not is_led:
+                    yield f"{election.place.mode.name}: no one leads in the end: {election.server.stored}"
+
+    def _write_for(self, seconds: float, *, is_whole: bool) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self._write(is_whole=is_whole)
+            self._each(Election.start_those_that_ended)
+            time.sleep(0.3)
+
+    def _write(self, *, is_whole: bool) -> None:
+        """One write of a stranger, in every place."""
+        write = some_write(self._draw, spec=0.3 if is_whole else 0)
+        while write.verb == DELETE and not is_whole:
+            write = some_write(self._draw, spec=0)
+        for election in self.elections:
+            self.stored[election.place.mode.name] += election.take(write)
+
+    def _each(self, action: Any) -> None:
+        for election in self.elections:
+            action(election)
+
+
+def _end_the_leader(election: Election, end: Any) -> None:
+    """End whoever leads and start it again; the first one if nobody does."""
+    pod = election.leader() or PODS[0]
+    end(election, pod)
+    threading.Timer(1.5, election.start, [pod]).start()
+
+
+def wait_for_leaders(elections: Sequence[Election], seconds: float) -> list[bool]:
+    """Return which elections are led twice within so many seconds, by one pod."""
+    end = time.monotonic() + seconds
+    led = [False] * len(elections)
+    while time.monotonic() < end and not all(led):
+        first = [election.leader() for election in elections]
+        time.sleep(2 * RETRY + 1)
+        led = [
+            is_led or bool(pod and election.leader() == pod)
+            for is_led, pod, election in zip(led, first, elections, strict=True)
+        ]
+    return led
+
+
+# ---- what the audit log shows ---------------------------------------------------------------------------------------
+
+
+class Write(Struct, frozen=True):
+    """A write of an audit log; times are seconds. `after` is what was stored, None after a deletion or a refusal."""
+
+    begin: float
+    end: float
+    user: str
+    pod: str
+    status: int
+    message: str
+    sent: Mapping[str, Any]
+    after: Mapping[str, Any] | None
+
+
+def writes_in(log: Path, namespace: str) -> list[Write]:
+    """Return the writes to the elected lease of a namespace, in the order in which they ended."""
+    found = []
+    with log.open() as lines:
+        for line in lines:
+            event = json.loads(line)
+            about = event.get("objectRef") or {}
+            if about.get("namespace") != namespace or event["verb"] not in _WRITES:
+                continue
+            status, after = event.get("responseStatus") or {}, event.get("responseObject") or {}
+            user = event["user"]
+            if not user.get("username"):
+                continue  # no one could say in time who it was
+            pods = (user.get("extra") or {}).get("authentication.kubernetes.io/pod-name") or [""]
+            sent = event.get("requestObject") or {}
+            found.append(
+                Write(
+                    begin=_seconds(event["requestReceivedTimestamp"]),
+                    end=_seconds(event["stageTimestamp"]),
+                    user=user["username"],
+                    pod=pods[0],
+                    status=status.get("code", 0),
+                    message=status.get("message") or after.get("message") or "",
+                    sent=sent if isinstance(sent, dict) else {},
+                    after=after if after.get("kind") == "Lease" else None,
+                )
+            )
+    return sorted(found, key=lambda write: write.end)
+
+
+def _seconds(text: str) -> float:
+    return dt.datetime.fromisoformat(text).timestamp()
+
+
+def refused_by_us(writes: Sequence[Write], mode: Mode, counts: Counter[str]) -> Iterator[str]:
+    """Yield the electors' writes that we refused though they were entitled to write; count the others."""
+    stored = [write for write in writes if write.status in (200, 201)]
+    for write in writes:
+        if write.pod not in PODS or not write.user.endswith(":checkout"):
+            continue
+        if write.status in (200, 201):
+            counts["stored"] += 1
+        elif not any(word in write.message for word in _OURS):
+            counts[f"HTTP {write.status}"] += 1
+        elif all(is_entitled(write, state, stored, mode) for state in _states(write, stored)):
+            yield f"{mode.name}: {write.pod}: {write.message[:400]}"
+        else:
+            counts["refused by us, as they should be"] += 1
+
+
+def _states(write: Write, stored: Sequence[Write]) -> list[int]:
+    """Return which stored writes may have been the last one when this one was evaluated; -1 is none at all."""
+    found = []
+    for at in range(-1, len(stored)):
+        begun = at < 0 or stored[at].begin <= write.end
+        replaced = at + 1 < len(stored) and stored[at + 1].end < write.begin
+        if begun and not replaced:
+            found.append(at)
+    return found
+
+
+def is_entitled(write: Write, at: int, stored: Sequence[Write], mode: Mode) -> bool:
+    """Return whether an elector may write over what the write `at` stored: as holder, or what is free or expired."""
+    state = None if at < 0 else stored[at].after
+    spec = (state or {}).get("spec") or {}
+    holder, duration = spec.get("holderIdentity"), spec.get("leaseDurationSeconds")
+    if not holder:
+        return True
+    changed = at
+    while changed > 0 and ((stored[changed - 1].after or {}).get("spec") or {}) == spec:
+        changed -= 1
+    if holder == identity_of(write.pod):
+        return not mode.stamps or (stored[changed].pod == write.pod and stored[changed].user == write.user)
+    if duration is None:
+        return True
+    since = stored[changed].end if mode.is_guarded else stored[at].end + FORGED
+    return bool(write.begin > since + duration + 1)
+
+
+class _Nothing:
+    """The steps after an installation that found nothing."""
+
+    def clean(self) -> None:
+        """Do nothing."""
+
+
+def _of_rare_habits(batch: Batch) -> Iterator[str]:
+    batch.install([_Nothing()])
+    places = {place.mode.name: (place.namespace, place.clients) for place in batch.places}
+    return differences(places, without_us=NONE.name)
+
+
+class Options(Struct, frozen=True):
+    """The plan: names of clients and modes, all if there are none; seconds for each client; the seed."""
+
+    names: Sequence[str]
+    modes: Sequence[str]
+    seconds: float
+    seed: int
+
+
+def run(binaries: Binaries, directory: Path, options: Options) -> int:
+    """Play every client on one API server. Returns how many laws were broken."""
+    names, seconds, seed = options.names, options.seconds, options.seed
+    clients, missing = clients_of(binaries)
+    for name, why in missing.items():
+        print(f"  {name} is left out: {why}")
+    clients = [client for client in clients if not names or client.name in names]
+    policy = directory / "whole-audit-policy.json"
+    policy.write_text(json.dumps(WITH_OBJECTS))
+    modes = [mode for mode in modes_of(binaries) if not options.modes or mode.name in options.modes]
+    broken = 0
+    with ControlPlane(binaries, directory, flags=[f"--audit-policy-file={policy}"]) as plane:
+        cluster = Cluster(plane)
+        with installed(cluster, directory, modes, len(clients) + 1):
+            common = strangers_of(cluster)
+            if "rare habits" in names or not names:
+                problems = list(_of_rare_habits(Batch(cluster, len(clients), modes, common)))
+                print(f"  rare habits: {', '.join(ODD)}; {len(problems)} refused", flush=True)
+                for problem in problems:
+                    print(f"FAILED {problem}")
+                broken += len(problems)
+            for number, client in enumerate(clients):
+                batch = Batch(cluster, number, modes, common)
+                with ExitStack() as stack:
+                    one = Run(stack, client, batch, directory, random.Random(seed + number))
+                    problems = list(one.play(seconds))
+                time.sleep(1)
+                for place in batch.places:
+                    counts = Counter[str]()
+                    if place.mode is not NONE:
+                        problems += refused_by_us(writes_in(plane.audit_log, place.namespace), place.mode, counts)
+                    else:
+                        list(refused_by_us(writes_in(plane.audit_log, place.namespace), place.mode, counts))
+                    strangers = one.stored[place.mode.name]
+                    print(f"  {client.name}, {place.mode.name}: {dict(counts)}, {strangers} writes of strangers")
+                for problem in problems:
+                    print(f"FAILED {client.name}, {problem}")
+                broken += len(problems)
+                sys.stdout.flush()
+    return broken
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play on each version that is asked for. Returns 1 if a law was broken."""
+    parser = argparse.ArgumentParser(prog="python -m lab.e2e.law_electors", description=__doc__)
+    parser.add_argument("--kubernetes", nargs="*", default=["v1.37", "v1.34"], help="versions that begin so")
+    parser.add_argument("--seconds", type=float, default=80, help="for each client")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="*", default=[], help='names of clients, or "rare habits"')
+    parser.add_argument("--modes", nargs="*", default=[], help="names of modes, beside the place without us")
+    options = parser.parse_args(arguments)
+    broken = 0
+    for binaries in all_binaries(*options.kubernetes):
+        began = time.monotonic()
+        print(f"{binaries.version}, seed {options.seed}", flush=True)
+        with tempfile.TemporaryDirectory(prefix="lease-webhook-law-") as temporary:
+            wanted = Options(options.only, options.modes, options.seconds, options.seed)
+            broken += run(binaries, Path(temporary), wanted)
+        print(f"  {broken} laws broken, {time.monotonic() - began:.0f} s", flush=True)
+    return int(broken > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

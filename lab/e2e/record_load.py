@@ -1,0 +1,132 @@
+"""`python -m lab.e2e.record_load`: what a recorder costs beside 15,000 leases on a real API server.
+
+Each is renewed every ten seconds. The renewals are written into etcd, as the API server would store them: two cores are
+too few for an API server that accepts so many writes, but enough for one that sends them to watchers.
+"""
+
+import argparse
+import base64
+import http.client
+import json
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+
+from lab.bench.processes import cpu_seconds, peak_rss_mib
+from lab.e2e.etcd import encoded, end_of
+from lab.e2e.manifests import micro_time, sample_lease
+from lab.e2e.toolchain import all_binaries
+from lab.e2e.topics.live_timeline import Plane
+from lab.e2e.topics.recorder import Recording, shipped_account
+from lab.e2e.world import World, leases
+
+WRITERS: Final = 8
+_TOGETHER: Final = 10
+"""Renewals in each transaction of etcd; ten transactions would cost more than one."""
+NAMESPACE: Final = "load"
+EVERY: Final = 10.0
+"""Seconds between the renewals of a lease."""
+STRETCH: Final = 600.0
+"""Seconds after which what it cost until then is printed."""
+_TIME: Final = re.compile(rb'("renewTime":"|"time":")[^"]*')
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(prog="python -m lab.e2e.record_load", description=__doc__)
+    parser.add_argument("--leases", type=int, default=15_000)
+    parser.add_argument("--seconds", type=float, default=3600)
+    options = parser.parse_args(arguments)
+    [binaries] = all_binaries("v1.37")
+    flags = ("--storage-media-type=application/json",)
+    with (
+        tempfile.TemporaryDirectory(prefix="lease-webhook-load-") as name,
+        Plane(binaries, Path(name), flags=flags) as plane,
+    ):
+        world = World(plane)
+        world.namespace(NAMESPACE)
+        account = shipped_account(world)
+        _create(world, options.leases)
+        stored = _stored(plane)
+        print(f"{len(stored)} leases are there", flush=True)
+        recording = Recording(plane, account, Path(name) / "history")
+        recording.save_every = "60"
+        with recording:
+            _renew(plane, stored, 60)
+            pid, renewed, late, left = recording.process.pid, 0, 0.0, options.seconds
+            began, cpu, size = time.monotonic(), cpu_seconds(pid), _size(recording)
+            while left > 0:
+                number, latest = _renew(plane, stored, min(STRETCH, left))
+                renewed, late, left = renewed + number, max(late, latest), left - STRETCH
+                took, spent = time.monotonic() - began, cpu_seconds(pid) - cpu
+                cost = f"{spent / took:.3f} of a core, {spent / renewed * 1e6:.0f} us each"
+                grown, memory = _size(recording) - size, peak_rss_mib(pid)
+                print(f"{renewed} renewals in {took:.0f} s, the latest {late:.2f} s late: {cost}; ", end="")
+                print(f"memory at most {memory:.0f} MiB; the history grew by {grown} bytes", flush=True)
+            log = recording.log.read_text()
+    print(log, end="")
+    return 0
+
+
+def _create(world: World, number: int) -> None:
+    def create(one: int) -> None:
+        body = sample_lease(f"node-{one:05d}", holderIdentity=f"node-{one:05d}")
+        world.admin.send("POST", leases(NAMESPACE), body).expect()
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(create, range(number)))
+
+
+def _stored(plane: Plane) -> list[tuple[bytes, bytes]]:
+    """Return the keys and values of the leases in etcd."""
+    prefix = f"/registry/leases/{NAMESPACE}/".encode()
+    answer = _sent(_connected(plane), "range", {"key": encoded(prefix), "range_end": encoded(end_of(prefix))})
+    return [(base64.b64decode(one["key"]), base64.b64decode(one["value"])) for one in json.loads(answer)["kvs"]]
+
+
+def _renew(plane: Plane, stored: list[tuple[bytes, bytes]], seconds: float) -> tuple[int, float]:
+    """Renew each lease in turn; return how many renewals there were, and how late the latest began, in seconds."""
+    number, began = int(len(stored) * seconds / EVERY) // _TOGETHER * _TOGETHER, time.monotonic()
+
+    def renew(writer: int) -> float:
+        connection, late = _connected(plane), 0.0
+        for first in range(writer * _TOGETHER, number, WRITERS * _TOGETHER):
+            wait = began + first * EVERY / len(stored) - time.monotonic()
+            late = max(late, -wait)
+            time.sleep(max(0.0, wait))
+            now, puts = rb"\g<1>" + micro_time().encode(), []
+            for one in range(first, first + _TOGETHER):
+                key, value = stored[one % len(stored)]
+                puts.append({"request_put": {"key": encoded(key), "value": encoded(_TIME.sub(now, value))}})
+            _sent(connection, "txn", {"success": puts})
+        return late
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        return number, max(pool.map(renew, range(WRITERS)))
+
+
+def _connected(plane: Plane) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection("127.0.0.1", plane.etcd_port, timeout=60)
+
+
+def _sent(connection: http.client.HTTPConnection, what: str, body: dict[str, Any]) -> bytes:
+    connection.request("POST", f"/v3/kv/{what}", json.dumps(body))
+    with connection.getresponse() as response:
+        answer = response.read()
+    if response.status != HTTPStatus.OK:
+        raise ConnectionError(f"etcd: {response.status} {answer[:200]!r}")
+    return answer
+
+
+def _size(recording: Recording) -> int:
+    return sum(path.stat().st_size for path in recording.directory.glob("leases-*"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

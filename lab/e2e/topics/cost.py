@@ -1,0 +1,119 @@
+"""What one write costs without a webhook, in the shipped configuration, with one that sees all, and with a peer."""
+
+import os
+import statistics
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from lab.bench.processes import cpu_seconds
+from lab.bench.toolchain import go_program
+from lab.e2e.api_client import ApiClient
+from lab.e2e.control_plane import free_port
+from lab.e2e.manifests import micro_time, sample_lease
+from lab.e2e.processes import Process
+from lab.e2e.quantile import quantile
+from lab.e2e.webhook_server import WebhookServer
+from lab.e2e.world import Row, World, leases
+
+ROUNDS = 8
+WRITES = 100
+"""A round has this many writes of each case, one case after the other; the rounds alternate in direction."""
+NONE, SHIPPED, EVERYTHING, PEER = "cost-none", "cost-shipped", "cost-everything", "cost-peer"
+
+
+class _Case:
+    """One kind of write in one namespace, measured in blocks."""
+
+    def __init__(self, claim: str, namespace: str, change: Callable[[int], dict[str, Any]], *, reviewed: bool) -> None:
+        self.claim = claim
+        self.reviewed = reviewed
+        self.milliseconds: list[float] = []
+        self.cpu: list[float] = []
+        self.reviews = 0
+        self._path = leases(namespace)
+        self._name = "takeover" if "takeover" in claim else "renewal"
+        self._change = change
+        self._lease: dict[str, Any] = {}
+
+    def create(self, client: ApiClient) -> None:
+        """The lease that is written again and again."""
+        self._lease = client.send("POST", self._path, sample_lease(self._name)).expect(201)
+
+    def block(self, client: ApiClient, pid: int) -> None:
+        """One block of writes, each on top of the last."""
+        cpu = cpu_seconds(pid)
+        for number in range(WRITES):
+            self._lease["spec"] |= self._change(number)
+            reply = client.send("PUT", f"{self._path}/{self._name}", self._lease)
+            self._lease = reply.expect(200)
+            self.milliseconds.append(reply.milliseconds)
+        self.cpu.append((cpu_seconds(pid) - cpu) * 1000 / WRITES)
+
+
+class _Figures(Struct, frozen=True):
+    p50: float
+    p99: float
+    cpu: float
+
+
+def run(world: World) -> Iterator[Row]:
+    """Runs alone: nothing else talks to this API server meanwhile."""
+    world.namespace(NONE)
+    for route in (SHIPPED, EVERYTHING, PEER):
+        world.namespace(route, route=route)
+    person, _ = world.person("writer")
+    peer_port = free_port()
+    # The controller-runtime webhook of the benchmark, with the same rules.
+    peer = [str(go_program("peers/controller_runtime")), f"-port={peer_port}", f"-tls-dir={world.certs}"]
+    with (
+        WebhookServer(world.directory, world.certs) as server,
+        Process(peer, world.directory / "controller-runtime.log", os.environ | {"GOMAXPROCS": "1"}),
+    ):
+        world.register(PEER, peer_port)
+        world.register(SHIPPED, server.port)
+        world.register(EVERYTHING, server.port, renewals=True)
+        world.settle()
+        cases = [
+            _Case("renewal, no webhook", NONE, _renewal, reviewed=False),
+            _Case("renewal, shipped configuration", SHIPPED, _renewal, reviewed=False),
+            _Case("renewal, webhook sees everything", EVERYTHING, _renewal, reviewed=True),
+            _Case("takeover, no webhook", NONE, _takeover, reviewed=False),
+            _Case("takeover, shipped configuration", SHIPPED, _takeover, reviewed=True),
+            _Case("takeover, controller-runtime in our place", PEER, _takeover, reviewed=False),
+        ]
+        for case in cases:
+            case.create(person)
+        reviews = server.reviews()
+        for number in range(ROUNDS):
+            for case in cases if number % 2 else reversed(cases):
+                case.block(person, world.plane.apiserver_pid)
+                reviews, before = server.reviews(), reviews
+                case.reviews += reviews - before
+    added = {
+        case.claim: [quantile(case.milliseconds, q) - quantile(cases[3].milliseconds, q) for q in (0.5, 0.99)]
+        for case in cases[4:]
+    }
+    seen = "; ".join(f"{claim}: p50 +{p50:.2f} ms, p99 +{p99:.2f} ms" for claim, (p50, p99) in added.items())
+    yield Row("what a webhook adds to a takeover without one", seen, passed=True)
+    for case in cases:
+        figures = _Figures(
+            quantile(case.milliseconds, 0.5), quantile(case.milliseconds, 0.99), statistics.median(case.cpu)
+        )
+        seen = (
+            f"p50 {figures.p50:.1f} ms, p99 {figures.p99:.1f} ms, API server CPU {figures.cpu:.1f} ms; "
+            f"{len(case.milliseconds)} writes, {case.reviews} reviews"
+        )
+        # A retry inside the API server may ask twice about one write.
+        passed = case.reviews >= len(case.milliseconds) if case.reviewed else case.reviews == 0
+        yield Row(case.claim, seen, passed)
+
+
+def _renewal(number: int) -> dict[str, Any]:
+    return {"renewTime": micro_time(number / 1000)}
+
+
+def _takeover(number: int) -> dict[str, Any]:
+    # Without a renewTime a lease counts as expired, so each of these is an honest takeover.
+    return {"holderIdentity": f"holder-{number}", "renewTime": None}

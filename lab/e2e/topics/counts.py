@@ -1,0 +1,113 @@
+"""Of N renewals and M other writes exactly the M reach the webhook, for every recorded honest client."""
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lab.e2e.api_client import APPLY, MERGE, ApiClient
+from lab.e2e.webhook_server import WebhookServer
+from lab.e2e.world import PROJECT, Row, World, leases, wait_for_the_watch_cache
+from tests.match_condition import is_update_reviewed
+
+RECORDINGS = PROJECT / "tests" / "data" / "recordings"
+NAMESPACE = "counts"
+MERGE_PATCHERS = {"fabric8", "kube-leader-election"}
+APPLIERS = {"kubert", "kubert-longer"}
+"""How a client writes; the others PUT."""
+KEPT_METADATA = ("labels", "annotations")
+
+
+class _Replay:
+    """Repeats recorded states of leases as writes of one style, and counts what it wrote."""
+
+    def __init__(self, client: ApiClient, recorded_client: str) -> None:
+        self._client = client
+        self._of = recorded_client
+        self._stored: dict[str, dict[str, Any]] = {}
+        self.renewals = self.others = 0
+
+    def play(self, request: dict[str, Any]) -> None:
+        """One recorded review: first the state it began with, where that is another, then the write itself."""
+        old, new = request.get("oldObject"), request.get("object")
+        metadata = (new if new is not None else request["oldObject"])["metadata"]
+        name = re.sub(r"[^a-z0-9.-]", "-", f"{self._of}-{metadata['namespace']}-{metadata['name']}".lower())
+        if old is not None:
+            self._reach(name, old)
+        elif name in self._stored:
+            self._delete(name)
+        if new is None:
+            self._delete(name)
+        else:
+            self._reach(name, new)
+
+    def _reach(self, name: str, state: dict[str, Any]) -> None:
+        before = self._stored.get(name)
+        metadata = {key: state["metadata"][key] for key in KEPT_METADATA if key in state["metadata"]}
+        wanted = {"metadata": metadata | {"name": name}, "spec": state.get("spec", {})}
+        if before is not None and _same(before, wanted):
+            return
+        if before is not None:
+            wait_for_the_watch_cache(self._client, leases(NAMESPACE, name), before["metadata"]["resourceVersion"])
+        after = self._write(name, before, wanted)
+        self._stored[name] = after
+        if before is not None and not is_update_reviewed(after, before):
+            self.renewals += 1
+        else:
+            self.others += 1
+
+    def _write(self, name: str, before: dict[str, Any] | None, wanted: dict[str, Any]) -> dict[str, Any]:
+        path = leases(NAMESPACE, name)
+        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"} | copy.deepcopy(wanted)
+        if self._of in APPLIERS:
+            return self._client.send("PATCH", path, body, media=APPLY, fieldManager=self._of, force=True).expect()
+        if before is None:
+            return self._client.send("POST", leases(NAMESPACE), body).expect(201)
+        if self._of in MERGE_PATCHERS:
+            gone = dict.fromkeys(before.get("spec", {}), None)
+            patch = {"metadata": wanted["metadata"], "spec": gone | wanted["spec"]}
+            return self._client.send("PATCH", path, patch, media=MERGE).expect(200)
+        body["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
+        return self._client.send("PUT", path, body).expect(200)
+
+    def _delete(self, name: str) -> None:
+        version = self._stored[name]["metadata"]["resourceVersion"]
+        wait_for_the_watch_cache(self._client, leases(NAMESPACE, name), version)
+        self._client.send("DELETE", leases(NAMESPACE, name)).expect(200)
+        del self._stored[name]
+        self.others += 1
+
+
+def run(world: World) -> Iterator[Row]:
+    """Every client whose recordings are not a person's kubectl."""
+    world.namespace(NAMESPACE, route=NAMESPACE)
+    with WebhookServer(world.directory, world.certs) as server:
+        world.register(NAMESPACE, server.port, failure_policy="Fail")
+        world.settle()
+        reviews = server.reviews()
+        for client, files in _recorded().items():
+            replay = _Replay(world.admin, client)
+            for file in files:
+                replay.play(json.loads(file.read_bytes())["request"])
+            reviews, before = server.reviews(), reviews
+            reached = reviews - before
+            seen = f"{replay.renewals} renewals and {replay.others} other writes: {reached} reached us"
+            passed = reached == replay.others and bool(replay.others)
+            yield Row(client, seen, passed)
+
+
+def _recorded() -> dict[str, list[Path]]:
+    """Recorded reviews of leases by client, in the order of the run."""
+    found: dict[str, list[Path]] = {}
+    for line in (RECORDINGS / "index.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        if entry["resource"] == "leases" and not entry["client"].startswith("kubectl"):
+            found.setdefault(entry["client"], []).append(RECORDINGS / entry["file"])
+    return found
+
+
+def _same(stored: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    kept = all(stored["metadata"].get(key) == wanted["metadata"].get(key) for key in KEPT_METADATA)
+    return kept and stored.get("spec", {}) == {key: value for key, value in wanted["spec"].items() if value is not None}

@@ -1,0 +1,198 @@
+"""Everything that kubectl can do to a Lease and to a LeaseCandidate, allowed and refused."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from lab.e2e.api_client import ApiClient
+from lab.e2e.kubectl import Kubectl, Printed
+from lab.e2e.manifests import micro_time, sample_candidate, sample_lease
+from lab.e2e.webhook_server import WebhookServer
+from lab.e2e.world import COORDINATION, WEBHOOK, Row, World
+
+NAMESPACE = "kubectl"
+FOREVER = 2147483647
+DEPRECATION = re.compile(r"^Warning: coordination.k8s.io/\w+ LeaseCandidate is deprecated in .*$", re.MULTILINE)
+"""The API server's own warning about the version, not ours."""
+REFUSED = re.compile(r"\(lease webhook, rules? [a-z-]+(?:, [a-z-]+)*\)")
+
+INVALID_TEXT = (
+    'The Lease "pinned" is invalid: '
+    "spec.leaseDurationSeconds: Invalid value: 2147483647: must not be greater than 31536000; "
+    "a dead holder would keep the lease for as long (lease webhook, rule duration-too-long)\n"
+)
+FORBIDDEN_TEXT = re.compile(
+    rf'Error from server \(Forbidden\): admission webhook "{re.escape(WEBHOOK)}" denied the request: '
+    r'spec\.holderIdentity: Forbidden: lease "kubectl/pinned" is held by "pinned-holder", last renewed \d+ s ago '
+    r"\(\d\d:\d\d:\d\dZ, API server clock\), duration 15 s; retry in \d+ s, or ask the holder to release it "
+    r"\(lease webhook, rule takeover-before-expiry\)\n"
+)
+"""How kubectl prints a denial, word for word."""
+RELEASE = json.dumps({"spec": {"holderIdentity": None}})
+
+
+class _Kind(Struct, frozen=True):
+    """A kind in one version: how to make one, a change that nobody minds, and one that a rule refuses."""
+
+    label: str
+    plural: str
+    resource: str
+    make: Callable[[str], dict[str, Any]]
+    good: dict[str, Any]
+    bad: dict[str, Any]
+    deletion_is_evaluated: bool = False
+
+    def changed(self, name: str, change: dict[str, Any]) -> dict[str, Any]:
+        """The object with a change in its spec."""
+        made = self.make(name)
+        return made | {"spec": made["spec"] | change}
+
+
+Attempt = Callable[[Kubectl, _Kind, str, dict[str, Any]], Printed]
+
+
+def _write(verb: str, *flags: str) -> Attempt:
+    return lambda kubectl, kind, name, change: kubectl.run(
+        verb, "-n", NAMESPACE, "-f", "-", *flags, manifest=kind.changed(name, change)
+    )
+
+
+def _patch(style: str) -> Attempt:
+    def attempt(kubectl: Kubectl, kind: _Kind, name: str, change: dict[str, Any]) -> Printed:
+        body: Any = {"spec": change}
+        if style == "json":
+            body = [{"op": "add", "path": f"/spec/{field}", "value": value} for field, value in change.items()]
+        return kubectl.run("patch", kind.resource, name, "-n", NAMESPACE, f"--type={style}", "-p", json.dumps(body))
+
+    return attempt
+
+
+CREATES: dict[str, Attempt] = {
+    "create": _write("create"),
+    "create --dry-run": _write("create", "--dry-run=server"),
+    "apply": _write("apply"),
+    "apply --server-side": _write("apply", "--server-side"),
+}
+CHANGES: dict[str, Attempt] = {
+    "apply of a change": _write("apply"),
+    "apply --server-side of a change": _write("apply", "--server-side", "--force-conflicts"),
+    "apply --dry-run of a change": _write("apply", "--dry-run=server"),
+    "replace": _write("replace"),
+    "patch --type=merge": _patch("merge"),
+    "patch --type=json": _patch("json"),
+    "patch --type=strategic": _patch("strategic"),
+}
+
+
+def run(world: World) -> Iterator[Row]:
+    """The webhook runs with preset strict, so that deletions of live leases are refused as well."""
+    world.namespace(NAMESPACE, route=NAMESPACE)
+    person, kubectl = world.person("kim")
+    with WebhookServer(world.directory, world.certs, policy="strict") as server:
+        world.register(NAMESPACE, server.port, failure_policy="Fail")
+        world.settle()
+        yield from _pinned_text(kubectl)
+        for kind in _kinds(world):
+            yield _matrix(world, kubectl, person, kind)
+
+
+def _kinds(world: World) -> Iterator[_Kind]:
+    # A spec that another writer may change: unheld, so that neither expiry nor shortening has a say.
+    yield _Kind(
+        label="Lease v1",
+        plural="leases",
+        resource="leases",
+        make=lambda name: sample_lease(name, holderIdentity=None),
+        good={"leaseDurationSeconds": 20},
+        bad={"leaseDurationSeconds": FOREVER},
+        deletion_is_evaluated=True,
+    )
+    for version in world.plane.binaries.candidate_versions:
+        yield _Kind(
+            label=f"LeaseCandidate {version}",
+            plural="leasecandidates",
+            resource=f"leasecandidates.{version}.coordination.k8s.io",
+            make=lambda name, version=version: sample_candidate(version, name),  # type: ignore[misc]
+            good={"renewTime": micro_time(1)},
+            bad={"renewTime": micro_time(10 * 365 * 86400)},
+        )
+
+
+class _Tally:
+    """What was allowed and refused as it should be, and what was not."""
+
+    def __init__(self) -> None:
+        self.allowed = self.refused = 0
+        self.problems: list[str] = []
+
+    def allow(self, operation: str, printed: Printed) -> None:
+        """The command must end well and without a word of ours."""
+        complaint = DEPRECATION.sub("", printed.stderr).strip()
+        if printed.status or complaint:
+            self.problems.append(f"{operation}: {complaint}")
+        self.allowed += 1
+
+    def refuse(self, operation: str, printed: Printed) -> None:
+        """The command must fail by one of our rules."""
+        if printed.status == 0 or not REFUSED.search(printed.stderr):
+            self.problems.append(f"{operation} was not refused: {printed.stdout}{printed.stderr}".strip())
+        self.refused += 1
+
+
+def _matrix(world: World, kubectl: Kubectl, person: ApiClient, kind: _Kind) -> Row:
+    tally = _Tally()
+    for number, (operation, attempt) in enumerate(CREATES.items()):
+        tally.allow(operation, attempt(kubectl, kind, f"good-{number}", {}))
+        tally.refuse(operation, attempt(kubectl, kind, f"bad-{number}", kind.bad))
+    for number, (operation, attempt) in enumerate(CHANGES.items()):
+        # A client-side or server-side apply changes what it made itself; everything else changes what was created.
+        start = CREATES[
+            "apply --server-side" if "server-side" in operation else "apply" if "apply" in operation else "create"
+        ]
+        for expect, change in ((tally.allow, kind.good), (tally.refuse, kind.bad)):
+            name = f"change-{number}-{expect.__name__}"
+            started = start(kubectl, kind, name, {})
+            if started.status:
+                raise RuntimeError(f"cannot create {kind.label} {name}: {started.stderr.strip()}")
+            expect(operation, attempt(kubectl, kind, name, change))
+    tally.allow("label", kubectl.run("label", kind.resource, "good-0", "-n", NAMESPACE, "seen=yes"))
+    tally.allow("delete", kubectl.run("delete", kind.resource, "change-0-allow", "-n", NAMESPACE))
+    version = kind.make("any")["apiVersion"].partition("/")[2]
+    collection = f"{COORDINATION}/{version}/namespaces/{NAMESPACE}/{kind.plural}"
+    if kind.deletion_is_evaluated:
+        live = ("live-1", "live-2")
+        for name in live:
+            person.send("POST", collection, sample_lease(name, leaseDurationSeconds=3600)).expect(201)
+        tally.refuse("delete", kubectl.run("delete", kind.resource, live[0], "-n", NAMESPACE))
+        tally.refuse("deletecollection", kubectl.run("delete", "--raw", collection))
+        world.kubectl.must("delete", kind.resource, *live, "-n", NAMESPACE)
+    tally.allow("deletecollection", kubectl.run("delete", "--raw", collection))
+    left = person.get(collection)["items"]
+    if left:
+        tally.problems.append(f"deletecollection left {len(left)} objects")
+    seen = "; ".join(tally.problems) or f"{tally.allowed} operations allowed, {tally.refused} refused"
+    return Row(f"kubectl on {kind.label}", seen, not tally.problems)
+
+
+def _pinned_text(kubectl: Kubectl) -> Iterator[Row]:
+    too_long = kubectl.run(
+        "create", "-n", NAMESPACE, "-f", "-", manifest=sample_lease("pinned", leaseDurationSeconds=FOREVER)
+    )
+    yield Row(
+        "text of a 422, word for word",
+        _verdict(too_long.stderr, too_long.stderr == INVALID_TEXT),
+        too_long.stderr == INVALID_TEXT,
+    )
+    kubectl.must("create", "-n", NAMESPACE, "-f", "-", manifest=sample_lease("pinned"))
+    steal = json.dumps({"spec": {"holderIdentity": "thief"}})
+    stolen = kubectl.run("patch", "lease", "pinned", "-n", NAMESPACE, "--type=merge", "-p", steal)
+    kubectl.must("patch", "lease", "pinned", "-n", NAMESPACE, "--type=merge", "-p", RELEASE)
+    matches = FORBIDDEN_TEXT.fullmatch(stolen.stderr) is not None
+    yield Row("text of a 403, word for word", _verdict(stolen.stderr, matches), matches)
+
+
+def _verdict(text: str, matches: bool) -> str:
+    return "as pinned" if matches else f"kubectl printed {text!r}"

@@ -1,0 +1,188 @@
+"""`timeline --serve` on a real API server: within a second, through a restart of the API server, and its end."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from http.client import HTTPResponse
+from pathlib import Path
+from typing import Any, Self
+
+from lab.e2e.control_plane import ControlPlane
+from lab.e2e.electors import client_go
+from lab.e2e.manifests import micro_time, sample_lease
+from lab.e2e.processes import Process
+from lab.e2e.world import PROJECT, Row, World, leases
+from tests.waiting import wait_for
+
+NAMESPACE = "live"
+WRITES = 10
+PATIENCE_SECONDS = 60.0
+TIMES = ("-duration=6s", "-deadline=4s", "-retry=1s", "-release")
+
+
+class Plane(ControlPlane):
+    """One whose API server can be restarted."""
+
+    def restart(self) -> float:
+        """Stop kube-apiserver and start it again; gives the seconds until it was ready."""
+        began = time.monotonic()
+        stopped = self._processes.pop()
+        stopped.stop()
+        self._run("kube-apiserver", *self._command)
+        admin = self.user("admin", "system:masters")
+
+        def ready() -> bool:
+            try:
+                return admin.send("GET", "/readyz").status == 200
+            except OSError:
+                return False
+
+        wait_for("kube-apiserver ready again", ready, 120, 0.2)
+        return time.monotonic() - began
+
+    def _run(self, name: str, *command: str) -> Process:
+        self._command: Sequence[str] = command
+        return super()._run(name, *command)
+
+
+class Page:
+    """The command, and a browser that only listens: when each lane came, and what was said."""
+
+    def __init__(self, kubectl: Path, kubeconfig: Path) -> None:
+        words = [sys.executable, "-m", "webhook", "timeline", "--serve", f"--kubeconfig={kubeconfig}"]
+        environment = {**os.environ, "PATH": f"{kubectl.parent}:{os.environ['PATH']}"}
+        self.process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=PROJECT, env=environment
+        )
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+        self.lanes: dict[str, Any] = {}
+        self.said: list[str] = []
+        self.came: dict[str, float] = {}
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(PATIENCE_SECONDS)
+
+    def kubectls(self) -> list[int]:
+        """Process ids of the children of the command."""
+        children = Path(f"/proc/{self.process.pid}/task")
+        try:
+            lists = [path.read_text() for path in children.glob("*/children")]
+        except OSError:
+            return []
+        return [int(number) for text in lists for number in text.split()]
+
+    def _listen(self) -> None:
+        response: HTTPResponse = urllib.request.urlopen(f"{self.address}events")
+        with response:
+            for line in response:
+                if line.startswith(b"data: "):
+                    self._take(json.loads(line.removeprefix(b"data: ")))
+
+    def _take(self, data: Any) -> None:
+        now = time.monotonic()
+        if data["status"] != (self.said or [""])[-1]:
+            self.said.append(data["status"])
+        for lane in data["lanes"]:
+            lane["marks"] = [data["kinds"][mark[0]][0] for mark in lane["marks"]]
+            lane["holders"] = [data["strings"][span[5]] for span in lane["spans"]]
+            self.lanes[lane["name"]] = lane
+            for holder in lane["holders"]:
+                self.came.setdefault(holder, now)
+
+
+def run(world: World) -> Iterator[Row]:
+    """On a control plane of its own, whose API server is restarted."""
+    directory = world.directory / "live-timeline"
+    directory.mkdir()
+    with Plane(world.plane.binaries, directory) as plane, ExitStack() as stack:
+        own = World(plane)
+        own.namespace(NAMESPACE)
+        page = stack.enter_context(Page(plane.binaries.kubectl, plane.kubeconfig("admin", "system:masters")))
+        yield _follows(own, page)
+        yield _sees_an_election(own, page, stack)
+        yield _survives_a_restart(own, plane, page)
+        yield _ends(page)
+
+
+def _follows(world: World, page: Page) -> Row:
+    """Every write is another holder, so each can be recognized when it arrives."""
+    path = leases(NAMESPACE, "probe")
+    delays = []
+    for number in range(WRITES):
+        holder = f"holder-{number}"
+        body = sample_lease("probe", holderIdentity=holder, renewTime=micro_time())
+        if number:
+            spec = {"spec": body["spec"]}
+            world.admin.send("PATCH", path, spec, media="application/merge-patch+json").expect()
+        else:
+            world.admin.send("POST", leases(NAMESPACE), body).expect()
+        written = time.monotonic()
+        delays.append(wait_for(holder, lambda holder=holder: page.came.get(holder), 20, 0.02) - written)
+        time.sleep(0.3)
+    # The first one waits for kubectl to list what there is.
+    slowest = max(delays[1:])
+    return Row("a write is on the page within a second", f"after at most {slowest:.2f} s", slowest < 1.0)
+
+
+def _sees_an_election(world: World, page: Page, stack: ExitStack) -> Row:
+    electors = {}
+    for name in ("red", "green"):
+        account = world.account(NAMESPACE, name)
+        electors[name] = client_go(
+            stack,
+            world.plane.binaries,
+            account.kubeconfig,
+            *TIMES,
+            namespaces=[NAMESPACE],
+            lease="election",
+            identity=name,
+        )
+
+    def holders() -> list[str]:
+        found: list[str] = page.lanes.get("election", {}).get("holders", [])
+        return found
+
+    first = wait_for("a leader on the page", lambda: holders()[-1:], PATIENCE_SECONDS)[0]
+    time.sleep(3)
+    electors[first].process.kill()
+    wait_for("the next leader on the page", lambda: {"red", "green"} <= set(holders()), PATIENCE_SECONDS)
+    marks = page.lanes["election"]["marks"]
+    return Row(
+        "the crash of an elector is an expiry", ", ".join(marks), "takeover-by-expiry" in marks and "steal" not in marks
+    )
+
+
+def _survives_a_restart(world: World, plane: Plane, page: Page) -> Row:
+    number = len(page.said)
+    away = plane.restart()
+    body = sample_lease("afterwards", holderIdentity="after-the-restart", renewTime=micro_time())
+    world.admin.send("POST", leases(NAMESPACE), body).expect()
+    written = time.monotonic()
+    came = wait_for("a lane after the restart", lambda: page.came.get("after-the-restart"), PATIENCE_SECONDS, 0.02)
+    said = [text for text in page.said[number:] if "kubectl runs again" in text]
+    seen = f"away for {away:.1f} s, said so {len(said)} times, back {came - written:.1f} s after the first write"
+    return Row("the page goes on after a restart of the API server", seen, bool(said) and page.said[-1] == "")
+
+
+def _ends(page: Page) -> Row:
+    children = page.kubectls()
+    page.process.terminate()
+    status = page.process.wait(PATIENCE_SECONDS)
+    time.sleep(0.5)
+    left = [number for number in children if Path(f"/proc/{number}").exists()]
+    seen = f"{len(children)} kubectl, {len(left)} left, exit code {status}"
+    return Row("a signal ends the page and kubectl", seen, bool(children) and not left and status == 0)

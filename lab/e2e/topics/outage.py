@@ -1,0 +1,112 @@
+"""Our outage costs nobody a lease. Every failure mode at once, in namespaces of its own, for three minutes."""
+
+import functools
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from msgspec import Struct
+
+from lab.e2e.electors import Elector, client_go, kubernetes_asyncio
+from lab.e2e.outages import outages
+from lab.e2e.quantile import quantile
+from lab.e2e.world import Row, World, leases
+from tests.waiting import wait_for
+
+SECONDS = 180.0
+BASELINE = "no-webhook"
+EVERYTHING = "-everything"
+"""Ends the namespaces whose configuration has no matchConditions: every renewal waits for the webhook."""
+CLIENT_GO, ASYNCIO = "client-go", "kubernetes-asyncio"
+FEWEST_RENEWALS = 0.9
+"""Of those without a webhook, for a leader that the outage does not slow down."""
+
+
+class _Outcome(Struct, frozen=True):
+    """How the client-go leader of a namespace fared, and how many of its writes were let through unreviewed."""
+
+    kept: bool
+    renewals: int
+    p50: float
+    p99: float
+    failed_open: int
+
+    @property
+    def text(self) -> str:
+        kept = "every elector kept its lease" if self.kept else "A LEASE WAS LOST"
+        return (
+            f"{kept}; {self.renewals} renewals, p50 {self.p50:.0f} ms, p99 {self.p99:.0f} ms, "
+            f"{self.failed_open} writes failed open"
+        )
+
+
+def run(world: World) -> Iterator[Row]:
+    """Leaders and standbys of client-go (15/10/2 s) and leaders of kubernetes_asyncio, under each failure mode."""
+    with outages(world.certs, world.directory / "outages") as ports, ExitStack() as stack:
+        for mode, port in ports.items():
+            for suffix in ("", EVERYTHING):
+                world.register(mode + suffix, port, renewals=bool(suffix))
+                world.namespace(mode + suffix, route=mode + suffix)
+        places = [world.namespace(BASELINE), *ports, *(mode + EVERYTHING for mode in ports)]
+        world.settle()
+        leaders = _start(world, stack, places)
+        time.sleep(SECONDS)
+        found = {place: _outcome(world, leaders, place) for place in places}
+    baseline = found[BASELINE]
+    yield Row("no webhook, for comparison", baseline.text, baseline.kept)
+    for mode in ports:
+        shipped, everything = found[mode], found[mode + EVERYTHING]
+        unslowed = shipped.renewals >= FEWEST_RENEWALS * baseline.renewals
+        # The creation of the lease met the outage, the renewals did not.
+        passed = shipped.kept and unslowed and 1 <= shipped.failed_open < shipped.renewals
+        yield Row(f"{mode}: shipped configuration", shipped.text, passed)
+        met = everything.failed_open > everything.renewals / 2
+        yield Row(f"{mode}: without matchConditions", everything.text, met)
+
+
+def _start(world: World, stack: ExitStack, places: list[str]) -> dict[str, Elector]:
+    binaries = world.plane.binaries
+    kubeconfig = world.plane.kubeconfig("elector", "people")
+    leaders = {
+        CLIENT_GO: client_go(stack, binaries, kubeconfig, namespaces=places, lease=CLIENT_GO, identity="leader"),
+        ASYNCIO: kubernetes_asyncio(
+            stack, binaries, kubeconfig, 15, 10, 2, namespaces=places, lease=ASYNCIO, identity="leader"
+        ),
+    }
+    for name, leader in leaders.items():
+        wait_for(f"{name} leads in every namespace", functools.partial(_leads, leader, set(places)), 60)
+    client_go(stack, binaries, kubeconfig, namespaces=places, lease=CLIENT_GO, identity="standby")
+    return leaders
+
+
+def _leads(leader: Elector, places: set[str]) -> bool:
+    return {event["namespace"] for event in leader.events("started")} >= places
+
+
+def _outcome(world: World, leaders: dict[str, Elector], place: str) -> _Outcome:
+    kept = all(_kept(world, place, name, leader) for name, leader in leaders.items())
+    times = [
+        event["milliseconds"]
+        for event in leaders[CLIENT_GO].events("write")
+        if event["namespace"] == place and event["method"] == "PUT" and event.get("status") == 200
+    ]
+    failed_open = sum(_is_failed_open(event) for event in world.audit(place) if _names(event, CLIENT_GO))
+    return _Outcome(kept, len(times), quantile(times, 0.5), quantile(times, 0.99), failed_open)
+
+
+def _kept(world: World, place: str, lease: str, leader: Elector) -> bool:
+    """The leader never stopped, and the Lease was never anybody else's."""
+    leader.process.check_alive()
+    stopped = any(event["namespace"] == place for event in leader.events("stopped"))
+    spec = world.admin.get(leases(place, lease))["spec"]
+    return not stopped and spec["holderIdentity"] == "leader" and not spec.get("leaseTransitions")
+
+
+def _names(event: dict[str, Any], lease: str) -> bool:
+    return bool(event["user"]["username"] == "elector" and event["objectRef"].get("name") == lease)
+
+
+def _is_failed_open(event: dict[str, Any]) -> bool:
+    annotations: dict[str, str] = event.get("annotations", {})
+    return any(key.startswith("failed-open.validating.webhook") for key in annotations)

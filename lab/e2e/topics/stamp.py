@@ -1,0 +1,523 @@
+"""The policies of deploy/stamp: a live lease is its stamped writer's, and nobody honest is refused."""
+
+import concurrent.futures
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, Final
+
+from lab.e2e.api_client import APPLY, ApiClient, Reply
+from lab.e2e.counting import CountingWebhook
+from lab.e2e.elections import elect_client_go, elect_each
+from lab.e2e.manifests import micro_time
+from lab.e2e.one_lease import API, OWNER, Entries, OneLease
+from lab.e2e.quantile import quantile
+from lab.e2e.stamp_cases import (
+    ATTACKS,
+    BEFORE,
+    FIRST_MINOR,
+    KEYS,
+    SUFFIX,
+    Attack,
+    Takeover,
+    random_lists,
+    take,
+    take_by_apply,
+)
+from lab.e2e.stamping import OTHERS, REFUSED, STAMP, apply, install, label, remove, stamps, wait_until_stamped
+from lab.e2e.webhook_server import WebhookServer
+from lab.e2e.world import Row, World
+from tests.waiting import wait_for
+
+WORKERS: Final = 4
+NAMESPACE: Final = "stamped"
+
+
+def run(world: World) -> Iterator[Row]:
+    """Attacks and honest writes; below 1.36 only that the other policies alone stop nobody."""
+    if world.plane.binaries.minor < FIRST_MINOR:
+        yield _without_the_stamps(world)
+        return
+    as_it_is = [apply(world, document) for document in (*STAMP[:1], *OTHERS[::2])]
+    yield Row(
+        "the file without a suffix",
+        ", ".join(str(reply.status) for reply in as_it_is),
+        passed=all(reply.status == 422 and "SUFFIX" in reply.message for reply in as_it_is),
+    )
+    world.namespace(NAMESPACE)
+    poisoned = dict(_poisoned(world))
+    install(world, (*STAMP, *OTHERS))
+    keeper, mallory = (world.account(NAMESPACE, "op", pod).client for pod in ("op-0", "op-1"))
+    # Open, so that strangers can try what they could leave in metadata.
+    label(world, NAMESPACE, stamp_metadata="open")
+    wait_until_stamped(keeper, NAMESPACE)
+    yield _row("attacks on a live lease", [lambda one=one: _attacked(one, keeper, mallory) for one in ATTACKS])  # type: ignore[misc]
+    yield _row("plants in a free lease", [lambda one=one: _planted(one, keeper, mallory) for one in BEFORE])  # type: ignore[misc]
+    spoiled = [partial(_renewed, name, keeper, mallory) for name in poisoned]
+    yield _row("leases that were spoiled before", spoiled)
+    yield _row("deletions that the collector would complete", [lambda: _completed_later(mallory)])
+    yield _random(keeper, mallory)
+    yield _row("electors of each kind", [lambda kind=kind: _life(kind, keeper, mallory) for kind in WAYS])  # type: ignore[misc]
+    yield _row("expiry by the clock of the API server", [lambda: _expiry(keeper, mallory)])
+    yield _row("who is not evaluated", [lambda: _exempt(world, keeper, mallory)])
+    yield _row("one user as the writer", [lambda: _one_user(world)])
+    yield from _elections(world)
+    yield from _with_the_webhook(world)
+    yield _cost(world, keeper)
+    yield _removed_and_returned(world, keeper, mallory)
+
+
+def _row(claim: str, checks: Sequence[Callable[[], list[str]]]) -> Row:
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        problems = [problem for found in pool.map(_tried, checks) for problem in found]
+    return Row(claim, "; ".join(problems) or f"{len(checks)} as they should be", not problems)
+
+
+def _tried(check: Callable[[], list[str]]) -> list[str]:
+    """Return its problems; that a lease is gone is one of them."""
+    try:
+        return check()
+    except RuntimeError as error:
+        return [str(error)]
+
+
+def _name(claim: str) -> str:
+    """A name for a lease, of a claim about it."""
+    return "".join(char if char.isalnum() else "-" for char in claim.lower()).strip("-")[:60].strip("-")
+
+
+def _dated(claim: str, keeper: OneLease) -> Iterator[str]:
+    """The holder renews, and the time of that is stamped."""
+    before = stamps(keeper.get())
+    time.sleep(1.1)
+    reply = keeper.renew_by_patch(renewTime=micro_time())
+    if reply.status != 200:
+        yield f"{claim}: the holder's renewal: HTTP {reply.status} {reply.message[-300:]}"
+        return
+    after = stamps(reply.body)
+    if not after[1] or after[1] == before[1] or abs(_age(after[1])) > 5:
+        yield f"{claim}: the renewal is undated: {before} {after}"
+
+
+def _age(written: str) -> float:
+    return (dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(written)).total_seconds()
+
+
+def _not_stolen(claim: str, stranger: OneLease) -> Iterator[str]:
+    for steal in (take, take_by_apply, OneLease.delete):
+        reply = steal(stranger)
+        if reply.status not in REFUSED:
+            yield f"{claim}: {steal.__name__} afterwards: HTTP {reply.status} {stamps(reply.body)}"
+
+
+def _attacked(attack: Attack, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    mine, theirs = (OneLease(client, NAMESPACE, f"a-{_name(attack.name)}") for client in (keeper, mallory))
+    mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+    mine.settle()
+    problems: list[str] = []
+    for number, write in enumerate(attack.writes):
+        reply = write(theirs)
+        if number == len(attack.writes) - 1 and attack.refused and reply.status not in REFUSED:
+            problems.append(f"{attack.name}: HTTP {reply.status}")
+    writer = stamps(mine.get())[0]
+    if "system:serviceaccount:stamped:op" not in writer:
+        problems.append(f"{attack.name}: the writer is {writer!r}")
+    # Plants are tried both before and after the next renewal.
+    return [*problems, *_not_stolen(attack.name, theirs), *_dated(attack.name, mine), *_not_stolen(attack.name, theirs)]
+
+
+def _planted(case: Takeover, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    mine, theirs = (OneLease(client, NAMESPACE, f"b-{_name(case.name)}") for client in (keeper, mallory))
+    if case.again:
+        mine.create(renewTime=micro_time()).expect(201)
+        mine.put(holderIdentity="", renewTime=micro_time()).expect(200)
+    for write in case.before:
+        write(theirs)
+    theirs.settle()
+    claimed = mine.put(holderIdentity="a", leaseDurationSeconds=600, renewTime=micro_time())
+    if claimed.status != 200:
+        return [f"{case.name}: the claim: HTTP {claimed.status} {claimed.message[-300:]}"]
+    if claimed.body["metadata"].get("ownerReferences"):
+        return [f"{case.name}: an owner was inherited"]
+    for write in case.after:
+        write(theirs)
+    return [*_not_stolen(case.name, theirs), *_dated(case.name, mine), *_not_stolen(case.name, theirs)]
+
+
+def _poisoned(world: World) -> Iterator[tuple[str, None]]:
+    """Leases that somebody spoiled before the policies were there; each can be renewed without them."""
+    client = world.person("poisoner")[0]
+    many: list[dict[str, Any]] = [
+        {
+            "manager": f"m{at}",
+            "operation": "Apply",
+            "apiVersion": API,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:metadata": {"f:labels": {f"f:z{at}": {}}}},
+        }
+        for at in range(400)
+    ]
+    plants: dict[str, Callable[[OneLease], Reply]] = {
+        "400-entries": lambda lease: lease.put(entries=lambda old: [*old, *many]),
+        "emptied": lambda lease: lease.put(entries=lambda _: [{}]),
+        "an-annotation-of-262000": lambda lease: lease.put({"annotations": {"f": "x" * 262_000}}),
+        "four-byte-characters": lambda lease: lease.put({"annotations": {"f": "\U0001f40c" * 65_000}}),
+        "40000-annotations": lambda lease: lease.put({"annotations": {f"{at:x}": "" for at in range(40_000)}}),
+        "20000-labels": lambda lease: lease.put({"labels": {f"a{at}": "b" for at in range(20_000)}}),
+        "2000-owners": lambda lease: lease.put({"ownerReferences": [OWNER | {"uid": str(at)} for at in range(2000)]}),
+        "a-holder-of-700-kb": lambda lease: lease.put(holderIdentity="x" * 700_000),
+        "68-years": lambda lease: lease.put(leaseDurationSeconds=2147483647),
+        "no-spec": lambda lease: lease.patch({"spec": None}),
+        "held-and-owned": lambda lease: lease.put({"ownerReferences": [OWNER]}),
+        "untouched": OneLease.put,
+    }
+    for name, plant in plants.items():
+        lease = OneLease(client, NAMESPACE, name)
+        lease.create(renewTime=micro_time()).expect(201)
+        plant(lease).expect(200)
+        yield name, None
+
+
+def _completed_later(mallory: ApiClient) -> list[str]:
+    """The writer itself leaves nothing by which the collector deletes the lease when somebody else holds it."""
+    lease = OneLease(mallory, NAMESPACE, "completed-later")
+    finalizers = [{"finalizers": [name]} for name in ("foregroundDeletion", "orphan")]
+    tried = {f"created with {one}": lease.create(one) for one in finalizers}
+    lease.create(renewTime=micro_time()).expect(201)
+    stripped = {f"patched with {one}": lease.patch({"metadata": one}) for one in finalizers}
+    for query in ({"propagationPolicy": "Foreground"}, {"propagationPolicy": "Orphan"}, {"orphanDependents": "true"}):
+        tried[f"deleted with {query}"] = mallory.send("DELETE", lease.path, **query)
+    problems = [f"{how}: HTTP {reply.status}" for how, reply in tried.items() if reply.status not in REFUSED]
+    problems += [
+        f"{how}: HTTP {reply.status} {reply.body['metadata']}"
+        for how, reply in stripped.items()
+        if reply.status != 200 or reply.body["metadata"].get("finalizers")
+    ]
+    if lease.patch({"metadata": {"finalizers": ["a.b/c"]}}).status != 200:
+        problems.append("another finalizer was refused")
+    if lease.patch({"metadata": {"finalizers": None}}).status != 200 or lease.delete().status != 200:
+        problems.append("a deletion in the background was refused")
+    return problems
+
+
+_WITHOUT_ROOM: Final = {
+    *("an-annotation-of-262000", "four-byte-characters", "40000-annotations"),
+    *("20000-labels", "2000-owners", "a-holder-of-700-kb"),
+}
+
+
+def _renewed(name: str, keeper: ApiClient, other: ApiClient) -> list[str]:
+    """By PUT and by patch, whether or not the lease can be stamped; one that can be is dated at the third time.
+
+    Whoever takes one that cannot be stamped has it with stamps.
+    """
+    lease = OneLease(keeper, NAMESPACE, name)
+    problems = [
+        f"{name}: HTTP {reply.status} {reply.message[-300:]}"
+        for reply in (lease.put(renewTime=micro_time()), lease.renew_by_patch(renewTime=micro_time()))
+        if reply.status != 200
+    ]
+    stored = lease.get()
+    if name == "held-and-owned" and not stored["metadata"].get("ownerReferences"):
+        problems.append(f"{name}: the owner of a held lease was removed")
+    if len(stored["metadata"]["managedFields"]) != 1:
+        problems.append(f"{name}: {len(stored['metadata']['managedFields'])} entries")
+    if name not in _WITHOUT_ROOM:
+        return [*problems, *_dated(name, lease)]
+    if any(stamps(stored)):
+        problems.append(f"{name}: stamped")
+    taken = take(OneLease(other, NAMESPACE, name))
+    if taken.status != 200 or not all(stamps(taken.body)):
+        problems.append(f"{name}: not taken, or without stamps: HTTP {taken.status} {taken.message[-200:]}")
+    return problems
+
+
+def _always(entries: Entries) -> Callable[[Entries], Entries]:
+    return lambda _: entries
+
+
+def _random(keeper: ApiClient, mallory: ApiClient, count: int = 60) -> Row:
+    mine, theirs = (OneLease(client, NAMESPACE, "random") for client in (keeper, mallory))
+    mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+    problems: list[str] = []
+    stored = 0
+    for number, (entries, manager) in enumerate(random_lists(7, count)):
+        stored_time = mine.get()["spec"]["renewTime"]
+        labels = {"labels": {"n": str(number)}}
+        reply = theirs.put(labels, entries=_always(entries), manager=manager, renewTime=stored_time)
+        stored += reply.status == 200
+        renewed = mine.renew_by_patch(renewTime=micro_time())
+        if renewed.status != 200 or abs(_age(stamps(renewed.body)[1])) > 3:
+            problems.append(f"list {number}: HTTP {renewed.status} {stamps(renewed.body)}")
+        problems += _not_stolen(f"list {number}", theirs)
+    seen = "; ".join(problems) or f"{count} lists, {stored} of them stored, each renewal dated, no steal"
+    return Row("random lists between renewals", seen, not problems)
+
+
+def _by_put(lease: OneLease, holder: str) -> Reply:
+    return lease.put(holderIdentity=holder, leaseDurationSeconds=3, renewTime=micro_time(), acquireTime=micro_time())
+
+
+def _by_merge(lease: OneLease, holder: str) -> Reply:
+    return lease.renew_by_patch(holderIdentity=holder, leaseDurationSeconds=3, renewTime=micro_time())
+
+
+def _by_apply(lease: OneLease, holder: str, *, force: bool = True) -> Reply:
+    body = {"apiVersion": API, "kind": "Lease", "metadata": {"name": lease.name}}
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 3, "renewTime": micro_time()}
+    return lease.patch(body | {"spec": spec}, APPLY, "elector", **({"force": True} if force else {}))
+
+
+WAYS: Final[dict[str, Callable[[OneLease, str], Reply]]] = {
+    "put": _by_put,
+    "merge": _by_merge,
+    "apply": _by_apply,
+    "apply-without-force": lambda lease, holder: _by_apply(lease, holder, force=False),
+}
+
+
+def _life(kind: str, keeper: ApiClient, other: ApiClient) -> list[str]:
+    """Claim, renew, refuse, expire, release, claim: as a client of this kind writes."""
+    write = WAYS[kind]
+    first, second = (OneLease(client, NAMESPACE, f"life-{kind}") for client in (keeper, other))
+    if "apply" not in kind:
+        first.create(holderIdentity="a", leaseDurationSeconds=3, renewTime=micro_time()).expect(201)
+    steps: list[tuple[str, Callable[[], Reply], bool]] = [
+        ("claims", lambda: write(first, "a"), True),
+        ("renews in the same second", lambda: write(first, "a"), True),
+        ("is not taken", lambda: write(second, "b"), False),
+        ("is not taken later", lambda: _after(1.5, lambda: write(second, "b")), False),
+        ("renews", lambda: write(first, "a"), True),
+        ("is taken when expired", lambda: _after(4.1, lambda: write(second, "b")), True),
+        ("does not come back", lambda: write(first, "a"), False),
+        ("is not released by the old holder", lambda: write(first, ""), False),
+        ("is released", lambda: write(second, ""), True),
+        ("is claimed at once", lambda: write(first, "a"), True),
+        ("is labeled by another", lambda: second.label("a", "b"), True),
+        ("renews after that", lambda: write(first, "a"), True),
+        ("is deleted by its writer", first.delete, True),
+    ]
+    return [
+        f"{kind} {what}: HTTP {reply.status} {reply.message[-200:]}"
+        for what, step, passes in steps
+        if ((reply := step()).status in {200, 201}) != passes
+    ]
+
+
+def _after(seconds: float, write: Callable[[], Reply]) -> Reply:
+    time.sleep(seconds)
+    return write()
+
+
+def _expiry(keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    """The holder's own clock is wrong by an hour, and the list was emptied before it died."""
+    mine, theirs = (OneLease(client, NAMESPACE, "clocks") for client in (keeper, mallory))
+    mine.create(leaseDurationSeconds=4, renewTime=micro_time(-3600)).expect(201)
+    problems = []
+    for hours in (1, -1, 1):
+        reply = _after(1.1, lambda hours=hours: mine.renew_by_patch(renewTime=micro_time(3600 * hours)))  # type: ignore[misc]
+        if reply.status != 200:
+            problems.append(f"renewed {hours} h off: HTTP {reply.status}")
+        if (taken := take(theirs)).status == 200:
+            problems.append(f"taken {hours} h off: {stamps(taken.body)}")
+    theirs.put(entries=lambda _: [{}], renewTime=mine.get()["spec"]["renewTime"])
+    if (reply := _after(4.5, lambda: take(theirs))).status != 200:
+        problems.append(f"not taken when expired: HTTP {reply.status} {reply.message[-200:]}")
+    return problems
+
+
+def _exempt(world: World, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    """An administrator corrects a lease, which stays its writer's, or takes it: then it is that of the next writer."""
+    mine, theirs, admin = (OneLease(client, NAMESPACE, "exempt") for client in (keeper, mallory, world.admin))
+    mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+    was = stamps(mine.get())
+    problems = []
+    if stamps(admin.patch({"spec": {"leaseDurationSeconds": 300}}).body) != was:
+        problems.append("a correction changed the stamps")
+    problems += [*_not_stolen("after a correction", theirs), *_dated("after a correction", mine)]
+    if stamps(admin.patch({"spec": {"holderIdentity": "repaired"}}).body)[0]:
+        problems.append("an administrator became the writer")
+    if take(theirs).status != 200 or mine.renew_by_patch(renewTime=micro_time()).status == 200:
+        problems.append("the next writer did not become the writer")
+    return problems
+
+
+def _one_user(world: World) -> list[str]:
+    """Pods of one service account are one writer where the namespace says so."""
+    namespace = world.namespace("stamped-by-user")
+    label(world, namespace, stamp_writer="user")
+    pods = [world.account(namespace, "op", pod).client for pod in ("op-0", "op-1")]
+    stranger = world.account(namespace, "other").client
+    first, second, third = (OneLease(client, namespace, "shared") for client in (*pods, stranger))
+    wait_until_stamped(pods[0], namespace)
+    first.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+    problems = [] if second.put(renewTime=micro_time()).status == 200 else ["another pod of the user was refused"]
+    return [*problems, *_not_stolen("one user", third)]
+
+
+def _elections(world: World) -> Iterator[Row]:
+    namespace = world.namespace("stamped-elections")
+    label(world, namespace)
+    with ExitStack() as stack:
+        for which, seen in elect_each(world, stack, namespace):
+            yield Row(which, seen, passed=True)
+    refused = _refused(world, namespace)
+    yield Row("nobody of them refused", "; ".join(refused) or "nobody", not refused)
+
+
+POLICY: Final = f"""\
+apiVersion: lease-webhook/v1
+preset: strict
+stamps: [{{suffix: {SUFFIX}, namespaces: [stamped-and-reviewed]}}]
+"""
+
+
+def _with_the_webhook(world: World) -> Iterator[Row]:
+    """The webhook in strict, which fails closed: elections beside the guard, and attacks without it."""
+    namespace = world.namespace("stamped-and-reviewed", route="stamped")
+    counted = world.namespace("stamped-and-counted", route="counted")
+    policy = world.directory / "stamps.yaml"
+    policy.write_text(POLICY)
+    with ExitStack() as stack:
+        server = stack.enter_context(WebhookServer(world.directory, world.certs, policy=str(policy)))
+        counting = stack.enter_context(CountingWebhook(world.certs))
+        world.register("stamped", server.port, failure_policy="Fail")
+        world.register("counted", counting.port, failure_policy="Fail")
+        world.settle()
+        keeper, mallory = (world.account(namespace, "op", pod).client for pod in ("op-0", "op-1"))
+        before = OneLease(keeper, namespace, "held-before")
+        before.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+        for one in (namespace, counted):
+            label(world, one)
+            wait_until_stamped(keeper if one == namespace else world.account(counted, "op").client, one)
+        renewed = before.put(renewTime=micro_time())
+        seen = f"HTTP {renewed.status} {renewed.message}, stamped {bool(stamps(renewed.body)[0])}"
+        yield Row("the webhook: the first stamp of a held lease", seen, renewed.status == 200)
+        yield Row("the webhook: client-go, 3 electors", elect_client_go(world, stack, namespace), passed=True)
+        refused = _refused(world, namespace)
+        yield Row("the webhook: nobody of them refused", "; ".join(refused) or "nobody", not refused)
+        yield _counted(OneLease(world.account(counted, "writer").client, counted, "counted"), counting)
+        guard = [one for one in OTHERS if one["metadata"]["name"] == "lease-webhook-stamp-guard"]
+        remove(world, guard)
+        time.sleep(3)
+        checks = [lambda name=name: _found(name, namespace, keeper, mallory) for name in SINGLE_WRITES]
+        yield _row("the webhook without the guard: foreign-writer", checks)
+        install(world, guard)
+        time.sleep(3)
+
+
+SINGLE_WRITES: Final[dict[str, Callable[[OneLease], Reply]]] = {
+    "take": take,
+    "take by apply": take_by_apply,
+    "renew": lambda lease: lease.patch({"spec": {"renewTime": micro_time()}}),
+    "release": lambda lease: lease.patch({"spec": {"holderIdentity": ""}}),
+    "shorten": lambda lease: lease.patch({"spec": {"leaseDurationSeconds": 1}}),
+    "owner": lambda lease: lease.patch({"metadata": {"ownerReferences": [OWNER]}}),
+    "delete": OneLease.delete,
+}
+
+
+def _found(name: str, namespace: str, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    """The rule refuses another pod of the same service account, and not the writer."""
+    mine, theirs = (OneLease(client, namespace, f"foreign-{_name(name)}") for client in (keeper, mallory))
+    mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+    write = SINGLE_WRITES[name]
+    reply = write(theirs)
+    problems = [] if "foreign-writer" in reply.message else [f"{name}: HTTP {reply.status} {reply.message[-300:]}"]
+    renewed = mine.put(renewTime=micro_time())
+    if renewed.status != 200 or not stamps(renewed.body)[1]:
+        problems.append(f"{name}: the holder's renewal: HTTP {renewed.status} {renewed.message[-300:]}")
+    return problems
+
+
+def _counted(lease: OneLease, counting: CountingWebhook) -> Row:
+    """Plain renewals of a stamped lease are not sent to the webhook; the first one stamps the term, and is."""
+    lease.create(renewTime=micro_time()).expect(201)
+    lease.put(renewTime=micro_time()).expect(200)
+    before = counting.reviews(lease.namespace, lease.name)
+    for renew in (OneLease.put, OneLease.renew_by_patch):
+        for _ in range(3):
+            time.sleep(0.7)
+            renew(lease, renewTime=micro_time()).expect(200)
+    plain = counting.reviews(lease.namespace, lease.name) - before
+    lease.label("a", "b").expect(200)
+    other = counting.reviews(lease.namespace, lease.name) - before - plain
+    return Row(
+        "the webhook: renewals of a stamped lease", f"{plain} of 6 sent; a label: {other}", (plain, other) == (0, 1)
+    )
+
+
+def _refused(world: World, namespace: str) -> set[str]:
+    """List the refused writers in a namespace, with the reasons; a conflict is not a refusal."""
+    return {
+        f"{event['user']['username']}: {event['responseStatus'].get('message', '')}"
+        for event in world.audit(namespace)
+        if event["responseStatus"].get("code") in REFUSED - {409}
+    }
+
+
+def _cost(world: World, keeper: ApiClient, count: int = 300) -> Row:
+    """Renewals by PUT of a lease in a labeled namespace and of one in another, in turns."""
+    bare = world.namespace("not-stamped")
+    held = [OneLease(keeper, namespace, "cost") for namespace in (NAMESPACE, bare)]
+    times: list[list[float]] = [[], []]
+    for lease in held:
+        lease.create(renewTime=micro_time()).expect(201)
+    for _ in range(count):
+        for lease, taken in zip(held, times, strict=True):
+            taken.append(lease.put(renewTime=micro_time()).milliseconds)
+    stamped, plain = (f"{quantile(taken, 0.5):.2f} ms, p99 {quantile(taken, 0.99):.2f} ms" for taken in times)
+    return Row("a renewal by PUT", f"p50 {stamped}; without the label p50 {plain}", passed=True)
+
+
+def _removed_and_returned(world: World, keeper: ApiClient, mallory: ApiClient) -> Row:
+    """A holder renews while the label goes and returns, the stamps alone go, and all is removed."""
+    mine, theirs = (OneLease(client, NAMESPACE, "coming-and-going") for client in (keeper, mallory))
+    mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+    problems: list[str] = []
+    label(world, NAMESPACE, None)
+    wait_until_stamped(keeper, NAMESPACE, stamped=False)
+    if mine.put(renewTime=micro_time()).status != 200:
+        problems.append("without the label: the holder's renewal")
+    # A duration can be checked even if the stamp was made unreadable meanwhile.
+    theirs.patch({"metadata": {"annotations": {KEYS[1]: "2027-02-29T00:00:00Z"}}}).expect(200)
+    label(world, NAMESPACE)
+    wait_until_stamped(keeper, NAMESPACE)
+    problems += _dated("the label is back", mine)
+    problems += _not_stolen("the label is back", theirs)
+    remove(world, STAMP[1:])
+    wait_until_stamped(keeper, NAMESPACE, stamped=False)
+    if mine.put(renewTime=micro_time()).status != 200:
+        problems.append("without the stamps: the holder's renewal")
+    problems += _not_stolen("without the stamps", theirs)
+    for forged in (dict.fromkeys(KEYS), dict.fromkeys(KEYS, "2020-01-01T00:00:00Z")):
+        if theirs.patch({"metadata": {"annotations": forged}}).status == 200:
+            problems.append("without the stamps: they are forged")
+    free = OneLease(mallory, NAMESPACE, "created-without-the-stamps")
+    if free.create().status != 201 or free.put(renewTime=micro_time()).status != 200:
+        problems.append("without the stamps: another lease")
+    remove(world, (*STAMP[:1], *OTHERS))
+    wait_for("the removal", lambda: take(theirs).status == 200, 30, 0.5)
+    return Row("removed and returned", "; ".join(problems) or "the holder renews at each step", not problems)
+
+
+def _without_the_stamps(world: World) -> Row:
+    """Below 1.36 the API server has no such stamps; whoever applies the file nevertheless loses no write."""
+    install(world, OTHERS)
+    world.namespace(NAMESPACE)
+    label(world, NAMESPACE)
+    time.sleep(5)
+    keeper, other = (world.account(NAMESPACE, "op", pod).client for pod in ("op-0", "op-1"))
+    mine, theirs = (OneLease(client, NAMESPACE, "unstamped") for client in (keeper, other))
+    replies = [
+        mine.create(),
+        mine.put(),
+        theirs.put(holderIdentity="b"),
+        mine.patch({"metadata": {"labels": {"a": "b"}}}),
+        theirs.delete(),
+    ]
+    remove(world, OTHERS)
+    seen = ", ".join(str(reply.status) for reply in replies)
+    return Row("the guard and the bounds alone", seen, seen == "201, 200, 200, 200, 200")

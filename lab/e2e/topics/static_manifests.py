@@ -1,0 +1,128 @@
+"""The webhook and the depth policy as static manifests on an API server's disk, on a control plane of their own."""
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from lab.e2e import protobuf
+from lab.e2e.api_client import ApiClient
+from lab.e2e.control_plane import ControlPlane
+from lab.e2e.one_lease import OneLease, entry, nested
+from lab.e2e.webhook_server import WebhookServer
+from lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
+from tests.waiting import wait_for
+
+FIRST_MINOR: Final = 36
+"""Alpha there; on by default one version later."""
+GATES: Final = "CoordinatedLeaderElection=true,ManifestBasedAdmissionControlConfig=true"
+NAME: Final = "lease-webhook.static.k8s.io"
+FOLDERS: Final = ("webhooks", "policies")
+RELOAD_SECONDS: Final = 150
+"""At most: the API server looks once a minute."""
+NAMESPACE: Final = "default"
+BROKEN: Final = "kind: Nothing\n"
+_RELOADS: Final = re.compile(
+    r'^apiserver_manifest_admission_config_controller_automatic_reloads_total\{.*status="failure".*\} (\S+)$',
+    re.MULTILINE,
+)
+
+
+def run(world: World) -> Iterator[Row]:
+    """Start an API server that finds the files on its disk, write, break the files, take them away."""
+    if world.plane.binaries.minor < FIRST_MINOR:
+        yield Row("static manifests", f"not in {world.plane.binaries.version}", passed=True)
+        return
+    directory = world.directory / "static"
+    with WebhookServer(world.directory, world.certs) as webhook:
+        flags = _configure(world, directory, webhook.port)
+        with ControlPlane(world.plane.binaries, directory / "plane", flags=flags) as plane:
+            admin = plane.user("admin", "system:masters")
+            yield from _in_force(admin, webhook)
+            yield from _outside_of_the_api(admin)
+            yield from _changed_on_disk(admin, directory / "webhooks")
+        yield _started_with_a_broken_file(world, directory, flags)
+
+
+def _configure(world: World, directory: Path, port: int) -> list[str]:
+    """Write what docs/static-manifests.md says, for this directory and this port; gives the API server's flags."""
+    (directory / "plane").mkdir(parents=True)
+    shipped = world.tree / "deploy" / "static-manifests"
+    for folder in FOLDERS:
+        (directory / folder).mkdir()
+        text = world.kubectl.must("kustomize", str(shipped / folder))
+        (directory / folder / "lease-webhook.yaml").write_text(text.replace("127.0.0.1:8443", f"127.0.0.1:{port}"))
+    configuration = directory / "admission-configuration.yaml"
+    text = (shipped / configuration.name).read_text()
+    configuration.write_text(text.replace("/etc/kubernetes/lease-webhook", str(directory)))
+    return [f"--admission-control-config-file={configuration}", f"--feature-gates={GATES}"]
+
+
+def _in_force(admin: ApiClient, webhook: WebhookServer) -> Iterator[Row]:
+    status, message = _proof(admin)
+    seen = f"HTTP {status}: {message.partition(':')[0]}..."
+    yield Row("the first write after the start is reviewed", seen, status == 422 and "lease webhook" in message)
+    lease = OneLease(admin, NAMESPACE, "renewed")
+    lease.create().expect(201)
+    before = webhook.reviews()
+    lease.put().expect(200)
+    renewed = webhook.reviews() - before
+    lease.put(holderIdentity="b").expect(200)
+    taken = webhook.reviews() - before - renewed
+    seen = f"{renewed} reviews of a plain renewal, {taken} of a takeover"
+    yield Row("the match condition holds", seen, (renewed, taken) == (0, 1))
+    deep = OneLease(admin, NAMESPACE, "deep")
+    deep.create().expect(201)
+    body = protobuf.lease(deep.changed(), [entry("z", nested(9).encode())])
+    reply = admin.send("PUT", deep.path, body, media=protobuf.MEDIA)
+    yield Row("the depth policy: 9 levels", f"HTTP {reply.status}", reply.status == 422)
+
+
+def _outside_of_the_api(admin: ApiClient) -> Iterator[Row]:
+    listed = len(admin.get(REGISTRATIONS)["items"])
+    deleted = admin.send("DELETE", f"{REGISTRATIONS}/{NAME}").status
+    seen = f"{listed} listed, DELETE gives HTTP {deleted}"
+    yield Row("the API neither shows nor deletes it", seen, (listed, deleted) == (0, 404))
+    created = admin.send("POST", REGISTRATIONS, {"metadata": {"name": NAME}})
+    yield Row("no one takes its name through the API", f"HTTP {created.status}", created.status == 422)
+
+
+def _changed_on_disk(admin: ApiClient, folder: Path) -> Iterator[Row]:
+    (folder / "broken.yaml").write_text(BROKEN)
+    begin = time.monotonic()
+
+    def refused() -> bool:
+        return any(float(count) for count in _RELOADS.findall(admin.send("GET", "/metrics").message))
+
+    wait_for("a failed reload", refused, RELOAD_SECONDS, 1)
+    status, _ = _proof(admin)
+    seen = f"noticed after {time.monotonic() - begin:.0f} s, the proof gives HTTP {status}"
+    yield Row("with a broken file the last good ones stay in force", seen, status == 422)
+    for file in folder.iterdir():
+        file.unlink()
+    begin = time.monotonic()
+    wait_for("the files to be gone", lambda: _proof(admin)[0] == 201, RELOAD_SECONDS, 1)
+    yield Row(
+        "break-glass: without the files nothing is reviewed", f"after {time.monotonic() - begin:.0f} s", passed=True
+    )
+
+
+def _started_with_a_broken_file(world: World, directory: Path, flags: list[str]) -> Row:
+    (directory / "webhooks" / "broken.yaml").write_text(BROKEN)
+    (directory / "again").mkdir()
+    try:
+        with ControlPlane(world.plane.binaries, directory / "again", flags=flags):
+            seen = "it starts"
+    except RuntimeError as error:
+        seen = "it exits" if "broken.yaml" in str(error) else str(error)
+    return Row("an API server that starts with a broken file", seen, seen == "it exits")
+
+
+def _proof(admin: ApiClient) -> tuple[int, str]:
+    """Status and message of deploy/proof.yaml as a dry run."""
+    body: dict[str, Any] = yaml.safe_load((PROJECT / "deploy" / "proof.yaml").read_text())
+    reply = admin.send("POST", leases(NAMESPACE), body, dryRun="All")
+    return reply.status, reply.message

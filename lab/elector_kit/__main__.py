@@ -1,0 +1,151 @@
+r"""`make elector-kit`: run electors on a real API server, break what they rest on, and say what they do wrong.
+
+Any elector can be tried. It is a command line in which {kubeconfig}, {namespace}, {lease}, {identity}, {duration},
+{deadline} and {retry} are filled in, and it prints something when it begins to lead and when it ends:
+
+    python -m lab.elector_kit --name mine --command 'mine --config={kubeconfig} --id={identity}' \\
+        --started 'became leader' --stopped 'lost'
+
+Without a command the recorded clients are tried that can be built here. `--results` writes docs/electors.md.
+"""
+
+import argparse
+import shlex
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from lab.e2e.control_plane import ControlPlane
+from lab.e2e.electors import ASYNCIO_PROGRAM, THREADS_PROGRAM
+from lab.e2e.toolchain import Binaries, MissingToolchainError, all_binaries
+from lab.e2e.world import World
+from lab.elector_kit import checks
+from lab.elector_kit.stage import Elector, Stage
+from lab.spec.__main__ import write_between
+from lab.torture.electors import languages
+
+RESULTS: Final = Path(__file__).parent / "results.json"
+WRONG: Final = "one that is wrong on purpose"
+"""The last column: each check must find something in it."""
+PAGE: Final = Path(__file__).parents[2] / "docs" / "electors.md"
+EXAMPLE: Final = Path(__file__).parents[2] / "docs" / "examples" / "python_elector.py"
+"""The example of docs/python-electors.md, run as its readers run it."""
+_TIMES: Final = "{duration} {deadline} {retry}"
+_WORDS: Final = f"{{kubeconfig}} {{namespace}} {{lease}} {{identity}} {_TIMES}"
+
+
+class Result(Struct, frozen=True):
+    """An elector and what it did wrong by check, "" for nothing."""
+
+    elector: str
+    kubernetes: str
+    found: dict[str, str]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Try the electors. Returns 1 if one that was given as a command did something wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m lab.elector_kit",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--name", default="elector")
+    parser.add_argument("--command", default="", help="an elector; without it the recorded clients")
+    parser.add_argument("--started", default='"event": ?"started"', help="a pattern of what it prints when it leads")
+    parser.add_argument("--stopped", default='"event": ?"stopped"', help="a pattern of what it prints when it ends")
+    parser.add_argument("--only", default="", help="recorded clients whose name contains this text")
+    parser.add_argument("--kubernetes", default="v1.37")
+    parser.add_argument("--results", action="store_true", help="write the table into docs/electors.md")
+    options = parser.parse_args(arguments)
+    # Ended from outside, the run still stops what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        binaries = all_binaries(options.kubernetes)[0]
+    except MissingToolchainError as missing:
+        print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
+        return 1
+    given = [Elector(options.name, options.command, options.started, options.stopped)] if options.command else []
+    electors = given or [one for one in recorded(binaries) if options.only in one.name]
+    with tempfile.TemporaryDirectory(prefix="lease-webhook-kit-") as folder:
+        directory = Path(folder) / "plane"
+        directory.mkdir()
+        with ControlPlane(binaries, directory) as plane:
+            world = World(plane)
+            with ThreadPoolExecutor(len(electors)) as pool:
+                found = list(pool.map(lambda numbered: _tried(world, *numbered), enumerate(electors)))
+    results = [Result(one.name, binaries.version, wrong) for one, wrong in zip(electors, found, strict=True)]
+    print(table(results))
+    if options.results:
+        results = _beside_others(results, binaries)
+        RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
+        write_between(PAGE, "electors", table(results))
+    return int(bool(given) and any(any(one.found.values()) for one in results))
+
+
+def recorded(binaries: Binaries) -> list[Elector]:
+    """Return the clients that are recorded and can be run here."""
+    go = f"{binaries.clients} elector -kubeconfig={{kubeconfig}} -namespaces={{namespace}} -lease={{lease}} "
+    go += "-identity={identity} -duration={duration}s -deadline={deadline}s -retry={retry}s"
+    example = shlex.join([str(binaries.asyncio_python), str(EXAMPLE)])
+    example = f"env KUBECONFIG={{kubeconfig}} {example} {{namespace}} {{lease}} {{identity}} {_TIMES}"
+    python, threads = (
+        shlex.join([str(binaries.asyncio_python), str(program)]) for program in (ASYNCIO_PROGRAM, THREADS_PROGRAM)
+    )
+    found = [
+        Elector(f"client-go {binaries.client_go}", f"{go} -release"),
+        Elector(f"kubernetes {binaries.kubernetes_python}", f"{threads} {_WORDS}"),
+        Elector(f"kubernetes {binaries.kubernetes_python}, {EXAMPLE.name}", example, "^leading", "^lost the lease"),
+        Elector(
+            f"kubernetes.aio {binaries.kubernetes_python}", f"env ASYNCIO_PACKAGE=kubernetes.aio {python} {_WORDS}"
+        ),
+        Elector(f"kubernetes_asyncio {binaries.kubernetes_asyncio}", f"{python} {_WORDS}"),
+    ]
+    names = {"java": "client-java 24.0.0", "rust": "kube-leader-election 0.44.0"}
+    found += [Elector(names[name], f"{shlex.join(command)} {_WORDS}") for name, command in languages()[0].items()]
+    wrong = shlex.join([sys.executable, str(Path(__file__).parent / "wrong_elector.py")])
+    return [*found, Elector(WRONG, f"{wrong} {_WORDS}")]
+
+
+def table(results: Sequence[Result]) -> str:
+    """In Markdown: a line for each check, a column for each elector."""
+    head = f"| check | {' | '.join(one.elector for one in results)} |\n|---|{'---|' * len(results)}\n"
+    rows = (f"| {name} | {' | '.join(_cell(one.found, name) for one in results)} |\n" for name in checks.CHECKS)
+    return head + "".join(rows)
+
+
+def stored() -> list[Result]:
+    """Return what the page shows."""
+    return msgspec.json.decode(RESULTS.read_bytes(), type=list[Result]) if RESULTS.exists() else []
+
+
+def _beside_others(results: Sequence[Result], binaries: Binaries) -> list[Result]:
+    """Return these and the stored results of the electors that were not tried this time, in the order of the table."""
+    tried = {one.elector: one for one in (*stored(), *results)}
+    return [tried[one.name] for one in recorded(binaries) if one.name in tried]
+
+
+def _cell(found: Mapping[str, str], name: str) -> str:
+    return found.get("not tried", "") or found.get(name, "") or "right"
+
+
+def _tried(world: World, number: int, elector: Elector) -> dict[str, str]:
+    try:
+        with Stage(world, elector, f"kit-{number}") as stage:
+            found = checks.run(stage)
+    except (RuntimeError, OSError) as error:
+        print(f"{elector.name}: {error}", file=sys.stderr)
+        return {"not tried": str(error)}
+    for name, words in found.items():
+        print(f"{elector.name}: {name}: {words or 'right'}", flush=True)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

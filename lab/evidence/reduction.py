@@ -1,0 +1,42 @@
+"""Makes a history that breaks a law shorter while it still breaks the same law."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from lab.evidence.history import History
+
+MAX_TRIES: Final = 400
+
+Breaks = Callable[[History], bool]
+
+
+def reduced(history: History, breaks: Breaks) -> History:
+    """The shortest history found by taking out runs of steps, then single mutations, until nothing more can go."""
+    tries = MAX_TRIES
+    while tries > 0:
+        for shorter in _shorter(history):
+            tries -= 1
+            if tries < 0:
+                return history
+            if breaks(shorter):
+                history = shorter
+                break
+        else:
+            return history
+    return history
+
+
+def _shorter(history: History) -> Iterator[History]:
+    """Candidates, the much shorter ones first; the first step stays, because it creates the lease."""
+    steps = history.steps
+    size = len(steps) // 2
+    while size:
+        for start in range(1, len(steps), size):
+            yield replace(history, steps=steps[:start] + steps[start + size :])
+        size //= 2
+    for index, step in enumerate(steps):
+        for gone in range(len(step.forgeries)):
+            left = step.forgeries[:gone] + step.forgeries[gone + 1 :]
+            yield replace(history, steps=(*steps[:index], replace(step, forgeries=left), *steps[index + 1 :]))

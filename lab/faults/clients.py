@@ -1,0 +1,223 @@
+"""Clients that stall, keep silent, drip or go away, and the good ones beside them."""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import time
+from pathlib import Path
+
+from msgspec import Struct
+
+from lab.bench.load import Report, finish_load, start_load, write_cases
+from lab.bench.processes import measured, open_files
+from lab.bench.reviews import renewal
+from lab.bench.servers import Running, ours, running
+from lab.bench.table import Table
+from lab.faults.watched import fault_table, holds, never_wrong, none_lost, row, under_load
+
+STALLS = (
+    "connected only",
+    "part of a ClientHello",
+    "part of a head",
+    "part of a body",
+    "head, a byte a second",
+    "body, a byte a second",
+)
+PATIENCE = 20.0
+LET_GO_SECONDS = 5.5
+"""Five seconds, and what a busy machine adds."""
+
+
+class Stalled(Struct):
+    """A client that stalls; `closed_after` seconds came a 408 or the end, or None where neither came."""
+
+    stage: str
+    closed_after: float | None = None
+
+
+def _request(body: bytes) -> bytes:
+    return (
+        b"POST /validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    )
+
+
+def _client_hello(context: ssl.SSLContext) -> bytes:
+    out = ssl.MemoryBIO()
+    connection = context.wrap_bio(ssl.MemoryBIO(), out, server_hostname="localhost")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        connection.do_handshake()
+    return out.read()
+
+
+async def _stall(stage: str, port: int, context: ssl.SSLContext, request: bytes) -> Stalled:
+    """Open a connection, get stuck at a stage, and wait for the server to say 408 or to close."""
+    began = time.monotonic()
+    try:
+        if stage in {"connected only", "part of a ClientHello"}:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            if stage != "connected only":
+                writer.write(_client_hello(context)[:40])
+        else:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
+            began = time.monotonic()
+            head = request.index(b"\r\n\r\n") + 4
+            sent = {"part of a head": 50, "part of a body": head + 100, "body, a byte a second": head}.get(stage, 0)
+            writer.write(request[:sent])
+            if stage.endswith("a second"):
+                return await _drip(stage, reader, writer, request[sent:], began)
+        return await _until_closed(stage, reader, writer, began)
+    except OSError:
+        return Stalled(stage, time.monotonic() - began)
+
+
+async def _drip(
+    stage: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rest: bytes, began: float
+) -> Stalled:
+    ended = asyncio.ensure_future(reader.read(1))
+    for byte in rest:
+        writer.write(bytes([byte]))
+        done, _ = await asyncio.wait([ended], timeout=1)
+        if done or time.monotonic() - began > PATIENCE:
+            break
+    if not ended.done():
+        ended.cancel()
+        return Stalled(stage)
+    writer.close()
+    return Stalled(stage, time.monotonic() - began)
+
+
+async def _until_closed(
+    stage: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, began: float
+) -> Stalled:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await reader.read(1)
+    except TimeoutError:
+        return Stalled(stage)
+    finally:
+        writer.close()
+    return Stalled(stage, time.monotonic() - began)
+
+
+async def _silent(port: int, context: ssl.SSLContext) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
+
+
+async def _use(connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], request: bytes) -> bool:
+    reader, writer = connection
+    try:
+        async with asyncio.timeout(PATIENCE):
+            writer.write(request)
+            answer = await reader.readuntil(b"\r\n\r\n")
+        return answer.startswith(b"HTTP/1.1 200")
+    except (OSError, TimeoutError, asyncio.IncompleteReadError):
+        return False
+    finally:
+        writer.close()
+
+
+async def _hold(
+    server: Running, stalled_each: int, silent: int, work: Path, seconds: float
+) -> tuple[list[Report], list[Stalled], int]:
+    """Park the silent, start the stalled, load with good clients; then use each silent connection once."""
+    context = ssl.create_default_context(cafile=str(server.certificate_authority))
+    request = _request(renewal().body)
+    parked = []
+    for start in range(0, silent, 50):
+        parked += await asyncio.gather(*(_silent(server.port, context) for _ in range(min(50, silent - start))))
+    stalling = [
+        asyncio.ensure_future(_stall(stage, server.port, context, request))
+        for stage in STALLS
+        for _ in range(stalled_each)
+    ]
+    await asyncio.sleep(1)
+    cases = write_cases([renewal()], work / "good")
+    loads = [
+        start_load(server, "open", cases, "-rate", "100", "-duration", f"{seconds}s"),
+        start_load(server, "open", cases, "-rate", "20", "-duration", f"{seconds}s", "-new-connections"),
+    ]
+    reports = await asyncio.gather(*(asyncio.to_thread(finish_load, load) for load in loads))
+    stalled = await asyncio.gather(*stalling)
+    used = [await _use(connection, request) for connection in parked]
+    return list(reports), list(stalled), sum(used)
+
+
+def slow_and_silent(work: Path, *, short: bool) -> Table:
+    """300 stalled and 900 silent connections, and good clients beside them."""
+    each, silent, seconds = (10, 100, 7.0) if short else (50, 900, 15.0)
+    with running(ours(), work / "server", workers=2) as server, measured(server.pid) as spent:
+        (kept, fresh), stalled, used = asyncio.run(_hold(server, each, silent, work, seconds))
+        rows = [
+            row("good clients, kept-alive", server, kept),
+            row("good clients, a new connection each", server, fresh),
+        ]
+    for stage in STALLS:
+        times = [one.closed_after for one in stalled if one.stage == stage]
+        closed = [seconds for seconds in times if seconds is not None]
+        note = (
+            f"{len(closed)} of {len(times)} let go after {min(closed, default=0):.1f} to {max(closed, default=0):.1f} s"
+        )
+        rows.append((f"{len(times)} stalled: {stage}", "", "", "", "", "", "", note))
+    rows.append((f"{silent} silent, then used once", str(silent), str(silent - used), "0", "", "", "", ""))
+    worst = max(kept.max_ms, fresh.max_ms)
+    holding = [one for one in stalled if one.closed_after is None or one.closed_after > LET_GO_SECONDS]
+    bars = [
+        holds(
+            f"good clients beside {6 * each} stalled and {silent} silent: worst answer",
+            "<= 50 ms",
+            f"{worst:.1f} ms",
+            met=worst <= 50,
+            of_load=True,
+        ),
+        holds(
+            f"stalled clients let go (408 or closed) within {LET_GO_SECONDS} s",
+            "all",
+            f"{len(stalled) - len(holding)} of {len(stalled)}",
+            met=not holding,
+        ),
+        holds("silent connections used once at the end", "all answered", f"{used} of {silent}", met=used == silent),
+        none_lost("good clients beside stalled ones", kept.not_answered + fresh.not_answered),
+        never_wrong("good clients beside stalled ones", kept, fresh),
+    ]
+    return fault_table("Slow and silent clients", (), rows, bars, spent.foreign_cores)
+
+
+def _abort(server: Running, context: ssl.SSLContext, request: bytes, how: int) -> None:
+    """Go away in the handshake, in the head, in the body or before the answer, by FIN or by reset."""
+    plain = socket.create_connection(("127.0.0.1", server.port), 5)
+    plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0" if how % 2 else b"\0" * 8)
+    moment = how // 2 % 4
+    if moment == 0:
+        plain.sendall(_client_hello(context)[:100])
+        plain.close()
+        return
+    secure = context.wrap_socket(plain, server_hostname="localhost")
+    secure.sendall(request if moment == 3 else request[: 60 if moment == 1 else len(request) // 2])
+    secure.close()
+
+
+def aborts(work: Path, *, short: bool) -> Table:
+    """Clients that close or reset in the middle of anything leave nothing behind."""
+    count = 200 if short else 4000
+    request = _request(renewal().body)
+    with running(ours(), work / "server", workers=2) as server:
+        context = ssl.create_default_context(cafile=str(server.certificate_authority))
+        time.sleep(1)
+        before = sum(open_files(pid) for pid in server.workers)
+        with under_load(server, work, 5 if short else 30) as load:
+            for number in range(count):
+                _abort(server, context, request, number)
+        time.sleep(7)  # as long as a handshake may take, and a little
+        after = sum(open_files(pid) for pid in server.workers)
+        tracebacks = server.log.count("Traceback")
+        rows = [row(f"{count} aborts", server, load.report, f"open files {before} before, {after} after")]
+    # The load's last idle connections may still be in the kernel's hands; a leak would show thousands.
+    bars = [
+        holds("client aborts: file descriptors left behind", "0", str(after - before), met=after <= before),
+        holds("client aborts: tracebacks", "0", str(tracebacks), met=tracebacks == 0),
+        none_lost("client aborts, others", load.report.not_answered),
+        never_wrong("client aborts", load.report),
+    ]
+    return fault_table("Client aborts", (), rows, bars, load.spent.foreign_cores)

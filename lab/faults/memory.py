@@ -1,0 +1,54 @@
+"""A soak of bursts: what one timer or one connection left behind costs shows only here."""
+
+import time
+from pathlib import Path
+
+from lab.bench.load import finish_load, start_load, write_cases
+from lab.bench.processes import measured, memory_mib
+from lab.bench.reviews import renewal
+from lab.bench.servers import ours, running
+from lab.bench.table import Table
+from lab.faults.watched import fault_table, holds, never_wrong, none_lost, row
+
+BURST = 40
+
+
+def soak(work: Path, *, short: bool) -> Table:
+    """Bursts of 40 at 600/s: more than 25 idle connections, so each burst opens and drops some."""
+    requests = 12_000 if short else 90_000
+    cases = write_cases([renewal()], work / "renewal")
+    samples: list[tuple[float, float]] = []
+    with running(ours(), work / "server", workers=2) as server:
+        idle = memory_mib(server.pid)
+        with measured(server.pid) as spent:
+            began = time.monotonic()
+            loading = start_load(
+                server, "open", cases, "-rate", "600", "-burst", str(BURST), "-requests", str(requests)
+            )
+            while loading.poll() is None:
+                samples.append((time.monotonic() - began, memory_mib(server.pid)))
+                time.sleep(1 if short else 3)
+            report = finish_load(loading)
+        end = memory_mib(server.pid)
+        note = f"{report.connections} connections; {idle:.0f} MiB idle, {end:.0f} MiB at the end"
+        rows = [row(f"bursts of {BURST} at 600/s", server, report, note)]
+    half = [size for moment, size in samples if moment >= samples[-1][0] / 2]
+    growth = half[-1] - half[0]
+    bars = [
+        holds(
+            f"memory of 2 workers after {requests:,} reviews in bursts",
+            "<= 100 MiB (stretch 70)",
+            f"{end:.0f} MiB",
+            met=end <= 100,
+            of_load=True,
+        ),
+        holds("growth over the last half", "<= 2 MiB (flat)", f"{growth:+.1f} MiB", met=growth <= 2, of_load=True),
+        none_lost("burst soak", report.not_answered),
+        never_wrong("burst soak", report),
+    ]
+    notes = (
+        "PSS of the whole process tree.",
+        "Samples: "
+        + ", ".join(f"{moment:.0f} s {size:.1f}" for moment, size in samples[:: max(1, len(samples) // 12)]),
+    )
+    return fault_table("Burst soak", notes, rows, bars, spent.foreign_cores)

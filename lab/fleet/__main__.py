@@ -1,0 +1,173 @@
+"""`make fleet`: handovers and refusals by SQL in DuckDB, ClickHouse and Spark are those that `why` finds.
+
+Every recorded incident is a cluster of its own. With `--events`, a log of so many events is generated too, and each
+engine, `why` and `jq` read it.
+"""
+
+import argparse
+import gzip
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from lab.fleet.engines import ENGINES
+from webhook.analysis.history.events import Handover, Tenure
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.merge import Merged
+from webhook.analysis.inputs.files import inputs
+
+ROOT: Final = Path(__file__).parents[2]
+DATA: Final = ROOT / "tests" / "data"
+HANDOVERS: Final = """
+SELECT cluster, namespace, name, since, previous, holder, how,
+  CASE WHEN how IN ('expired', 'released') THEN round(leaderless * 1000) ELSE -1 END
+FROM handovers ORDER BY 1, 2, 3, 4"""
+REFUSALS: Final = "SELECT cluster, namespace, name, answered, code, refused_by FROM refusals ORDER BY 1, 2, 3, 4, 5"
+CHOSEN: Final = ("incidents.coordinated",)
+"""The API server chose the holder, which led from its own first renewal on: SQL counts up to the choice."""
+JQ: Final = 'select(.verb == "delete")'
+_LEASES: Final = 100
+
+Rows = list[tuple[Any, ...]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare. Returns 1 if an engine is missing or says something else than `why`."""
+    parser = argparse.ArgumentParser(prog="python -m lab.fleet", description=__doc__)
+    parser.add_argument("--events", type=int, default=0, help="generate a log of so many events, too")
+    parser.add_argument("--only", nargs="+", choices=ENGINES, default=list(ENGINES))
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="lease-webhook-fleet-") as name:
+        folder = Path(name)
+        recorded(folder / "recorded" / "audit")
+        failed = _compare(folder / "recorded", options.only)
+        if options.events:
+            log = folder / "generated" / "audit" / "one" / "audit.jsonl"
+            generated(log, options.events)
+            took: dict[str, float] = {}
+            failed += _compare(folder / "generated", options.only, took)
+            began = time.monotonic()
+            subprocess.run(["jq", "-c", JQ, str(log)], check=True, stdout=subprocess.DEVNULL)
+            took["jq, a filter on the verb alone"] = time.monotonic() - began
+            size = log.stat().st_size / 1e6
+            print(f"\n{options.events} events, {size:.0f} MB\n\n| reader | seconds | MB/s |\n|---|---|---|")
+            for reader, seconds in took.items():
+                print(f"| {reader} | {seconds:.0f} | {size / seconds:.0f} |")
+    return 1 if failed else 0
+
+
+def recorded(folder: Path) -> None:
+    """Give each incident the folder of a cluster."""
+    logs = [*(DATA / "incidents").glob("*/audit.log.gz"), *(DATA / "measured-incidents").glob("*/audit.jsonl.gz")]
+    for log in logs:
+        cluster = folder / f"{log.parent.parent.name}.{log.parent.name}"
+        cluster.mkdir(parents=True)
+        (cluster / "audit.jsonl").write_bytes(gzip.decompress(log.read_bytes()))
+
+
+def generated(path: Path, number: int) -> None:
+    """Write a log of leases that are renewed every two seconds, and lost by one holder in every thousand renewals.
+
+    The objects of requests, and managedFields, are left out, as an audit policy can have it.
+    """
+    path.parent.mkdir(parents=True)
+    lines = gzip.decompress((DATA / "incidents" / "leader-killed" / "audit.log.gz").read_bytes()).splitlines()
+    update = next(event for line in lines if (event := json.loads(line))["verb"] == "update")
+    shown = update["responseObject"]
+    del update["requestObject"], shown["metadata"]["managedFields"]
+    text = json.dumps(update, separators=(",", ":"))
+    for found, mark in (
+        (shown["spec"]["renewTime"], "@RENEWED@"),
+        (update["stageTimestamp"], "@ANSWERED@"),
+        (update["requestReceivedTimestamp"], "@ANSWERED@"),
+        (shown["spec"]["holderIdentity"], "@HOLDER@"),
+        (shown["metadata"]["name"], "@NAME@"),
+    ):
+        text = text.replace(f'"{found}"', f'"{mark}"')
+    text = text.replace(f'"resourceVersion":"{shown["metadata"]["resourceVersion"]}"', '"resourceVersion":"@VERSION@"')
+    at = 1_790_000_000.0
+    holders = [0] * _LEASES
+    with path.open("w") as file:
+        for event in range(number):
+            lease = event % _LEASES
+            at += 2 / _LEASES
+            if event % 997 == 0 and event:
+                at += 20
+                holders[lease] += 1
+            moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at % 1 * 1e6):06d}Z"
+            line = (
+                text.replace("@VERSION@", str(1000 + event)).replace("@RENEWED@", moment).replace("@ANSWERED@", moment)
+            )
+            line = line.replace("@NAME@", f"lease-{lease}").replace("@HOLDER@", f"holder-{holders[lease]}")
+            file.write(line + "\n")
+
+
+def _compare(folder: Path, names: Iterable[str], took: dict[str, float] | None = None) -> int:
+    """Compare with `why`, and return how many rows differ; `took` gets how long each of them needs for handovers."""
+    took = {} if took is None else took
+    began = time.monotonic()
+    expected = {cluster.name: _followed(cluster) for cluster in sorted((folder / "audit").iterdir())}
+    took["why"] = time.monotonic() - began
+    failed = 0
+    for name in names:
+        if importlib.util.find_spec(ENGINES[name].package) is None:
+            print(f"FAILED {name}: {ENGINES[name].package} is not installed", file=sys.stderr)
+            failed += 1
+            continue
+        engine = ENGINES[name](folder)
+        for what, query, truth in (("refusals", REFUSALS, refusals), ("handovers", HANDOVERS, handovers)):
+            wanted = sorted((cluster, *row) for cluster, one in expected.items() for row in truth(one))
+            began = time.monotonic()
+            rows = engine.rows(query)
+            took[name] = time.monotonic() - began
+            different = sorted(row for row in set(rows) ^ set(wanted) if row[0] not in CHOSEN or row[-1] == -1)
+            print(
+                f"{name}: {len(rows)} {what} of {len(expected)} clusters, {len(different)} differ from why", flush=True
+            )
+            for row in different[:20]:
+                print("  ", "SQL" if row in set(rows) else "why", *row)
+            failed += len(different)
+    return failed
+
+
+def _followed(folder: Path) -> Follower:
+    follower = Follower()
+    for item in Merged(inputs([str(folder)]), 2**62):
+        follower.feed(item)
+    return follower
+
+
+def handovers(follower: Follower) -> Rows:
+    """Return what `why` says, in the columns of SQL, which compares identities: a new pod under one is not seen."""
+    return [
+        (namespace, name, tenure.since, tenure.previous, tenure.holder, tenure.began.value, _leaderless(tenure))
+        for (namespace, name), one in follower.leases.items()
+        for tenure in one.tenures
+        if tenure.began not in {Handover.SEEN, Handover.CREATED, Handover.REPLACED} and tenure.previous
+    ]
+
+
+def _leaderless(tenure: Tenure) -> int:
+    """Milliseconds, as SQL counts them: up to the write of the holder, not to its own first renewal."""
+    is_known = tenure.began in {Handover.EXPIRED, Handover.RELEASED} and tenure.leaderless is not None
+    return round((tenure.leaderless or 0) / 1000) if is_known else -1
+
+
+def refusals(follower: Follower) -> Rows:
+    """The same of refused writes."""
+    return [
+        (namespace, name, refusal.at, refusal.code, refusal.by.value)
+        for (namespace, name), one in follower.leases.items()
+        for refusal in one.refusals
+        if refusal.code >= 400 and not refusal.is_read
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

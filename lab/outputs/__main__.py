@@ -1,0 +1,136 @@
+"""Compare the output of every command on every recorded input with the stored one: `make outputs`.
+
+The stored output is the contract of a restructuring: text, JSON and exit codes stay equal, and an intended change is a
+change of the stored file, which a reviewer reads (`--update` writes it). Exit code 1 if anything differs.
+"""
+
+import argparse
+import contextlib
+import difflib
+import gzip
+import hashlib
+import io
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from lab.outputs.commands import ROOT, Invocation, invocations
+from webhook.cli.main import main as run_command
+
+STORED: Final = Path(__file__).with_name("stored.jsonl.gz")
+MAX_KEPT: Final = 20_000
+"""Characters of one output that are stored; the rest counts through its digest."""
+MAX_SHOWN: Final = 600
+"""Characters of one line of a difference."""
+
+
+class Output(Struct, frozen=True):
+    """What one command printed."""
+
+    command: str
+    code: int
+    out: str
+    err: str
+    digest: str
+
+
+class _Text(io.TextIOWrapper):
+    """Standard output in memory, with the buffer that some commands write bytes to."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", newline="", write_through=True)
+
+    def text(self) -> str:
+        self.flush()
+        buffer = self.buffer
+        assert isinstance(buffer, io.BytesIO)
+        return buffer.getvalue().decode(errors="replace")
+
+
+def output_of(invocation: Invocation) -> Output:
+    """Run one command in this process, with its input as standard input."""
+    out, err = _Text(), _Text()
+    stdin = io.TextIOWrapper(io.BytesIO(invocation.stdin.read_bytes() if invocation.stdin else b""), encoding="utf-8")
+    before = sys.stdin
+    sys.stdin = stdin
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                code = run_command(list(invocation.words))
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else 2
+    finally:
+        sys.stdin = before
+    printed, complained = (text.text().replace(f"{ROOT}/", "") for text in (out, err))
+    digest = hashlib.sha256(f"{printed}\0{complained}".encode()).hexdigest()[:16]
+    return Output(invocation.text, code, printed[:MAX_KEPT], complained[:MAX_KEPT], digest)
+
+
+def all_outputs(chosen: Sequence[Invocation]) -> Iterator[Output]:
+    """Yield the output of each command, in order."""
+    with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
+        yield from pool.imap(output_of, chosen, chunksize=8)
+
+
+def _differences(stored: Output, now: Output) -> Iterator[str]:
+    if stored.code != now.code:
+        yield f"exit code {stored.code}, now {now.code}"
+    for name, before, after in (("out", stored.out, now.out), ("err", stored.err, now.err)):
+        lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"stored {name}", name, "", "", 1, "")
+        yield from lines
+    if stored.out == now.out and stored.err == now.err and stored.digest != now.digest:
+        yield "the part that is not stored differs"
+
+
+def main() -> int:
+    """Compare, or store. Return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m lab.outputs", description=__doc__)
+    parser.add_argument("--update", action="store_true", help="store what the commands print now")
+    parser.add_argument("--only", default="", help="only commands whose text contains this")
+    parser.add_argument("--lines", type=int, default=12, help="lines of a difference that are shown")
+    parser.add_argument("--list", action="store_true", help="list the commands")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    os.environ.update(NO_COLOR="1", COLUMNS="120")
+    chosen = [one for one in invocations() if options.only in one.text]
+    if options.list:
+        print("\n".join(one.text for one in chosen))
+        return 0
+    stored: dict[str, Output] = {}
+    if STORED.exists():
+        lines = gzip.decompress(STORED.read_bytes()).splitlines()
+        stored = {one.command: one for one in (msgspec.json.decode(line, type=Output) for line in lines)}
+    kept = {text: one for text, one in stored.items() if options.only not in text} if options.update else {}
+    different = 0
+    for now in all_outputs(chosen):
+        kept[now.command] = now
+        before = stored.pop(now.command, None)
+        if before == now:
+            continue
+        different += 1
+        lines_of_it = ["not stored"] if before is None else list(_differences(before, now))
+        print(
+            f"\n$ lease-webhook {now.command}", *(line[:MAX_SHOWN] for line in lines_of_it[: options.lines]), sep="\n"
+        )
+        if len(lines_of_it) > options.lines:
+            print(f"... and {len(lines_of_it) - options.lines} lines more")
+    gone = [text for text in stored if options.only in text]
+    for text in gone:
+        print(f"\n$ lease-webhook {text}\nno longer run")
+    if options.update:
+        encoded = b"\n".join(msgspec.json.encode(kept[text]) for text in sorted(kept))
+        STORED.write_bytes(gzip.compress(encoded, mtime=0))
+        print(f"stored: {len(kept)} outputs")
+        return 0
+    print(f"\n{len(chosen)} commands, {different + len(gone)} different")
+    return 1 if different or gone else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

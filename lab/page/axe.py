@@ -1,0 +1,52 @@
+"""axe-core, which finds what keeps people with a disability from using a page; fetched by npm once, checked by hash."""
+
+import hashlib
+import subprocess
+import tarfile
+from base64 import b64encode
+from pathlib import Path
+from typing import Any, Final
+
+from lab.e2e.toolchain import cache_directory
+
+PACKAGE: Final = "axe-core"
+VERSION: Final = "4.14.1"
+SHA512: Final = "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
+GRAVE: Final = frozenset({"serious", "critical"})
+
+
+class WrongHashError(Exception):
+    """The package is another one than the one that was reviewed."""
+
+
+def axe_script() -> str:
+    """The source of axe-core."""
+    directory = cache_directory() / "axe"
+    archive = directory / f"{PACKAGE}-{VERSION}.tgz"
+    if not archive.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            ["npm", "pack", "--silent", f"{PACKAGE}@{VERSION}"], cwd=directory, check=True, stdout=subprocess.DEVNULL
+        )
+    return _script_of(archive)
+
+
+def _script_of(archive: Path) -> str:
+    found = b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    if found != SHA512:
+        raise WrongHashError(f"{archive} has sha512 {found}, not {SHA512}")
+    with tarfile.open(archive) as package:
+        member = package.extractfile("package/axe.min.js")
+        assert member is not None
+        return member.read().decode()
+
+
+def faults(page: Any) -> list[str]:
+    """Each serious or critical fault of a page that is open: its rule, what it means, and where."""
+    page.evaluate(axe_script())
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['id']}: {one['help']}: {[node['target'] for node in one['nodes'][:5]]}"
+        for one in found["violations"]
+        if one["impact"] in GRAVE
+    ]

@@ -1,0 +1,190 @@
+"""The search chooses lanes and events; the worst come first."""
+
+import pytest
+
+from lab.page.conftest import Open
+from lab.page.opened import Opened
+from tests.timeline.election_samples import NOON, SECOND, sample_timeline
+from webhook.analysis.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
+
+
+def filled(page: Opened, field: str, text: str) -> None:
+    page.page.fill(field, text)
+    page.settle()
+
+
+def test_each_word_may_name_a_lease_a_holder_or_a_writer(opened: Open) -> None:
+    timeline = sample_timeline(50)
+    page = opened(timeline)
+    filled(page, "#search", "payments/")
+    assert page.shown("lane.namespace") == {"payments"}
+    assert "17 of 50 leases, " in page.text("#overall")
+    filled(page, "#search", "controller-49")
+    assert page.lanes == ["controller-49"]
+    filled(page, "#search", "controller-7-")
+    assert page.lanes == ["controller-7"]
+    filled(page, "#search", "intruder-0")
+    stolen = [lane for lane in timeline.lanes if any(span.holder == "intruder-0" for span in lane.spans)]
+    assert f"{len(stolen)} of 50 leases, " in page.text("#overall")
+    assert page.page.locator(".dimmed").count() > 0
+    filled(page, "#search", "payments other:intruder")
+    assert page.shown("writer") == {"system:serviceaccount:other:intruder"}
+    assert page.shown("lane.namespace") == {"payments"}
+
+
+def test_search_finds_leases_and_texts(opened: Open) -> None:
+    page = opened(sample_timeline(50))
+    filled(page, "#search", "Controller-3")
+    assert set(page.lanes) <= {"controller-3", *(f"controller-3{n}" for n in range(10))}
+    filled(page, "#search", "which had renewed")
+    assert page.shown("kind") == {"steal", "contested"}
+    filled(page, "#search", "takeover after release")
+    assert page.shown("kind") == {"takeover-by-release"}
+    filled(page, "#search", "nothing has this name")
+    assert page.lanes == []
+    assert page.page.is_visible("#none")
+    assert page.text("h1") == "No lease matches"
+    assert page.text("#reading") == "At the end: no lease matches."
+    assert page.text("#details") == ""
+
+
+def test_the_legend_has_what_is_drawn(opened: Open) -> None:
+    legend = opened(sample_timeline(3)).text("#legend")
+    assert all(words in legend for words in ("held", "no leader", "steal", "renewals"))
+    assert "forged" not in legend
+
+
+def test_stolen_leases_come_first_and_of_those_the_one_that_no_one_led_for_the_longest_time(opened: Open) -> None:
+    timeline = sample_timeline(50)
+    page = opened(timeline)
+    stolen = [lane for lane in timeline.lanes if any(mark.kind is MarkKind.STEAL for mark in lane.marks)]
+    found = {lane.name: lane.gaps(timeline.ends) for lane in stolen}
+    worst = max(found, key=lambda name: sum(gap.ends - gap.begins for gap in found[name]))
+    assert page.lanes[0] == worst
+
+
+def state_of(name: str, *spans: Span, marks: tuple[Mark, ...] = (), ticks: tuple[int, ...] = (0,)) -> Lane:
+    return Lane("shop", name, 15, spans, Ticks(tuple(NOON + at * SECOND for at in ticks)), marks)
+
+
+HELD = Span(SpanKind.HELD, NOON, None, "a")
+RELEASED = (
+    Span(SpanKind.HELD, NOON, NOON + 9 * SECOND, "a"),
+    Span(SpanKind.LEADERLESS, NOON + 9 * SECOND, NOON + 10 * SECOND),
+    Span(SpanKind.HELD, NOON + 10 * SECOND, None, "b"),
+)
+EXPIRED = (Span(SpanKind.HELD, NOON, NOON + 75 * SECOND, "a"), Span(SpanKind.OVERDUE, NOON + 75 * SECOND, None, "a"))
+LANES = (
+    state_of("a-healthy", HELD),
+    state_of("b-released", *RELEASED),
+    state_of("c-expired", *EXPIRED),
+    state_of("d-never", Span(SpanKind.NEVER_HELD, NOON)),
+    state_of("e-frozen", Span(SpanKind.FROZEN, NOON, None, "a", reason="no other replica can take it: so it is")),
+    state_of("f-stolen", HELD, marks=(Mark(MarkKind.STEAL, NOON, "b took it", "b"),)),
+)
+MIXED = Timeline(NOON, NOON + 120 * SECOND, LANES)
+
+
+def test_the_worst_come_first_and_what_was_never_held_is_no_trouble(opened: Open) -> None:
+    page = opened(MIXED, height=1600)
+    assert page.lanes == ["e-frozen", "f-stolen", "c-expired", "b-released", "a-healthy", "d-never"]
+    assert page.text("h1") == "shop/e-frozen: frozen, no other replica can take it"
+    assert "1 is frozen, 1 was never held." in page.text("#reading")
+    page.page.select_option("#order", "name")
+    page.settle()
+    assert page.lanes == sorted(page.lanes)
+
+
+def test_only_leases_with_trouble(opened: Open) -> None:
+    page = opened(MIXED)
+    assert page.text("#bad") == "Only with trouble (3)"
+    page.press("o")
+    assert page.lanes == ["e-frozen", "f-stolen", "c-expired"]
+    page.press("o")
+    assert len(page.lanes) == 6
+
+
+def test_many_short_times_without_a_leader_are_worse_than_one_that_is_little_longer(opened: Open) -> None:
+    def lost(name: str, *lengths: int) -> Lane:
+        spans, at = [], NOON
+        for number, long in enumerate(lengths):
+            expires, taken = at + 60 * SECOND, at + (60 + long) * SECOND
+            spans += [
+                Span(SpanKind.HELD, at, expires, f"{number}"),
+                Span(SpanKind.OVERDUE, expires, taken, f"{number}"),
+            ]
+            at = taken
+        return state_of(name, *spans, Span(SpanKind.HELD, at, None, "last"))
+
+    page = opened(Timeline(NOON, NOON + 900 * SECOND, (lost("a-once", 21), lost("b-often", 20, 20, 20, 20))))
+    assert page.lanes == ["b-often", "a-once"]
+
+
+def test_fifty_leases_are_seen_at_once_in_compact_mode(opened: Open) -> None:
+    page = opened(sample_timeline(50), width=1400, height=900)
+    assert page.text("#range") == "Leases 1 to 7 of 50, 43 more below, 43 of them with trouble"
+    page.press("c")
+    rows = page.page.eval_on_selector_all(".lane", "all => all.map(e => e.getBoundingClientRect().bottom)")
+    assert len(rows) == 50
+    assert max(rows) <= 900
+    assert not page.page.is_visible("#below")
+
+
+def test_what_is_below_is_counted_while_one_scrolls(opened: Open) -> None:
+    page = opened(sample_timeline(500), width=420)
+    assert " of 500, " in page.text("#range")
+    page.page.evaluate("document.getElementById('view').scrollTop = 1e6")
+    page.settle()
+    page.settle()
+    assert page.text("#range").endswith(" to 500 of 500")
+
+
+@pytest.mark.parametrize("mode", ["", "c"])
+def test_on_a_narrow_page_names_that_differ_at_their_ends_can_be_told_apart(opened: Open, mode: str) -> None:
+    names = [f"payments-{'very-' * 8}long-controller-{number}" for number in range(3)]
+    page = opened(Timeline(NOON, NOON + SECOND, tuple(state_of(name, HELD) for name in names)), width=420)
+    page.press(*mode)
+    ends = page.page.eval_on_selector_all(
+        ".name", "all => all.map(e => [e.lastChild.textContent, e.lastChild.getBoundingClientRect().right])"
+    )
+    assert [text for text, _ in ends] == [name[-12:] for name in names]
+    assert all(right <= 420 for _, right in ends)
+
+
+def test_the_address_leads_to_one_lease(opened: Open) -> None:
+    page = opened(sample_timeline(50))
+    page.page.evaluate("location.hash = '#lease=payments%2Fcontroller-49'")
+    page.settle()
+    assert page.page.text_content("#details h2 span") == "payments/controller-49"
+    assert page.page.get_attribute("#details .link", "href") == "#lease=payments%2Fcontroller-49"
+    assert "controller-49" in page.lanes
+
+
+def test_what_is_chosen_is_in_the_address(opened: Open) -> None:
+    page = opened(MIXED)
+    page.press("c", "o")
+    page.page.check("#local")
+    page.page.select_option("#order", "name")
+    page.page.wait_for_timeout(600)  # it is written when nothing has changed for a moment
+    page.page.reload()
+    page.settle()
+    assert page.page.is_checked("#compact")
+    assert page.lanes == ["c-expired", "e-frozen", "f-stolen"]
+    assert page.page.is_checked("#local")
+    page.asked.pop()
+
+
+def test_words_fit_into_the_bars_of_a_compact_lane(opened: Open) -> None:
+    page = opened(MIXED)
+    page.press("c")
+    inside = page.page.eval_on_selector_all(
+        ".words text:not(:empty)",
+        """all => all.map(e => [e.getBoundingClientRect(), e.parentNode.getBoundingClientRect()])
+            .map(([text, bar]) => [text.top - bar.top, bar.bottom - text.bottom])""",
+    )
+    assert len(inside) >= 6
+    assert all(above >= -1.5 and below >= -1.5 for above, below in inside)
+
+
+def test_a_page_on_which_nothing_is_seen_does_not_say_that_all_is_well(opened: Open) -> None:
+    assert opened(Timeline(NOON, NOON, (state_of("checkout", ticks=()),))).text("h1") == "1 lease, nothing is seen"

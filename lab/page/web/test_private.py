@@ -1,0 +1,90 @@
+"""Nothing leaves the machine, nothing of what is opened is stored, and no network is needed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.page.web.conftest import Start
+from lab.page.web.served import SITE, Web, served
+from lab.page.web.test_views import LEASE, LOG, WATCH, views
+
+REQUEST = """(url) => fetch(url).then(() => "answered", (error) => "refused")"""
+CACHED = """async () => {
+    const found = [];
+    for (const name of await caches.keys())
+        for (const request of await (await caches.open(name)).keys()) found.push(request.url);
+    return found;
+}"""
+STORED = "() => [localStorage.length, sessionStorage.length, document.cookie.length]"
+
+
+def wait_for_cache(web: Web) -> None:
+    web.page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+    web.page.wait_for_function("navigator.serviceWorker.controller !== null")
+
+
+def test_only_files_of_the_page_are_requested_while_files_are_read(start: Start) -> None:
+    web = start()
+    web.open(LOG, WATCH)
+    views(web)
+    assert web.foreign_requests() == []
+    assert any(url.endswith("pyodide.asm.wasm") for _, url in web.asked)
+
+
+@pytest.mark.parametrize("place", ["page", "worker"])
+def test_the_policy_refuses_any_other_origin(start: Start, tmp_path: Path, place: str) -> None:
+    web = start()
+    web.open(LOG)
+    asker: Any = web.page if place == "page" else web.page.workers[0]
+    with served(tmp_path) as elsewhere:
+        assert asker.evaluate(REQUEST, f"{elsewhere}/") == "refused"
+    web.said.clear()
+    web.asked = [one for one in web.asked if not one[1].startswith(elsewhere)]
+
+
+def test_injected_scripts_do_not_run(start: Start) -> None:
+    web = start()
+    web.page.evaluate(
+        "() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s); }"  # noqa: E501
+    )
+    assert web.page.evaluate("window.ran") is None
+    assert any("Content Security Policy" in said for said in web.said)
+    web.said.clear()
+
+
+def test_nothing_of_what_is_opened_is_stored(start: Start) -> None:
+    web = start()
+    web.open(LOG, WATCH)
+    views(web)
+    wait_for_cache(web)
+    assert web.page.evaluate(STORED) == [0, 0, 0]
+    assert web.page.evaluate("indexedDB.databases().then((all) => all.length)") == 0
+    files = {f"{web.origin}/{file.relative_to(SITE)}" for file in SITE.rglob("*")}
+    assert set(web.page.evaluate(CACHED)) <= {*files, f"{web.origin}/"}
+
+
+def test_without_a_network_everything_works(start: Start) -> None:
+    web = start()
+    web.open(LOG)
+    wait_for_cache(web)
+    web.page.context.set_offline(True)
+    web.page.reload()
+    web.open(LOG, WATCH)
+    views(web)
+
+
+def test_the_address_keeps_view_and_lease_and_no_data(start: Start) -> None:
+    web = start()
+    web.open(LOG, WATCH)
+    web.page.click(f"#leases button.link:text-is('{LEASE}')")
+    assert web.page.url == f"{web.origin}/#view=why&lease=invoices%2Finvoices"
+    web.page.reload()
+    assert LEASE in web.text("#leases")
+    web.open(LOG, WATCH)
+    web.page.wait_for_selector(f"#account h2:has-text('{LEASE}')")
+
+
+def test_an_address_opens_a_view(start: Start) -> None:
+    assert start(address="/#view=review").page.is_visible("#review")
+    assert start(address="/#view=none").page.is_visible("#why")

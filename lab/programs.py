@@ -1,0 +1,64 @@
+"""`make programs`: build whatever the slower suites run, so that none of them waits for a compiler.
+
+`--first` builds only what `make e2e` on the newest and the oldest version needs, `--rest` what other suites need.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from lab.bench.toolchain import MissingError, go_program
+from lab.cluster.programs import node_programs
+from lab.e2e.definitions import WRITTEN, definitions_of
+from lab.e2e.toolchain import VERSIONS, MissingToolchainError, all_binaries, build, fence_program, promtool
+from lab.evidence.toolchain import field_manager
+from lab.spec.__main__ import packages_of_the_specification
+from lab.torture.electors import languages, porcupine
+from tools.rendered import chart
+
+Program = Callable[[], object]
+
+FIRST: Sequence[tuple[str, Program]] = (
+    *((f"Kubernetes {version}", partial(all_binaries, version)) for version in (VERSIONS[0], VERSIONS[-1])),
+    ("custom resource definitions", partial(definitions_of, *WRITTEN)),
+    ("TLC and Z3", packages_of_the_specification),
+)
+REST: Sequence[tuple[str, Program]] = (
+    ("loader", partial(go_program, "loader")),
+    ("controllers of torture", fence_program),
+    ("porcupine", porcupine),
+    ("electors in Java and Rust", languages),
+    ("node", node_programs),
+    ("field manager", field_manager),
+    ("helm", chart.helm_program),
+    ("registry", partial(build, Path(chart.__file__).parent / "go" / "registry", ".", "registry")),
+    ("promtool", promtool),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build in this order. What cannot be had here is said, and the suite that needs it decides."""
+    parser = argparse.ArgumentParser(prog="python -m lab.programs", description=__doc__)
+    parser.add_argument("--first", action="store_true")
+    parser.add_argument("--rest", action="store_true")
+    options = parser.parse_args(arguments)
+    chosen = [
+        *(FIRST if options.first or not options.rest else ()),
+        *(REST if options.rest or not options.first else ()),
+    ]
+    for name, program in chosen:
+        began = time.monotonic()
+        try:
+            program()
+        except (MissingToolchainError, MissingError) as missing:
+            print(f"{name}: {missing}", flush=True)
+        else:
+            print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

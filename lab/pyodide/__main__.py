@@ -1,0 +1,114 @@
+"""`make pyodide`: the tests of the core in Pyodide's Python 3.14, and the output of every command as in CPython.
+
+Node runs what a browser runs, the same WebAssembly. Where the words of PyYAML's two parsers differ,
+the one in Python is asked outside, too.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import yaml
+
+from lab.outputs.__main__ import Output, all_outputs, output_of
+from lab.outputs.commands import Invocation, invocations
+from lab.pyodide import left_out
+from lab.pyodide.left_out import NAMES
+from lab.pyodide.outputs import WITHOUT
+from tools.web.runtime import BUILD, COMPILED, ROOT, in_pyodide, put_packages
+from webhook.text import yaml_reader
+
+SUITES: Final = (
+    "tests/rules", "tests/kubernetes", "tests/policy", "tests/test_evaluate.py", "tests/test_verdict.py",
+    "tests/text", "tests/inputs", "tests/history", "tests/claims", "tests/audit", "tests/timeline", "tests/browser",
+)  # fmt: skip
+LEFT_OUT: Final = {
+    "tests/policy/test_json_schema.py": "jsonschema needs a compiled package that Pyodide does not have",
+    "tests/inputs/test_in_cluster.py": "sockets",
+    "tests/inputs/test_files.py": "programs, pipes and devices",
+    "tests/kubernetes/test_nesting.py": "the depth at which the C stack ends",
+}
+"""Modules that ask for what a browser does not have."""
+_STACK: Final = 256 * 1024 * 1024
+"""Bytes: V8 ends a program whose stack is full, and tests nest deeply."""
+_COMPILED_TOO: Final = ("hypothesis",)
+
+
+def main() -> int:
+    """Run both. Return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m lab.pyodide", description=__doc__)
+    parser.add_argument("--only", choices=("tests", "outputs"), help="one of the two")
+    parser.add_argument("paths", nargs="*", help="paths of tests instead of all suites")
+    options = parser.parse_args()
+    site = BUILD / "tests"
+    shutil.rmtree(site, ignore_errors=True)
+    put_packages(site, COMPILED)
+    put_packages(site, _COMPILED_TOO, "requirements-test.txt")
+    failed = options.only != "outputs" and _tests(site, options.paths or SUITES)
+    failed |= options.only != "tests" and not options.paths and _outputs(site)
+    return int(failed)
+
+
+def _run(site: Path, module: str, words: Sequence[str], *folders: Path) -> int:
+    """Run a module of Python, and return its exit code; of the virtual environment only what is Python is imported."""
+    path = [str(ROOT), str(site), sysconfig.get_paths()["purelib"]]
+    return in_pyodide(module, words, ROOT, *folders, path=path, stack=_STACK)
+
+
+def _tests(site: Path, suites: Sequence[str]) -> bool:
+    """Run the tests, and return whether one failed."""
+    for path, reason in [*LEFT_OUT.items(), *((", ".join(names), reason) for reason, names in NAMES.items())]:
+        print(f"left out: {path} ({reason})")
+    plugins = ["-p", "no:cacheprovider", "-p", left_out.__name__]
+    words = ["-q", *plugins, *(f"--ignore={path}" for path in LEFT_OUT)]
+    # CPython 3.14 counts references in another way than Hypothesis expects, which says so once.
+    quiet = ["-W", "ignore:It looks like `register_random`"]
+    return _run(site, "pytest", [*words, *quiet, *(one for one in suites if (ROOT / one).exists())]) != 0
+
+
+def _outputs(site: Path) -> bool:
+    """Compare the output of every command, and return whether one differs."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "outputs.jsonl"
+        if _run(site, "lab.pyodide.outputs", [str(file)], Path(folder)):
+            return True
+        decoded = (msgspec.json.decode(line, type=Output) for line in file.read_bytes().splitlines())
+        inside = {output.command: output for output in decoded}
+    os.environ.update(NO_COLOR="1", COLUMNS="120")
+    chosen = [one for one in invocations() if one.words[0] not in WITHOUT]
+    different = [
+        (one, inside[one.text])
+        for one, outside in zip(chosen, all_outputs(chosen), strict=True)
+        if inside[one.text] != outside and inside[one.text] != _by_python(one)
+    ]
+    for invocation, found in different:
+        print(
+            f"\n$ lease-webhook {invocation.text}\n  in Pyodide: exit code {found.code}",
+            found.out[:600],
+            found.err[:600],
+        )
+    print(f"{len(inside) - len(different)} commands print the same in Pyodide, {len(different)} do not", end="")
+    print(f" ({time.monotonic() - began:.0f} s)")
+    return bool(different)
+
+
+def _by_python(invocation: Invocation) -> Output:
+    """Return what a command prints if YAML is parsed by PyYAML's own parser instead of libyaml."""
+    by_libyaml, yaml_reader.LOADER = yaml_reader.LOADER, yaml.SafeLoader
+    try:
+        return output_of(invocation)
+    finally:
+        yaml_reader.LOADER = by_libyaml
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""Run in Pyodide: write the output of every command that is stored to a file, a line each."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from lab.outputs.__main__ import output_of
+from lab.outputs.commands import ROOT, invocations
+
+WITHOUT: Final = ("certs", "doctor")
+"""Commands that import cryptography, which has no wheel for Pyodide; no page needs them."""
+
+
+def main() -> None:
+    """Write to the file that is the only argument."""
+    os.chdir(ROOT)
+    os.environ.update(NO_COLOR="1", COLUMNS="120")
+    chosen = (one for one in invocations() if one.words[0] not in WITHOUT)
+    Path(sys.argv[1]).write_bytes(b"\n".join(msgspec.json.encode(output_of(one)) for one in chosen))
+
+
+if __name__ == "__main__":
+    main()

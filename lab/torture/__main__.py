@@ -1,0 +1,182 @@
+"""`make torture`: electors of four languages while everything fails, with lease-webhook and without it.
+
+Every run is drawn from a seed, which is printed. A history in which a law is broken is stored, and checked again by
+`--check FILE`. `--results` writes the table into docs/torture.md.
+"""
+
+import argparse
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from lab.e2e.toolchain import Binaries, MissingToolchainError, all_binaries, cache_directory
+from lab.spec.__main__ import packages_of_the_specification, write_between
+from lab.torture.electors import porcupine
+from lab.torture.history import keep, kept
+from lab.torture.laws import Verdict, verdict
+from lab.torture.run import Run
+
+RESULTS: Final = Path(__file__).parent / "results.json"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "torture.md"
+COLUMNS: Final = {
+    "seconds": "seconds",
+    "faults": "faults",
+    "attacks": "attacks",
+    "versions of leases": "versions of leases",
+    "stolen": "stolen",
+    "leaders' writes": "writes of leaders",
+    "interleaved": "interleaved writes",
+    "stranger's writes": "writes of a stranger",
+    "register operations": "register operations",
+    "leaderless, reviewed": "leaderless reviewed",
+    "leaderless, stamped": "leaderless stamped",
+}
+"""Figures by what the table calls them."""
+
+
+class Result(Struct, frozen=True):
+    """A run: whether lease-webhook was there, what failed to build, what was found, and the API servers' versions."""
+
+    seed: int
+    protected: bool
+    missing: tuple[str, ...]
+    verdict: Verdict
+    versions: tuple[str, ...]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the seeds. Returns 1 if a law was broken."""
+    parser = argparse.ArgumentParser(prog="python -m lab.torture", description=__doc__)
+    parser.add_argument("--seeds", default="", help="numbers with commas; otherwise one is drawn")
+    parser.add_argument("--minutes", type=float, default=10.0, help="of each run")
+    parser.add_argument("--without", action="store_true", help="the same runs once more without lease-webhook")
+    parser.add_argument("--kubernetes", nargs="+", default=["v1.37"], help="versions of the API servers, in turn")
+    parser.add_argument("--check", type=Path, nargs="*", default=[], help="check stored histories, and run nothing")
+    parser.add_argument("--keep", type=Path, help="keep every history in this directory")
+    parser.add_argument("--results", action="store_true", help="add the runs to what docs/torture.md shows")
+    parser.add_argument("--no-specification", action="store_true", help="leave out TLC")
+    options = parser.parse_args(arguments)
+    # Ended from outside, the run still stops what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        program = porcupine()
+        binaries = [all_binaries(version)[0] for version in options.kubernetes]
+    except MissingToolchainError as missing:
+        print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
+        return 1
+    without_java = shutil.which("java") is None
+    if without_java:
+        print("*** there is no Java: TLC does not check the histories ***", file=sys.stderr)
+    packages = None if options.no_specification or without_java else packages_of_the_specification()
+    if options.check:
+        histories = [kept(file) for file in options.check]
+        checked = [
+            Result(one.seed, one.protected, (), verdict(one, program, packages), one.versions) for one in histories
+        ]
+        broken = [_said(str(file), one.verdict) for file, one in zip(options.check, checked, strict=True)]
+        if options.results:
+            write(checked)
+        return int(any(wrong for wrong, one in zip(broken, checked, strict=True) if one.protected))
+    seeds = [int(text) for text in options.seeds.split(",") if text] or [random.randrange(10**6)]
+    runs = [(seed, protected) for seed in seeds for protected in ((True, False) if options.without else (True,))]
+    results = []
+    for seed, protected in runs:
+        results.append(_one(binaries, seed, options, program, packages, protected=protected))
+        if options.results:
+            write(results[-1:])
+    return int(any(one.verdict.problems for one in results if one.protected))
+
+
+def _one(
+    binaries: Sequence[Binaries],
+    seed: int,
+    options: argparse.Namespace,
+    program: Path,
+    packages: Path | None,
+    *,
+    protected: bool,
+) -> Result:
+    name = f"seed-{seed}{'' if protected else '-without'}"
+    print(f"seed {seed}, {options.minutes:g} minutes, {'with' if protected else 'without'} lease-webhook", flush=True)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="lease-webhook-torture-") as folder, ExitStack() as stack:
+        run = Run(stack, binaries, Path(folder) / "cluster", seed, protected=protected)
+        history = run.history(options.minutes * 60)
+        missing = tuple(run.programs.missing)
+    for fault in history.faults:
+        print(f"  {fault}")
+    found = verdict(history, program, packages)
+    if found.problems and protected:
+        file = cache_directory() / "torture" / f"{name}.json.gz"
+        keep(history, file)
+        print(f"FAILED, and stored: python -m lab.torture --check {file}", file=sys.stderr)
+    if options.keep:
+        keep(history, options.keep / f"{name}.json.gz")
+    _said(f"{name} ({time.monotonic() - began:.0f} s)", found)
+    return Result(seed, protected, missing, found, history.versions)
+
+
+def write(results: Sequence[Result]) -> None:
+    """Replace the runs of the same seeds in what is stored, and write the table."""
+    known = {(one.seed, one.protected): one for one in (*stored(), *results)}
+    ordered = [known[key] for key in sorted(known, key=lambda key: (key[0], not key[1]))]
+    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
+    write_between(PAGE, "torture", table(ordered))
+
+
+def stored() -> list[Result]:
+    """Return the runs of which the page has a table."""
+    return msgspec.json.decode(RESULTS.read_bytes(), type=list[Result]) if RESULTS.exists() else []
+
+
+def table(results: Sequence[Result]) -> str:
+    """In Markdown: each run, and how long there was no leader with lease-webhook and without."""
+    lines = ["| seed | API servers | lease-webhook |" + "".join(f" {name} |" for name in COLUMNS) + " broken laws |\n"]
+    lines.append("|--:|---|---|" + "--:|" * (len(COLUMNS) + 1) + "\n")
+    for one in results:
+        figures = "".join(f" {_number(one.verdict.figures.get(name))} |" for name in COLUMNS.values())
+        broken = len(one.verdict.problems) if one.protected else "-"
+        where = f"{', '.join(one.versions)} | {'with' if one.protected else 'without'}"
+        lines.append(f"| {one.seed} | {where} |{figures} {broken} |\n")
+    for lease in ("reviewed", "stamped"):
+        shares = []
+        for protected in (True, False):
+            runs = [one.verdict.figures for one in results if one.protected == protected]
+            seconds, total = (sum(run[name] for run in runs) for name in (f"leaderless {lease}", "seconds"))
+            shares.append(seconds / total if total else 0.0)
+        ratio = shares[0] / shares[1] if shares[1] else 0.0
+        lines.append(
+            f"\nThe {lease} lease had no leader for {shares[0]:.1%} of the time with lease-webhook and for "
+            f"{shares[1]:.1%} without: {ratio:.2f} times as long.\n"
+        )
+    return "".join(lines)
+
+
+def _number(figure: float | None) -> str:
+    if figure is None:
+        return "-"
+    return f"{figure:,.0f}" if figure == int(figure) else f"{figure:,.1f}"
+
+
+def _said(name: str, found: Verdict) -> bool:
+    print(f"{'FAILED' if found.problems else 'ok'} {name}")
+    for what, figure in found.figures.items():
+        print(f"  {what}: {figure:g}")
+    for problem in found.problems:
+        print(f"  PROBLEM {problem}")
+    sys.stdout.flush()
+    return bool(found.problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

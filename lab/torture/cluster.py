@@ -1,0 +1,195 @@
+"""Three etcd, two API servers, each behind forwarders to etcd, and all that was ever stored."""
+
+import base64
+import json
+import os
+import re
+import signal
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from lab.e2e.api_client import ApiClient
+from lab.e2e.control_plane import ControlPlane, free_port
+from lab.e2e.etcd import encoded, end_of
+from lab.e2e.forwarder import HeldStreams
+from lab.e2e.processes import Process
+from lab.e2e.toolchain import Binaries
+from tests.waiting import wait_for
+
+MEMBERS: Final = 3
+SERVERS: Final = 2
+_REGISTRY: Final = b"/registry/"
+_LEASES: Final = b"/registry/leases/"
+
+
+class Cluster(ControlPlane):
+    """Values are stored as JSON and never compacted, so `stored` finds every version of an object afterwards."""
+
+    def __init__(self, binaries: Sequence[Binaries], directory: Path) -> None:
+        """`binaries` are of the versions that the API servers have in turn."""
+        super().__init__(binaries[0], directory)
+        self.versions = tuple(one.version for one in binaries)
+        self._servers = [one.apiserver for one in binaries]
+        self.ports = (self.port, *(free_port() for _ in range(SERVERS - 1)))
+        self.held: list[list[HeldStreams]] = []
+        self._stack = ExitStack()
+        self._commands: dict[str, tuple[str, ...]] = {}
+        self._named: dict[str, Process] = {}
+        self._etcd: list[int] = []
+
+    def __exit__(self, *arguments: object) -> None:
+        for name in self._named:
+            self._signal(name, signal.SIGCONT)
+        self._stack.close()
+        super().__exit__(*arguments)
+
+    def client(self, number: int, name: str, token: str = "") -> ApiClient:
+        """A client of one of the API servers; without a token it is the administrator."""
+        certificate = None if token else self._admin
+        return ApiClient(self.ports[number], self.authority.file, name, certificate, token)
+
+    def kubeconfig_at(self, port: int, name: str, token: str) -> Path:
+        """A kubeconfig that shows a token to a port of this machine."""
+        file = self.token_kubeconfig(name, token)
+        file.write_text(file.read_text().replace(self.server, f"https://127.0.0.1:{port}"))
+        return file
+
+    @contextmanager
+    def paused(self, name: str) -> Iterator[None]:
+        """SIGSTOP of `etcd-0` or `server-1`, and SIGCONT."""
+        self._signal(name, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._signal(name, signal.SIGCONT)
+
+    @contextmanager
+    def without(self, name: str) -> Iterator[None]:
+        """SIGKILL, and a new process with the same data."""
+        self._named[name].kill()
+        try:
+            yield
+        finally:
+            self._start_again(name)
+
+    @contextmanager
+    def late(self, number: int) -> Iterator[None]:
+        """An API server reads and writes no leases in etcd: its watch brings nothing."""
+        for forwarder in self.held[number]:
+            forwarder.hold()
+        try:
+            yield
+        finally:
+            for forwarder in self.held[number]:
+                forwarder.release()
+
+    def ready(self) -> None:
+        """Wait until both API servers are."""
+        for number in range(SERVERS):
+            client = self.client(number, "readiness")
+            wait_for(f"server-{number} ready", lambda client=client: _is_ready(client), 180, 0.2)
+
+    def revision(self) -> int:
+        """The revision of the last write to anything."""
+        return int(self._ask("kv/range", {"key": encoded(b"\0"), "limit": 1})["header"]["revision"])
+
+    def stored(self, *prefixes: str) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
+        """Return what was stored below these: revision, key without its prefix, and the object unless deleted."""
+        for prefix in prefixes:
+            path = _REGISTRY + prefix.encode()
+            last = self.revision()
+            # An event of its own ends the watch.
+            self._ask("kv/put", {"key": encoded(path + b"~"), "value": encoded(b"{}")})
+            for event in self._watched(path):
+                key = base64.b64decode(event["kv"]["key"])[len(_REGISTRY) :].decode()
+                revision = int(event["kv"]["mod_revision"])
+                if revision > last:
+                    break
+                deleted = event.get("type") == "DELETE"
+                yield revision, key, None if deleted else json.loads(base64.b64decode(event["kv"]["value"]))
+
+    def _watched(self, path: bytes) -> Iterator[dict[str, Any]]:
+        asked = {"key": encoded(path), "range_end": encoded(end_of(path)), "start_revision": 1}
+        with self._open("watch", {"create_request": asked}) as answer:
+            for line in answer:
+                yield from json.loads(line)["result"].get("events", ())
+
+    def _ask(self, what: str, body: dict[str, Any]) -> Any:
+        for port in self._etcd * 10:
+            with suppress(OSError), self._open(what, body, port) as answer:
+                return json.load(answer)
+        raise TimeoutError("etcd")
+
+    def _open(self, what: str, body: dict[str, Any], port: int = 0) -> Any:
+        address = f"http://127.0.0.1:{port or self._etcd[0]}/v3/{what}"
+        return urllib.request.urlopen(urllib.request.Request(address, json.dumps(body).encode()), timeout=10)
+
+    def _start(self) -> None:
+        self._admin = self.authority.issue("torture-admin", organizations=("system:masters",))
+        super()._start()
+        for number in range(1, SERVERS):
+            changed = {
+                "--secure-port": str(self.ports[number]),
+                "--audit-log-path": str(self.directory / f"audit-{number}.jsonl"),
+                "--etcd-servers": self._forwarders(),
+            }
+            flags = [_with(part, changed) for part in self._commands["server-0"][1:]]
+            self._begin(f"server-{number}", [str(self._servers[number % len(self._servers)]), *flags])
+        self.ready()
+
+    def _run(self, name: str, *command: str) -> Process:
+        if name == "etcd":
+            return self._members()
+        changed = {"--etcd-servers": self._forwarders()}
+        flags = ("--storage-media-type=application/json", "--etcd-compaction-interval=0")
+        return self._begin("server-0", [*(_with(part, changed) for part in command), *flags])
+
+    def _begin(self, name: str, command: list[str]) -> Process:
+        self._commands[name] = tuple(command)
+        self._named[name] = super()._run(name, *command)
+        return self._named[name]
+
+    def _members(self) -> Process:
+        clients, peers = ([free_port() for _ in range(MEMBERS)] for _ in range(2))
+        self._etcd = clients
+        everyone = ",".join(f"etcd-{number}=http://127.0.0.1:{port}" for number, port in enumerate(peers))
+        for number in range(MEMBERS):
+            client, peer = (f"http://127.0.0.1:{ports[number]}" for ports in (clients, peers))
+            command = [
+                *(str(self.binaries.etcd), f"--name=etcd-{number}", f"--data-dir={self.directory / f'etcd-{number}'}"),
+                *(f"--listen-client-urls={client}", f"--advertise-client-urls={client}"),
+                *(f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}"),
+                *(f"--initial-cluster={everyone}", "--unsafe-no-fsync", "--log-level=error"),
+                *("--heartbeat-interval=200", "--election-timeout=2000"),
+            ]
+            last = self._begin(f"etcd-{number}", command)
+        return last
+
+    def _forwarders(self) -> str:
+        made = [self._stack.enter_context(HeldStreams(port, _LEASES)) for port in self._etcd]
+        self.held.append(made)
+        return ",".join(f"http://127.0.0.1:{one.port}" for one in made)
+
+    def _start_again(self, name: str) -> None:
+        process = Process(self._commands[name], self.directory / f"{name}.log")
+        self._processes[self._processes.index(self._named[name])] = process
+        self._named[name] = process
+
+    def _signal(self, name: str, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._named[name].pid, number)
+
+
+def _with(part: str, changed: dict[str, str]) -> str:
+    found = re.match(r"(--[\w-]+)=", part)
+    return f"{found[1]}={changed[found[1]]}" if found and found[1] in changed else part
+
+
+def _is_ready(client: ApiClient) -> bool:
+    try:
+        return client.send("GET", "/readyz").status == 200
+    except OSError:
+        return False

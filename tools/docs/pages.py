@@ -1,0 +1,94 @@
+"""The Markdown pages of the repository, and what stands in them."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+ROOT: Final = Path(__file__).parents[2]
+DOCS: Final = ROOT / "docs"
+README: Final = ROOT / "README.md"
+_FENCED: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(Struct, frozen=True):
+    """A fenced block: its language, what it needs that is not here (from `needs=`), and its text."""
+
+    page: Path
+    language: str
+    needs: tuple[str, ...]
+    text: str
+
+
+class Example(Struct, frozen=True):
+    """A command of a console block and the output that the page shows; `text` is the whole as it stands there."""
+
+    page: Path
+    command: str
+    output: str
+    text: str
+
+
+def pages() -> list[Path]:
+    """Every Markdown file that belongs to the repository."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "*.md"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return sorted(ROOT / name for name in listed.split("\0") if name and (ROOT / name).exists())
+
+
+def section(page: Path, title: str) -> str:
+    """Return what stands under this heading of the second level, without its subsections' siblings."""
+    _, found, rest = page.read_text().partition(f"\n## {title}\n")
+    assert found, f"{page.name} has no section {title}"
+    return rest.partition("\n## ")[0]
+
+
+def table_lines(text: str) -> list[str]:
+    """Every line of every table."""
+    return [line for line in text.splitlines() if line.startswith("|")]
+
+
+def table(text: str, first_column: str) -> list[list[str]]:
+    """The cells of the table whose first column has this title."""
+    rows = re.search(rf"^\| {re.escape(first_column)} \|.*\n\|[-|]+\|\n((?:\|.*\n?)+)", text, re.MULTILINE)
+    assert rows, f"no table with the column {first_column}"
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in rows[1].splitlines()]
+
+
+def blocks(page: Path) -> list[Block]:
+    """Every fenced block of a page: `sh` and `console` are commands, behind which `needs=WORD,...` may stand."""
+    found = []
+    for start, info, text in re.findall(r"^( *)```([^\n]*)\n(.*?)^ *```$", page.read_text(), re.DOTALL | re.MULTILINE):
+        language, _, needs = info.partition(" needs=")
+        lines = (line.removeprefix(start) for line in text.splitlines(keepends=True))
+        found.append(Block(page, language, tuple(needs.split(",")) if needs else (), "".join(lines)))
+    return found
+
+
+def examples(page: Path) -> list[Example]:
+    """The commands of all console blocks with their output."""
+    found = []
+    for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE):
+        for text in re.split(r"^(?=\$ )", block, flags=re.MULTILINE)[1:]:
+            match = re.fullmatch(r"\$ ((?:[^\n]*\\\n)*[^\n]*)\n(.*)", text, re.DOTALL)
+            assert match, text
+            found.append(Example(page, match[1].replace("\\\n", " "), match[2], text))
+    return found
+
+
+def prose(page: Path) -> str:
+    """The text without fenced blocks."""
+    return _FENCED.sub("", page.read_text())
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments under which GitHub shows the headings of a page."""
+    found: set[str] = set()
+    for title in re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE):
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title)
+        slug = re.sub(r"[^\w -]", "", plain.lower()).replace(" ", "-")
+        repeated = sum(1 for each in found if re.fullmatch(rf"{re.escape(slug)}(-\d+)?", each))
+        found.add(f"{slug}-{repeated}" if repeated else slug)
+    return found
