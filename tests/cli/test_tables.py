@@ -11,6 +11,12 @@ from webhook.cli.tables import Cell, Column, fitted, print_table, shortened
 SEEDED = "tests/data/leases/seeded.json"
 LIST = ["why", "--input", SEEDED, "--now", "2026-11-22T12:00:00Z"]
 COLUMNS = [Column("NAME", least=8), Column("STATE"), Column("HOLDER", least=6), Column("CHANGES", dispensable=1)]
+SHORTER = [
+    Column("NAME", least=8, shortest=6),
+    Column("USUAL", dispensable=2),
+    Column("HOLDER", least=6),
+    Column("CHANGES", dispensable=1),
+]
 
 
 @pytest.mark.parametrize(
@@ -26,6 +32,35 @@ COLUMNS = [Column("NAME", least=8), Column("STATE"), Column("HOLDER", least=6), 
 )
 def test_columns_fit(total: int, widths: list[int]) -> None:
     assert fitted(COLUMNS, [20, 7, 15, 7], total) == widths
+
+
+@pytest.mark.parametrize(
+    ("total", "widths"),
+    [
+        pytest.param(34, [8, 7, 6, 7], id="all to the least"),
+        pytest.param(33, [11, 0, 11, 7], id="a dispensable column is left out before any is shortened further"),
+        pytest.param(25, [8, 0, 6, 7], id="without it all are again as short as the least"),
+        pytest.param(24, [7, 0, 6, 7], id="then one is shortened further"),
+        pytest.param(22, [10, 0, 10, 0], id="at last the other column is left out"),
+    ],
+)
+def test_columns_are_shortened_further_before_the_last_one_is_left_out(total: int, widths: list[int]) -> None:
+    assert fitted(SHORTER, [20, 7, 15, 7], total) == widths
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [
+        ("kube-system/leader-election-controller", 38, "kube-system/leader-election-controller"),
+        ("kube-system/leader-election-controller", 18, "ku…em/leader…oller"),
+        ("kube-system/db", 9, "kub…em/db"),
+        ("a/leader-election-controller", 10, "a/lead…ler"),
+        ("leader-election", 7, "lea…ion"),
+        ("kube-system/db", 3, "k…b"),
+    ],
+)
+def test_both_sides_of_a_separator_stay_recognizable(text: str, width: int, shown: str) -> None:
+    assert shortened(text, width, "/") == shown
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from webhook.cli.terminal import advice, indent, style, table, width
+from webhook.cli.terminal import advice, indent, print_message, style, table, width
 
 
 class Terminal(io.StringIO):
@@ -42,6 +42,28 @@ def test_lines_stay_readable(columns: str, used: int, monkeypatch: pytest.Monkey
 
 def test_long_text_wraps_under_itself() -> None:
     assert indent("must be greater than 0", 4, columns=20) == "    must be greater\n    than 0"
+
+
+@pytest.mark.parametrize(
+    ("stream", "text", "shown"),
+    [
+        (Terminal(), "not evaluated, as the input does not show it", "not evaluated, as the\ninput does not show it\n"),
+        (Terminal(), "see lease-webhook rules lease-duration", "see lease-webhook rules lease-duration\n"),
+        (
+            io.StringIO(),
+            "not evaluated, as the input does not show it",
+            "not evaluated, as the input does not show it\n",
+        ),
+    ],
+    ids=["on a terminal", "with a command", "in a pipe"],
+)
+def test_a_message_is_broken_between_words(
+    stream: io.StringIO, text: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("COLUMNS", "24")
+    print_message(text)
+    assert stream.getvalue() == shown
 
 
 def test_a_table_aligns_all_but_the_last_column() -> None:

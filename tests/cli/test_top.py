@@ -49,6 +49,13 @@ def test_the_worst_lease_is_first(path: dict[str, str], tmp_path: Path) -> None:
     assert not any(map(is_running, process_ids(tmp_path)))
 
 
+def test_changes_are_shown_on_a_narrow_terminal(path: dict[str, str]) -> None:
+    _, shown = on_terminal(["top"], columns=60, environment=path, until=lambda output: "lease-st" in output)
+    _, _, head, first, *_ = last_frame(shown)
+    assert head.split() == ["LEASE", "STATE", "HOLDER", "RENEWED", "CHANGES", "WRONG"]
+    assert first.split()[-2] == "1"
+
+
 def test_leases_can_be_selected(path: dict[str, str]) -> None:
     words = ["top", "-n", "shop", "--check", "lease-stolen"]
     _, shown = on_terminal(words, columns=100, environment=path, until=lambda output: "lease-stolen" in output)

@@ -43,6 +43,8 @@ LATER = "1970-01-02T00:00:00.000000Z"
 """Later than the clock, which begins in 1970."""
 STAMPED = f"db {LATER} 15 uid-1 system:serviceaccount:shop:db\n"
 UNSTAMPED = f"db {LATER} 15 \n"
+SILENT = "shift 1969-12-31T23:59:00.000000Z 3600 \nfrozen 9999-12-31T23:59:59.000000Z 15 \n"
+"""Neither expired nor renewed."""
 EXPIRED = "old 1969-12-31T23:59:00.000000Z 15 \ndead   \n"
 PLANTED = f'db {{"lease-webhook/writer-{SUFFIX}":"- mallory"}}\n'
 FOUND = {
@@ -178,6 +180,14 @@ def test_an_expired_lease_is_neither_waited_for_nor_held(run: Run, tmp_path: Pat
     assert done.returncode == 0
     assert "1 of 1 live leases have a stamp." in done.stderr
     assert "Expired, so whoever takes them is stamped then: old dead \n" in done.stderr
+    assert (tmp_path / "minutes").read_text().count(".") <= 3
+
+
+def test_a_holder_that_does_not_renew_is_not_waited_for_and_is_named(run: Run, tmp_path: Path) -> None:
+    done = run("shop", held=STAMPED + SILENT)
+    assert done.returncode == 0
+    assert "1 of 3 live leases have a stamp." in done.stderr
+    assert "can take these: shift frozen \n" in done.stderr
     assert (tmp_path / "minutes").read_text().count(".") <= 3
 
 

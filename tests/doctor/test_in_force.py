@@ -208,6 +208,24 @@ def test_bindings_of_fences_stamps_and_policies_are_shown() -> None:
     ]
 
 
+def rule_policies(selector: Any) -> list[dict[str, Any]]:
+    """Two policies with their bindings, and one that has none."""
+    found = [
+        one
+        for mode in ("deny", "warn")
+        for one in bound("ValidatingAdmissionPolicy", f"lease-webhook-rules-leases-{mode}", validationActions=["Deny"])
+    ]
+    found.append(named("ValidatingAdmissionPolicy", "lease-webhook-rules-leases-audit", spec={}))
+    for one in found[::2]:
+        one["spec"]["matchConstraints"] = {"namespaceSelector": selector}
+    return found
+
+
+NOT_SYSTEM = {
+    "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]
+}
+
+
 def namespace(name: str, **labels: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
@@ -225,6 +243,16 @@ def namespace(name: str, **labels: str) -> dict[str, Any]:
             "leases.lease-webhook.svc selects namespaces with kubernetes.io/metadata.name notin (",
             id="left out, with its labels known",
         ),
+        pytest.param(rule_policies(NOT_SYSTEM), "shop", "", id="selected by policies"),
+        pytest.param(
+            rule_policies(NOT_SYSTEM),
+            "kube-system",
+            ": lease-webhook-rules-leases-deny and 1 more select namespaces with kubernetes.io/metadata.name notin (",
+            id="left out by policies",
+        ),
+        pytest.param([document(), *rule_policies(None)], "kube-system", "", id="selected by policies alone"),
+        pytest.param(rule_policies(5), "kube-system", "", id="a policy that cannot be read"),
+        pytest.param(rule_policies(NOT_SYSTEM)[::2], "kube-system", "", id="policies without a binding"),
     ],
 )
 def test_a_namespace_is_out_of_scope(objects: list[dict[str, Any]], name: str, said: str) -> None:

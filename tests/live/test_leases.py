@@ -5,13 +5,17 @@ import time
 
 import pytest
 
+from tests.cli.test_stamps import StampingServer, policy
 from tests.history.fake_server import FakeServer
+from webhook.admission.policy.file import load
 from webhook.analysis.inputs.cluster import CANDIDATES, LEASES
 from webhook.analysis.inputs.documents import documents
 from webhook.analysis.inputs.kinds import observations
 from webhook.analysis.live import leases as module
 from webhook.analysis.live.leases import LiveLeases
 from webhook.kubernetes.times import SECOND
+
+__all__ = ["policy"]
 
 
 class Clock:
@@ -45,6 +49,19 @@ def test_the_present_is_by_the_clock_of_the_api_server(clock: Clock) -> None:
     with leases.now() as (follower, now):
         assert abs(now - server.now - SECOND) <= SECOND
         assert follower.names() == [("shop", "db")]
+
+
+@pytest.mark.parametrize("is_listed", [True, False], ids=["with a policy file", "without"])
+def test_stamps_are_believed_where_a_policy_file_says_so(is_listed: bool, clock: Clock, policy: str) -> None:
+    server = StampingServer()
+    leases = LiveLeases(load(policy).stamps if is_listed else None)
+    server.elector("a", "shop/db").lead(10)
+    show(leases, server, clock)
+    with leases.now() as (follower, now):
+        status = follower.history_of(("shop", "db")).status(now)
+        assert status is not None
+        assert status.from_stamps is is_listed
+        assert follower.stamped == (frozenset({"shop"}) if is_listed else frozenset())
 
 
 def test_without_a_watch_the_present_is_by_the_clock_of_this_computer() -> None:

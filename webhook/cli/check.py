@@ -21,7 +21,7 @@ from webhook.analysis.inputs.items import STANDARD_INPUT, Unreadable
 from webhook.cli.checking.evaluation import Evaluation, Evaluator, Outcome
 from webhook.cli.checking.expectations import Comparison, read, write
 from webhook.cli.checking.manifests import user_info
-from webhook.cli.checking.printer import FORMATS, MAX_ALLOWED, Printer
+from webhook.cli.checking.printer import FORMATS, Printer
 from webhook.cli.checking.text import CHANGES, Counts, Tally, as_json, change, counts_of, lines_of, rules_and_modes
 from webhook.cli.options import Command, files, format_option, moment, policy_option
 from webhook.cli.progress import Progress
@@ -45,8 +45,8 @@ objects: a field that the manifest leaves out counts as removed. Without a names
 about the writer are evaluated only with --user.
 
 Each write of a log, a watch or a recording is evaluated at its own moment, against what was stored before it; it is
-counted instead where the input does not show that. Of these, text shows what is denied or warned about; with --against,
-what the second policy would change.
+counted instead where the input does not show that. Text shows what is denied or warned about; with --against, what
+the second policy would change.
 """
 
 _EPILOG = """\
@@ -78,7 +78,7 @@ _EXPECT = "compare outcomes with this file, and fail if one differs; docs/test-a
 _WRITE_EXPECTED = "write such a file for the first time"
 _ANNOTATIONS = "also write what --format github prints to this file"
 _FORMAT = "json: a line per document; junit, sarif: a document; github: annotations"
-_ALLOWED = f"list what is allowed, too, of which else only the first {MAX_ALLOWED} are"
+_ALLOWED = "list what is allowed, too"
 _NO_WRITER = "rules about the writer were not evaluated: --user NAME says who writes the manifests"
 _OF_A_CLUSTER = (
     "the cluster lists what is stored, as if it were created: what writers do is in an audit log (--all-logs)"

@@ -15,9 +15,8 @@ import click
 from click.shell_completion import get_completion_class, shell_complete
 
 from webhook.cli.options import Command
-from webhook.cli.terminal import Failure
+from webhook.cli.terminal import Failure, print_message
 from webhook.errors import InputError
-from webhook.text.quoting import escape
 
 COMPLETE: Final = "_LEASE_WEBHOOK_COMPLETE"
 """The environment variable through which the shell requests completions; click defines its values."""
@@ -167,7 +166,7 @@ def _complain(problem: click.ClickException, name: str) -> int:
         near = [*(problem.possibilities or ())]
         text = f"{problem.message} Did you mean {near[0]}?" if near else problem.message
     hint = f" (see {command} --help)" if command else ""
-    print(escape(" ".join(f"{command or name}: {text}{hint}".split())), file=sys.stderr)
+    print_message(" ".join(f"{command or name}: {text}{hint}".split()))
     return problem.exit_code
 
 

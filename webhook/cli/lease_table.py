@@ -24,15 +24,15 @@ STATE_COLORS: Final = {
 }
 SEVERITY_COLORS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 COLUMNS: Final = (
-    Column("LEASE", least=17),
+    Column("LEASE", least=17, shortest=13, separator="/"),
     Column("STATE"),
-    Column("HOLDER", least=13),
+    Column("HOLDER", least=13, shortest=9),
     Column("RENEWED"),
     Column("CAN BE TAKEN", dispensable=3),
-    Column("CHANGES", dispensable=2),
-    Column("WRONG", least=22),
+    Column("CHANGES", dispensable=1),
+    Column("WRONG", least=22, shortest=12),
 )
-WIDE: Final = (Column("USUAL", dispensable=1), Column("DURATION"), Column("DATED BY"))
+WIDE: Final = (Column("USUAL", dispensable=2), Column("DURATION"), Column("DATED BY"))
 """Columns that come after those."""
 TOP: Final = ("LEASE", "STATE", "HOLDER", "RENEWED", "USUAL", "CHANGES", "WRONG")
 """The columns of a table that lives."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 EMPTY: Final = "-"
 _GAP: Final = 2
 """Columns of a terminal between those of a table."""
+_SIDES: Final = 3
+"""What comes before a separator gets at least one part of so many."""
 MAX_ROWS: Final = 1000
 """Rows on a terminal: more scroll away before anyone reads them."""
 
@@ -35,11 +37,15 @@ class Column(Struct, frozen=True):
 
     On a narrow terminal its text is shortened in the middle down to `least` characters, unless that is 0. If all are
     shortened and it is still too narrow, columns are left out, those with the highest `dispensable` first; 0 is never.
+    Before one with 1 is, all are shortened further, down to `shortest`. `separator` is kept, and what is on each side
+    of it is shortened.
     """
 
     head: str
     least: int = 0
     dispensable: int = 0
+    shortest: int = 0
+    separator: str = ""
 
 
 Row = tuple[Cell, ...]
@@ -89,20 +95,24 @@ def widths_of(columns: Sequence[Column], rows: Sequence[Row]) -> list[int]:
 def fitted(columns: Sequence[Column], widths: Sequence[int], total: int) -> list[int]:
     """Return widths that fit in `total` columns of a terminal if possible; 0 is that of a column which is left out."""
     shown = [*widths]
-    fits = _squeezed(columns, shown, total)
+    least = [one.least for one in columns]
+    fits = _squeezed(shown, least, total)
     for number in sorted(range(len(columns)), key=lambda n: -columns[n].dispensable):
+        if columns[number].dispensable <= 1:
+            least = [one.shortest or one.least for one in columns]
+            fits = _squeezed(fits, least, total)
         if _excess(fits, total) <= 0 or not columns[number].dispensable:
             break
         shown[number] = 0
-        fits = _squeezed(columns, shown, total)
+        fits = _squeezed(shown, least, total)
     return fits
 
 
-def _squeezed(columns: Sequence[Column], widths: Sequence[int], total: int) -> list[int]:
+def _squeezed(widths: Sequence[int], least: Sequence[int], total: int) -> list[int]:
     """Return widths of which the widest were reduced first, so that what is shorter stays whole."""
     fits = [*widths]
     for _ in range(_excess(fits, total)):
-        wide = [n for n, column in enumerate(columns) if 0 < column.least < fits[n]]
+        wide = [n for n, limit in enumerate(least) if 0 < limit < fits[n]]
         if not wide:
             break
         fits[max(wide, key=fits.__getitem__)] -= 1
@@ -114,12 +124,20 @@ def _excess(widths: Sequence[int], total: int) -> int:
     return sum(shown) + _GAP * (len(shown) - 1) - total
 
 
-def shortened(text: str, width: int) -> str:
-    """Return a text that is as wide as `width` at most, without its middle: names differ at both ends."""
+def shortened(text: str, width: int, separator: str = "") -> str:
+    """Return a text that is as wide as `width` at most, without its middle: names differ at both ends.
+
+    What is on each side of `separator` is shortened by itself, and what comes before it gets a third if both are long.
+    """
     from rich.cells import cell_len  # noqa: PLC0415 - only on a terminal
 
     if cell_len(text) <= width:
         return text
+    before, found, after = text.partition(separator) if separator else ("", "", text)
+    if found and width > _SIDES * len(found):
+        rest = width - cell_len(found)
+        first = min(cell_len(before), max(rest - cell_len(after), rest // _SIDES))
+        return f"{shortened(before, first)}{found}{shortened(after, rest - first)}"
     for kept in range(width - 1, 0, -1):
         tail = kept // 2
         cut = f"{text[: kept - tail]}…{text[len(text) - tail :]}"
@@ -148,9 +166,13 @@ def drawn(columns: Sequence[Column], widths: Sequence[int], rows: Sequence[Row])
     from rich.text import Text  # noqa: PLC0415
 
     shown = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
+
+    def fitting(column: Column, cell: Cell, width: int) -> Text:
+        return Text(shortened(cell.text, width, column.separator), style=cell.color)
+
     numbers = [n for n, width in enumerate(widths) if width]
     for n in numbers:
         shown.add_column(columns[n].head, width=widths[n], no_wrap=True, overflow="ellipsis")
     for row in rows:
-        shown.add_row(*(Text(shortened(row[n].text, widths[n]), style=row[n].color) for n in numbers))
+        shown.add_row(*(fitting(columns[n], row[n], widths[n]) for n in numbers))
     return shown

@@ -90,5 +90,7 @@ def json_line(document: dict[str, Any] | Struct) -> str:
 
 
 def print_message(text: str) -> None:
-    """Print one line on standard error, whatever is in the text."""
-    print(escape(text), file=sys.stderr)
+    """Print one line on standard error, whatever is in the text; a terminal breaks it between words, but no command."""
+    line = escape(text)
+    is_broken = sys.stderr.isatty() and not _COMMAND.search(line)
+    print(indent(line, 0, shutil.get_terminal_size().columns) if is_broken else line, file=sys.stderr)

@@ -6,7 +6,7 @@ import click
 
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.cli.options import Command
-from webhook.cli.reading import cluster_options, everywhere, only_namespace
+from webhook.cli.reading import cluster_options, everywhere, only_namespace, stamps_option
 from webhook.cli.selection import Selection, selection_options
 from webhook.cli.watching import watch_all
 
@@ -21,12 +21,14 @@ _EPILOG: Final = """\
 Examples:
   kubectl lease top
   kubectl lease top -n shop --state expired,frozen
+  kubectl lease top --policy policy.yaml     # with the stamps of the API server, if there are some
   kubectl lease why -w shop/checkout         # one lease, with what happened to it
 """
 
 
 @click.command("top", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
+@stamps_option
 @cluster_options
 @selection_options
-def command(*, cluster: Cluster, selection: Selection) -> int:
-    return watch_all(everywhere(cluster), selection, only_namespace(cluster))
+def command(*, policy: str | None, cluster: Cluster, selection: Selection) -> int:
+    return watch_all(everywhere(cluster), selection, policy, only_namespace(cluster))

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from webhook.admission.policy.file import load
 from webhook.analysis.claims.account import Account, account_of
 from webhook.analysis.history.follow import Follower, Key
 from webhook.analysis.inputs.cluster import Cluster
@@ -33,18 +34,20 @@ _AROUND: Final = 4
 """Lines of the terminal that are not rows: two above them, the head, and one below."""
 
 
-def watch_all(cluster: Cluster, selection: Selection, namespace: str = "") -> int:
-    """Show the leases of a cluster as they are, the worst first."""
+def watch_all(cluster: Cluster, selection: Selection, policy: str | None, namespace: str = "") -> int:
+    """Show the leases of a cluster as they are, the worst first; the `policy` file says which stamps to believe."""
 
     def draw(follower: Follower, as_of: EvaluationTime) -> "list[RenderableType]":
         keys = [key for key in follower.names() if namespace in {"", key[0]}]
         rows = [row_of(one) for one in _accounts(follower, keys, as_of, selection)]
         return [*_lines([heading(rows), as_of.text]), *_table(selection.sorted(rows))]
 
-    return _live(cluster, draw)
+    return _live(cluster, policy, draw)
 
 
-def watch_one(cluster: Cluster, key: Key, describe: Callable[[Account, EvaluationTime], Sequence[str]]) -> int:
+def watch_one(
+    cluster: Cluster, key: Key, policy: str | None, describe: Callable[[Account, EvaluationTime], Sequence[str]]
+) -> int:
     """Show one lease as `describe` does, whose lines may have colors of a terminal."""
 
     def draw(follower: Follower, as_of: EvaluationTime) -> "list[RenderableType]":
@@ -55,7 +58,7 @@ def watch_one(cluster: Cluster, key: Key, describe: Callable[[Account, Evaluatio
         account = account_of(follower, follower.history_of(found[0]), as_of.at)
         return [*_lines(describe(account, as_of))]
 
-    return _live(cluster, draw)
+    return _live(cluster, policy, draw)
 
 
 def _accounts(follower: Follower, keys: Sequence[Key], as_of: EvaluationTime, selection: Selection) -> "list[Account]":
@@ -89,14 +92,14 @@ def _lines(lines: Sequence[str]) -> "list[Text]":
     return [Text.from_ansi(line) for line in "\n".join(lines).split("\n")]
 
 
-def _live(cluster: Cluster, draw: Draw) -> int:
+def _live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         raise Failure("this needs a terminal; `lease-webhook record` keeps what happens, and `why` lists what is")
     from rich.console import Group  # noqa: PLC0415 - only on a terminal
     from rich.live import Live  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    leases = LiveLeases()
+    leases = LiveLeases(load(policy).stamps if policy else None)
     watch = LiveWatch(leases, cluster)
     for number in _ENDING:
         signal.signal(number, signal.default_int_handler)

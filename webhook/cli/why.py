@@ -90,11 +90,11 @@ def command(
     key = _named(reading.only_lease(leases), cluster.namespace)
     cluster = _scoped(cluster, key, selection)
     if watch:
-        if inputs or now is not None or policy or writers or output != "text":
-            raise click.UsageError("--watch is of a cluster, now: no --input, --now, --policy, --writers and --format")
+        if inputs or now is not None or writers or output != "text":
+            raise click.UsageError("--watch is of a cluster, now: no --input, --now, --writers and --format")
         if key is None:
-            return watch_all(cluster, selection, reading.only_namespace(cluster))
-        return watch_one(cluster, key, lambda one, as_of: [*_lines(one, as_of, verbose=verbose)])
+            return watch_all(cluster, selection, policy, reading.only_namespace(cluster))
+        return watch_one(cluster, key, policy, lambda one, as_of: [*_lines(one, as_of, verbose=verbose)])
     if writers:
         refuse_writers(inputs, is_listed=key is None or output == "name")
     progress = Progress()

@@ -158,9 +158,7 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, seen_until: i
         known = history.interval, standing, seen_until, history.is_as_sent
         subject = Subject(history.lease, history.namespace, history.name, now, *known)
         findings += beside(findings, of_state(subject))
-        # Of a state that only --policy dates the evidence line says so.
-        if not is_constant(history.entries):
-            findings += about_stamps(subject, cluster.stamped, has_managed_fields=cluster.has_managed_fields)
+        findings += about_stamps(subject, cluster.stamped, has_managed_fields=cluster.has_managed_fields)
     findings.sort(key=lambda one: ORDER[one.severity])
     said = cluster.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))

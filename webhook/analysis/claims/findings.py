@@ -49,6 +49,8 @@ _WERE_SILENT: Final = {
     False: "it had been paused, blocked or restarted, or its pod alone had been cut off",
 }
 _WAS_SILENT: Final = "it had been paused, blocked, cut off, restarted, or held back by its own rate limit"
+_IN_STRICT: Final = "preset strict denies it, if the lease has stamps"
+"""Of a steal and a release by another: without stamps a denial weakens to a warning."""
 _REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
 
 
@@ -260,7 +262,7 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
             f"; {name(after.holder)} took the lease {length(max(0, after.since - (before.until or 0)))} later: two may "
             "have led at once, until the old holder noticed"
         )
-    sentence = f"Find out why {by} did (the `strict` preset denies it). Whether it may:"
+    sentence = f"Find out why {by} did ({_IN_STRICT}). Whether it may:"
     command = rights("update", history.namespace, history.name, who) if who and who.user else ""
     advice = Advice(sentence, command or audit_log(history.namespace, history.name))
     return claim(
@@ -347,8 +349,7 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
         )
     else:
         advice = Advice(
-            f"Find out why {taker} does not wait until the lease expires (the webhook denies this in preset strict). "
-            "To see what it is:",
+            f"Find out why {taker} does not wait until the lease expires ({_IN_STRICT}). To see what it is:",
             pod_of_holder(history.namespace, after.holder),
         )
     severity = Severity.ERROR if after.is_dated else Severity.WARNING

@@ -2,13 +2,14 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from webhook.admission.rules.expiry import BOUND
+from webhook.admission.rules.stamps import Stamps
 from webhook.analysis.history.follow import Follower
 from webhook.analysis.inputs.cluster import LEASES
-from webhook.analysis.inputs.items import Item, Observation, Unrecorded
+from webhook.analysis.inputs.items import Item, Observation, StampReader, Unrecorded
 from webhook.analysis.live.server_clock import ServerClock
 from webhook.analysis.live.watch import Listing
 from webhook.kubernetes.times import SECOND
@@ -17,11 +18,13 @@ from webhook.kubernetes.times import SECOND
 class LiveLeases:
     """Follows the leases of a watch; every method may be called from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, stamps: Mapping[str, Stamps] | None = None) -> None:
+        """`stamps` are those of a policy file, by namespace: where what the API server records is believed."""
         self.status = ""
         """Why the watch has ended; "" while it goes on."""
         self._lock = threading.Lock()
-        self._follower = Follower()
+        self._follower = Follower(stamped=frozenset(stamps or ()))
+        self._reader = StampReader(stamps or {})
         self._listing = Listing()
         self._clock = ServerClock()
         self._seen_until: int | None = None
@@ -39,6 +42,7 @@ class LiveLeases:
         """Take in one item."""
         now = _now()
         with self._lock:
+            item = self._reader.read(item)
             # The API server's clock may be ahead of this computer's.
             self._follower.bounds.latest = now + BOUND
             if isinstance(item, Observation) and item.kind == "Lease":

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
@@ -15,9 +15,9 @@ from webhook.admission.policy.schema import PolicyError
 from webhook.api_server.doctor.certificate import SOON, bundle_end
 from webhook.api_server.doctor.checks import examine
 from webhook.api_server.doctor.documents import NAMESPACE_NAME, VALIDATING, ClusterObject, Documents, may_select
-from webhook.api_server.fence.objects import BINDING, KINDS, MUTATING_BINDING
+from webhook.api_server.fence.objects import BINDING, KINDS, MUTATING_BINDING, POLICY
 from webhook.api_server.rule_policies import RULE_POLICIES
-from webhook.kubernetes.selectors import is_met, requirements
+from webhook.kubernetes.selectors import Selector, is_met, requirements
 
 PROOF: Final = json.dumps(
     {
@@ -81,19 +81,40 @@ def in_force(*, is_created: bool, said: str, out_of_scope: str = "") -> tuple[bo
 
 
 def out_of_scope(found: Documents, namespace: str) -> str:
-    """Return by which selectors a namespace is left out of every webhook for leases; "" if one may select it."""
+    """Return by which selectors a namespace is left out of every webhook and policy for leases.
+
+    "" if one of them may select it, or there is none.
+    """
     labels = {NAMESPACE_NAME: namespace}
     one = found.named("Namespace").get(namespace)
     known = None if one is None else one.metadata.labels or {}
     selectors = {entry.webhook.name: entry.webhook.namespace_selector for entry in found.dedicated}
+    selectors |= dict(_rule_policies(found))
     if not selectors or any(may_select(selector, namespace, known) for selector in selectors.values()):
         return ""
     labels |= {key: value or "" for key, value in (known or {}).items()}
-    unmet = (
-        f"{name} selects namespaces with {next(one for one in requirements(selector) if not is_met(one, labels))}"
-        for name, selector in selectors.items()
+    unmet: dict[str, list[str]] = {}
+    for name, selector in selectors.items():
+        requirement = next(one for one in requirements(selector) if not is_met(one, labels))
+        unmet.setdefault(str(requirement), []).append(name)
+    parts = (
+        f"{names[0]} {f'and {len(names) - 1} more select' if names[1:] else 'selects'} namespaces with {requirement}"
+        for requirement, names in unmet.items()
     )
-    return f"namespace {namespace} is out of scope: {'; '.join(unmet)}"
+    return f"namespace {namespace} is out of scope: {'; '.join(parts)}"
+
+
+def _rule_policies(found: Documents) -> Iterator[tuple[str, Selector | None]]:
+    """Yield the rules that are policies with what they select; one that cannot be read selects everything."""
+    bound = {one.spec.get("policyName") for one in found.of(BINDING)}
+    for name, policy in found.named(POLICY).items():
+        if name.startswith(RULE_POLICIES) and name in bound:
+            constraints = policy.spec.get("matchConstraints")
+            chosen = constraints.get("namespaceSelector") if isinstance(constraints, dict) else None
+            try:
+                yield name, convert(chosen, Selector | None)
+            except ValidationError:
+                yield name, None
 
 
 def facts(found: Documents, metrics: Sequence[Sample], now: dt.datetime) -> Iterator[Fact]:

@@ -16,8 +16,6 @@ from webhook.cli.reading import skipped_text
 from webhook.cli.terminal import json_line, print_message
 
 FORMATS: Final = ("text", "json", "junit", "sarif", "github")
-MAX_ALLOWED: Final = 20
-"""Allowed manifests that are listed without being asked for."""
 
 
 class Printer(Struct):
@@ -32,7 +30,6 @@ class Printer(Struct):
     annotations: TextIO | None = None
     tally: Tally = field(default_factory=Tally)
     _kept: list[Outcome] = field(default_factory=list)
-    _hidden: int = 0
 
     def take(self, outcome: Outcome) -> None:
         """Count an outcome, and print it, or keep it for a document of all."""
@@ -58,19 +55,11 @@ class Printer(Struct):
         elif self.output == "sarif":
             print(sarif(self._kept))
         if self.output == "text":
-            if self._hidden:
-                print(f"{self._hidden} more allowed: --show-allowed lists them")
             for line in (*counts, *self.tally.lines(unknown)):
                 print(line)
         elif self.tally.skipped:
             print_message(skipped_text(self.tally.skipped))
 
     def _is_listed(self, outcome: Outcome) -> bool:
-        """Return whether text has an outcome: of what is allowed, some manifests, and writes only on request."""
-        if not isinstance(outcome, Evaluation) or outcome.level > Mode.AUDIT or self.show_allowed:
-            return True
-        if outcome.is_past:
-            return False
-        is_one_of_many = self.tally.levels[Mode.OFF] > MAX_ALLOWED
-        self._hidden += is_one_of_many
-        return not is_one_of_many
+        """Return whether text has an outcome: what is allowed only on request."""
+        return not isinstance(outcome, Evaluation) or outcome.level > Mode.AUDIT or self.show_allowed
