@@ -1,17 +1,17 @@
 """Levels, caps, exemptions and the decision over all findings."""
 
 import json
-from collections import defaultdict
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.factories import NOW, Document, Tweak, changed, drop, make_candidate, make_lease, make_review, put, to_bytes
 from tests.rules.findings import RIVAL, SECOND, by_service_account, by_user, take, update, written
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
-from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.registry import RULES, Checks
 from webhook.admission.rules.rule import Finding, Mode
 from webhook.admission.verdict import Verdict, encode
 from webhook.kubernetes.field import invalid
@@ -118,13 +118,12 @@ def test_a_request_that_no_rule_refuses_names_no_page() -> None:
 
 
 def test_a_rule_with_findings_of_two_modes_is_in_the_annotation_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def find(_change: object) -> tuple[Finding, ...]:
+    def takeover_across_namespaces(_change: object) -> tuple[Finding, ...]:
         error = invalid("spec.holderIdentity", "x", "no")
         return Finding(error, tier=Mode.WARN), Finding(error, tier=Mode.DENY), Finding(error, tier=Mode.WARN)
 
-    checks = ((find, RULES["takeover-across-namespaces"]),)
-    occasions: dict[object, object] = defaultdict(lambda: checks)
-    monkeypatch.setattr("webhook.admission.evaluate.CHECKS_BY_OCCASION", occasions)
+    rule = replace(RULES["takeover-across-namespaces"], check=takeover_across_namespaces)
+    monkeypatch.setattr("webhook.admission.evaluate.CHECKS", Checks([rule]))
     assert annotations(evaluated(STEAL))["rules"] == "takeover-across-namespaces=deny"
 
 

@@ -10,7 +10,7 @@ from tests.recordings import recordings
 from tools.docs.fields_page import PAGE, page
 from webhook.admission.rules.change import change_made_by
 from webhook.admission.rules.fields import CANDIDATE_FIELDS, FIELDS, LEASE_FIELDS, Field, fields_of
-from webhook.admission.rules.registry import CHECKS_BY_OCCASION, LISTED
+from webhook.admission.rules.registry import CHECKS, LISTED
 from webhook.kubernetes.objects import spec_fields, versions_of
 from webhook.kubernetes.review import decode
 
@@ -54,9 +54,9 @@ def test_a_finding_is_about_a_field_that_its_rule_reads() -> None:
     for body, received in reviews():
         request = decode(body)
         change = change_made_by(request, received)
-        for check, rule in CHECKS_BY_OCCASION[request.resource, request.operation, change.event]:
+        for rule in CHECKS.on(request.resource, request.operation, change.event):
             known = {path for field in fields_of(rule) for path in paths_of(field)}
-            for finding in check(change):
+            for finding in rule.check(change):
                 seen.add(rule.id)
                 place = finding.error.field
                 # A finding may be about all of spec, or of metadata.

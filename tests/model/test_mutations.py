@@ -10,7 +10,7 @@ from tests.model.honest_search import PLACES, explore
 from tests.model.world import LawBrokenError
 from webhook.admission import evaluate as evaluation
 from webhook.admission.rules import change, expiry
-from webhook.admission.rules.registry import RULES, by_occasion
+from webhook.admission.rules.registry import RULES, Checks
 from webhook.kubernetes.managed_fields import Entry
 
 pytestmark = pytest.mark.deep
@@ -35,7 +35,7 @@ def listed() -> set[attacker.Trace]:
 
 def without(monkeypatch: pytest.MonkeyPatch, *ids: str) -> None:
     others = [rule for rule in RULES.values() if rule.id not in ids]
-    monkeypatch.setattr(evaluation, "CHECKS_BY_OCCASION", by_occasion(others))
+    monkeypatch.setattr(evaluation, "CHECKS", Checks(others))
 
 
 def test_without_the_tamper_rule_there_are_more_threats(

@@ -21,7 +21,7 @@ from tests.factories import (
 from webhook.admission.rules.change import CandidateChange, LeaseChange, change_made_by
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
-from webhook.admission.rules.registry import CHECKS_BY_OCCASION, RULES
+from webhook.admission.rules.registry import CHECKS, RULES
 from webhook.admission.rules.rule import Finding, Mode
 from webhook.admission.rules.stamps import Stamps
 from webhook.kubernetes import times
@@ -67,8 +67,7 @@ def findings(
     change = change_of(review, now=now, limits=limits, binding=binding, stamps=stamps)
     request = change.request
     found = {
-        rule.id: tuple(rule.check(change))
-        for _, rule in CHECKS_BY_OCCASION[request.resource, request.operation, change.event]
+        rule.id: tuple(rule.check(change)) for rule in CHECKS.on(request.resource, request.operation, change.event)
     }
     return {rule: said for rule, said in found.items() if said}
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.rules import election
 from webhook.admission.rules.change import Event
-from webhook.admission.rules.registry import CHECKS_BY_OCCASION, LISTED, RULES
+from webhook.admission.rules.registry import CHECKS, LISTED, RULES
 from webhook.admission.rules.rule import Rule, texts
 from webhook.kubernetes.request import Operation
 
@@ -48,8 +48,8 @@ def test_every_rule_is_listed_once_has_a_source_and_is_not_weaker_in_strict(rule
 
 def test_only_marked_rules_speak_on_a_renewal_and_on_an_untouched_spec() -> None:
     def speaking(event: Event) -> set[str]:
-        checks = CHECKS_BY_OCCASION["leases", Operation.UPDATE, event]
-        return {rule.id for _, rule in checks if not rule.parity}
+        rules = CHECKS.on("leases", Operation.UPDATE, event)
+        return {rule.id for rule in rules if not rule.parity}
 
     assert speaking(Event.RENEWAL) == ON_RENEWAL
     assert speaking(Event.UNTOUCHED) == ON_UNTOUCHED

@@ -5,7 +5,7 @@ from typing import Final
 
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.change import change_made_by
-from webhook.admission.rules.registry import CHECKS_BY_OCCASION, TYPES
+from webhook.admission.rules.registry import CHECKS, TYPES
 from webhook.admission.rules.rule import MAX_FINDINGS, Check, Finding, Mode, Rule
 from webhook.admission.verdict import Downgraded, Result, Verdict, causes, facts, message, once, warnings
 from webhook.kubernetes.field import ErrorType
@@ -41,7 +41,7 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     exempt = policy.exempt_rules(change.user, request.namespace, request.name, request.operation, now)
     modes = lease_policy.modes
     results: list[Result] = []
-    evaluated: Iterable[tuple[Check, Rule]] = CHECKS_BY_OCCASION[request.resource, request.operation, event]
+    evaluated: Iterable[tuple[Check, Rule]] = CHECKS.of(request.resource, request.operation, event, change.conditions)
     if exempt or not writer_known:
         evaluated = [one for one in evaluated if one[1].id not in exempt and (writer_known or not one[1].about_writer)]
     for check, rule in evaluated:

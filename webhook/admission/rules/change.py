@@ -1,7 +1,7 @@
 """One write as the rules see it: the request, both objects, the event, what it set, and what the stamps prove."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Any, Final, cast
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from webhook.kubernetes.objects import (
     ObjectMeta,
     OwnerReference,
 )
-from webhook.kubernetes.request import AdmissionRequest, Operation, Resource, UserInfo, cached
+from webhook.kubernetes.request import NO_OPTIONS, AdmissionRequest, Operation, Resource, UserInfo, cached
 from webhook.kubernetes.times import normalized, unknown_as_latest
 
 NODE_LEASES: Final = "kube-node-lease"
@@ -58,6 +58,29 @@ class Event(StrEnum):
     TAKEOVER = "takeover"
     STEAL = "steal"
     EDIT = "edit"
+
+
+class Condition(IntEnum):
+    """A property of few writes, without which some checks find nothing; the value is its place in `conditions`."""
+
+    BOUND = 0
+    """The policy file binds the lease."""
+    STAMPED = 1
+    """The policy file lists the namespace under `stamps`."""
+    WITH_OPTIONS = 2
+    """The options of the write are not those that every client sends."""
+    OWNED = 3
+    """The object has an ownerReference, before the write or after it."""
+    COORDINATED = 4
+    """The write leaves a strategy or a preferredHolder in the spec of a Lease."""
+    NODE_LEASE = 5
+    """The object is in kube-node-lease."""
+    SYSTEM_LEASE = 6
+    """The object is in kube-system."""
+
+
+Conditions = tuple[bool, ...]
+"""For each member of Condition, whether it holds."""
 
 
 def same_time(one: str | None, other: str | None) -> bool:
@@ -224,6 +247,25 @@ class Change(Struct, frozen=True, dict=True):
         """True if the object comes into being."""
         return self.request.operation is _CREATE
 
+    @property
+    def is_coordinated(self) -> bool:
+        """True if the write leaves a strategy or a preferredHolder in the spec of a Lease."""
+        return False
+
+    @property
+    def conditions(self) -> Conditions:
+        """Which conditions hold, in the order of Condition."""
+        request = self.request
+        return (
+            self.binding is not None,
+            self.stamps is not None,
+            request.options is not NO_OPTIONS,
+            bool(self.new_metadata.owner_references or self.old_metadata.owner_references),
+            self.is_coordinated,
+            request.namespace == NODE_LEASES,
+            request.namespace == KUBE_SYSTEM,
+        )
+
     @cached
     def renewed_at(self) -> int:
         """The stamp of this write or of spec.renewTime, else `now`: what a written renewTime is measured against."""
@@ -279,6 +321,11 @@ class LeaseChange(Change, frozen=True, dict=True):
         if not self.old_holder:
             return Event.CLAIM
         return Event.TAKEOVER if self.expiry.expired else Event.STEAL
+
+    @property
+    def is_coordinated(self) -> bool:
+        """True if the write leaves a strategy or a preferredHolder in the spec."""
+        return self.new_spec.strategy is not None or self.new_spec.preferred_holder is not None
 
     @property
     def _set_in_spec(self) -> frozenset[str]:

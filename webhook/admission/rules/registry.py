@@ -1,11 +1,11 @@
 """The rules, listed by hand: on what each is evaluated, and its modes in the presets."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Final
 
-from webhook.admission.rules.change import Event
+from webhook.admission.rules.change import Condition, Conditions, Event
 from webhook.admission.rules.election import coordinated, numbers, renewal_stamp, takeover, times, writers
 from webhook.admission.rules.parity import metadata, spec
 from webhook.admission.rules.rule import ALL_EVENTS, NOT_A_RENEWAL, Check, Mode, Rule
@@ -37,16 +37,37 @@ OBJECT_TYPES: Final = TYPES.id
 Occasion = tuple[str, Operation, Event]
 
 
-def by_occasion(rules: Collection[Rule]) -> Mapping[Occasion, tuple[tuple[Check, Rule], ...]]:
-    """Return the rules that are evaluated on each resource, operation and event, with their checks."""
-    return {
-        (resource.value, operation, event): tuple(
-            (rule.check, rule)
-            for rule in rules
-            if resource in rule.resources and operation in rule.operations and event in rule.events
-        )
-        for resource, operation, event in product(Resource, Operation, Event)
-    }
+class Checks:
+    """The checks of some rules, by what they are evaluated on."""
+
+    def __init__(self, rules: Collection[Rule]) -> None:
+        self._by_occasion: Mapping[Occasion, Sequence[Rule]] = {
+            (resource.value, operation, event): [
+                rule
+                for rule in rules
+                if resource in rule.resources and operation in rule.operations and event in rule.events
+            ]
+            for resource, operation, event in product(Resource, Operation, Event)
+        }
+        # It has an entry for each set of conditions that a write has met, which are few.
+        self._known: dict[tuple[str, Operation, Event, Conditions], Sequence[tuple[Check, Rule]]] = {}
+
+    def on(self, resource: str, operation: Operation, event: Event) -> Sequence[Rule]:
+        """Return the rules that are evaluated on such a write, whatever conditions it meets."""
+        return self._by_occasion[resource, operation, event]
+
+    def of(
+        self, resource: str, operation: Operation, event: Event, conditions: Conditions
+    ) -> Sequence[tuple[Check, Rule]]:
+        """Return the checks that may find something in a write that meets these conditions, with their rules."""
+        key = resource, operation, event, conditions
+        checks = self._known.get(key)
+        if checks is None:
+            rules = self._by_occasion[resource, operation, event]
+            checks = self._known[key] = tuple(
+                (rule.check, rule) for rule in rules if rule.only_if is None or conditions[rule.only_if]
+            )
+        return checks
 
 
 LISTED: Final = (
@@ -55,8 +76,8 @@ LISTED: Final = (
     _parity(metadata.object_metadata, BOTH, WRITES),
     _parity(spec.lease_duration, LEASES, WRITES),
     _parity(spec.lease_transitions, LEASES, WRITES),
-    _parity(spec.lease_strategy, LEASES, WRITES),
-    _parity(spec.lease_preferred_holder, LEASES, WRITES),
+    _parity(spec.lease_strategy, LEASES, WRITES, only_if=Condition.COORDINATED),
+    _parity(spec.lease_preferred_holder, LEASES, WRITES, only_if=Condition.COORDINATED),
     _parity(spec.candidate_lease_name, CANDIDATES, WRITES),
     _parity(spec.candidate_lease_name_immutable, CANDIDATES, UPDATE),
     _parity(spec.candidate_lease_name_format, CANDIDATES, WRITES),
@@ -67,14 +88,14 @@ LISTED: Final = (
     _parity(spec.candidate_emulation_version, CANDIDATES, WRITES),
     _parity(spec.candidate_version_order, CANDIDATES, WRITES),
     _parity(spec.candidate_versions_required, CANDIDATES, WRITES),
-    _parity(metadata.request_options, BOTH, ANY_OPERATION),
+    _parity(metadata.request_options, BOTH, ANY_OPERATION, only_if=Condition.WITH_OPTIONS),
     Rule(times.time_unreadable, BOTH, WRITES, never_exempt=True),
     Rule(renewal_stamp.renewal_stamp_tampered, LEASES, WRITES),
     Rule(renewal_stamp.lease_too_large, LEASES, WRITES),
     Rule(takeover.lease_without_stamps, LEASES, UPDATE, NEW_HOLDER, standard=AUDIT, strict=WARN),
     Rule(takeover.lease_created_empty, LEASES, CREATE, standard=WARN),
     Rule(takeover.takeover_before_expiry, LEASES, UPDATE, {Event.STEAL}, standard=WARN),
-    _of_writer(takeover.foreign_writer, LEASES, UPDATE | DELETE, standard=WARN),
+    _of_writer(takeover.foreign_writer, LEASES, UPDATE | DELETE, standard=WARN, only_if=Condition.STAMPED),
     _of_writer(takeover.takeover_by_node, LEASES, UPDATE, {Event.STEAL}),
     _of_writer(takeover.takeover_across_namespaces, LEASES, UPDATE, {Event.STEAL}),
     Rule(times.renew_time_in_future, LEASES, WRITES, TOUCHED, attack_at_any_mode=False),
@@ -85,19 +106,27 @@ LISTED: Final = (
     Rule(numbers.transitions_decrease, LEASES, UPDATE, NOT_A_RENEWAL, standard=AUDIT, strict=WARN),
     Rule(numbers.transitions_mismatch, LEASES, UPDATE, NOT_A_RENEWAL, standard=OFF, strict=AUDIT),
     Rule(times.acquire_time_changed, LEASES, UPDATE, SAME_HOLDER - {Event.RENEWAL}, standard=OFF, strict=AUDIT),
-    _restorable(coordinated.preferred_holder_writer, LEASES, WRITES, NOT_A_RENEWAL),
-    _restorable(coordinated.strategy_writer, LEASES, WRITES, NOT_A_RENEWAL),
+    _restorable(coordinated.preferred_holder_writer, LEASES, WRITES, NOT_A_RENEWAL, only_if=Condition.COORDINATED),
+    _restorable(coordinated.strategy_writer, LEASES, WRITES, NOT_A_RENEWAL, only_if=Condition.COORDINATED),
     _of_writer(takeover.foreign_release, LEASES, UPDATE, {Event.RELEASE}, standard=AUDIT),
     _of_writer(takeover.foreign_release_across_namespaces, LEASES, UPDATE, {Event.RELEASE}, standard=WARN),
     Rule(writers.holder_identity_shape, LEASES, WRITES, NEW_HOLDER | {Event.DELETE}),
     _of_writer(writers.holder_identity_mismatch, LEASES, WRITES, NEW_HOLDER, standard=AUDIT, strict=WARN),
-    _of_writer(writers.identity_binding, BOTH, ANY_OPERATION, attack_at_any_mode=False),
-    _of_writer(writers.node_lease_holder, LEASES, UPDATE, NOT_A_RENEWAL),
-    _of_writer(writers.node_lease_writer, LEASES, WRITES, NOT_A_RENEWAL, standard=OFF, strict=WARN),
-    _of_writer(writers.apiserver_lease_writer, LEASES, UPDATE),
+    _of_writer(writers.identity_binding, BOTH, ANY_OPERATION, attack_at_any_mode=False, only_if=Condition.BOUND),
+    _of_writer(writers.node_lease_holder, LEASES, UPDATE, NOT_A_RENEWAL, only_if=Condition.NODE_LEASE),
+    _of_writer(
+        writers.node_lease_writer,
+        LEASES,
+        WRITES,
+        NOT_A_RENEWAL,
+        standard=OFF,
+        strict=WARN,
+        only_if=Condition.NODE_LEASE,
+    ),
+    _of_writer(writers.apiserver_lease_writer, LEASES, UPDATE, only_if=Condition.SYSTEM_LEASE),
     _of_writer(takeover.live_lease_deleted, LEASES, DELETE | UPDATE, {Event.DELETE}, standard=AUDIT),
-    _of_writer(takeover.owner_reference_added, LEASES, UPDATE, standard=WARN),
-    _of_writer(takeover.owner_reference_removed, LEASES, UPDATE, standard=WARN),
+    _of_writer(takeover.owner_reference_added, LEASES, UPDATE, standard=WARN, only_if=Condition.OWNED),
+    _of_writer(takeover.owner_reference_removed, LEASES, UPDATE, standard=WARN, only_if=Condition.OWNED),
     _restorable(coordinated.ping_time_writer, CANDIDATES, WRITES, TOUCHED),
     _of_writer(coordinated.candidate_across_namespaces, CANDIDATES, WRITES, TOUCHED, standard=AUDIT, strict=WARN),
     Rule(times.candidate_renew_time_in_future, CANDIDATES, WRITES, TOUCHED, attack_at_any_mode=False),
@@ -108,4 +137,4 @@ LISTED: Final = (
 
 RULES: Final = {rule.id: rule for rule in LISTED}
 
-CHECKS_BY_OCCASION: Final = by_occasion(RULES.values())
+CHECKS: Final = Checks(RULES.values())

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.admission.rules.change import Event
+from webhook.admission.rules.change import Condition, Event
 from webhook.kubernetes.field import FieldError
 from webhook.kubernetes.request import Operation, Resource, cached
 from webhook.text.quoting import Text, made, quote, quote_within
@@ -159,7 +159,8 @@ _CORRECT_IT: Final = "correct it in the manifest or the client that writes it; a
 class Rule(Struct, frozen=True, dict=True):
     """A check and when it is evaluated; the id of the rule is the name of the check.
 
-    `events` are those on which the check is evaluated at all. `parity` rules repeat the API server's own validation: no
+    `events` are those on which the check is evaluated at all, `only_if` a condition without which it finds nothing, so
+    that it need not be called: most writes meet no condition. `parity` rules repeat the API server's own validation: no
     exemption silences them. `about_writer` rules are skipped if the writer is not known (a bare manifest).
     `standard` and `strict` are the rule's modes in the presets of these names.
     A denied write looks like an attack if the rule has such a text; a warned one too if `attack_at_any_mode`, and a
@@ -171,6 +172,7 @@ class Rule(Struct, frozen=True, dict=True):
     resources: AbstractSet[Resource]
     operations: AbstractSet[Operation]
     events: AbstractSet[Event] = ALL_EVENTS
+    only_if: Condition | None = None
     parity: bool = False
     about_writer: bool = False
     never_exempt: bool = False
