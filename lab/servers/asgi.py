@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from webhook.admission.policy.file import load
-from webhook.server.reviewer import Reviewer
+from webhook.server.reviewer import Reviewer, unsupported
 
 Message = dict[str, Any]
 REVIEWER: Final = Reviewer(load(None))
@@ -25,7 +25,8 @@ async def app(
         body += message.get("body", b"")
         is_more = message.get("more_body", False)
     media = dict(scope["headers"]).get(b"content-type", b"").decode("latin-1")
-    made = REVIEWER.review(body, {"CONTENT_TYPE": media, "QUERY_STRING": scope["query_string"].decode("latin-1")})
+    environ = {"CONTENT_TYPE": media, "QUERY_STRING": scope["query_string"].decode("latin-1")}
+    made = REVIEWER.review(body, environ, unsupported(environ))
     headers = [(b"content-type", made.content_type.encode()), (b"content-length", b"%d" % len(made.body))]
     await send({"type": "http.response.start", "status": made.status, "headers": headers})
     await send({"type": "http.response.body", "body": made.body})

@@ -30,7 +30,7 @@ def review(
     body: bytes, query: str = "", headers: Mapping[str, str] = JSON, *observers: Observer, late: float = 0
 ) -> tuple[int, bytes]:
     environ = {**headers, "QUERY_STRING": query, BEGAN: time.monotonic() - late}
-    response = Reviewer(STANDARD, observers).review(body, environ)
+    response = Reviewer(STANDARD, observers).review(body, environ, unsupported(environ))
     return response.status, response.body
 
 

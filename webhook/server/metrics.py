@@ -9,13 +9,15 @@ import math
 import os
 import threading
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
-from itertools import product
+from itertools import accumulate, product
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest, values
+from prometheus_client import CollectorRegistry, Counter, Gauge, Metric, generate_latest, values
+from prometheus_client.core import HistogramMetricFamily, Sample
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
@@ -33,6 +35,10 @@ from webhook.server.reviewer import BUG, DEADLINE_EXCEEDED, ReviewRecord
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)
 """Seconds. From 5 ms on they hold those of the API server's own admission metrics; a review takes 0.2 ms."""
+_BOUNDS: Final = (*map(str, BUCKETS), "+Inf")
+_DURATIONS: Final = "lease_webhook_review_durations"
+_SECONDS: Final = "lease_webhook_review_seconds"
+"""The two counters from which the histogram of durations is made."""
 BODY: Final = "body"
 """The kind of a refused request whose body cannot be decoded as a review."""
 OTHER: Final = "other"
@@ -77,12 +83,8 @@ class Metrics:
             name: Counter(f"lease_webhook_{name}", text, labels, registry=registry)
             for name, (text, labels, _) in _COUNTERS.items()
         }
-        self._duration = Histogram(
-            "lease_webhook_review_duration_seconds",
-            "Time from the first byte of a review to its response.",
-            buckets=BUCKETS,
-            registry=registry,
-        )
+        self._durations = Counter(_DURATIONS, "Reviews by duration.", ["le"], registry=registry)
+        self._seconds = Counter(_SECONDS, "Seconds of all reviews.", registry=registry)
 
         def gauge(name: str, text: str, mode: Literal["livesum", "livemin", "livemax"], *labels: str) -> Gauge:
             return Gauge(f"lease_webhook_{name}", text, labels, registry=registry, multiprocess_mode=mode)
@@ -134,8 +136,10 @@ class Metrics:
             findings = collections.Counter(finding for _, _, some in waiting for finding in some)
             for (rule, mode), count in findings.items():
                 self.count("findings", rule, mode.word, number=count)
-            for _, seconds, _ in waiting:
-                self._duration.observe(seconds)
+            places = collections.Counter(bisect_left(BUCKETS, seconds) for _, seconds, _ in waiting)
+            for place, count in places.items():
+                self._durations.labels(_BOUNDS[place]).inc(count)
+            self._seconds.inc(sum(seconds for _, seconds, _ in waiting))
 
     def count(self, counter: str, *labels: str, number: int = 1) -> None:
         """Add to a counter, named without `lease_webhook_`; label values are those of _COUNTERS."""
@@ -182,6 +186,25 @@ class Metrics:
         return generate_latest(together)
 
 
+def _histogram(durations: Metric | None, seconds: Metric | None) -> HistogramMetricFamily:
+    """Return the histogram that two counters stand for.
+
+    The library's own takes a call for each review, 1.7 us; it has none for many at once, as a counter has.
+    """
+    by_bound = {sample.labels["le"]: sample.value for sample in _totals(durations)}
+    totals = list(accumulate(by_bound.get(bound, 0) for bound in _BOUNDS))
+    total_seconds = sum(sample.value for sample in _totals(seconds))
+    histogram = HistogramMetricFamily(
+        "lease_webhook_review_duration_seconds", "Time from the first byte of a review to its response."
+    )
+    histogram.add_metric([], list(zip(_BOUNDS, totals, strict=True)), total_seconds)
+    return histogram
+
+
+def _totals(counter: Metric | None) -> list[Sample]:
+    return [sample for sample in counter.samples if sample.name.endswith("_total")] if counter else []
+
+
 class _AllWorkers(Collector):
     """All workers' metrics, with every series of a counter from the start.
 
@@ -197,8 +220,9 @@ class _AllWorkers(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics, also those that were never counted, and no gauge of what is gone."""
         counted = {metric.name: metric for metric in self._inner.collect()}
+        yield _histogram(counted.pop(_DURATIONS, None), counted.pop(_SECONDS, None))
         for metric in self._own.collect():
-            if metric.name not in counted and metric.type == "counter":
+            if metric.name not in counted and metric.type == "counter" and metric.name not in {_DURATIONS, _SECONDS}:
                 counted[metric.name] = Metric(metric.name, metric.documentation, metric.type)
         for metric in counted.values():
             if metric.name in _GONE_AT_ZERO:

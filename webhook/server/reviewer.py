@@ -75,8 +75,8 @@ class Reviewer:
         self.policy = policy
         self._observers = tuple(observers)
 
-    def review(self, body: bytes, environ: Mapping[str, Any]) -> ReviewResponse:
-        """Return JSON with status 200, else one line of text.
+    def review(self, body: bytes, environ: Mapping[str, Any], problem: str = "") -> ReviewResponse:
+        """Return JSON with status 200, else one line of text: with 415, `problem`, if that is not "".
 
         The time counts from the first byte of the request where the server says when that was, else from now. This
         never raises: a bug is a 500, so that failurePolicy decides. A deadline that passed before the review began is
@@ -84,7 +84,6 @@ class Reviewer:
         """
         began = environ.get(BEGAN) or time.monotonic()
         try:
-            problem = unsupported(environ)
             if problem:
                 response = ReviewResponse(415, f"{problem}\n".encode())
             else:

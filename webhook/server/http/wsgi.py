@@ -67,15 +67,12 @@ class _Started(Struct):
         """Return a response with this body, or, unless `is_whole`, the head of one that has its blocks to come."""
         if not self.status:
             raise ValueError("start_response was not called")
+        headers = self.headers
+        if is_whole and not is_to_head and len(headers) == 2 and headers[1][0] == "Content-Length":
+            usual = _usual_head(self.status, headers[0])
+            if usual is not None:
+                return HttpResponse(usual[0], body, usual[1])
         code, length = int(self.status[:3]), ""
-        if (
-            is_whole
-            and not is_to_head
-            and code not in _WITHOUT_BODY
-            and len(self.headers) == 2
-            and self.headers[1][0] == "Content-Length"
-        ):
-            return HttpResponse(code, body, _usual_head(self.status, *self.headers[0]))
         lines = [f"HTTP/1.1 {self.status}\r\n"]
         for name, value in self.headers:
             key = name.lower()
@@ -99,11 +96,15 @@ def _head_of(lines: list[str]) -> bytes:
 
 
 @functools.lru_cache(64)
-def _usual_head(status: str, name: str, value: str) -> bytes:
-    """Return the head of a response with one header beside its length; reviews have three such heads."""
-    if name.lower() in _SENT_BY_CONNECTION:
-        return _head_of([f"HTTP/1.1 {status}\r\n"])
-    return _head_of([f"HTTP/1.1 {status}\r\n", f"{name.lower()}: {value}\r\n"])
+def _usual_head(status: str, header: tuple[str, str]) -> tuple[int, bytes] | None:
+    """Return code and head of a response with one header beside its length, as reviews have; None without a body."""
+    code, name = int(status[:3]), header[0].lower()
+    if code in _WITHOUT_BODY:
+        return None
+    lines = [f"HTTP/1.1 {status}\r\n"]
+    if name not in _SENT_BY_CONNECTION:
+        lines.append(f"{name}: {header[1]}\r\n")
+    return code, _head_of(lines)
 
 
 def respond(app: Application, environ: Environ) -> HttpResponse:
