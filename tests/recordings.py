@@ -59,3 +59,8 @@ def recordings() -> tuple[Recording, ...]:
     return tuple(
         Recording(entry["file"], entry["client"], entry["user"], moment(entry["received"])) for entry in entries
     )
+
+
+def one_of_each_client() -> tuple[Recording, ...]:
+    """The first recording of each client: what is sent over the wire, where only bytes can differ."""
+    return tuple({one.client: one for one in reversed(recordings())}.values())

@@ -77,6 +77,11 @@ def cases() -> tuple[Case, ...]:
     return tuple(found)
 
 
+def one_of_each_row() -> tuple[Case, ...]:
+    """The first case of each row."""
+    return tuple({case.name.partition(":")[0]: case for case in reversed(cases())}.values())
+
+
 def base(name: str) -> Document:
     """A sound review: `create`, `update`, `delete`, or `candidate` (a CREATE)."""
     lease = make_lease()
