@@ -156,9 +156,10 @@ pyodide: $(READY) ## the core's tests and every stored output in Pyodide's Pytho
 outputs: $(READY) ## compare the output of every command on every recorded input with the stored one; UPDATE=1 stores it
 	$(BIN)/python -m lab.outputs $(if $(UPDATE),--update) $(if $(ONLY),--only "$(ONLY)")
 
-static: $(DEV) ## format, lint, types and layers
+static: $(DEV) ## format, lint, spelling, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -62,7 +62,7 @@ def measure(tables: dict[str, Measurement], only: list[str], command: str, *, sh
 def program(
     prog: str, tables: dict[str, Measurement], publish: Callable[[dict[str, Table]], None], *, strict: bool
 ) -> int:
-    """The command line that benchmark and fault programme share.
+    """The command line that benchmark and fault program share.
 
     `strict`: a missed bar is exit code 1; a short run, made on any machine, checks no bar of the load.
     `publish` writes the results of a full run where people read them.

@@ -31,7 +31,7 @@ Run = Callable[[World], Iterator[Row]]
 
 
 def fail_closed(world: World) -> Iterator[Row]:
-    """With the component strict, writes in a labelled namespace fail unless they are reviewed."""
+    """With the component strict, writes in a labeled namespace fail unless they are reviewed."""
     world.namespace(CLOSED, {"lease-webhook/fail": "closed"})
     took = world.apply("self-signed", "strict")
     # API servers take a new webhook configuration after some seconds.

@@ -122,7 +122,7 @@ DROPPED: Final = (
     Case("null for absent", _renewal(leaseTransitions=None), _made(leaseTransitions=...)),
     Case("metadata kept", OneLease.put, _made(KEPT)),
     Case("coordinated election, kept", OneLease.put, _made(strategy="OldestEmulationVersion", preferredHolder="b")),
-    Case("labelled before", OneLease.put, _then(_labelled)),
+    Case("labeled before", OneLease.put, _then(_labelled)),
     Case("twelve managers stored", OneLease.put, _then(_planted(*OLD))),
     Case("managedFields emptied before", OneLease.put, _then(_emptied)),
     Case("an owner below a scalar stored", OneLease.put, _then(_planted(entry("z", _below("holderIdentity"), PAST)))),

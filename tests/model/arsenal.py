@@ -24,7 +24,7 @@ from tests.model.forgeries import (
     dropped,
     earlier,
     forge,
-    labelled,
+    labeled,
     planted,
     renamed,
     same,
@@ -98,7 +98,7 @@ def _repeat_by_apply(lease: Lease, now: int) -> Write | None:
 
 
 def _label_as_the_holder(lease: Lease, now: int) -> Write | None:
-    return Write("checkout", lease.spec, labelled(lease))
+    return Write("checkout", lease.spec, labeled(lease))
 
 
 _NOBODY: Final = (Owner("v1", "ConfigMap", "no-such", "11111111-1111-1111-1111-111111111111"),)
@@ -115,7 +115,7 @@ def _renew_owned(lease: Lease, now: int) -> Write | None:
 def _one_more(lease: Lease, now: int) -> Write | None:
     number = len(lease.entries)
     entry = Entry(f"m{number}", APPLY, now // SECOND * SECOND + MINUTE, frozenset({f"labels.x{number}"}))
-    return Write(MANAGER, lease.spec, labelled(lease), entries=(*lease.entries, entry))
+    return Write(MANAGER, lease.spec, labeled(lease), entries=(*lease.entries, entry))
 
 
 def _owner_of_the_holder_a_year_ahead(lease: Lease, now: int) -> Write | None:

@@ -68,7 +68,7 @@ def as_apply(entry: Entry, now: int) -> Entry:
     return replace(entry, operation=APPLY)
 
 
-def labelled(lease: Lease) -> Labels:
+def labeled(lease: Lease) -> Labels:
     labels = dict(lease.labels)
     return tuple(sorted({**labels, "touched": "no" if labels.get("touched") == "yes" else "yes"}.items()))
 
@@ -79,7 +79,7 @@ def unlabelled(lease: Lease) -> Labels:
 
 def forge(
     change: Callable[[Entry, int], Entry | None],
-    labels: Callable[[Lease], Labels] = labelled,
+    labels: Callable[[Lease], Labels] = labeled,
     add: Invented = nothing,
     manager: str = MANAGER,
     change_of_spec: Callable[[Lease, int], Write | None] | None = None,

@@ -129,14 +129,14 @@ def _arrives(here: World, policy: str) -> World:
 
 
 def _labels(manager: str) -> Callable[[World, str], World]:
-    def labelled(here: World, policy: str) -> World:
+    def labeled(here: World, policy: str) -> World:
         if here.lease is None:
             return here
         labels = {**dict(here.lease.labels), "touched": str(len(here.lease.labels))}
         write = Write(manager, here.lease.spec, tuple(sorted(labels.items())))
         return world.noted(here, write, len(here.offsets) - 1, policy)
 
-    return labelled
+    return labeled
 
 
 def _eleven_label(here: World, policy: str) -> World:

@@ -455,7 +455,7 @@ FURTHER_CASES: Final[tuple[Case, ...]] = (
     ),
     case_of(
         labelled_then_killed,
-        "labelled-then-killed",
+        "labeled-then-killed",
         "the holder's process died",
         expect(["leader-lost/client", "leader-lost/unknown"], _NOT_ALICE),
     ),
