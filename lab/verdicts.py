@@ -25,7 +25,7 @@ from webhook.admission.policy.model import Policy
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.kubernetes.review import ReviewError, _decode_parts, decode
 from webhook.server import reviewer
-from webhook.server.app import ReviewApp, make_app
+from webhook.server.app import ReviewApp, make_review_app
 from webhook.server.logs import LOG
 from webhook.server.reviewer import ReviewResponse, respond
 
@@ -119,7 +119,7 @@ def _apps() -> list[ReviewApp]:
 
     setattr(reviewer, "respond", at_one_moment)  # noqa: B010 - types forbid it
     LOG.disabled = True
-    return [make_app(service(policy)) for policy in POLICIES]
+    return [make_review_app(service(policy)) for policy in POLICIES]
 
 
 def compare(chunk: tuple[int, int]) -> tuple[Counter[str], list[str], bytes]:

@@ -71,7 +71,7 @@ def test_the_design_shows_what_servers_were_seen_to_do() -> None:
 @pytest.mark.parametrize(
     ("page", "words"),
     [
-        pytest.param("design.md", f"unless it has more than {MAX_ON_LOOP // 1024} KiB", id="a large review"),
+        pytest.param("design.md", f"up to {MAX_ON_LOOP // 1024} KiB", id="a large review"),
         pytest.param("design.md", f"A body is up to {Guards().max_body // 2**20} MiB", id="a body"),
         pytest.param("design.md", f"reads the files every {Options().certificate_poll_seconds} s", id="certificates"),
         pytest.param("architecture.md", f"more than {2 * MAX_TOKENS:,} values", id="values of a review"),

@@ -11,7 +11,7 @@ from flask import Flask
 
 from tests.factories import make_lease, make_review
 from webhook.admission.policy.file import PolicyFile
-from webhook.server.app import ReviewApp, make_app
+from webhook.server.app import ReviewApp, make_review_app
 from webhook.server.http.connection import Connection
 from webhook.server.http.message import HttpResponse, Request
 from webhook.server.http.port import PAUSE_SECONDS, Port
@@ -76,7 +76,7 @@ def served(**options: Any) -> WsgiServer:
     """Return what a worker serves, by the functions that production calls, but for its certificate."""
     chosen = Options(**options)
     return WsgiServer(
-        make_app(Service(chosen, PolicyFile(None))),
+        make_review_app(Service(chosen, PolicyFile(None))),
         chosen.guards,
         addresses=[("localhost", 8443), ("localhost", 8081)],
         client_names=frozenset(chosen.client_names),

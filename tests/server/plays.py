@@ -103,7 +103,7 @@ class Driven:
         self.later: list[asyncio.Future[HttpResponse | Stream]] = []
         self.streamed: set[asyncio.Future[HttpResponse | Stream]] = set()
         self._feeding: set[asyncio.Task[None]] = set()
-        self.port = Port(self._respond, GUARDS, uncounted, self._accept, self._accept_body)
+        self.port = Port(self._respond, GUARDS, uncounted, self._check_client, self._check_beginning)
         self.events: set[tuple[State, Event]] = set()
         self.wires: list[StrictWire] = []
         self.connections: list[Watched] = []
@@ -214,11 +214,11 @@ class Driven:
             return self.later[-1]
         return self._numbered(body)
 
-    def _accept(self, head: Head, _names: frozenset[str]) -> None:
+    def _check_client(self, head: Head, _names: frozenset[str]) -> None:
         if head.path == b"/no":
             raise RefusedError(403, "no")
 
-    def _accept_body(self, _size: int, beginning: bytes | bytearray) -> None:
+    def _check_beginning(self, _size: int, beginning: bytes | bytearray) -> None:
         if beginning.startswith(b"!"):
             raise RefusedError(413, "no")
 

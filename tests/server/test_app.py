@@ -21,7 +21,7 @@ from webhook.admission.policy.model import Policy
 from webhook.kubernetes.request import MAX_REQUEST
 from webhook.kubernetes.review import OPENING
 from webhook.server import reviewer
-from webhook.server.app import ReviewApp, create_app, make_app
+from webhook.server.app import ReviewApp, create_app, make_review_app
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.reviewer import ReviewResponse, respond
 from webhook.server.service import MAX_ON_LOOP, Service
@@ -92,7 +92,7 @@ def test_both_ways_answer_every_review_of_the_corpora_by_the_same_bytes(
         return respond(body, in_force, 1_763_640_002_000_000)
 
     monkeypatch.setattr(reviewer, "respond", at_one_moment)
-    app = make_app(service(policy))
+    app = make_review_app(service(policy))
     short, routed = 0, 0
     routes = app.view_functions["validate"]
 
@@ -127,7 +127,7 @@ def test_both_ways_answer_every_review_of_the_corpora_by_the_same_bytes(
     ],
 )
 def test_any_other_request_goes_through_flask(more: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    app, routed = make_app(service()), []
+    app, routed = make_review_app(service()), []
     way = Flask.wsgi_app
 
     def watched(self: Flask, environ: dict[str, Any], start_response: Any) -> Any:
@@ -189,7 +189,7 @@ def test_sizes(client: FlaskClient, size: int, beginning: bytes, status: int) ->
 
 def test_each_refused_request_is_counted_once() -> None:
     made = service()
-    client = make_app(made).test_client()
+    client = make_review_app(made).test_client()
     client.get("/x")
     client.get("/validate")
     client.post("/validate", data=BODY, content_type="text/plain")
@@ -209,7 +209,7 @@ def test_probes_and_metrics_share_the_address_of_reviews(client: FlaskClient) ->
 
 def test_an_application_of_their_own_has_the_probes_and_nothing_else() -> None:
     made = service()
-    reviews = make_app(made).test_client()
+    reviews = make_review_app(made).test_client()
     assert isinstance(made.health, Flask)
     health = made.health.test_client()
     assert [health.get(path).text for path in ("/livez", "/readyz")] == ["ok\n"] * 2
@@ -228,7 +228,7 @@ def test_readiness_is_that_of_the_server_and_of_the_policy(tmp_path: Any) -> Non
     file = tmp_path / "policy.yaml"
     file.write_text('apiVersion: lease-webhook/v1\nmode: "off"\n')
     made = Service(Options(), PolicyFile(str(file)))
-    client = make_app(made)
+    client = make_review_app(made)
     assert isinstance(made.health, Flask)
     health = made.health.test_client()
     warning = "warning: policy: mode is off, every write is allowed; remove it to evaluate writes again\n"
@@ -246,7 +246,7 @@ def test_a_changed_policy_is_used(tmp_path: Any) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text("apiVersion: lease-webhook/v1\npreset: observe\n")
     made = Service(Options(policy_poll_seconds=0.01), PolicyFile(str(file)))
-    client = make_app(made).test_client()
+    client = make_review_app(made).test_client()
     assert b'"allowed":true' in client.post("/validate", data=STEAL, content_type=JSON).data
     file.write_text("apiVersion: lease-webhook/v1\npreset: strict\n")
     due = made.keep_up(0.0, 0.0)
@@ -276,7 +276,7 @@ def test_the_upkeep_of_a_service_ends_with_it() -> None:
 
 
 def test_a_bug_in_a_route_is_a_500_without_a_trace() -> None:
-    app = make_app(service())
+    app = make_review_app(service())
 
     def bug() -> str:
         raise RuntimeError("put in by a test")
@@ -291,4 +291,4 @@ def test_the_hooks_of_a_server_are_those_of_the_service() -> None:
     assert isinstance(hooks, Service)
     assert hooks.problem_of_body(MAX_REQUEST + 1, b"{ ")
     assert not hooks.problem_of_body(MAX_REQUEST + 1, OPENING)
-    assert isinstance(make_app(hooks), ReviewApp)
+    assert isinstance(make_review_app(hooks), ReviewApp)

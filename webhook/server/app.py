@@ -35,10 +35,11 @@ class ReviewApp(Flask):
         self.server_hooks = server_hooks
 
     def wsgi_app(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Answer a request; a review as API servers send it before Flask has made objects of it.
+        """Answer a request; a plain review before Flask has made objects of it.
 
-        That takes twice as much CPU as the rest of such a review without TLS, verdict included (docs/design.md,
+        Those would take twice as much CPU as the rest of such a review without TLS, verdict included (docs/design.md,
         "Fast paths"). Both ways call the same reviewer, and a test compares their bytes for every recorded review.
+        The guarded worker gives a chunked body its length, so a chunked review may be plain as well.
         """
         if (
             environ.get("PATH_INFO") == VALIDATE
@@ -67,7 +68,7 @@ def create_app(policy: str = "") -> ReviewApp:
         LOG.setLevel(logging.INFO)
         LOG.propagate = False
     policy_file = PolicyFile(policy or os.environ.get(POLICY_VARIABLE) or None)
-    app = make_app(Service(Options(), policy_file))
+    app = make_review_app(Service(Options(), policy_file))
     assert app.server_hooks is not None
     # On one address, reviews and probes share it.
     app.register_blueprint(_probes(app.server_hooks))
@@ -75,15 +76,15 @@ def create_app(policy: str = "") -> ReviewApp:
     return app
 
 
-def make_app(service: Service) -> ReviewApp:
+def make_review_app(service: Service) -> ReviewApp:
     """Return the routes of reviews; probes and metrics are those of `service.health`."""
     app = ReviewApp(service.reviewer, service)
     service.health = make_health_app(service)
-    add_routes(app, service.metrics.count)
+    add_review_routes(app, service.metrics.count)
     return app
 
 
-def add_routes(app: ReviewApp, count: Callable[..., None]) -> None:
+def add_review_routes(app: ReviewApp, count: Callable[..., None]) -> None:
     """Add the routes of reviews; `count` counts each request that is refused by a route."""
     app.config["MAX_CONTENT_LENGTH"] = Guards().max_body
     # kube-apiserver would follow a redirect to anywhere (CVE-2020-8561), so there is none: `/validate/` and

@@ -102,10 +102,10 @@ class Application(BaseApplication):  # type: ignore[misc] # gunicorn has no type
 
     def load(self) -> object:
         """Return what a worker serves; called in the worker."""
-        from webhook.server.app import make_app  # noqa: PLC0415 - see `_worker_class`
+        from webhook.server.app import make_review_app  # noqa: PLC0415 - see `_worker_class`
         from webhook.server.service import Service  # noqa: PLC0415
 
-        return make_app(Service(self._options, self._policy_file))
+        return make_review_app(Service(self._options, self._policy_file))
 
     def _prepare_fork(self, _arbiter: Arbiter, _worker: Worker) -> None:
         """Read a changed policy, and leave the objects that are here to no collection of garbage.

@@ -1,9 +1,10 @@
 """A gunicorn worker for any WSGI application: TLS whose certificate may change, and limits on what a client can cost.
 
 `gunicorn -k webhook.server.worker.GuardedWorker` serves an application at every address, over TLS if there is a
-`--certfile`. One tick does everything periodic, because each wake-up of an idle process costs as much as a request: it
-closes expired connections, looks for changed certificates, and notifies gunicorn that the loop runs. With it the worker
-notices a signal, and the death of its master: a worker that kept serving would hold the port against its successor.
+`--certfile`. One tick does what the worker does periodically, because each wake-up of an idle process costs as much as
+a request: it closes expired connections, looks for changed certificates, and notifies gunicorn that the loop runs. With
+it the worker notices a signal, and the death of its master: a worker that kept serving would hold the port against its
+successor.
 """
 
 import asyncio
@@ -103,7 +104,7 @@ class WsgiServer:
             self._periodic.append(_Periodic(certificate_poll_seconds, self._poll_certificate))
 
     def start(self) -> None:
-        """Load the certificate, and log what is in use; raises certificates.Unusable."""
+        """Load the certificate, and log what is in use; raises certificates.files.Unusable."""
         self.hooks.start(self)
         if self.certificates:
             self.certificates.start()
@@ -114,14 +115,14 @@ class WsgiServer:
     def run_due(self, now: float) -> None:
         """Run the tasks that are due; `now` is monotonic seconds."""
         for port in self.ports:
-            _guarded(port.close_expired, now)
+            _logging_failures(port.close_expired, now)
         if (poll := self._certificate_poll) is not None and poll.done():
             self._certificate_poll = None
-            _guarded(self._use_certificate, poll)
+            _logging_failures(self._use_certificate, poll)
         for task in self._periodic:
             if now >= task.due:
                 task.due = now + task.seconds
-                _guarded(task.work)
+                _logging_failures(task.work)
 
     def stop(self) -> None:
         """Begin nothing more in threads."""
@@ -143,27 +144,27 @@ class WsgiServer:
             functools.partial(self._respond, app),
             guards,
             self.hooks.count,
-            self._accept,
-            self._accept_body,
+            self._check_client,
+            self._check_beginning,
             variables=_variables(address, is_secure=is_secure),
         )
 
-    def _accept(self, _head: Head, names: frozenset[str]) -> None:
+    def _check_client(self, _head: Head, names: frozenset[str]) -> None:
         """Refuse a certificate of the right CA with a name that is not allowed."""
         if self._client_names and not names & self._client_names:
             raise RefusedError(403, "this client certificate is not allowed")
 
-    def _accept_body(self, size: int, beginning: bytes | bytearray) -> None:
+    def _check_beginning(self, size: int, beginning: bytes | bytearray) -> None:
         if problem := self.hooks.problem_of_body(size, beginning):
             raise RefusedError(413, problem)
 
     def _respond_on_loop(self, app: wsgi.Application, request: Request) -> HttpResponse:
-        return wsgi.respond(app, wsgi.environ_of(request))
+        return wsgi.call_app(app, wsgi.environ_of(request))
 
     def _respond(self, app: wsgi.Application, request: Request) -> Response:
         """Call the application, in a thread unless it says that it takes milliseconds."""
         if len(request.body) <= self.hooks.max_on_loop:
-            return wsgi.respond(app, wsgi.environ_of(request))
+            return wsgi.call_app(app, wsgi.environ_of(request))
         return self._respond_in_thread(app, wsgi.environ_of(request))
 
     def _respond_in_thread(self, app: wsgi.Application, environ: wsgi.Environ) -> Response:
@@ -173,7 +174,7 @@ class WsgiServer:
         def deliver(made: HttpResponse | Stream) -> None:
             loop.call_soon_threadsafe(_resolve, response, made)
 
-        job = self._threads.submit(wsgi.respond_in_thread, app, environ, loop, deliver)
+        job = self._threads.submit(wsgi.call_app_in_thread, app, environ, loop, deliver)
         response.add_done_callback(lambda done: job.cancel() if done.cancelled() else None)
         return response
 
@@ -266,7 +267,7 @@ class GuardedWorker(Worker):  # type: ignore[misc] # gunicorn has no types
 
     def tick(self, server: WsgiServer) -> None:
         """Run due tasks. Failures never stop gunicorn's heartbeat."""
-        _guarded(server.run_due, time.monotonic())
+        _logging_failures(server.run_due, time.monotonic())
         self.notify()
 
     def _guards(self) -> Guards:
@@ -348,7 +349,7 @@ def _resolve(response: "asyncio.Future[HttpResponse | Stream]", made: HttpRespon
         made.abandon()
 
 
-def _guarded(work: Callable[..., object], *arguments: object) -> None:
+def _logging_failures(work: Callable[..., object], *arguments: object) -> None:
     """Do some periodic work; a failure must not stop the loop."""
     try:
         work(*arguments)

@@ -130,7 +130,7 @@ class Connection(asyncio.Protocol):
                 known = None if self._unread or len(data) > WIDE_READ else port.known_heads.find(data)
                 if known is not None and port.may_read(known[0].length):
                     self._begun = self._now
-                    port.accept(known[0], self.client_names)
+                    port.check_client(known[0], self.client_names)
                     self.complete(*known, keep_alive=True)
                     return
             elif self.state not in READING and self.state not in ANSWERING:

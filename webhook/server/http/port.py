@@ -29,7 +29,7 @@ Response = HttpResponse | asyncio.Future[HttpResponse | Stream]
 """A future if the response is made in a thread."""
 
 
-class Guarded(Protocol):
+class PortConnection(Protocol):
     """A connection, as far as its port knows it."""
 
     state: State
@@ -98,13 +98,13 @@ class RoundRobin:
     """
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[Guarded, None] = OrderedDict()
+        self._waiting: OrderedDict[PortConnection, None] = OrderedDict()
         self._scheduled = False
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, connection: Guarded) -> None:
+    def add(self, connection: PortConnection) -> None:
         """Serve a connection in turns until nothing of it waits."""
         self._waiting[connection] = None
         if not self._scheduled:
@@ -127,10 +127,10 @@ class RoundRobin:
 class Port:
     """`bytes_in_flight` is kept by the connections. `idle_seconds` is how long a connection may wait for a request.
 
-    What it is made with must not wait or block. `count` adds one to a counter, with the values of its labels. `accept`
-    takes a head and the names in the client's certificate, and `accept_body` the size of a body in bytes, as far as it
-    is known, and its beginning; both may raise RefusedError. `variables` are what the environ
-    of each request has in common with all others.
+    What it is made with must not wait or block. `count` adds one to a counter, with the values of its labels.
+    `check_client` takes a head and the names in the client's certificate, and `check_beginning` the size of a body in
+    bytes, as far as it is known, and its beginning; both may raise RefusedError. `variables` are what the environ of
+    each request has in common with all others.
     """
 
     def __init__(
@@ -138,13 +138,13 @@ class Port:
         respond: Callable[[Request], Response],
         guards: Guards,
         count: Callable[..., None],
-        accept: Callable[[Head, frozenset[str]], None] = lambda _head, _names: None,
-        accept_body: Callable[[int, bytes | bytearray], None] = lambda _size, _beginning: None,
+        check_client: Callable[[Head, frozenset[str]], None] = lambda _head, _names: None,
+        check_beginning: Callable[[int, bytes | bytearray], None] = lambda _size, _beginning: None,
         *,
         variables: Mapping[str, Any] | None = None,
     ) -> None:
         self.variables = variables or {}
-        self.respond, self.accept, self.accept_body = respond, accept, accept_body
+        self.respond, self.check_client, self.check_beginning = respond, check_client, check_beginning
         self.guards = guards
         self.bytes_in_flight = 0
         self.known_heads = KnownHeads()
@@ -153,7 +153,7 @@ class Port:
         self.is_draining = False
         self.idle_seconds = guards.keep_alive_seconds
         self._count = count
-        self._connections: set[Guarded] = set()
+        self._connections: set[PortConnection] = set()
         self._weight = 0
         self._throttle = LogThrottle(_SECONDS_BETWEEN_LINES)
 
@@ -178,7 +178,7 @@ class Port:
         if not self.may_read(more):
             raise RefusedError(503, "too many bytes are being read", b"retry-after: 1\r\n")
 
-    def opened(self, connection: Guarded, weight: int) -> None:
+    def opened(self, connection: PortConnection, weight: int) -> None:
         """Count a connection, or what it has grown by; above the limit the one that has been idle longest is closed."""
         self._connections.add(connection)
         connection.weight += weight
@@ -190,7 +190,7 @@ class Port:
             self._count("connections_closed")
             last.abort()
 
-    def closed(self, connection: Guarded) -> None:
+    def closed(self, connection: PortConnection) -> None:
         """Stop counting a connection."""
         self._connections.discard(connection)
         self._weight -= connection.weight

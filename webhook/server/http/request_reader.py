@@ -161,7 +161,7 @@ class RequestReader:
                 raise RefusedError(431, message.HEAD_TOO_LARGE)
         message.check_head(head, headers, version)
         self._port.check_body(head.length, head.length)
-        self._port.accept(head, self._connection.client_names)
+        self._port.check_client(head, self._connection.client_names)
         self._connection.accept(head)
 
     def on_body(self, piece: bytes) -> None:
@@ -174,7 +174,7 @@ class RequestReader:
             self._body += piece
         else:
             self._body = bytearray(self._body + piece)
-        self._port.accept_body(max(self.head.length, self._body_size), self._body)
+        self._port.check_beginning(max(self.head.length, self._body_size), self._body)
 
     def on_message_complete(self) -> None:
         """Hand over the whole request."""

@@ -107,7 +107,7 @@ def _usual_head(status: str, header: tuple[str, str]) -> tuple[int, bytes] | Non
     return code, _head_of(lines)
 
 
-def respond(app: Application, environ: Environ) -> HttpResponse:
+def call_app(app: Application, environ: Environ) -> HttpResponse:
     """Call an application that neither waits nor has much to say; a failure of it is a 500."""
     try:
         blocks: list[bytes] = []
@@ -181,7 +181,7 @@ class _Sender:
         return self._is_to_head or head.status in _WITHOUT_BODY
 
 
-def respond_in_thread(
+def call_app_in_thread(
     app: Application,
     environ: Environ,
     loop: asyncio.AbstractEventLoop,
