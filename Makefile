@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test draw coverage outputs check static docs site model truth spec torture planted elector-kit fuzz fuzz-guided page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers verdicts hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist rehearsal lock clean
+.PHONY: help setup run test draw coverage lab outputs check static docs site model truth spec torture planted elector-kit fuzz fuzz-guided page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers verdicts hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist rehearsal lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -155,6 +155,9 @@ pyodide: $(READY) ## the core's tests and every stored output in Pyodide's Pytho
 
 outputs: $(READY) ## compare the output of every command on every recorded input with the stored one; UPDATE=1 stores it
 	$(BIN)/python -m lab.outputs $(if $(UPDATE),--update) $(if $(ONLY),--only "$(ONLY)")
+
+lab: $(READY) ## the tests of the lab: its laws and counts, and that its pages show what it measured (half a minute)
+	$(BIN)/pytest lab/tests
 
 static: $(DEV) ## format, lint, spelling, types and layers
 	$(BIN)/ruff format --check .

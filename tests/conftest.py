@@ -6,7 +6,6 @@ the tests may have any. Coverage is measured by examples alone, so it does not d
 """
 
 import os
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -43,8 +42,7 @@ in another process. Tracing makes a test up to five times slower."""
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is left out of coverage, property tests as well."""
-    here = Path(__file__).parent
     for item in items:
-        folder = item.path.relative_to(here).parts[0]
+        folder = item.path.relative_to(item.config.rootpath).parts[1]
         if folder in UNCOUNTED or is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.uncounted)

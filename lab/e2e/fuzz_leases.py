@@ -27,7 +27,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from lab.e2e import protobuf
 from lab.e2e.api_client import JSON_PATCH, MERGE, ApiClient, Reply
 from lab.e2e.control_plane import ControlPlane
 from lab.e2e.stamp_cases import SUFFIX
@@ -35,6 +34,7 @@ from lab.e2e.stamping import OTHERS, STAMP, install, label, wait_until_stamped
 from lab.e2e.toolchain import Binaries, all_binaries
 from lab.e2e.topics.attacks_on_leases import make_actors, route, served
 from lab.e2e.world import World, leases
+from tests import protobuf
 from tests.attacks.attack import STRICT, policy_text
 
 Document = dict[str, Any]

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from lab.e2e import protobuf
 from lab.e2e.api_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, ApiClient, Reply
 from lab.e2e.manifests import micro_time
 from lab.e2e.world import leases
+from tests import protobuf
 from tests.law.modes import KEYS
 
 DURATION: Final = 2

@@ -5,9 +5,9 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-from lab.e2e import protobuf
 from lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
 from lab.e2e.world import leases, wait_for_the_watch_cache
+from tests import protobuf
 
 API: Final = "coordination.k8s.io/v1"
 FIRST, NEXT = "2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:10.000000Z"

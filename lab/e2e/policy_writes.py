@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from lab.e2e import protobuf
 from lab.e2e.api_client import APPLY, JSON_PATCH, MERGE, ApiClient, Reply
 from lab.e2e.manifests import micro_time
 from lab.e2e.world import COORDINATION, leases
+from tests import protobuf
 
 Document = dict[str, Any]
 

@@ -14,16 +14,16 @@ from typing import Final
 
 from msgspec import Struct
 
-from lab.evidence import reviews
-from lab.evidence.cases import FOLDER, store
 from lab.evidence.field_manager import FieldManager
 from lab.evidence.history import History
 from lab.evidence.play import CATEGORIES, Category, drawn, play
 from lab.evidence.recorded import REPRODUCED, reproduced
-from lab.evidence.records import Record
 from lab.evidence.reduction import reduced
 from lab.evidence.tally import WRITES, counted, table
 from lab.evidence.toolchain import field_manager
+from tests.evidence import reviews
+from tests.evidence.cases import FOLDER, store
+from tests.evidence.records import Record
 
 RESULTS: Final = Path(__file__).parent / "RESULTS.md"
 STORED: Final = 3

@@ -5,12 +5,12 @@ from random import Random
 from typing import Any, Final
 
 from lab.evidence.electors import applied, changed, create
-from lab.evidence.field_manager import Entry, Lease
 from lab.evidence.history import Forgery
 from lab.evidence.inventions import Moment
 from lab.evidence.mutations import MUTATIONS
-from lab.evidence.records import SECOND
 from lab.evidence.world import World, micro_time_of
+from tests.evidence.records import SECOND
+from tests.evidence.stored_lease import Entry, Lease
 
 IDENTITY: Final = "mallory-0_1"
 

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from lab.evidence.field_manager import Lease
-from lab.evidence.laws import BOUND
-from lab.evidence.records import SECOND, Elector
-from lab.evidence.reviews import elector
 from lab.evidence.world import World, micro_time_of
+from tests.evidence.laws import BOUND
+from tests.evidence.records import SECOND, Elector
+from tests.evidence.reviews import elector
+from tests.evidence.stored_lease import Lease
 
 TRIES: Final = 5
 """How often an elector tries to take over; the last try comes after one duration and the bound."""

@@ -6,8 +6,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.evidence.field_manager import ZERO_TIME, Entry
 from lab.evidence.world import time_of
+from tests.evidence.stored_lease import ZERO_TIME, Entry
 
 A_LABEL: Final = '{"f:metadata":{"f:labels":{"f:x":{}}}}'
 SPEC: Final = "acquireTime", "holderIdentity", "leaseDurationSeconds", "leaseTransitions", "renewTime"

@@ -9,10 +9,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from lab.evidence.field_manager import ETCD_LIMIT, ZERO_TIME, Entry
 from lab.evidence.inventions import A_LABEL, Moment, some_entry, some_fields, some_name, some_time
-from lab.evidence.stamping import CONSTANT
 from lab.evidence.world import time_of
+from tests.evidence.stamping import CONSTANT
+from tests.evidence.stored_lease import ETCD_LIMIT, ZERO_TIME, Entry
 
 Entries = tuple[Entry, ...]
 

@@ -9,11 +9,11 @@ from msgspec import Struct
 from lab.evidence import attacker, electors, third_parties
 from lab.evidence.field_manager import FieldManager, RefusedError
 from lab.evidence.history import Forgery, History, Step, any_seed
-from lab.evidence.laws import broken_law
 from lab.evidence.mutations import WEIGHTS
-from lab.evidence.records import SECOND, Elector, Record
-from lab.evidence.reviews import ATTACKER, INSIDER
 from lab.evidence.world import Clocks, Evaluate, World
+from tests.evidence.laws import broken_law
+from tests.evidence.records import SECOND, Elector, Record
+from tests.evidence.reviews import ATTACKER, INSIDER
 
 Honest = Callable[[World, Random], None]
 Attack = Callable[[World, Random, Sequence[Forgery]], None]

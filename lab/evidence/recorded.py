@@ -8,7 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from lab.evidence.electors import applied
-from lab.evidence.field_manager import Entry, FieldManager, Lease, RefusedError
+from lab.evidence.field_manager import FieldManager, RefusedError
+from tests.evidence.stored_lease import Entry, Lease, lease_of
 from tests.recordings import recordings
 
 VERSION: Final = "1.36.3"
@@ -37,23 +38,6 @@ def _updates() -> Iterator[tuple[Lease, Lease]]:
         if request.get("requestKind", {}).get("version") != "v1" or not request["object"]["apiVersion"].endswith("/v1"):
             continue
         yield lease_of(request["oldObject"]), lease_of(request["object"])
-
-
-def lease_of(document: dict[str, Any]) -> Lease:
-    """Return an object of a review, with its entries apart."""
-    metadata = dict(document["metadata"])
-    entries = tuple(
-        Entry(
-            entry.get("manager", ""),
-            entry["operation"],
-            entry["apiVersion"],
-            entry.get("subresource", ""),
-            entry.get("time"),
-            msgspec.json.encode(entry["fieldsV1"]).decode(),
-        )
-        for entry in metadata.pop("managedFields", ())
-    )
-    return Lease({**document, "metadata": metadata}, entries)
 
 
 def _is_reproduced(manager: FieldManager, old: Lease, new: Lease) -> bool:

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from lab.evidence.laws import is_well_dated, replaces_a_live_holder
-from lab.evidence.records import Record
+from tests.evidence.laws import is_well_dated, replaces_a_live_holder
+from tests.evidence.records import Record
 
 WRITES: Final = "writes"
 ROWS: Final = (

@@ -4,8 +4,8 @@ from random import Random
 from typing import Any
 
 from lab.evidence.electors import changed, written
-from lab.evidence.reviews import PERSON
 from lab.evidence.world import World
+from tests.evidence.reviews import PERSON
 
 
 def label(world: World, random: Random) -> None:

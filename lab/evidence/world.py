@@ -11,11 +11,12 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from lab.evidence.conditions import METADATA, is_sent, owns_renew_time
-from lab.evidence.field_manager import FieldManager, Lease
-from lab.evidence.records import SECOND, Elector, Record, Write, body_of
-from lab.evidence.reviews import ATTACKER, Outcome
-from lab.evidence.stamping import WRITER, WRITTEN, annotations_of, stamped
+from lab.evidence.field_manager import FieldManager
+from tests.evidence.conditions import METADATA, is_sent, owns_renew_time
+from tests.evidence.records import SECOND, Elector, Record, Write, body_of
+from tests.evidence.reviews import ATTACKER, Outcome
+from tests.evidence.stamping import WRITER, WRITTEN, annotations_of, stamped
+from tests.evidence.stored_lease import Lease
 
 Evaluate = Callable[..., Outcome]
 """A review's bytes and the webhook's clock make an outcome."""

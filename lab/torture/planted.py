@@ -58,6 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=21, help="of the torture runs")
     parser.add_argument("--minutes", type=float, default=0.75, help="of each torture run")
     options = parser.parse_args(arguments)
+    # Before the first of them runs for minutes.
+    for defect in DEFECTS:
+        changed_text(defect)
     known = {one.name: one for one in stored()}
     for defect in DEFECTS:
         if options.only not in f"{defect.kind} {defect.name}":
@@ -142,16 +145,18 @@ def _copy(tree: Path) -> None:
 
 def _plant(defect: Defect, tree: Path) -> None:
     _copy(tree)
-    file = tree / defect.file
-    text = file.read_text(encoding="utf-8")
+    (tree / defect.file).write_text(changed_text(defect), encoding="utf-8")
+
+
+def changed_text(defect: Defect) -> str:
+    """Return the file with the defect; raises ValueError unless what it changes is there once."""
+    text = (ROOT / defect.file).read_text(encoding="utf-8")
     if text.count(defect.old) != 1:
         raise ValueError(f"{defect.name}: the text is {text.count(defect.old)} times in {defect.file}")
     if defect.new == NOTHING:
         end = text.index('    """\n', text.index(defect.old)) + len('    """\n')
-        text = text[:end] + NOTHING + text[end:]
-    else:
-        text = text.replace(defect.old, defect.new)
-    file.write_text(text, encoding="utf-8")
+        return text[:end] + NOTHING + text[end:]
+    return text.replace(defect.old, defect.new)
 
 
 def _run(tree: Path, *command: str) -> subprocess.CompletedProcess[str]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from lab.evidence.reviews import Outcome, evaluate, review, text_of
 from tests.conformance.corpus import cases
+from tests.evidence.reviews import Outcome, evaluate, review, text_of
 
 Case = dict[str, Any]
 

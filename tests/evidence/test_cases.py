@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.evidence import cases
-from lab.evidence.cases import FOLDER, complaint
-from lab.evidence.laws import CALLED_TAMPERED, MUST, NO_VERDICT, REPLACED, WEAKENED
-from lab.evidence.reviews import TAMPERED, WITHOUT_STAMPS, Outcome
+from tests.evidence import cases
+from tests.evidence.cases import FOLDER, complaint
+from tests.evidence.laws import CALLED_TAMPERED, MUST, NO_VERDICT, REPLACED, WEAKENED
+from tests.evidence.reviews import TAMPERED, WITHOUT_STAMPS, Outcome
 
 FILES = sorted(FOLDER.glob("*.jsonl"))
 ALLOWED = Outcome(200, allowed=True)

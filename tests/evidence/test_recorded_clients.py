@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from lab.evidence.field_manager import Lease
-from lab.evidence.recorded import lease_of
-from lab.evidence.stamping import SUFFIX, WRITER, annotations_of, stamped
+from tests.evidence.stamping import SUFFIX, WRITER, annotations_of, stamped
+from tests.evidence.stored_lease import Lease, lease_of
 from tests.recordings import Recording, recordings
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.change import NODE_LEASES

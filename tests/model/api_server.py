@@ -13,8 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.e2e import protobuf
-from tests import factories
+from tests import factories, protobuf
 from tests.deep_json import written_out
 from tests.model.managed_fields import (
     APPLY,

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from lab.e2e.protobuf import micros
 from tests.model.api_server import TIMES, Lease, Owner, Spec
 from tests.model.managed_fields import WIRE_NAMES, Entry, fields_of
+from tests.protobuf import micros
 
 RECORDINGS = Path(__file__).parents[1] / "data" / "recordings" / "1.36.3"
 FORGED = frozenset({"kubectl-foreign-managed-fields", "kubectl-managed-fields", "kubectl-more-unusual"})

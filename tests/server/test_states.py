@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab import fuzz
 from tests.server.connections import connect, in_a_loop, port
 from tests.server.plays import (
     ACTIONS,
@@ -152,7 +151,3 @@ async def test_a_response_that_is_made_after_its_connection_was_aborted_is_not_w
 async def test_a_line_without_a_version_is_refused_wherever_the_reads_end() -> None:
     for at in range(len(b"GET /fast\r\n")):
         assert await heard_in_pieces([b"GET /fast\r\n"[:at], b"GET /fast\r\n"[at:]]) == [REFUSED]
-
-
-def test_the_long_run_finds_nothing_in_its_first_plays() -> None:
-    assert fuzz.fuzz(seed=1, numbers=range(50)) == 50

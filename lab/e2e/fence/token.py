@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from lab.e2e import protobuf
 from lab.e2e.api_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, ApiClient, Reply
 from lab.e2e.fence.facts import SETTLING, Fact
 from lab.e2e.fence.plane import TwoServers
@@ -18,6 +17,7 @@ from lab.e2e.kubectl import Kubectl
 from lab.e2e.manifests import micro_time
 from lab.e2e.stamp_cases import SUFFIX
 from lab.e2e.world import PROJECT
+from tests import protobuf
 from tests.waiting import wait_for
 
 PLACE: Final = "token"

@@ -10,11 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.e2e.api_client import MERGE, ApiClient
+from lab.e2e.attacked_api_server import RealWorld
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import ROUTE, WEBHOOK, Row, World
 from tests.attacks.attack import PRESETS, Attack, attacks, policy_text
 from tests.attacks.play import Played, by_rule, play, problems
-from tests.attacks.real import RealWorld
 from tests.waiting import wait_for
 
 AT_ONCE: Final = 3

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from lab.e2e import protobuf
 from lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
 from lab.e2e.counting import CountingWebhook
 from lab.e2e.one_lease import DEEP, FIRST, NEXT, OneLease, entry, nested
 from lab.e2e.world import Row, World, leases
+from tests import protobuf
 from tests.waiting import wait_for
 
 NAMESPACE: Final = "depth"

@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from lab.e2e.api_client import ApiClient
+from lab.e2e.attacked_api_server import RealWorld
 from lab.e2e.elections import elect_each
 from lab.e2e.manifests import micro_time
 from lab.e2e.one_lease import FUTURE, OneLease, entry
@@ -21,7 +22,6 @@ from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import Row, World, leases
 from tests.attacks.attack import STRICT, Attack, attacks
 from tests.attacks.play import Outcome, play
-from tests.attacks.real import RealWorld
 from tests.deep_json import decode
 
 AT_ONCE: Final = 4

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import yaml
 
-from lab.e2e import protobuf
 from lab.e2e.api_client import ApiClient
 from lab.e2e.control_plane import ControlPlane
 from lab.e2e.one_lease import OneLease, entry, nested
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
+from tests import protobuf
 from tests.waiting import wait_for
 
 FIRST_MINOR: Final = 36

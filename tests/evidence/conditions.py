@@ -5,7 +5,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
-from lab.evidence.field_manager import Entry, Lease
+from tests.evidence.stored_lease import Entry, Lease
 from webhook.kubernetes import times
 
 _SPEC: Final = (

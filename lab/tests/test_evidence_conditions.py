@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lab.evidence.conditions import is_sent
-from lab.evidence.field_manager import Entry, Lease
+from tests.evidence.conditions import is_sent
+from tests.evidence.stored_lease import Entry, Lease
 
 SPEC = '{"f:spec":{"f:holderIdentity":{},"f:renewTime":{}}}'
 LABEL = '{"f:metadata":{"f:labels":{"f:a":{}}}}'

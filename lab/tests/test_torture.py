@@ -14,7 +14,7 @@ from lab.torture import laws
 from lab.torture.history import Attack, Denial, Gap, History, Stored, kept
 from webhook.kubernetes.times import SECOND, canonical, canonical_seconds
 
-FILE = Path(__file__).parents[1] / "data" / "torture" / "seed-11.json.gz"
+FILE = Path(__file__).parents[2] / "tests" / "data" / "torture" / "seed-11.json.gz"
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from lab.evidence.conditions import owns
-from lab.evidence.field_manager import Entry, Lease
+from tests.evidence.conditions import owns
+from tests.evidence.stored_lease import Entry, Lease
 
 SUFFIX: Final = "5f3a9c1e"
 WRITER, WRITTEN, TERM = (f"lease-webhook/{name}-{SUFFIX}" for name in ("writer", "written", "term"))

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from lab.evidence.field_manager import Lease
-from lab.evidence.reviews import Outcome, review
+from tests.evidence.reviews import Outcome, review
+from tests.evidence.stored_lease import Lease
 
 SECOND: Final = 1_000_000
 

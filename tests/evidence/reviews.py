@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from lab.evidence.stamping import SUFFIX
+from tests.evidence.stamping import SUFFIX
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.rule import Mode

@@ -12,9 +12,6 @@ from lab.cluster import table as cluster
 from lab.e2e.condition_cases import DROPPED, REVIEWED
 from lab.servers import __main__ as servers
 from tools.docs.pages import DOCS, ROOT
-from webhook.kubernetes.review import MAX_TOKENS
-from webhook.server.service import MAX_ON_LOOP
-from webhook.server.settings import Guards, Options
 
 DIRECTORIES = [pytest.param(results.BENCH, id="bench"), pytest.param(results.FAULTS, id="faults")]
 
@@ -66,20 +63,6 @@ def test_the_design_shows_what_servers_were_seen_to_do() -> None:
     measured = msgspec.json.decode(servers.RESULTS.read_bytes(), type=servers.Results)
     written = servers.PAGE.read_text().partition(servers.START)[2].partition(servers.END)[0]
     assert written.strip() == servers.table(measured).strip()
-
-
-@pytest.mark.parametrize(
-    ("page", "words"),
-    [
-        pytest.param("design.md", f"up to {MAX_ON_LOOP // 1024} KiB", id="a large review"),
-        pytest.param("design.md", f"A body is up to {Guards().max_body // 2**20} MiB", id="a body"),
-        pytest.param("design.md", f"reads the files every {Options().certificate_poll_seconds} s", id="certificates"),
-        pytest.param("architecture.md", f"more than {2 * MAX_TOKENS:,} values", id="values of a review"),
-        pytest.param("architecture.md", f"{('no', 'one', 'two')[Options().workers]} workers", id="workers"),
-    ],
-)
-def test_a_bound_is_that_of_the_code(page: str, words: str) -> None:
-    assert words in (DOCS / page).read_text()
 
 
 def test_the_faults_begin_with_what_users_see() -> None:

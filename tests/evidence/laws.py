@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from lab.evidence.conditions import owns_renew_time
-from lab.evidence.field_manager import Lease
-from lab.evidence.records import SECOND, Record, Write
-from lab.evidence.stamping import CONSTANT, WRITER, annotations_of, requester_of
+from tests.evidence.conditions import owns_renew_time
+from tests.evidence.records import SECOND, Record, Write
+from tests.evidence.stamping import CONSTANT, WRITER, annotations_of, requester_of
+from tests.evidence.stored_lease import Lease
 from webhook.admission.rules.expiry import MAX_TOLERANCE, tolerance_of
 from webhook.kubernetes import times
 

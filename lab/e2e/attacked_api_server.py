@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from threading import Semaphore
 from typing import Any, Final
 
-from lab.e2e import protobuf
 from lab.e2e.api_client import APPLY, JSON, MERGE, ApiClient, Reply
 from lab.e2e.world import leases
+from tests import protobuf
 from tests.attacks.play import Outcome
 from tests.attacks.requests import Clock
 from tests.deep_json import decode, encode

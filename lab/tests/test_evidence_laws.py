@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lab.evidence.field_manager import Entry, Lease
 from lab.evidence.history import Forgery, History, Step
-from lab.evidence.laws import (
+from lab.evidence.reduction import reduced
+from tests.evidence.laws import (
     CALLED_TAMPERED,
     FROZEN,
     HONEST_REFUSED,
@@ -17,9 +17,9 @@ from lab.evidence.laws import (
     WEAKENED,
     broken_law,
 )
-from lab.evidence.records import SECOND, Record, Write
-from lab.evidence.reduction import reduced
-from lab.evidence.reviews import ATTACKER, TAMPERED, WITHOUT_STAMPS, Outcome, elector
+from tests.evidence.records import SECOND, Record, Write
+from tests.evidence.reviews import ATTACKER, TAMPERED, WITHOUT_STAMPS, Outcome, elector
+from tests.evidence.stored_lease import Entry, Lease
 
 START = 1_767_225_600 * SECOND
 DENIED = Outcome(200, allowed=False, denied_by=frozenset({"takeover-before-expiry"}))

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from lab.evidence.field_manager import Lease
-from lab.evidence.laws import MUST, NO_VERDICT
-from lab.evidence.records import Record
-from lab.evidence.reviews import Outcome, evaluate, review, text_of
+from tests.evidence.laws import MUST, NO_VERDICT
+from tests.evidence.records import Record
+from tests.evidence.reviews import Outcome, evaluate, review, text_of
+from tests.evidence.stored_lease import Lease
 
-FOLDER: Final = Path(__file__).parents[2] / "tests" / "data" / "evidence"
+FOLDER: Final = Path(__file__).parents[1] / "data" / "evidence"
 DEEPEST: Final = 200
 """Levels of an entry that is stored as JSON."""
 
