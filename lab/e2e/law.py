@@ -53,6 +53,7 @@ from tests.law.history import (
     Waits,
     World,
     drawn,
+    leaves_spec,
 )
 from tests.law.modes import KEYS, LABEL, MODES, NONE, SUFFIX, Mode, shipped_stamps
 from tests.law.writers import Writer
@@ -181,7 +182,7 @@ class RealWorld(World):
         self._admission.in_force = True
         self.is_stamped = False
 
-    def _check(self, one: Writer, _: Request, kind: str, refusal: str, *, is_entitled: bool) -> None:
+    def _check(self, one: Writer, request: Request, kind: str, refusal: str, *, is_entitled: bool) -> None:
         """Check the laws: an API server says by itself whether it or a policy refuses a write."""
         ours = any(word in refusal for word in _OURS)
         word = "refused" if ours else refusal.partition(":")[0]
@@ -194,6 +195,8 @@ class RealWorld(World):
         text = f"{kind} by {one.identity}: {refusal[:400]}"
         if kind == "release" and "erases the time" in refusal:
             self.counts["release of everything refused"] += 1
+        elif kind == "release" and ours and leaves_spec(request, self._server.stored):
+            self.counts["release of nothing refused"] += 1
         elif ours:
             self._break(HARMLESS, text)
         elif word not in self._without_meaning and self._alone and self._alone[self._step] == "stored":

@@ -53,10 +53,12 @@ Stamped(p, o, w) ==
       term == IF ~lease.there THEN 0 ELSE IF kept THEN old.term
               ELSE IF writer # old.writer \/ (~same /\ Defect # "a term changes with the writer only") THEN rv
               ELSE IF old.term # 0 THEN old.term ELSE IF Defect = "a created lease counts from its own revision" THEN rv ELSE rv - 1
-      inherits == lease.there /\ w.owner = lease.owner /\ IF Defect = "owners are removed with the writer only"
-                  THEN writer # old.writer /\ (old.writer # "" \/ ~same) ELSE ~same \/ (writer # old.writer /\ old.writer # "")
+      \* The first stamp of a lease that is held changes nothing else.
+      first == same /\ old.writer = "" /\ (lease.holder # "" \/ Defect = "the first stamp of a free lease keeps what it finds")
+      inherits == lease.there /\ w.owner = lease.owner /\ ~first
+                  /\ (writer # old.writer \/ (~same /\ Defect # "owners are removed with the writer only"))
       \* What the next writer finds beyond the bound is removed from its write.
-      drops == lease.there /\ ~kept /\ old.writer # p /\ (~same \/ old.writer # "") /\ Labels(w) > Bound /\ ~Keeping
+      drops == lease.there /\ ~kept /\ old.writer # p /\ ~first /\ Labels(w) > Bound /\ ~Keeping
       size == IF drops /\ w.size = lease.size THEN 0 ELSE w.size
       fits == size + One(w.mark) <= IF Defect = "stamps are written without room" THEN 2 * Room ELSE Bound + 1
   IN [there |-> TRUE, holder |-> w.holder, duration |-> w.duration, size |-> size, mark |-> w.mark, count |-> w.count,
@@ -173,12 +175,14 @@ Takes == (lease.there /\ in = "both" /\ Within /\ now - truth.at >= 2 * lease.du
 \* The term of a tenure is greater than that of every tenure before, over deletion and creation too.
 Grows == (lease.there /\ in = "both" /\ truth.safe) => Term(Old) > past
 \* The second law: what an honest elector writes, and what the API server alone would store, is stored, whatever others wrote before. It
-\* renews or releases its lease, or takes one that is free or has expired, and puts back what it always sets.
+\* renews or releases its lease, or takes one that is free or has expired, and puts back what it always sets. A release may come late:
+\* someone else made the lease free before it.
 Harmless ==
   lease.there => \A p \in {"a", "b"}, o \in Offsets : \A put \in Puts(p) :
     LET Stores(w) == Alone(Leave(w)) => (Admits(p, w, Sent(p, o, w), in = "both") /\ Alone(Sent(p, o, w)))
     IN /\ Keeps(p) => Stores(Its(p, p, lease.duration, "sets", put)) /\ Stores(Its(p, "", lease.duration, "", put))
        /\ (in # "guard" /\ Waited /\ Within) => \A d \in Durations : Stores(Its(p, p, d, "sets", put))
+       /\ (in # "guard" /\ lease.holder = "") => Stores(Its(p, "", lease.duration, "sets", put))
 \* Nobody else changes metadata of the lease of its writer before it has expired, so no write of the writer fails for it.
 Undisturbed == ("open" \notin Asked /\ stir.by # "" /\ stir.duration # 0) =>
                  5 * stir.age > 10 * stir.duration - 2 * Ten(stir.duration) - 5 * Apart - 10

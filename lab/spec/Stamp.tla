@@ -35,8 +35,10 @@ Stamped(p, o, w) ==
       term == IF ~lease.there THEN 0 ELSE IF kept THEN old.term
               ELSE IF writer # old.writer \/ (~same /\ Defect # "a term changes with the writer only") THEN rv
               ELSE IF old.term # 0 THEN old.term ELSE IF Defect = "a created lease counts from its own revision" THEN rv ELSE rv - 1
-      inherits == lease.there /\ w.owner = lease.owner /\ IF Defect = "owners are removed with the writer only"
-                  THEN writer # old.writer /\ (old.writer # "" \/ ~same) ELSE ~same \/ (writer # old.writer /\ old.writer # "")
+      \* The first stamp of a lease that is held changes nothing else.
+      first == same /\ old.writer = "" /\ lease.holder # ""
+      inherits == lease.there /\ w.owner = lease.owner /\ ~first
+                  /\ (writer # old.writer \/ (~same /\ Defect # "owners are removed with the writer only"))
   IN [there |-> TRUE, holder |-> w.holder, duration |-> w.duration, writer |-> writer, written |-> written, term |-> term,
       suffix |-> suffix, owner |-> IF inherits /\ Defect # "an owner is inherited" THEN "" ELSE w.owner]
 Plant(w) == [there |-> TRUE, holder |-> w.holder, duration |-> w.duration, owner |-> w.owner,

@@ -160,6 +160,7 @@ def defects() -> tuple[Check, ...]:
                 "stamps are counted": {},
                 "all lists are compared as one": {},
                 "the next writer keeps what it finds": {},
+                "the first stamp of a free lease keeps what it finds": {},
                 "stamps are written without room": {},
                 "the label follows a check": _KNOWN,
                 "a count may jump": _COUNTS,

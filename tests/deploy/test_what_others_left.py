@@ -140,6 +140,32 @@ def test_the_next_holder_takes_it_and_has_it_with_stamps(
     assert refused(Written(B, again, new)) == []
 
 
+@pytest.mark.parametrize("own", OWN.values(), ids=list(OWN))
+@pytest.mark.parametrize("filled", FILLED.values(), ids=list(FILLED))
+@pytest.mark.parametrize("writer", ["a", ""], ids=["stamped", "filled before the label"])
+def test_a_release_may_come_late(writer: str, filled: Document, own: Document) -> None:
+    """Someone else made the lease free, and its holder releases it over a copy of before."""
+    old = lease(writer=writer, **filled)
+    old["spec"]["holderIdentity"] = ""
+    release = changed(old, at=30, leaseDurationSeconds=1)
+    assert refused(Written(A, with_metadata(release, **own), old)) == []
+    assert refused(Written(B, with_metadata(release, **own), old)) == []
+
+
+@pytest.mark.parametrize("count", [101, 199, 1_500])
+@pytest.mark.parametrize(
+    ("holder", "namespace"), [("", NAMESPACE), ("a", OPEN)], ids=["a free lease", "a held one with open metadata"]
+)
+def test_others_only_remove_annotations_of_a_lease_that_has_too_many(
+    holder: str, namespace: Document, count: int
+) -> None:
+    old = lease(annotations=many(count))
+    old["spec"]["holderIdentity"] = holder
+    for annotations, number in ((many(count + 1), 1), (many(count - 1), 0), (many(100), 0)):
+        new = lease(annotations=annotations) | {"spec": old["spec"]}
+        assert len(refused(Written(B, new, old, namespace))) == number
+
+
 def test_what_is_within_the_bounds_stays_with_the_next_holder() -> None:
     old = lease(labels=many(64), annotations=many(100), finalizers=["a.b/c"])
     new = stamped(Written(B, changed(old, at=30, holderIdentity="b"), old))

@@ -312,6 +312,9 @@ class World:
             # A stranger owns the holder as well, so that an apply which leaves it out releases nothing.
             self.counts["release by an apply refused"] += 1
             return
+        if kind == "release" and leaves_spec(request, self._server.stored):
+            self.counts["release of nothing refused"] += 1
+            return
         self._break(HARMLESS, text)
 
     def _break(self, law: str, text: str) -> None:
@@ -370,6 +373,12 @@ class World:
             if after is None:
                 self.spec_by, self.is_forged = None, False
         return after
+
+
+def leaves_spec(request: Request, stored: Document | None) -> bool:
+    """Return whether a release changes nothing of `spec`: the lease was free before, so only metadata is left of it."""
+    before: Document = {} if stored is None else stored["spec"]
+    return all(before.get(name) == value for name, value in request.body.get("spec", {}).items())
 
 
 def _admit_all(user: User, operation: str, old: Document | None, new: Document | None) -> Document | None:

@@ -60,6 +60,7 @@ def run(world: World) -> Iterator[Row]:
             keeper, other = pods[name]
             found = [problem for one in filled[name] for problem in _lived_in(one, name, keeper, other)]
             yield _row(f"{name}: leases that were filled before the label", found, f"{len(filled[name])} leases")
+            yield _row(f"{name}: a release that comes late", _released_late(name, keeper, strangers[name]), "stored")
         for name in PLACES:
             problems = _put_back(name, pods[name][0], pods[name][1], strangers[name])
             yield _row(f"{name}: what electors put back", problems, "never refused")
@@ -95,6 +96,8 @@ def _filled(world: World, namespace: str) -> Iterator[str]:
         lease = OneLease(client, namespace, name)
         lease.create(metadata, holderIdentity="op-0_a", leaseDurationSeconds=4, renewTime=micro_time()).expect(201)
         yield name
+    late = {"annotations": {f"x{at}": "" for at in range(100)}}
+    OneLease(client, namespace, "late").create(late, holderIdentity="", leaseDurationSeconds=4).expect(201)
     lease = OneLease(client, namespace, "full")
     lease.create(holderIdentity="op-0_a", leaseDurationSeconds=4, renewTime=micro_time()).expect(201)
     key, value, low, high = f"{'p' * 120}.x/l", "v" * 63, 4_000, 9_000
@@ -130,6 +133,17 @@ def _lived_in(name: str, namespace: str, keeper: ApiClient, other: ApiClient) ->
         yield from _refusal(f"{name}: takeover {at}", partial(theirs.put, _with_own(theirs), **fields))
     if not all(stamps(theirs.get())):
         yield f"{name}: the next holder has no stamps"
+
+
+def _released_late(namespace: str, keeper: ApiClient, stranger: ApiClient) -> Iterator[str]:
+    """A lease was freed and filled before the label; a stranger adds no more, and a late release is stored."""
+    mine, theirs = (OneLease(client, namespace, "late") for client in (keeper, stranger))
+    if theirs.patch({"metadata": {"annotations": {"y": ""}}}).status == 200:
+        yield "a stranger added an annotation beyond the bound"
+    release = partial(mine.put, _with_own(mine), holderIdentity="", leaseDurationSeconds=1, renewTime=micro_time())
+    yield from _refusal("the release", release)
+    if len(mine.get()["metadata"]["annotations"]) != 4:
+        yield "what others left is still there beside the stamps"
 
 
 def _with_own(lease: OneLease, **more: Any) -> Metadata:
