@@ -39,8 +39,3 @@ def test_what_would_notice_the_end_of_an_assumption_exists() -> None:
     named = {name for _, by in rows for name in re.findall(r"\(`([a-z-]+)`\)", by)}
     assert named == {name for name in named if f'"{name}"' in findings}
     assert len(rows) >= 10
-
-
-@pytest.mark.parametrize("module", ["Takeover", "Stamp", "Fence"])
-def test_a_module_is_short_enough_to_be_read(module: str) -> None:
-    assert len((HERE / f"{module}.tla").read_text(encoding="utf-8").splitlines()) <= 150

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tools.docs import policy_schema
 from tools.docs.pages import DOCS, section
 from webhook.admission.policy.explain import notes
 from webhook.admission.policy.parse import parse
@@ -21,6 +22,10 @@ def test_the_example_is_valid_and_lint_has_no_note_on_it() -> None:
     policy = parse(example())
     assert ("shop", "checkout") in policy.bindings
     assert notes(policy, now=0) == []
+
+
+def test_the_page_has_every_key() -> None:
+    assert PAGE.read_text() == policy_schema.page(), "write it again: make docs"
 
 
 def test_the_refusal_is_what_people_see() -> None:

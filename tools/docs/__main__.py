@@ -16,7 +16,7 @@ from tools.docs import (
     policy_schema,
     states,
 )
-from tools.docs.commands import WIDTH, printed, runs_here
+from tools.docs.commands import WIDTH, runs_here, shown
 from tools.docs.incident_page import PAGE, page
 from tools.docs.pages import ROOT, examples, pages
 from tools.docs.rule_pages import FOLDER, rule_pages
@@ -45,13 +45,14 @@ def main() -> None:
     chart_values.PAGE.write_text(chart_values.page())
     states.PAGE.write_text(states.page())
     policy_schema.FILE.write_text(policy_schema.text())
+    policy_schema.PAGE.write_text(policy_schema.page())
     lease_alerts.FILE.write_text(lease_alerts.text())
     lease_alerts.RECORDER.write_text(lease_alerts.recorder_text())
     for one in pages():
         text = one.read_text()
         for example in filter(runs_here, examples(one)):
             command = example.text[: len(example.text) - len(example.output)]
-            text = text.replace(example.text, command + printed(example.command), 1)
+            text = text.replace(example.text, command + shown(example), 1)
         one.write_text(text)
 
 

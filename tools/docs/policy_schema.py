@@ -1,47 +1,19 @@
-"""The JSON Schema of policy files, which the package ships, made from the types that the parser decodes."""
+"""The JSON Schema of policy files, which the package ships, and the table of their keys, from the parser's types."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
-from tools.docs.pages import ROOT
+from tools.docs.pages import DOCS, ROOT
 from webhook.admission.policy.schema import PolicyDocument
 from webhook.admission.rules.registry import RULES
 
 FILE: Final = ROOT / "webhook/admission/policy/policy.schema.json"
-_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
-    "PolicyDocument": {
-        "preset": "What `rules` and `overrides` start from.",
-        "mode": "The cap for everything, field rules included; `off` is the kill switch: every write is allowed.",
-        "without_stamps": "For a lease without API server stamps: whether a denial that relies on a client's clock "
-        "becomes a warning, or is enforced.",
-        "docs_url": "An address that documents the rules: denials end with it, a slash and the rule's id.",
-        "rules": "Modes and numbers for all leases.",
-        "exempt": "Exemptions from the policy rules; the field rules always apply.",
-        "overrides": "Modes and numbers for some leases; of several, the last one counts.",
-        "bindings": "The only writers of a lease, and the holder identities they may use.",
-        "fences": "Which writes only the holder of a lease may make; enforced by the API server once they are applied.",
-        "stamps": "Where the API server stamps the writers of leases; believed only in the namespaces named here.",
-    },
-    "FenceSetting": {
-        "holder": "Templates of the holder identity. Without them the writer that `stamps` records is compared; where "
-        'there are no stamps, they are `["${pod}_*"]`.',
-        "token": "Whether each write carries the term of the lease, and one by an API server that knows an older term "
-        "is refused; needs `stamps`.",
-        "expired": "What happens to a write of a holder whose lease has expired, by the API server's clock; needs "
-        "`stamps`.",
-    },
-    "StampSetting": {
-        "writer": "Whether one writer is a pod, or all pods of a user, as the namespace is labeled.",
-    },
-    "Exemption": {
-        "rules": "The rules that do not apply; without this list, none of the policy rules does.",
-        "operations": "The operations to which the entry applies; without this list, all. A patch or an apply is "
-        "UPDATE, or CREATE if it creates the object.",
-    },
-}
+PAGE: Final = DOCS / "policy.md"
+_BEGIN: Final = "<!-- written by make docs from webhook/admission/policy/schema.py -->\n"
+_END: Final = "<!-- end of what make docs writes -->\n"
 
 
 def json_schema() -> dict[str, Any]:
@@ -56,10 +28,6 @@ def json_schema() -> dict[str, Any]:
         if "description" in definition:
             definition["description"] = " ".join(definition["description"].split())
         del definition["title"]
-    operations = _DESCRIPTIONS["Exemption"]["operations"]
-    for entry, descriptions in (*_DESCRIPTIONS.items(), ("Override", {"operations": operations})):
-        for key, description in descriptions.items():
-            definitions[entry]["properties"][key]["description"] = description
     for rule, setting in definitions["Rules"]["properties"].items():
         setting["description"] = RULES[rule].texts.summary
     definitions["Exemption"]["anyOf"] = [
@@ -73,3 +41,27 @@ def json_schema() -> dict[str, Any]:
 def text() -> str:
     """Return the text of the file."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def page() -> str:
+    """The page of policy files with the table of their keys."""
+    before, _, rest = PAGE.read_text().partition(_BEGIN)
+    return "".join((before, _BEGIN, "\n".join([*_keys(), _END]), rest.partition(_END)[2]))
+
+
+def _keys() -> Iterator[str]:
+    yield "| key | what it may be | without it | what it says |"
+    yield "|---|---|---|---|"
+    properties = json_schema()["$defs"]["PolicyDocument"]["properties"]
+    for name, about in properties.items():
+        if "description" in about:
+            yield f"| `{name}` | {_form(about)} | {_default(about)} | {about['description']} |"
+
+
+def _form(about: Mapping[str, Any]) -> str:
+    words = ", ".join(f"`{word}`" for word in about.get("enum", ()))
+    return words or {"array": "a list"}.get(about.get("type", ""), "a text" if "pattern" in about else "a mapping")
+
+
+def _default(about: Mapping[str, Any]) -> str:
+    return f"`{about['default']}`" if about.get("default") else ""

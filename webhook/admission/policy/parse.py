@@ -150,18 +150,29 @@ def _explained(problem: str, path: str) -> tuple[str, str]:
         return words, path
     # Patterns and lengths are described in the schema.
     assert isinstance(here, inspect.Metadata)
-    return f"must be {(here.extra_json_schema or {})['description']}", path
+    assert here.extra is not None
+    return f"must be {here.extra[schema.FORM]}", path
 
 
 def _type_at(path: str) -> inspect.Type:
     here: inspect.Type = _TYPE
     for step in _STEP.findall(path):
+        here = _undescribed(here)
         if isinstance(here, inspect.ListType):
             here = here.item_type
         else:
             assert isinstance(here, inspect.StructType)
             here = next(field.type for field in here.fields if field.encode_name == step)
-    return here
+    return here if _has_form(here) else _undescribed(here)
+
+
+def _has_form(here: inspect.Type) -> bool:
+    return isinstance(here, inspect.Metadata) and schema.FORM in (here.extra or {})
+
+
+def _undescribed(here: inspect.Type) -> inspect.Type:
+    """Return the type itself of a key that is described."""
+    return here.type if isinstance(here, inspect.Metadata) else here
 
 
 def _unknown_key(key: str, here: inspect.Type, path: str) -> str:

@@ -23,6 +23,8 @@ ANYWHERE: Final = "*"
 FOREVER: Final = 1 << 63
 """An `until` in microseconds that no clock reaches."""
 MODE: Final = "mode"
+FORM: Final = "form"
+"""What types keep beside a pattern: the words of an error about it."""
 
 Setting = tuple[str, str]
 """(rule id, "mode" or the name of a number)."""
@@ -39,14 +41,28 @@ _LABEL: Final = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _NAMESPACED: Final = rf"^{_LABEL}/[a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?(?!\s)$"
 
 
-def _form(pattern: str, description: str, max_length: int | None = None) -> Meta:
-    return Meta(pattern=pattern, description=description, max_length=max_length)
+def _about(description: str, max_length: int | None = None) -> Meta:
+    """Return the description of a key; an editor shows it, and docs/policy.md."""
+    return Meta(description=description, max_length=max_length)
+
+
+def _form(pattern: str | None, form: str, *, min_length: int | None = None, max_length: int | None = None) -> Meta:
+    """Return the pattern of a text; `form` says in words what it must be."""
+    extra = {FORM: form}
+    return Meta(pattern=pattern, description=form, min_length=min_length, max_length=max_length, extra=extra)
 
 
 Some = Meta(min_length=1)
 ModeWord = Literal["deny", "warn", "audit", "off"]
 ExemptibleRule: Any = Literal[EXEMPTIBLE]
-Operations = Annotated[list[Literal["CREATE", "UPDATE", "DELETE"]], Some]
+Operations = Annotated[
+    list[Literal["CREATE", "UPDATE", "DELETE"]],
+    Some,
+    _about(
+        "The operations to which the entry applies; without this list, all. A patch or an apply is UPDATE, or CREATE "
+        "if it creates the object."
+    ),
+]
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Text = Annotated[
     str, _form(rf"^(?=[\s\S]*\S)[^{_CONTROL}]*$", "a string that is not blank, without control characters")
@@ -69,11 +85,11 @@ Writer = Annotated[
 ]
 Holder = Annotated[
     str,
-    Meta(
-        min_length=1,
-        pattern=rf"^(?!.*\$\{{(?!pod\}}))[^{_CONTROLS}]*(?!\s)$",
-        description="a holder identity, in which `*` matches any characters, `?` one character, "
+    _form(
+        rf"^(?!.*\$\{{(?!pod\}}))[^{_CONTROLS}]*(?!\s)$",
+        "a holder identity, in which `*` matches any characters, `?` one character, "
         "and `${pod}`, the only variable, the name of the writer's pod",
+        min_length=1,
     ),
 ]
 DocsUrl = Annotated[
@@ -112,11 +128,11 @@ FenceHolder = Annotated[
 ]
 FenceResource = Annotated[
     str,
-    Meta(
+    _form(
+        None,
+        "a resource such as configmaps, deployments.apps or deployments.apps/scale, of at most 400 characters",
         min_length=1,
         max_length=400,
-        description="a resource such as configmaps, deployments.apps or deployments.apps/scale, "
-        "of at most 400 characters",
     ),
 ]
 FencedOperation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
@@ -174,7 +190,14 @@ class Exemption(Struct, frozen=True, forbid_unknown_fields=True):
     service_accounts: list[ServiceAccount] = []
     namespaces: list[Glob] = []
     leases: list[Glob] = []
-    rules: Annotated[list[ExemptibleRule], Some] | UnsetType = UNSET
+    rules: (
+        Annotated[
+            list[ExemptibleRule],
+            Some,
+            _about("The rules that do not apply; without this list, none of the policy rules does."),
+        ]
+        | UnsetType
+    ) = UNSET
     operations: Operations | UnsetType = UNSET
     until: date | UnsetType = UNSET
 
@@ -208,14 +231,35 @@ class FenceSetting(Struct, frozen=True, forbid_unknown_fields=True):
     lease: LeaseReference
     writers: Annotated[list[FencedWriter], Meta(min_length=1, max_length=32)]
     resources: Annotated[list[FenceResource], Meta(min_length=1, max_length=128)]
-    holder: Annotated[list[FenceHolder], Meta(min_length=1, max_length=8)] | UnsetType = UNSET
+    holder: (
+        Annotated[
+            list[FenceHolder],
+            Meta(min_length=1, max_length=8),
+            _about(
+                "Templates of the holder identity. Without them the writer that `stamps` records is compared; where "
+                'there are no stamps, they are `["${pod}_*"]`.'
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     operations: FencedOperations = field(default_factory=lambda: [*FENCED_OPERATIONS])
     namespaces: Annotated[list[Namespace], Meta(max_length=128)] = []
     mode: FenceMode = "warn"
     when_unheld: Choice = "allow"
     missing_lease: Choice | UnsetType = UNSET
-    token: bool = False
-    expired: Expired = "allow"
+    token: Annotated[
+        bool,
+        _about(
+            "Whether each write carries the term of the lease, and one by an API server that knows an older term "
+            "is refused; needs `stamps`."
+        ),
+    ] = False
+    expired: Annotated[
+        Expired,
+        _about(
+            "What happens to a write of a holder whose lease has expired, by the API server's clock; needs `stamps`."
+        ),
+    ] = "allow"
 
 
 class StampSetting(Struct, frozen=True, forbid_unknown_fields=True):
@@ -223,23 +267,61 @@ class StampSetting(Struct, frozen=True, forbid_unknown_fields=True):
 
     suffix: StampSuffix
     namespaces: Annotated[list[Namespace], Some]
-    writer: Literal["pod", "user"] = "pod"
+    writer: Annotated[
+        Literal["pod", "user"],
+        _about("Whether one writer is a pod, or all pods of a user, as the namespace is labeled."),
+    ] = "pod"
 
 
 class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """A policy file."""
 
     api_version: Literal["lease-webhook/v1"] = field(name="apiVersion")
-    preset: Literal["observe", "standard", "strict"] = "standard"
-    mode: ModeWord = "deny"
-    without_stamps: Literal["weaken", "enforce"] = "weaken"
-    docs_url: DocsUrl | UnsetType = UNSET
-    rules: Rules = Rules()
-    exempt: list[Exemption] = []
-    overrides: list[Override] = []
-    bindings: list[LeaseBinding] = []
-    fences: Annotated[list[FenceSetting], Meta(max_length=MAX_FENCES)] | UnsetType = UNSET
-    stamps: list[StampSetting] | UnsetType = UNSET
+    preset: Annotated[Literal["observe", "standard", "strict"], _about("What `rules` and `overrides` start from.")] = (
+        "standard"
+    )
+    mode: Annotated[
+        ModeWord,
+        _about("The cap for everything, field rules included; `off` is the kill switch: every write is allowed."),
+    ] = "deny"
+    without_stamps: Annotated[
+        Literal["weaken", "enforce"],
+        _about(
+            "For a lease without API server stamps: whether a denial that relies on a client's clock becomes a "
+            "warning, or is enforced."
+        ),
+    ] = "weaken"
+    docs_url: (
+        Annotated[
+            DocsUrl, _about("An address that documents the rules: denials end with it, a slash and the rule's id.")
+        ]
+        | UnsetType
+    ) = UNSET
+    rules: Annotated[Rules, _about("Modes and numbers for all leases.")] = Rules()
+    exempt: Annotated[list[Exemption], _about("Exemptions from the policy rules; the field rules always apply.")] = []
+    overrides: Annotated[
+        list[Override], _about("Modes and numbers for some leases; of several, the last one counts.")
+    ] = []
+    bindings: Annotated[
+        list[LeaseBinding], _about("The only writers of a lease, and the holder identities they may use.")
+    ] = []
+    fences: (
+        Annotated[
+            list[FenceSetting],
+            _about(
+                "Which writes only the holder of a lease may make; enforced by the API server once they are applied.",
+                max_length=MAX_FENCES,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    stamps: (
+        Annotated[
+            list[StampSetting],
+            _about("Where the API server stamps the writers of leases; believed only in the namespaces named here."),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 def mode_of(word: str) -> Mode:
