@@ -3,7 +3,10 @@
 from random import Random
 from typing import Final
 
+from msgspec.structs import replace
+
 from tests.truth.plans import (
+    SECOND_LEASE,
     Deed,
     ElectorPlan,
     Fault,
@@ -48,6 +51,8 @@ _OF_ALL: Final = (
     FaultKind.WEBHOOK_SLOW,
     FaultKind.WEBHOOK_FAILS,
     FaultKind.MUTATE,
+    FaultKind.MUTATE_LABELS,
+    FaultKind.MUTATE_TIMES,
 )
 _OF_SERVERS: Final = (FaultKind.SERVER_DOWN, FaultKind.SERVER_HANGS, FaultKind.SERVER_SLOW)
 
@@ -78,6 +83,8 @@ _ATTACKS: Final = (
     (Deed.WRITE_IN, Deed.WRITE_IN),
     (Deed.KEEP_ALIVE,),
     (Deed.KEEP_ALIVE, Deed.RELEASE),
+    (Deed.RENAME,),
+    (Deed.WRITE_IN, Deed.RENAME),
     (Deed.RELEASE,),
     (Deed.PREFER,),
     (Deed.FUTURE,),
@@ -113,7 +120,7 @@ class _Drawing:
         self._length = self._random.randrange(70, 200) * _SECOND
 
     def plan(self) -> Plan:
-        electors = self._electors()
+        electors = self._habits_of(self._electors())
         pods = [one.pod for one in electors]
         faults = self._faults(pods)
         outsiders = self._outsiders(electors)
@@ -182,6 +189,16 @@ class _Drawing:
                 )
             )
         return tuple(found)
+
+    def _habits_of(self, electors: tuple[ElectorPlan, ...]) -> tuple[ElectorPlan, ...]:
+        """Return electors of which followers may wait for long, and all may elect for a second lease."""
+        draw = self._random
+        if draw.random() < 0.12:
+            waits = draw.choice((12, 20, 45)) * _SECOND
+            electors = (electors[0], *(replace(one, waits=waits) for one in electors[1:]))
+        if draw.random() < 0.12:
+            electors = tuple(replace(one, beside=SECOND_LEASE) for one in electors)
+        return electors
 
     def _habit(self) -> Habit:
         if self._is_coordinated and self._random.random() < 0.9:

@@ -70,7 +70,7 @@ class Election:
         """Wait for the lease, and lead until it is lost."""
         party = self._party
         while not (yield from self._attempt(PATIENCE)):
-            yield Wait(RETRY + int(self._random.random() * 1.2 * RETRY))
+            yield Wait(self._plan.waits * MILLISECOND or RETRY + int(self._random.random() * 1.2 * RETRY))
         if not self._plan.is_idle:
             party.starts("works")
         while (yield from self._renew()):

@@ -73,6 +73,7 @@ def _change(party: Party, step: Step) -> Change:
         Deed.DRY_RUN: _changed(party, holder=party.identity, renewed=now),
         Deed.PLANT_STAMPS: _changed(party),
         Deed.KEEP_ALIVE: _renewal(party),
+        Deed.RENAME: _of_stored(lambda old: _renamed(party, old, now)),
         Deed.RELEASE: _changed(party, holder="", duration=1, renewed=now, acquired=now),
         Deed.EDIT_DURATION: _changed(party, duration=duration),
         Deed.LABEL: _of_stored(lambda old: Write(party.manager, old.spec, (("seen", str(step.at)),))),
@@ -94,6 +95,11 @@ def _changed(party: Party, **fields: Any) -> Change:
 
 def _renewal(party: Party) -> Change:
     return _changed(party, renewed=party.clock())
+
+
+def _renamed(party: Party, old: Lease, now: int) -> Write:
+    spec = replace(old.spec, renewed=now, transitions=(old.spec.transitions or 0) + 1)
+    return Write(party.manager, spec, old.labels)
 
 
 def _taken(party: Party, old: Lease, identity: str, now: int) -> Write:

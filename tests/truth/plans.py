@@ -12,6 +12,8 @@ from msgspec import Struct
 
 NAMESPACE: Final = "shop"
 LEASE: Final = "shop/checkout"
+SECOND_LEASE: Final = "shop/checkout-jobs"
+"""What some processes elect for besides."""
 START: Final = 1_750_000_000_000_000
 """When every history begins, in microseconds since 1970: 2025-06-15T15:06:40Z."""
 SUFFIX: Final = "9f3c1a7be2d45608"
@@ -37,7 +39,8 @@ class ElectorPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `is_local_time`: it writes its own time zone's time, in whole seconds. `lingers`: it works on for so long after it
     has released the lease. `is_restarted`: a new process of the pod begins after the one that lost the lease.
     `is_rerun`: the process elects again instead. `emulated` is the minor version that a coordinated candidate
-    emulates. `has_no_deadline`: it never gives up.
+    emulates. `has_no_deadline`: it never gives up. `waits`: a follower tries again only after so long. `beside`: the
+    same process elects for this lease, too.
     """
 
     pod: str
@@ -52,6 +55,8 @@ class ElectorPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     server: int = 0
     emulated: int = 33
     lingers: int = 0
+    waits: int = 0
+    beside: str = ""
     releases: bool = False
     is_restarted: bool = False
     is_rerun: bool = False
@@ -90,6 +95,8 @@ class FaultKind(StrEnum):
     ETCD_SLOW = "etcd is slow"
     INVALID = "the writes of the process are not valid"
     MUTATE = "a webhook raises leaseDurationSeconds"
+    MUTATE_LABELS = "a webhook labels each write with its time"
+    MUTATE_TIMES = "a webhook cuts the fractions off renewTime and acquireTime"
 
 
 class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -109,6 +116,7 @@ class Deed(StrEnum):
     STEAL = "writes its own identity"
     WRITE_IN = "writes another's identity"
     KEEP_ALIVE = "renews it as it stands"
+    RENAME = "renews it as it stands, and counts leaseTransitions up"
     RELEASE = "empties holderIdentity"
     EDIT_DURATION = "changes leaseDurationSeconds"
     DELETE = "deletes it"

@@ -1,7 +1,10 @@
 """Plays a plan: everybody comes, elects, fails and is interfered with; what happened is the history."""
 
+from collections.abc import Sequence
 from random import Random
 from typing import Final
+
+from msgspec.structs import replace
 
 from tests.model.api_server import User, service_account
 from tests.truth.coordination import Coordinator
@@ -39,6 +42,8 @@ _OF_SERVERS: Final = {
     FaultKind.SERVER_SLOW,
     FaultKind.ETCD_SLOW,
     FaultKind.MUTATE,
+    FaultKind.MUTATE_LABELS,
+    FaultKind.MUTATE_TIMES,
 }
 
 
@@ -57,6 +62,8 @@ class _Cast:
         self._parties: list[Party] = []
         self._now: dict[str, tuple[Party, Election]] = {}
         """The process that runs in each pod."""
+        self._beside: dict[str, tuple[Party, Election]] = {}
+        """What the same process elects for besides."""
         self._starts: dict[str, int] = {}
         self._uids: dict[str, str] = {}
 
@@ -98,32 +105,49 @@ class _Cast:
         uid = self._uids[elector.pod]
         namespace, _, account = elector.account.partition(":")
         user = service_account(namespace, account, uid)
-        party = Party(
-            self._agenda,
-            self._servers.ask,
-            name=f"{elector.pod}/{starts}",
-            role=Role.ELECTOR,
-            user=user,
-            pod=elector.pod,
-            uid=uid,
-            lease=elector.lease,
-            manager=elector.manager,
-            address=f"10.244.{number % 3}.{10 + number * 7 + int(uid[:2], 16) % 7}",
-            agent=f"{account}/v1.4.2 (linux/amd64) kubernetes/$Format",
-            server=elector.server % len(self._plan.offsets),
-        )
         is_renamed = starts > 1 and elector.has_new_identity and elector.identity != elector.pod
-        party.identity = f"{elector.identity}-{starts}" if is_renamed else elector.identity
-        party.skew = elector.skew * MILLISECOND
+
+        def begun(lease: str, name: str) -> Party:
+            party = Party(
+                self._agenda,
+                self._servers.ask,
+                name=name,
+                role=Role.ELECTOR,
+                user=user,
+                pod=elector.pod,
+                uid=uid,
+                lease=lease,
+                manager=elector.manager,
+                address=f"10.244.{number % 3}.{10 + number * 7 + int(uid[:2], 16) % 7}",
+                agent=f"{account}/v1.4.2 (linux/amd64) kubernetes/$Format",
+                server=elector.server % len(self._plan.offsets),
+            )
+            party.identity = f"{elector.identity}-{starts}" if is_renamed else elector.identity
+            party.skew = elector.skew * MILLISECOND
+            self._parties.append(party)
+            return party
+
+        party = begun(elector.lease, f"{elector.pod}/{starts}")
         election = Election(party, elector, self._servers, f"{self._plan.seed}/{party.name}")
-        if elector.is_restarted:
-            election.on_loss.append(_Restart(self, elector, number, party))
-        self._parties.append(party)
+        after_loss = _Restart(self, elector, number, party)
+        if elector.is_restarted or (elector.beside and not elector.is_rerun):
+            election.on_loss.append(after_loss)
         self._now[elector.pod] = party, election
         if elector.habit is Habit.COORDINATED:
             child = Actor(self._agenda, lambda _, call, reply: self._servers.ask(party, call, reply))
             party.children.append(child)
             child.follow(election.be_candidate())
+        self._beside.pop(elector.pod, None)
+        if elector.beside:
+            other = begun(elector.beside, f"{elector.pod}/{starts}, second lease")
+            habit = Habit.CLIENT_GO if elector.habit is Habit.COORDINATED else elector.habit
+            plan = replace(elector, lease=elector.beside, habit=habit)
+            second = Election(other, plan, self._servers, f"{self._plan.seed}/{other.name}")
+            if not elector.is_rerun:
+                second.on_loss.append(after_loss)
+            party.children.append(other)
+            self._beside[elector.pod] = other, second
+            other.follow(second.run())
         party.follow(election.run())
 
     def _coordinate(self) -> None:
@@ -175,47 +199,65 @@ class _Cast:
         else:
             self._agenda.at(begin, lambda: self._befall(fault, end))
 
-    def _befall(self, fault: Fault, end: int) -> None:  # noqa: C901, PLR0912 - one line for each fault
+    def _befall(self, fault: Fault, end: int) -> None:
         if fault.target not in self._now:
             return
-        party, election = self._now[fault.target]
+        both = [self._now[fault.target]]
+        if fault.target in self._beside:
+            both.append(self._beside[fault.target])
+        self._befall_process(fault, end, both)
         later = self._agenda.at
-        kind = fault.kind
-        if kind is FaultKind.KILL:
-            party.kill()
-            if fault.length:
-                later(end, self._again(fault.target, is_new_pod=False))
-        elif kind is FaultKind.STOP:
-            if party.is_alive:
-                for child in party.children:
-                    child.kill()
-                party.follow(election.stop())
-        elif kind is FaultKind.PAUSE:
-            party.pause()
-            later(end, party.resume)
-        elif kind is FaultKind.BLOCK:
-            party.block()
-            later(end, party.unblock)
-        elif kind is FaultKind.THROTTLE:
-            party.slowness = max(2, fault.amount)
-            later(end, lambda: setattr(party, "slowness", 1))
-        elif kind is FaultKind.CUT:
-            party.is_cut = True
-            later(end, lambda: setattr(party, "is_cut", False))
-        elif kind is FaultKind.REPLACE:
-            party.kill()
+        if fault.kind is FaultKind.KILL and fault.length:
+            later(end, self._again(fault.target, is_new_pod=False))
+        elif fault.kind is FaultKind.REPLACE:
             later(end, self._again(fault.target, is_new_pod=True))
-        elif kind is FaultKind.DUPLICATE:
-            later(end + fault.amount * SECOND, lambda: setattr(party, "has_bad_token", True))
+        elif fault.kind is FaultKind.DUPLICATE:
             later(end, self._again(fault.target, is_new_pod=True, is_beside=True))
-        elif kind is FaultKind.CLOCK_STEP:
-            election.step_clock(fault.amount * SECOND)
-        elif kind is FaultKind.TOKEN:
-            party.has_bad_token = True
-            later(end, lambda: setattr(party, "has_bad_token", False))
-        elif kind is FaultKind.INVALID:
-            party.is_sending_invalid = True
-            later(end, lambda: setattr(party, "is_sending_invalid", False))
+
+    def _befall_process(  # noqa: C901, PLR0912 - one case for each fault
+        self, fault: Fault, end: int, both: Sequence[tuple[Party, Election]]
+    ) -> None:
+        """Have a fault befall a process, which may elect for two leases."""
+        party, _ = both[0]
+        later = self._agenda.at
+
+        def put(name: str, value: object) -> None:
+            for one, _ in both:
+                setattr(one, name, value)
+
+        def put_until_end(name: str, during: object, afterwards: object) -> None:
+            put(name, during)
+            later(end, lambda: put(name, afterwards))
+
+        match fault.kind:
+            case FaultKind.KILL | FaultKind.REPLACE:
+                party.kill()
+            case FaultKind.STOP if party.is_alive:
+                for child in party.children:
+                    if not isinstance(child, Party):
+                        child.kill()
+                for one, election in both:
+                    one.follow(election.stop())
+            case FaultKind.PAUSE:
+                party.pause()
+                later(end, party.resume)
+            case FaultKind.BLOCK:
+                for one, _ in both:
+                    one.block()
+                    later(end, one.unblock)
+            case FaultKind.THROTTLE:
+                put_until_end("slowness", max(2, fault.amount), 1)
+            case FaultKind.CUT:
+                put_until_end("is_cut", True, False)
+            case FaultKind.DUPLICATE:
+                later(end + fault.amount * SECOND, lambda: put("has_bad_token", True))
+            case FaultKind.CLOCK_STEP:
+                for _, election in both:
+                    election.step_clock(fault.amount * SECOND)
+            case FaultKind.TOKEN:
+                put_until_end("has_bad_token", True, False)
+            case FaultKind.INVALID:
+                put_until_end("is_sending_invalid", True, False)
 
     def _again(self, pod: str, *, is_new_pod: bool, is_beside: bool = False) -> "_Start":
         number, elector = next((n, one) for n, one in enumerate(self._plan.electors) if one.pod == pod)
@@ -251,6 +293,8 @@ class _Restart:
         if self._party.is_alive:
             self._party.kill()
             agenda = self._party.agenda
+            if not self._elector.is_restarted:
+                return
             agenda.at(agenda.now + 2 * SECOND, lambda: self._cast.start(self._elector, self._number, is_new_pod=False))
 
 

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from tests.deep_json import written_out
 from tests.factories import Document
 from tests.model import api_server
-from tests.model.api_server import Lease, Spec, User
-from tests.model.managed_fields import ANCIENT_CHANGES
+from tests.model.api_server import Lease, Spec, User, Write
+from tests.model.managed_fields import ANCIENT_CHANGES, UPDATE
 from tests.model.stamping import CONSTANT
 from tests.truth.parties import Answer, Call, Party
 from tests.truth.plans import NAMESPACE, SUFFIX, Fault, FaultKind, Plan
@@ -363,9 +363,7 @@ class Servers:
         write = call.write(old)
         if write is None:
             return None, before
-        mutator = self._fault(FaultKind.MUTATE)
-        if mutator and write.spec.duration:
-            write = replace(write, spec=replace(write.spec, duration=mutator.amount))
+        write = self._mutated(write, clock)
         if old is None:
             new = api_server.created(write, clock, call.name, call.namespace)
         else:
@@ -388,6 +386,22 @@ class Servers:
         uid = before.uid if before else f"1ea5e000-0000-4000-8000-{self._revision:012}"
         is_stamped = self._is_stamped and call.namespace == NAMESPACE
         return None, state_of(key, uid, new, term=term, annotations=annotations, is_stamped=is_stamped)
+
+    def _mutated(self, write: Write, clock: int) -> Write:
+        """Return what webhooks make of a write."""
+        spec, labels = write.spec, write.labels
+        mutator = self._fault(FaultKind.MUTATE)
+        if mutator and spec.duration:
+            spec = replace(spec, duration=mutator.amount)
+        if self._fault(FaultKind.MUTATE_TIMES):
+            spec = replace(spec, renewed=_whole(spec.renewed), acquired=_whole(spec.acquired))
+        if self._fault(FaultKind.MUTATE_LABELS) and write.operation == UPDATE:
+            labels = tuple(sorted((dict(labels) | {"admitted-at": str(clock // SECOND)}).items()))
+        return replace(write, spec=spec, labels=labels)
+
+
+def _whole(at: int | None) -> int | None:
+    return None if at is None else at // SECOND * SECOND
 
 
 def state_of(

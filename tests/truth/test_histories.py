@@ -14,6 +14,7 @@ from tests.truth.draw import draw
 from tests.truth.inputs import LOGS, Kind, input_of
 from tests.truth.plans import (
     LEASE,
+    SECOND_LEASE,
     START,
     Deed,
     ElectorPlan,
@@ -171,6 +172,55 @@ def test_an_older_candidate_leads_after_the_holder_has_stepped_down() -> None:
     assert not list(history.overlaps(LEASE))
 
 
+def test_a_follower_that_waits_takes_the_lease_late() -> None:
+    plan = two(Habit.CLIENT_GO, Fault(kind=FaultKind.KILL, at=30_000, target="a"))
+    first, second = plan.electors
+    history = play(replace(plan, electors=(first, replace(second, waits=40_000))))
+    assert holders(history) == ["a", "b"]
+    assert seconds(next(one for one in history.processes if one.pod == "b").works[0].begin) > 30 + 20
+
+
+def test_a_process_with_two_leases_loses_both_when_it_is_killed() -> None:
+    plan = two(Habit.CLIENT_GO, Fault(kind=FaultKind.KILL, at=30_000, target="a"))
+    history = play(replace(plan, electors=tuple(replace(one, beside=SECOND_LEASE) for one in plan.electors)))
+    assert holders(history) == ["a", "b"]
+    for lease in (LEASE, SECOND_LEASE):
+        assert {one.pod for one in history.leaders(lease, START + 20 * SECOND)} == {"a"}
+        assert not history.leaders(lease, START + 35 * SECOND)
+        assert {one.pod for one in history.leaders(lease, START + 80 * SECOND)} == {"b"}
+
+
+def test_a_process_with_two_leases_that_loses_one_ends() -> None:
+    plan = two(Habit.CLIENT_GO, outsiders=(mallory(Step(deed=Deed.STEAL, at=30_000, times=10)),))
+    history = play(replace(plan, electors=tuple(replace(one, beside=SECOND_LEASE) for one in plan.electors[:1])))
+    assert not history.leaders(SECOND_LEASE, START + 60 * SECOND)
+
+
+def test_a_webhook_labels_each_write() -> None:
+    history = play(two(Habit.CLIENT_GO, Fault(kind=FaultKind.MUTATE_LABELS, at=30_000, length=20_000)))
+    labels = {one.after.lease.labels for one in history.writes(KEY) if one.after and one.after.lease}
+    assert len(labels) > 8
+    assert holders(history) == ["a"]
+
+
+def test_a_webhook_cuts_fractions_of_times() -> None:
+    history = play(two(Habit.CLIENT_GO, Fault(kind=FaultKind.MUTATE_TIMES, at=30_000, length=20_000)))
+    specs = [one.after.lease.spec for one in history.writes(KEY) if one.after and one.after.lease]
+    whole = [one for one in specs if one.renewed is not None and one.renewed % SECOND == 0]
+    assert 8 < len(whole) < len(specs)
+
+
+def test_an_attacker_renews_a_dead_holder_and_counts_transitions_up() -> None:
+    plan = two(
+        Habit.CLIENT_GO,
+        Fault(kind=FaultKind.KILL, at=30_000, target="a"),
+        outsiders=(mallory(Step(deed=Deed.RENAME, at=30_500, every=3000, times=8)),),
+    )
+    history = play(plan)
+    specs = [one.after.lease.spec for one in history.writes(KEY) if one.after and one.after.lease]
+    assert 8 in {one.transitions for one in specs if one.holder == "a"}
+
+
 STOLEN = (Step(deed=Deed.STEAL, at=30_000, times=3),)
 
 
@@ -189,8 +239,9 @@ def test_a_steal_is_refused_where_writers_are_stamped() -> None:
 
 def test_every_fault_deed_and_refusal_is_drawn() -> None:
     """And two lead, the lease is empty, and deleted."""
-    faults = {one.kind for history in drawn() for one in history.faults}
-    deeds = {step.deed for history in drawn() for one in history.plan.outsiders for step in one.steps}
+    plans = [draw(seed) for seed in range(500)]
+    faults = {one.kind for plan in plans for one in plan.faults}
+    deeds = {step.deed for plan in plans for one in plan.outsiders for step in one.steps}
     assert set(FaultKind) - faults == set()
     assert set(Deed) - deeds == set()
     refused = Counter(one.refused.by for history in drawn() for one in history.requests if one.refused)
