@@ -60,7 +60,7 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     said = text(account(of_log(server), server.now))
     assert "db-1_1 took it after db-0_1 let it expire (shop/db from pod db-1); not renewed for up to 16 s" in said
     assert (
-        "took the expired lease at 11:07:56Z, up to 16 s later. Its process made no request (killed, paused, blocked, "
+        "took the expired lease at 11:07:56Z, 16 s later. Its process made no request (killed, paused, blocked, "
         "cut off), or its API server hung: 2 other leases were renewed on time." in said
     )
     assert said.endswith("ADVICE Why db-0_1 did not renew: kubectl -n shop describe pod db-0")

@@ -355,17 +355,25 @@ def test_an_audit_log_in_which_all_clients_fell_silent() -> None:
     assert "kubectl cluster-info" in said
 
 
+def test_an_api_server_creates_its_own_identity_lease() -> None:
+    server = FakeServer()
+    server.elector("apiserver-x", "shop/db", user="system:apiserver").lead(20)
+    said = text(account(of_log(server), server.now))
+    assert "apiserver-x_1 created it (system:apiserver from pod apiserver-x)" in said
+    assert "chose" not in said
+
+
 @pytest.mark.parametrize("ends", ["expires", "is released", "is taken away"])
 def test_a_coordinated_election(ends: str) -> None:
     server = FakeServer()
     first, second = (server.elector(name, "shop/db", user="system:apiserver") for name in ("a", "b"))
-    first.take()
+    first.take(strategy="OldestEmulationVersion")
     first.user = "system:serviceaccount:shop:db"
     first.lead(20)
     if ends == "is released":
         first.release()
     server.wait(2 if ends == "is taken away" else 20)
-    second.take()
+    second.take(strategy="OldestEmulationVersion")
     said = text(account(of_log(server), server.now))
     assert "the API server chose a_1\n" in said
     after = {

@@ -124,3 +124,24 @@ def test_a_lease_that_was_created_without_a_holder_was_never_held() -> None:
     server.elector("db-0", "shop/db").lead(5)
     (taken,) = claims(of_log(server), server, "taken")
     assert taken["how"] == "first"
+
+
+def test_a_pod_whose_name_another_one_has_may_lead_on() -> None:
+    """Two led for 12 s after a forced deletion of a pod that was recorded on a real API server."""
+    server, (first, second) = twins(2)
+    in_turns(server, second, times=10)
+    (found,) = claims(of_log(server), server, "holder-replaced")
+    assert (found["severity"], found["ongoing"]) == ("warning", False)
+    assert "another pod began to renew it as leader, 1 s after the one before had done so: unless" in found["text"]
+    assert account(of_log(server), server.now).advice.command.endswith("get pods db-0 db-1 -o wide")
+    first.fail_unauthenticated()
+    (found,) = claims(of_log(server), server, "holder-replaced")
+    assert "1 write without accepted credentials followed from its address and program" in found["text"]
+
+
+def test_a_pod_that_had_missed_renewals_before_it_was_replaced_had_probably_stopped() -> None:
+    server, (_, second) = twins(2)
+    server.wait(9)
+    in_turns(server, second, times=10)
+    (found,) = claims(of_log(server), server, "holder-replaced")
+    assert found["severity"] == "info"

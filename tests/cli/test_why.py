@@ -13,6 +13,7 @@ from tests.factories import make_lease, put
 from tests.history.fake_server import FakeServer, together
 from tests.inputs.test_files import Install, fake
 from webhook.cli.main import main
+from webhook.kubernetes.times import canonical_seconds
 
 __all__ = ["fake"]
 
@@ -250,6 +251,7 @@ def test_it_imports_nothing_of_the_server(watched: str) -> None:
     program = f"""
 import sys
 from webhook.cli.main import main
+from webhook.kubernetes.times import canonical_seconds
 main(["why", "--input", {watched!r}])
 server = {{"cryptography", "flask", "gunicorn", "prometheus_client", "webhook.server"}}
 print(sorted(server & set(sys.modules)))
@@ -320,3 +322,23 @@ def test_what_was_never_to_be_stored_is_no_lease(tmp_path: Path, capsys: pytest.
     log.write_bytes(server.audit_log() + b"".join(json.dumps(one).encode() + b"\n" for one in (nameless, dry)))
     _, out, _ = run(capsys, "--input", str(log), "-o", "name")
     assert out == "shop/db\n"
+
+
+def test_every_fact_is_of_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "--verbose", "--input", watched)
+    assert code == 2
+    assert "--verbose is of one lease" in err
+
+
+def test_a_list_that_was_taken_long_before_blames_no_api_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = FakeServer()
+    together(20, *(server.elector(name, f"shop/{name}") for name in ("db", "mail", "cart", "users", "stock")))
+    path = tmp_path / "leases.json"
+    path.write_bytes(server.dump())
+    os.utime(path, (server.now / 1e6 + 3600,) * 2)
+    assert "most leases were last renewed within a minute" in run(capsys, "shop/db", "--input", str(path))[2]
+    assert "The API server was slow" not in run(capsys, "shop/db", "--input", str(path), "--verbose")[1]
+    late = canonical_seconds(server.now + 3600 * 1_000_000)
+    assert "The API server was slow" in run(capsys, "shop/db", "--input", str(path), "--verbose", "--now", late)[1]

@@ -198,7 +198,8 @@ class Session:
                     notes.append(reading.HIDDEN_STAMPS)
                 as_of = reading.evaluation_time(self._now, self.paths, history.bounds.until)
                 if self._now is None and history.bounds.until is None:
-                    reading.doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
+                    times = (at for at, _ in history.stored.last_renewals())
+                    history.bounds.may_be_older = reading.doubt_of_list(as_of, times)
             self._history, self._notes = history, notes
         return self._history, reading.evaluation_time(self._now, self.paths, self._history.bounds.until)
 

@@ -279,16 +279,21 @@ def skipped_text(skipped: "Counter[str]") -> str:
     return f"{skipped.total()} skipped ({kinds}{', ...' if len(skipped) > 5 else ''})"
 
 
-def doubt_of_list(as_of: EvaluationTime, renewals: Iterable[int]) -> None:
-    """Say when a list was probably taken, if most of its leases were last renewed together at another time."""
+def doubt_of_list(as_of: EvaluationTime, renewals: Iterable[int]) -> bool:
+    """Say when a list was probably taken, if most of its leases were last renewed together at another time.
+
+    Return whether they were.
+    """
     times = sorted(renewals)
     together = sum(at > times[-1] - MINUTE for at in times)
-    if together > max(1, len(times) // 2) and abs(off := as_of.at - times[-1]) > MINUTE:
-        latest, since = canonical_seconds(times[-1]), f"{span(abs(off))} {'before' if off > 0 else 'after'}"
-        print_message(
-            f"most leases were last renewed within a minute before {latest}, {since} the time of evaluation: if the "
-            f"list was taken then, give --now {latest}"
-        )
+    if together <= max(1, len(times) // 2) or abs(off := as_of.at - times[-1]) <= MINUTE:
+        return False
+    latest, since = canonical_seconds(times[-1]), f"{span(abs(off))} {'before' if off > 0 else 'after'}"
+    print_message(
+        f"most leases were last renewed within a minute before {latest}, {since} the time of evaluation: if the "
+        f"list was taken then, give --now {latest}"
+    )
+    return True
 
 
 def _written(path: Path) -> int | None:

@@ -89,6 +89,7 @@ def command(
 ) -> int:
     key = _named(reading.only_lease(leases), cluster.namespace)
     cluster = _scoped(cluster, key, selection)
+    _refuse_verbose(is_of_all=verbose and key is None)
     if watch:
         if inputs or now is not None or writers or output != "text":
             raise click.UsageError("--watch is of a cluster, now: no --input, --now, --writers and --format")
@@ -101,7 +102,8 @@ def command(
     history = _history(inputs, cluster, policy, progress)
     as_of = reading.evaluation_time(now, inputs, history.bounds.until, history.bounds.shown)
     if now is None and history.bounds.until is None:
-        reading.doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
+        is_older = reading.doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
+        history.bounds.may_be_older = is_older and bool(inputs)
     if key is None:
         _print_all(history, reading.only_namespace(cluster), as_of, selection, output, progress)
         return progress.exit_code(0)
@@ -119,6 +121,11 @@ def command(
     else:
         print(_written(account, output, rights))
     return progress.exit_code(0)
+
+
+def _refuse_verbose(*, is_of_all: bool) -> None:
+    if is_of_all:
+        raise click.UsageError("--verbose is of one lease: name it; --format wide shows every column of all")
 
 
 def _written(account: Account, output: str, rights: Rights | None = None) -> str:

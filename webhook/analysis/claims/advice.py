@@ -250,7 +250,8 @@ def _while_held(account: "Account", standing: LeaseStatus) -> Advice:
     history = account.history
     warnings = [one for one in account.findings if one.severity is Severity.WARNING]
     if known := [one for one in warnings if isinstance(one, Claim)]:
-        return _of(_last_loss(account.findings) or known[-1])
+        replaced = (one for one in reversed(known) if one.check == "holder-replaced")
+        return _of(_last_loss(account.findings) or next(replaced, known[-1]))
     if standing.state is State.UNKNOWN:
         sentence = "The lease does not say when it expires, so its own client decides:"
         return Advice(sentence, pod_of_holder(history.namespace, standing.holder))

@@ -306,6 +306,8 @@ def snapshot_cause(cluster: Follower, status: LeaseStatus, now: int) -> Cause:
         return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
     if others.all_were_late:
         stopped = f"{count(others.late, 'other lease')} stopped at the same time"
+        if cluster.bounds.may_be_older:
+            return Cause(Blame.UNKNOWN, f"{stopped}, as if the list was taken then (--now)", (*own, "network"))
         if others.are_enough:
             return Cause(Blame.SERVER, stopped, ("api-server", "network", *_FOR_ALL))
         return Cause(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}", (*own, "network"))

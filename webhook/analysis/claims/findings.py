@@ -22,14 +22,14 @@ from webhook.analysis.claims.collect import interval, known
 from webhook.analysis.claims.succession import SHORTEST, creation
 from webhook.analysis.claims.words import at_most, clock, count, name, remover, user, writer
 from webhook.analysis.heartbeats import is_named_for_heartbeats
-from webhook.analysis.history.events import API_SERVER, By, Handover, Refusal, Tenure
+from webhook.analysis.history.events import API_SERVER, UNAUTHENTICATED, By, Handover, Refusal, Tenure
 from webhook.analysis.history.follow import Follower
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import deadline_of, goes_on_for
 from webhook.analysis.history.status import LeaseStatus, State, has_expired, was_live
 from webhook.analysis.history.write import Dating
 from webhook.analysis.inputs.items import Fenced, InputKind, Writer
-from webhook.findings import Finding, ObjectName, Severity, kubectl
+from webhook.findings import Finding, ObjectName, Severity, kubectl, word
 from webhook.kubernetes.times import SECOND, length
 
 _MIN_MISSED: Final = 5
@@ -122,7 +122,7 @@ def beside(found: Sequence[Finding], stored: Iterable[Finding]) -> list[Finding]
 def late_sentence(one: causes.Gap, since: str = "") -> str:
     """Return how late a holder renewed, why, and what it risked."""
     deadline = deadline_of(one.duration)
-    risk = f"Most clients stop leading {length(deadline)} after their last renewal"
+    risk = f"With client-go's usual settings it had stopped leading {length(deadline)} after its last renewal"
     if one.length >= (one.duration or 0) * SECOND:
         risk += "; the lease expired, and no one took it"
     late = f"{name(one.tenure.holder)} did not renew for {length(one.length)}{since}"
@@ -190,6 +190,8 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
     for before, after in list(pairwise(tenures))[-causes.MAX_OF_A_KIND :]:
         if after.may_be_stolen:
             yield _stolen(history, before, after, now)
+        elif after.began is Handover.REPLACED:
+            yield from _replaced(history, before, after, now)
         elif after.began is Handover.DELETED:
             yield from _deleted(history, before, after, now)
         elif before.is_own_release is False:
@@ -206,11 +208,13 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
 
 def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Claim:
     before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
+    is_exact = after.is_exact and not after.is_close and before.renewed is not None and before.renewed.is_logged
+    later = length(unled) if is_exact else at_most(unled)
     taken = "took the lease" if after.is_close else "took the expired lease"
     doubt = ": whether it had expired is not known" if after.is_close else ""
     message = (
         f"{name(before.holder)} last renewed at {clock(gap.start, now)}; {name(after.holder)} {taken} at "
-        f"{clock(after.since, now)}, {at_most(unled)} later{doubt}. {causes.sentence_of(cause)}"
+        f"{clock(after.since, now)}, {later} later{doubt}. {causes.sentence_of(cause)}"
         f"{_afterwards(cause, before, history.renewals.usual, now)}"
     )
     step = next_step(cause, history, before)
@@ -240,6 +244,42 @@ def _afterwards(cause: causes.Cause, before: Tenure, usual: int | None, now: int
         return f"{again}, but only every {rate}: its own rate limit, or overload, holds them back."
     what = _WERE_SILENT[cause.is_node_silent] if len(gaps) >= _ENOUGH else _WAS_SILENT
     return f"{again}: {what}; unless it restarted, it may have acted as leader until it noticed."
+
+
+def _replaced(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Iterator[Claim]:
+    """Yield a finding if another pod renewed under the identity of one that had missed no renewal by then.
+
+    A pod that is deleted by force, or whose node is cut off, may run on while the next one has its name.
+    """
+    silence = after.since - before.kept_until
+    sources = history.sources_of(before)
+    refused = [one for one in history.refusals if one.at > after.since and is_nameless(one) and one.source in sources]
+    is_shared = any(one.has_several_writers for one in history.tenures)  # which another finding says
+    if is_shared or (silence > (history.renewals.longest_usual or 0) and not refused):
+        return
+    went_on = ""
+    if refused:
+        writes = f"{count(len(refused), 'write')} without accepted credentials"
+        went_on = f"; {writes} followed from its address and program until {clock(refused[-1].at, now)}"
+    since = length(max(0, silence))
+    message = (
+        f"at {clock(after.since, now)} another pod began to renew it as {name(after.holder)}, {since} after the one "
+        f"before had done so{went_on}: unless that one had stopped, both led, with client-go's usual settings for up "
+        f"to {length(deadline_of(before.duration))}"
+    )
+    names = " ".join(dict.fromkeys(word(one.pod) for one in (before.process, after.process) if one and one.pod))
+    sentence = "See whether the pod before still runs, on a node that is not reached or after a forced deletion:"
+    advice = Advice(sentence, f"{kubectl(history.namespace)} get pods {names} -o wide".replace("  ", " "))
+    yield claim(
+        *(history, "holder-replaced", Severity.WARNING, message, advice, "replaced"),
+        over_since=after.since,
+        arguments={"identity": after.holder, "by": BySomeone(after.process), **interval(after.taken)},
+    )
+
+
+def is_nameless(refusal: Refusal) -> bool:
+    """Return whether a write was refused because the API server did not know who wrote."""
+    return refusal.code == UNAUTHENTICATED and not refusal.writer.user and not refusal.is_read
 
 
 def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:

@@ -25,6 +25,8 @@ class Bounds(Struct):
     """
 
     latest: int = _NEVER
+    may_be_older: bool = False
+    """A list does not say when it was taken, and most of its leases were last renewed together, long before."""
     unrecorded: deque[Unrecorded] = field(default_factory=partial(deque, (), MAX_LISTED))
     """What a recorder did not see, the latest."""
     skew: int = 0

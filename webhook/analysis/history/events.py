@@ -169,7 +169,7 @@ class Tenure(Struct):
             self.process, self.is_sure = known, known is not None
             return
         self.taken_by = writer
-        if writer.user == API_SERVER and known is None:
+        if self.is_chosen and known is None:
             return
         is_own = self._is_pod_of(writer) or known is None or known.is_same(writer)
         self.process = writer.process if is_own else known
@@ -262,11 +262,11 @@ class Tenure(Struct):
 
     @property
     def is_chosen(self) -> bool:
-        """True if the API server wrote the holder, as it does in a coordinated election."""
+        """True if the API server wrote the holder in a coordinated election: the identity leases are its own."""
+        if not (self.is_coordinated or self.is_writer):
+            return False
         by = self.taken_by
-        if by is not None:
-            return by.user == API_SERVER
-        return self.is_coordinated and self.taken_manager == "kube-apiserver"
+        return self.taken_manager == "kube-apiserver" if by is None else by.user == API_SERVER
 
     @property
     def may_be_stolen(self) -> bool:
