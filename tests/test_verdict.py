@@ -117,6 +117,15 @@ def test_a_missing_stamp_is_repaired_with_the_page_of_the_rule() -> None:
     assert evaluated(UNSTAMPED, STRICT).warnings[0].endswith("; repair: lease-webhook rules lease-without-stamps")
 
 
+def test_a_warning_ends_with_the_page_of_its_rule_if_there_is_room() -> None:
+    review = make_review(new=make_lease(put("spec.leaseDurationSeconds", 172_800)))
+    (plain,) = evaluated(review, OBSERVE).warnings
+    shown = evaluated(review, policy("docs_url: https://example.com\n", "observe")).warnings
+    assert shown == (f"{plain}; see https://example.com/duration-too-long",)
+    far = policy(f"docs_url: https://example.com/{'x' * 108}\n", "observe")
+    assert evaluated(review, far).warnings == (plain,)
+
+
 def test_a_warning_on_a_denied_write_claims_nothing_that_did_not_happen() -> None:
     denied = evaluated(changed(STEAL, put("request.object.spec.leaseDurationSeconds", 2_147_483_647)))
     assert not denied.allowed

@@ -124,6 +124,7 @@ def test_the_charts_copies_are_those_of_the_repository() -> None:
         pytest.param({"image": {"digest": "sha256:1"}}, "digest", id="a digest that is cut off"),
         pytest.param({"image": {"tag": "latest"}}, "tag", id="a tag that changes"),
         pytest.param({"image": {"repository": ""}}, "image.repository is required", id="no image"),
+        pytest.param({"docsUrl": "http://docs.example.com"}, "docsUrl", id="an address without TLS"),
         pytest.param({"extraArgs": ["verbose"]}, "extraArgs", id="an argument that is no flag"),
         pytest.param({"hostNetwork": {"port": 443}}, "port", id="a port that needs a right"),
         pytest.param({"policy": {"inline": {"preset": "lax"}}}, "preset", id="an unknown preset"),
@@ -194,6 +195,7 @@ def test_values_reach_the_pods() -> None:
         "priorityClassName": "system-cluster-critical",
         "affinity": {"nodeAffinity": {}},
         "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway"}],
+        "docsUrl": "https://docs.example.com/rules",
         "extraArgs": ["--client-ca=/ca/ca.crt"],
         "extraVolumes": [{"name": "ca", "configMap": {"name": "ca"}}],
         "extraVolumeMounts": [{"name": "ca", "mountPath": "/ca"}],
@@ -219,7 +221,11 @@ def test_values_reach_the_pods() -> None:
     assert len(pod["tolerations"]) == 3
     assert pod["affinity"] == values["affinity"]
     assert pod["topologySpreadConstraints"] == values["topologySpreadConstraints"]
-    assert pod["containers"][0]["args"][-2:] == ["--workers=2", "--client-ca=/ca/ca.crt"]
+    assert pod["containers"][0]["args"][-3:] == [
+        "--workers=2",
+        "--docs-url=https://docs.example.com/rules",
+        "--client-ca=/ca/ca.crt",
+    ]
     assert pod["containers"][0]["volumeMounts"][-1]["mountPath"] == "/ca"
     assert pod["volumes"][-1]["name"] == "ca"
     assert one(found, "PodDisruptionBudget")["spec"]["minAvailable"] == "50%"

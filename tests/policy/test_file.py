@@ -188,3 +188,25 @@ def test_a_file_that_becomes_a_directory(file: Path) -> None:
     file.unlink()
     file.mkdir()
     assert_reloaded(policy_file, settle(policy_file), GOOD, f"{file}: not a file")
+
+
+@pytest.mark.parametrize(
+    ("written", "used"),
+    [
+        pytest.param("", "https://docs.example.com/rules", id="a file without an address"),
+        pytest.param("docs_url: https://other.example.com\n", "https://other.example.com", id="a file with one"),
+    ],
+)
+def test_an_address_is_given_to_a_policy_that_has_none(written: str, used: str, tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(f"apiVersion: lease-webhook/v1\n{written}")
+    policy_file = PolicyFile(str(path), "https://docs.example.com/rules/")
+    assert policy_file.current.docs_url == used
+    assert policy_file.current.digest == load(str(path)).digest
+    path.write_text(f"apiVersion: lease-webhook/v1\npreset: strict\n{written}")
+    assert [policy_file.poll(), policy_file.poll()] == [None, "success"]
+    assert (policy_file.current.preset, policy_file.current.docs_url) == ("strict", used)
+
+
+def test_an_address_is_given_to_a_preset() -> None:
+    assert PolicyFile("strict", "https://docs.example.com").current.docs_url == "https://docs.example.com"

@@ -38,6 +38,7 @@ def test_settings_of_gunicorn() -> None:
     [
         pytest.param(["--client-ca", "ca.crt"], "need each other", id="a CA without names"),
         pytest.param(["--client-name", "kube-apiserver"], "need each other", id="names without a CA"),
+        pytest.param(["--docs-url", "http://a.example"], "must be an https address", id="an address without TLS"),
         pytest.param(["--policy", "no-such-file.yaml"], "no-such-file.yaml", id="a policy that is not there"),
     ],
 )

@@ -127,7 +127,7 @@ def causes(denying: Iterable[Fact], policy: Policy) -> tuple[Cause, ...]:
 
 def _cause(fact: Fact, policy: Policy) -> Cause:
     error, rules = fact.decisive.error, fact.rules
-    page = f", see {_page(fact.decisive.rule, policy)}" if policy.docs_url else ""
+    page = f", see {policy.page_of(fact.decisive.rule)}" if policy.docs_url else ""
     text = f"{error.body} (lease webhook, rule{'s' if ',' in rules else ''} {rules}{page})"
     return Cause(error.type.value, text, error.field)
 
@@ -146,19 +146,20 @@ def warnings(warning: Iterable[Fact], policy: Policy, *, admitted: bool) -> tupl
     return (*texts[: MAX_WARNINGS // MAX_WARNING - 1], MORE)
 
 
-def _page(rule: str, policy: Policy) -> str:
-    return f"{policy.docs_url}/{rule}" if policy.docs_url else f"lease-webhook rules {rule}"
-
-
 def _warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
     """Return one line: what happened if the write is admitted, else what is wrong besides the reason of the denial."""
     why = _why_not_denied(fact, policy)
     start = f"lease webhook, {fact.rules} ({why}): " if why else f"lease webhook, {fact.rules}: "
     happened, error = fact.decisive.happened, fact.decisive.error
+    page = policy.page_of(fact.decisive.rule)
     if admitted and happened is not None:
-        return start + happened.within(MAX_WARNING - len(start), _page(fact.decisive.rule, policy))
-    text = f"{start}{error.in_warning}"
-    return truncate(text, MAX_WARNING - len(ELLIPSIS)) if len(text) > MAX_WARNING else text
+        text = start + happened.within(MAX_WARNING - len(start), page)
+    else:
+        text = f"{start}{error.in_warning}"
+    text = truncate(text, MAX_WARNING - len(ELLIPSIS)) if len(text) > MAX_WARNING else text
+    # A link is worth no word of the sentence.
+    linked = f"{text}; see {page}"
+    return linked if policy.docs_url and page not in text and len(linked) <= MAX_WARNING else text
 
 
 def _why_not_denied(fact: Fact, policy: Policy) -> str:

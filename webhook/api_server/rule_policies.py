@@ -225,8 +225,6 @@ class _PolicyFile:
         broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
         exempt = ["variables.administrator", *(f"variables.exempt{number}" for number in self.exempt(rule.id))]
         when = (_occasion(rule), f"!({' || '.join(exempt)})" if rule.id in schema.EXEMPTIBLE else "")
-        url = self._policy.docs_url
-        page = f"{url}/{rule.id}" if url else f"lease-webhook rules {rule.id}"
         tiers = [("", broken, message, Mode.DENY)]
         if warned:
             tiers.append(("Warned", _and(f"!({broken})", warned), warning, Mode.WARN))
@@ -236,7 +234,7 @@ class _PolicyFile:
                 continue
             name = re.sub("-(.)", lambda found: found[1].upper(), rule.id) + suffix
             self._rules[name] = _and(*when, reached, condition)
-            full = _message(f"{text} (lease webhook, rule {rule.id}, see {page})")
+            full = _message(f"{text} (lease webhook, rule {rule.id}, see {self._policy.page_of(rule.id)})")
             yield {
                 "expression": f"!variables.{name}",
                 "message": f"lease webhook, rule {rule.id}: {rule.texts.summary}",

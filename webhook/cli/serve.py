@@ -1,9 +1,12 @@
 """`lease-webhook serve`: answer the API server until stopped."""
 
+import json
 from typing import Any, Final
 
 import click
 
+from webhook.admission.policy.parse import parse
+from webhook.admission.policy.schema import API_VERSION, PolicyError
 from webhook.cli.options import Command, address, directories, files, policies
 from webhook.cli.terminal import Failure, needing_the_server
 from webhook.server.settings import Options
@@ -22,6 +25,7 @@ DEFAULTS: Final = Options()
 _BIND: Final = f"for reviews, TLS (default: {DEFAULTS.bind})"
 _TLS_DIR: Final = f"tls.crt, tls.key, ca.crt (default: {DEFAULTS.tls_dir})"
 _POLICY: Final = "a preset or a policy file (default: standard)"
+_DOCS_URL: Final = "https address of pages about the rules, for denials and warnings, if the policy file has none"
 _WORKERS: Final = f"processes (default: {DEFAULTS.workers})"
 _HEALTH: Final = f"for /livez, /readyz and /metrics, plain (default: {DEFAULTS.health_bind})"
 _CAPTURE: Final = "keep the latest reviews in this directory, for check (default: off)"
@@ -30,10 +34,19 @@ _NAMES: Final = "common or DNS name in client certificates that may send reviews
 _NO_AUDIT: Final = "do not log findings of mode audit; default: one line a minute for each rule, lease and user"
 
 
+def _docs_url(text: str) -> str:
+    """Return an address that a policy file could have, too; "" is none."""
+    try:
+        return parse(json.dumps({"apiVersion": API_VERSION, "docs_url": text})).docs_url if text else ""
+    except PolicyError as error:
+        raise click.BadParameter(error.problem) from None
+
+
 @click.command("serve", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.option("--bind", type=address, default=DEFAULTS.bind, metavar="ADDRESS", help=_BIND)
 @click.option("--tls-dir", default=DEFAULTS.tls_dir, metavar="DIR", help=_TLS_DIR, shell_complete=directories)
 @click.option("--policy", default="", metavar="NAME|FILE", help=_POLICY, shell_complete=policies)
+@click.option("--docs-url", type=_docs_url, default="", metavar="URL", help=_DOCS_URL)
 @click.option("--workers", type=click.IntRange(1), default=DEFAULTS.workers, metavar="N", help=_WORKERS)
 @click.option("--health-bind", type=address, default=DEFAULTS.health_bind, metavar="ADDRESS", help=_HEALTH)
 @click.option("--capture", default="", metavar="DIR", help=_CAPTURE, shell_complete=directories)

@@ -34,7 +34,7 @@ class CannotServeError(Exception):
 
 def serve(options: Options) -> None:
     """Serve until a signal ends it, by SystemExit. Raises CannotServeError and PolicyFileError before it listens."""
-    policy_file = PolicyFile(options.policy or None)
+    policy_file = PolicyFile(options.policy or None, options.docs_url)
     with _needed("no directory for temporary files is writable"):
         # For counters, heartbeats and the last good certificate.
         in_memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None

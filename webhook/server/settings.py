@@ -51,6 +51,8 @@ class Options(Struct, frozen=True):
     bind: str = "127.0.0.1:8443"
     tls_dir: str = "certs"
     policy: str = ""
+    docs_url: str = ""
+    """Where denials and warnings link to, for a policy that does not say it."""
     workers: int = 2
     health_bind: str = "127.0.0.1:8081"
     capture: str = ""

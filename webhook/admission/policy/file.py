@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
@@ -36,13 +37,14 @@ def load(name_or_path: str | None) -> Policy:
 class PolicyFile:
     """The policy in use. One thread polls for a newer one; any may read `current`, which is replaced as a whole."""
 
-    def __init__(self, name_or_path: str | None) -> None:
-        """Load the policy; raises PolicyFileError."""
+    def __init__(self, name_or_path: str | None, docs_url: str = "") -> None:
+        """Load the policy; raises PolicyFileError. `docs_url` is for a policy that has none."""
+        self._docs_url = docs_url.rstrip("/")
         name = DEFAULT_PRESET if name_or_path is None else name_or_path
         self._path = None if name in PRESETS else Path(name)
         self._used = self._last = _read(self._path) if self._path else _Snapshot("")
         preset = f"apiVersion: {API_VERSION}\npreset: {name}\n"
-        self.current = _parsed(self._path, self._used) if self._path else parse(preset)
+        self.current = self._documented(_parsed(self._path, self._used) if self._path else parse(preset))
         self.error = ""
         """Why the current file is refused; "" if it is in use."""
 
@@ -61,11 +63,14 @@ class PolicyFile:
             return None
         self._used = snapshot
         try:
-            self.current = _parsed(self._path, snapshot)
+            self.current = self._documented(_parsed(self._path, snapshot))
             self.error = ""
         except PolicyFileError as error:
             self.error = str(error)
         return "failure" if self.error else "success"
+
+    def _documented(self, policy: Policy) -> Policy:
+        return policy if policy.docs_url or not self._docs_url else replace(policy, docs_url=self._docs_url)
 
 
 def _read(path: Path) -> _Snapshot:

@@ -109,6 +109,10 @@ class Policy(Struct, frozen=True, dict=True):
     fences: tuple[Fence, ...] = ()
     stamps: Mapping[str, Stamps] = {}
 
+    def page_of(self, rule: str) -> str:
+        """Return where a rule is explained: below `docs_url`, else by a command."""
+        return f"{self.docs_url}/{rule}" if self.docs_url else f"lease-webhook rules {rule}"
+
     @cached
     def name(self) -> str:
         """The preset and the digest, as verdicts name the policy."""

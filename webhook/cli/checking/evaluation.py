@@ -28,11 +28,15 @@ from webhook.kubernetes.review import ReviewError, decode
 
 
 class Evaluation(Struct, frozen=True):
-    """A document with its verdict; `is_past`: it was sent to an API server once. `unknown` are fields of a manifest."""
+    """A document with its verdict by a policy; `is_past`: it was sent to an API server once.
+
+    `unknown` are fields of a manifest.
+    """
 
     place: Place
     request: AdmissionRequest
     verdict: Verdict
+    policy: Policy
     is_past: bool = True
     source: Source = NOWHERE
     unknown: tuple[UnknownField, ...] = ()
@@ -137,7 +141,7 @@ def _evaluated(
     is_unknown_version = request.group == GROUP and request.resource in KIND_OF and not request.is_ours
     if policy.mode is Mode.DENY and is_unknown_version:
         verdict = _deny_version(request, verdict)
-    return Evaluation(place, request, verdict)
+    return Evaluation(place, request, verdict, policy)
 
 
 def _received_at(request: AdmissionRequest) -> int:

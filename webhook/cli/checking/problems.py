@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from webhook.admission.policy.model import Policy
 from webhook.admission.rules.rule import Mode
 from webhook.admission.verdict import Result
 from webhook.analysis.inputs.items import Unreadable
@@ -40,7 +41,7 @@ def problems_of(outcome: Evaluation | Unreadable) -> Iterator[Problem]:
     verdict = outcome.verdict
     findings = [one for one in verdict.findings if one.mode is not Mode.OFF]
     for one in sorted(findings, key=lambda one: -one.mode):
-        yield Problem(one.rule, one.mode, escape(_text(one)), outcome.line_of(one.error.field))
+        yield Problem(one.rule, one.mode, escape(_text(one, outcome.policy)), outcome.line_of(one.error.field))
     worst = max((one.mode for one in findings), default=Mode.OFF)
     if not verdict.allowed and worst is not Mode.DENY:
         yield Problem(REQUEST, Mode.DENY, escape(verdict.message), outcome.line)
@@ -50,8 +51,8 @@ def problems_of(outcome: Evaluation | Unreadable) -> Iterator[Problem]:
         yield Problem(UNKNOWN_FIELD, Mode.WARN, escape(field.text), outcome.line_of(field.path))
 
 
-def _text(finding: Result) -> str:
+def _text(finding: Result, policy: Policy) -> str:
     """Say of a denied write what is wrong, of an admitted one what happened."""
     if finding.mode is not Mode.DENY and finding.happened is not None:
-        return finding.happened.within(_MAX_TEXT, f"lease-webhook rules {finding.rule}")
+        return finding.happened.within(_MAX_TEXT, policy.page_of(finding.rule))
     return str(finding.error)

@@ -63,7 +63,8 @@ class Tally(Struct):
     levels: Counter[Mode] = field(default_factory=Counter)
     unreadable: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
-    denying_rule: str = ""
+    page: str = ""
+    """Where the first rule that denied is explained."""
 
     def count(self, outcome: Outcome) -> None:
         """Add one document."""
@@ -73,7 +74,7 @@ class Tally(Struct):
             self.skipped[outcome.kind] += 1
         else:
             self.levels[outcome.level] += 1
-            self.denying_rule = self.denying_rule or next((one.rule for one in _denying(outcome)), "")
+            self.page = self.page or next((outcome.policy.page_of(one.rule) for one in _denying(outcome)), "")
 
     def lines(self, unknown: int) -> Iterator[str]:
         """Yield the summary, with the number of writes that were not evaluated, and where to read on."""
@@ -87,8 +88,8 @@ class Tally(Struct):
         if not evaluated and not self.unreadable:
             text += ": nothing here is a Lease, a LeaseCandidate or an AdmissionReview"
         yield text
-        if self.denying_rule:
-            yield f"Why a rule exists: lease-webhook rules {self.denying_rule}"
+        if self.page:
+            yield f"Why a rule exists: {self.page}"
 
 
 def _denying(evaluation: Evaluation) -> list[Result]:
