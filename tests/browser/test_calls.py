@@ -70,7 +70,7 @@ def test_the_lines_of_kubectl_stay_lines() -> None:
 @pytest.mark.parametrize(
     ("name", "given", "problem"),
     [
-        pytest.param("open", {"paths": ["LICENSE"]}, "no lease is in the input", id="a failure of a command"),
+        pytest.param("open", {"paths": ["LICENSE"]}, "LICENSE has no lease", id="a failure of a command"),
         pytest.param("review", {"text": "a: b", "policy": presets()["strict"]}, "nothing here", id="an unusable input"),
         pytest.param(
             "review",

@@ -1,7 +1,9 @@
 """The views of a page have what the commands print of the same files."""
 
+import gzip
 import io
 import json
+import re
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -71,9 +73,27 @@ def test_a_lease_that_is_not_there_is_refused() -> None:
         Session(STOLEN).account("shop/none")
 
 
-def test_files_without_a_lease_are_refused() -> None:
-    with pytest.raises(click.ClickException, match="no lease is in the input"):
-        Session(["LICENSE"]).leases()
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(b" \n", "given is empty", id="an empty file"),
+        pytest.param(b"\x89PNG\r\n\x1a\n\0\0", "given is not text", id="a picture"),
+        pytest.param(b"\xff\xd8\xff\xe0", "given is not text", id="a picture without zeros"),
+        pytest.param(
+            b"Error from server (Forbidden): leases is forbidden\n",
+            "given has what kubectl answered in place of leases: Error from server (Forbidden): leases is forbidden",
+            id="an error of the API server",
+        ),
+        pytest.param(b"error: You must be logged in\n", "You must be logged in", id="an error of kubectl"),
+        pytest.param(b"Apache License\n", "given has no lease: ", id="another text"),
+        pytest.param(gzip.compress(b"a: b\n"), "given has no lease: ", id="another text, gzipped"),
+    ],
+)
+def test_files_without_a_lease_are_refused_with_what_they_are(content: bytes, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "given"
+    path.write_bytes(content)
+    with pytest.raises(click.ClickException, match=re.escape(problem)):
+        Session([str(path)]).leases()
 
 
 def test_the_history_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:

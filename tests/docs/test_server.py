@@ -26,6 +26,7 @@ def test_flags_and_defaults_of_serve() -> None:
     written = {row[0].strip("`").split()[0]: row[1].strip("`") for row in table(FLAGS, "flag")}
     built_in = {
         "--policy": "standard",
+        "--docs-url": "none",
         "--capture": "off",
         "--client-ca": "off",
         "--client-name": "off",

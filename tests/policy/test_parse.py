@@ -105,7 +105,7 @@ def refusal(text: str) -> str:
         ),
         pytest.param(
             HEAD + "rules: {strategy-writer: deny}",
-            "line 2: rules.strategy-writer: must be an object, not a string",
+            "line 2: rules.strategy-writer: must be an object, not a string; a mode is written as {mode: off}",
             id="a mode where a mapping belongs",
         ),
         pytest.param(

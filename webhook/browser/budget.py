@@ -15,7 +15,8 @@ MAX_BYTES: Final = 150 * MEGABYTE
 """Bytes of all inputs, uncompressed: the histories of as many fit into the memory of a tab."""
 _PIECE: Final = 1024 * 1024
 _TOO_LARGE: Final = (
-    "more than {} MB, uncompressed, is too much for a browser; the command reads any size: lease-webhook why --input {}"
+    "more than {} MB, uncompressed, is too much for a browser; on a command line it reads any size: "
+    "lease-webhook why --input {}"
 )
 
 

@@ -5,10 +5,12 @@ prints on standard error is in `notes`.
 """
 
 import io
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final
 
 from webhook.admission.policy.model import Policy
@@ -43,6 +45,7 @@ from webhook.cli.selection import Selection
 from webhook.cli.terminal import Failure
 from webhook.findings import ORDER, Finding, Severity
 from webhook.kubernetes.times import canonical_seconds
+from webhook.text.quoting import truncate
 
 Data = dict[str, Any]
 
@@ -54,7 +57,18 @@ _KINDS: Final[dict[str, str]] = {
     InputKind.AUDIT_LOG: "an audit log",
     InputKind.REVIEW: "reviews",
 }
+_GZIP: Final = b"\x1f\x8b"
+_SHOWN: Final = 300
+"""Characters of a line that are shown."""
 _NO_KIND: Final = "nothing about leases"
+_NAMED: Final = 3
+"""Files of which it is said why they show no lease."""
+_HEAD: Final = 4096
+"""Bytes of a file by which it is known what it is instead."""
+_OF_KUBECTL: Final = re.compile(
+    r"error: |Error from server|Unable to connect to the server|The connection to the server|No resources found"
+)
+"""How what kubectl prints begins when it has nothing to show; `client-go` writes the last but one."""
 _PEEKED: Final = 1000
 """Items at the start of a file that show its kind."""
 _SEVERITIES: Final = tuple(Severity)
@@ -193,7 +207,7 @@ class Session:
                 for item in self._observed():
                     history.take(item)
                 if not history.number:
-                    raise Failure("no lease is in the input")
+                    raise Failure("; ".join(_without_leases(path) for path in self.paths[:_NAMED]))
                 if history.hides_stamps:
                     notes.append(reading.HIDDEN_STAMPS)
                 as_of = reading.evaluation_time(self._now, self.paths, history.bounds.until)
@@ -209,6 +223,22 @@ def _kind(path: str, budget: Budget) -> str:
     items = (item for one in inputs([path], budget) for item in one.read())
     seen = (item.input_kind for item in islice(items, _PEEKED) if isinstance(item, Observation))
     return next((kind.value for kind in seen), "")
+
+
+def _without_leases(path: str) -> str:
+    """Return why a file shows no lease, by its first bytes."""
+    with Path(path).open("rb") as file:
+        head = file.read(_HEAD)
+    if not head.strip():
+        return f"{path} is empty"
+    if not head.startswith(_GZIP):
+        text = head.decode(errors="replace")
+        if "\0" in text or text.count("\ufffd") > 1:
+            return f"{path} is not text: open the JSON or YAML that kubectl writes, or an audit log"
+        first = text.lstrip().partition("\n")[0].strip()
+        if _OF_KUBECTL.match(first):
+            return f"{path} has what kubectl answered in place of leases: {truncate(first, _SHOWN)}"
+    return f"{path} has no lease: a list, a watch, an audit log or a review of leases has"
 
 
 @contextmanager

@@ -41,6 +41,15 @@ def test_everything_is_reached_by_keys(web: Web) -> None:
     page.keyboard.press("ArrowRight")
     page.wait_for_selector("#audit .card")
     assert page.evaluate("document.activeElement.id") == "tab-audit"
+    for key, tab in (
+        ("End", "tab-review"),
+        ("ArrowRight", "tab-why"),
+        ("ArrowLeft", "tab-review"),
+        ("Home", "tab-why"),
+    ):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.id") == tab
+    page.keyboard.press("ArrowRight")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")

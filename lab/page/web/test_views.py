@@ -124,9 +124,18 @@ def test_pasted_manifests_and_reviews_go_to_review(web: Web) -> None:
     assert web.page.is_visible("#review")
 
 
-def test_files_without_a_lease_are_refused_with_the_words_of_the_command(web: Web) -> None:
-    web.open(ROOT / "LICENSE")
-    assert web.error == "no lease is in the input"
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(b"", "given is empty", id="an empty file"),
+        pytest.param(b"\x89PNG\r\n\x1a\n\0\0", "given is not text", id="a picture"),
+        pytest.param(b"Error from server (Forbidden): no\n", "what kubectl answered", id="an error of kubectl"),
+        pytest.param(b"Apache License\n", "given has no lease", id="another text"),
+    ],
+)
+def test_files_without_a_lease_are_refused_with_what_they_are(web: Web, content: bytes, problem: str) -> None:
+    web.open({"name": "given", "mimeType": "", "buffer": content})
+    assert problem in web.error
 
 
 def test_a_list_of_many_leases_is_searched(web: Web) -> None:

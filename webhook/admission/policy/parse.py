@@ -145,6 +145,8 @@ def _explained(problem: str, path: str) -> tuple[str, str]:
         if isinstance(here, inspect.LiteralType):
             return f"must be one of {', '.join(map(str, here.values))}, not {NAMES[given]}", path
         hint = "; put it in quotes" if wanted == "str" and given in ("int", "float", "bool") else ""
+        if given == "str" and re.search(r"(^|\.)rules\.[a-z-]+$", path):
+            hint = "; a mode is written as {mode: off}"
         return f"{reworded(problem)}{hint}", path
     if words := reworded(problem):
         return words, path

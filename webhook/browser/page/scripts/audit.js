@@ -36,7 +36,7 @@ function draw(place, found, go) {
     make("div", { class: "row" }, ...filters),
     ...cards,
     ...(cards.length ? [] : [make("p", { class: "muted" }, "Nothing of what is chosen was found.")]),
-    ...(more > 0 ? [make("p", { class: "muted" }, `${more} more: lease-webhook audit lists all`)] : []),
+    ...(more > 0 ? [make("p", { class: "muted" }, `${more} more are not shown: leave out what is less severe, or open fewer files.`)] : []),
   );
 }
 

@@ -47,7 +47,7 @@ function draw(place, found, go) {
     ...(rules.length ? [table(head, rules)] : []),
     ...cards,
     ...(cards.length ? [] : [make("p", { class: "muted" }, "Of the writes that were evaluated, none is denied, and none warned about.")]),
-    ...(more > 0 ? [make("p", { class: "muted" }, `${more} more: lease-webhook check lists all`)] : []),
+    ...(more > 0 ? [make("p", { class: "muted" }, `${more} more are not shown: open fewer files.`)] : []),
   );
 }
 

@@ -38,12 +38,25 @@ export function copier(text, label = "Copy") {
 export function command(text) {
   if (!text) return "";
   if (!/\b(kubectl|lease-webhook) /.test(text)) return make("p", {}, text);
-  return make("div", { class: "command" }, make("pre", {}, text), copier(text));
+  const line = make("div", { class: "command" }, make("pre", {}, text), copier(text));
+  return /\blease-webhook (?!#)/.test(text) ? make("div", {}, line, theCommand()) : line;
+}
+
+/** Return a line that leads to how to have the command, which no browser has. */
+export function theCommand() {
+  return make("p", { class: "muted" }, "This needs the command: ", make("a", { href: "#command", click: showTheCommand }, "how to have it"), ".");
+}
+
+function showTheCommand(event) {
+  // The address is that of the views.
+  event.preventDefault();
+  element("command").scrollIntoView({ block: "center" });
+  element("command").focus({ preventScroll: true });
 }
 
 /** Return a table that becomes cards on a narrow screen; `rows` have cells that are text, elements or lists of them. */
 export function table(head, rows, labelOf = () => ({})) {
-  const cell = (content, column) => make("td", { "data-head": head[column], class: content === "-" ? "empty" : null }, ...[content].flat());
+  const cell = (content, column) => make("td", { "data-head": head[column], class: content === "-" ? "empty" : null }, Array.isArray(content) ? make("div", {}, ...content) : content);
   const body = rows.map((cells, number) => make("tr", labelOf(number), ...cells.map(cell)));
   const heads = make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)));
   return make("div", { class: "scroll" }, make("table", { class: "cards" }, make("thead", {}, heads), make("tbody", {}, ...body)));

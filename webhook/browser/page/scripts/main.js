@@ -255,10 +255,11 @@ addEventListener("drop", async (event) => {
 addEventListener("popstate", take);
 for (const view of VIEWS) element(`tab-${view}`).addEventListener("click", () => go(view));
 element("tabs").addEventListener("keydown", (event) => {
-  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  if (!step) return;
+  const here = VIEWS.indexOf(state.view);
+  const number = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: -1 }[event.key];
+  if (number === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
-  const next = VIEWS[(VIEWS.indexOf(state.view) + step + VIEWS.length) % VIEWS.length];
+  const next = VIEWS.at(number % VIEWS.length);
   go(next);
   element(`tab-${next}`).focus();
 });

@@ -39,7 +39,7 @@ function list() {
     ...(rows.length > 8 ? [field] : []),
     table(head.map(sentence), cells, (index) => (leases[shown[index]] === chosen ? { class: "chosen" } : {})),
     ...(more > 0 ? [all] : []),
-    ...(leftOut ? [make("p", { class: "muted" }, `${leftOut} more are not listed: lease-webhook why lists all`)] : []),
+    ...(leftOut ? [make("p", { class: "muted" }, `${leftOut} more are not shown, none of them worse than these: open fewer files.`)] : []),
     make("p", { class: "muted" }, opened.as_of),
   );
 }
