@@ -134,7 +134,10 @@ def test_a_refused_takeover_without_a_time_says_what_to_do(field: str) -> None:
     for part in (old["metadata"]["annotations"], old["spec"]):
         part.pop(field, None)
     undated = "this write has no time of the API server, so it does not show that the lease has expired"
-    assert refusal(written(B, new, old)) == f"{BY_A}; {undated}: set renewTime in it (lease-webhook)"
+    assert (
+        refusal(written(B, new, old))
+        == f"{BY_A}; {undated}: set renewTime in it, and leave managedFields out (lease-webhook)"
+    )
 
 
 def test_a_refused_deletion_says_who_holds_the_lease() -> None:

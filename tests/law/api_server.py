@@ -202,8 +202,8 @@ def _updated(old: Document, request: Request, clock: int) -> Document:
     metadata["resourceVersion"] = old["metadata"]["resourceVersion"]
     stored = [_entry(one) for one in old["metadata"].get("managedFields") or ()]
     sent = metadata.pop("managedFields", None)
-    # A client that sends one empty entry empties the list; one that sends none leaves it as it is.
-    begins = stored if sent is None or sent == [] else [_entry(one) for one in sent if one]
+    # An empty list that is sent, or one empty entry, empties the stored one (isResetManagedFields of apimachinery).
+    begins = stored if sent is None else [_entry(one) for one in sent if one]
     if not begins:
         return new
     before, after = fields_of(old), fields_of(new)

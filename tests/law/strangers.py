@@ -149,7 +149,7 @@ def _entries(new: Document, now: int, kind: str, seconds: int = 0) -> None:
     found = [dict(entry) for entry in metadata.get("managedFields") or ()]
     time = canonical_seconds((now // SECOND + seconds) * SECOND)
     if kind == "emptied":
-        found = [{}]
+        found = [{}] if seconds < 0 else []
     elif kind == "dated":
         found = [entry | {"time": time} for entry in found]
     elif kind == "renamed":

@@ -28,8 +28,9 @@ class Habit(Struct, frozen=True, kw_only=True):
     back. `owner`: "", "if none" is there, "added" to those that are there, or "alone". `transitions`: "counted",
     "counted in 32 bits" or "never" set. `acquires`: acquireTime is set by renewals, too. `expiry`: by "observation", or
     by "renewTime". `release`: holder "empty", "kept" with a duration of 1 s, "cut" to that without a renewal, all
-    "removed", the lease "deleted", or "none". `numbered`: each write has a new number behind its identity. `duration`
-    is in seconds; 0 is never set.
+    "removed", the lease "deleted", or "none". `numbered`: each write has a new number behind its identity. `heartbeat`:
+    the time that its renewals set, "renewTime", or "acquireTime" alone, without a duration. `duration` is in seconds; 0
+    is never set.
     """
 
     verb: str = PUT
@@ -48,6 +49,7 @@ class Habit(Struct, frozen=True, kw_only=True):
     expiry: str = "observation"
     release: str = "empty"
     numbered: bool = False
+    heartbeat: str = "renewTime"
     duration: int = 15
 
 
@@ -71,6 +73,7 @@ HABITS: Final[dict[str, tuple[str | int, ...]]] = {
     "expiry": ("observation", "renewTime"),
     "release": ("empty", "empty", "kept", "cut", "removed", "deleted", "none"),
     "numbered": (False, False, False, False, True),
+    "heartbeat": ("renewTime", "renewTime", "renewTime", "renewTime", "acquireTime"),
     "duration": (15, 15, 15, 6, 40, 0),
 }
 """Values of each part of a habit, the usual ones more than once."""
@@ -143,11 +146,16 @@ class Writer(Struct, kw_only=True):
 
     @property
     def _duration(self) -> Document:
-        return {"leaseDurationSeconds": self.habit.duration or None}
+        return {"leaseDurationSeconds": (self._sets_renew_time and self.habit.duration) or None}
+
+    @property
+    def _sets_renew_time(self) -> bool:
+        return self.habit.heartbeat == "renewTime"
 
     def _claimed(self, spec: Document, now: int) -> Document:
         time = canonical(now)
-        claimed: Document = {"holderIdentity": self._name, "acquireTime": time, "renewTime": time}
+        claimed: Document = {"holderIdentity": self._name, "acquireTime": time}
+        claimed["renewTime"] = time if self._sets_renew_time else None
         if self.habit.transitions != "never":
             count = (spec.get("leaseTransitions") or 0) + 1 if spec else 0
             if self.habit.transitions == "counted in 32 bits":
@@ -157,9 +165,13 @@ class Writer(Struct, kw_only=True):
 
     def _renewed(self, spec: Document, now: int) -> Document:
         renewed = spec | self._duration | {"holderIdentity": self._name, "renewTime": canonical(now)}
+        if not self._sets_renew_time:
+            return renewed | {"renewTime": None, "acquireTime": canonical(now)}
         return renewed | ({"acquireTime": canonical(now)} if self.habit.acquires else {})
 
     def _is_expired(self, spec: Document, now: int) -> bool:
+        if not self._sets_renew_time:
+            return now >= self.since + self.habit.duration * SECOND
         duration, renewed = spec.get("leaseDurationSeconds"), spec.get("renewTime")
         if duration is None or renewed is None:
             return True

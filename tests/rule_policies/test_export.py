@@ -348,6 +348,9 @@ def test_the_stamped_writer_of_a_held_lease_sets_and_removes_owners_and_cuts_it(
     undated = put("spec.renewTime", "2025-11-20T12:00:02.000000Z"), drop("spec.leaseDurationSeconds")
     request = update(stamped(), *undated, old=(stamped(),), user=user, extra=extra)
     assert broken(stamps, request).get("duration-shortened") == (mode and "warn")
+    heartbeat = put("spec.acquireTime", "2025-11-20T12:00:02.000000Z"), drop("spec.renewTime")
+    request = update(stamped(), *heartbeat, old=(stamped(),), user=user, extra=extra)
+    assert broken(stamps, request).get("duration-shortened") == (mode and "warn")
 
 
 def test_a_refusal_has_the_status_of_its_text() -> None:

@@ -60,6 +60,7 @@ BY_THE_COLLECTOR = by_service_account("kube-system", "generic-garbage-collector"
     "tweak",
     [
         pytest.param(put("spec.renewTime", "2025-11-20T12:00:04.000000Z"), id="a renewal"),
+        pytest.param(put("spec.acquireTime", "2025-11-20T12:00:04.000000Z"), id="a heartbeat"),
         pytest.param(put("spec.holderIdentity", ""), id="a release"),
         pytest.param(put("spec", {}), id="a release that removes all"),
     ],

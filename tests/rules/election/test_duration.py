@@ -79,6 +79,15 @@ def test_an_elector_that_sets_no_duration_removes_that_of_others() -> None:
     assert said("duration-shortened", review) == {(FORBIDDEN, DURATION, WARN)}
 
 
+@pytest.mark.parametrize("field", [DURATION, RENEW])
+def test_an_elector_of_which_acquire_time_is_the_heartbeat_removes_what_others_set(field: str) -> None:
+    """Pekko writes neither `renewTime` nor a duration."""
+    heartbeat = put("spec.acquireTime", at(SECOND))
+    assert said("duration-shortened", update(drop(field), heartbeat)) == {(FORBIDDEN, field, WARN)}
+    assert said("duration-shortened", update(drop(field), drop("spec.acquireTime"))) == {(FORBIDDEN, field, DENY)}
+    assert said("duration-shortened", update(put(DURATION, 1), heartbeat)) == {(FORBIDDEN, DURATION, DENY)}
+
+
 WORDING = [
     pytest.param(
         "duration-too-long",

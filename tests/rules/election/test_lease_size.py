@@ -84,6 +84,10 @@ RELEASE: Tweak = put("spec", {"holderIdentity": "", "leaseTransitions": 0})
             id="the first renewal of a manager",
         ),
         pytest.param(update(RENEWAL, RESTORED, old=[LARGER]), id="a renewal that restores an annotation"),
+        pytest.param(
+            update(put("spec.acquireTime", "2025-11-20T12:00:02.000000Z"), RESTORED, old=[LARGER]),
+            id="a heartbeat that does so",
+        ),
         pytest.param(update(RELEASE, RESTORED, old=[LARGER]), id="a release that does so"),
         pytest.param(
             update(RENEWAL, RESTORED, old=[put("metadata.annotations", {"pad": "b" * (LIMIT - 3000)})]),

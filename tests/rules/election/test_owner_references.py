@@ -63,12 +63,14 @@ def test_added(review: Document) -> None:
 
 
 RENEWAL = put("spec.renewTime", "2025-11-20T12:00:02.000000Z")
+HEARTBEAT = put("spec.acquireTime", "2025-11-20T12:00:02.000000Z")
 
 
 @pytest.mark.parametrize(
     "review",
     [
         pytest.param(update(owned(OWNER), RENEWAL), id="in a renewal"),
+        pytest.param(update(owned(OWNER), HEARTBEAT), id="in a heartbeat"),
         pytest.param(update(owned(OWNER), RENEWAL, put("spec.leaseTransitions", 6)), id="in a renewal that counts"),
         pytest.param(update(owned(OWNER), take(RIVAL)), id="in a takeover"),
         pytest.param(update(owned(OWNER), take("")), id="in a release"),
@@ -136,6 +138,7 @@ def test_the_owner_of_a_held_lease_is_not_removed_alone(review: Document) -> Non
         pytest.param(update(owned(OWNER | {"apiVersion": "apps/v2"}), old=[owned(OWNER)]), id="of a newer version"),
         pytest.param(update(owned(OWNER | {"uid": "2"}), old=[owned(OWNER)]), id="replaced, which is an addition"),
         pytest.param(update(owned(), RENEWAL, old=[owned(OWNER)]), id="in a renewal"),
+        pytest.param(update(owned(), HEARTBEAT, old=[owned(OWNER)]), id="in a heartbeat"),
         pytest.param(update(owned(), take(RIVAL), old=[owned(OWNER)]), id="in a takeover"),
         pytest.param(update(owned(), old=[owned(OWNER), UNHELD]), id="of a free lease"),
         pytest.param(update(old=[owned(None)]), id="null"),

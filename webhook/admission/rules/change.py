@@ -342,6 +342,17 @@ class LeaseChange(Change, frozen=True, dict=True):
         return self.new_spec.renew_time is not None and self.new_spec.renew_time != self.old_spec.renew_time
 
     @property
+    def is_of_an_elector(self) -> bool:
+        """True if the write sets another renewTime, acquireTime or holder: who elects writes nothing else.
+
+        Pekko's heartbeats set acquireTime, and neither renewTime nor a duration.
+        """
+        if (self.renews and self.new_renew_time is not None) or self.new_holder != self.old_holder:
+            return True
+        acquired = normalized(self.new_spec.acquire_time)
+        return acquired is not None and acquired != normalized(self.old_spec.acquire_time)
+
+    @property
     def _completes_deletion(self) -> bool:
         """True if an UPDATE of a lease that was deleted before removes its last finalizer.
 

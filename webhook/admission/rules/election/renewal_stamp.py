@@ -9,7 +9,7 @@ getting there.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from webhook.admission.rules.change import Event, LeaseChange, SetFields, set_fields
+from webhook.admission.rules.change import LeaseChange, SetFields, set_fields
 from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, seen_at, whole_seconds
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, literal, texts
 from webhook.admission.rules.stamps import NAMES, is_constant
@@ -186,7 +186,7 @@ def lease_too_large(change: LeaseChange) -> Iterable[Finding]:
         return NO_FINDINGS
     after, before = change.request.sizes
     allowed = before
-    if change.renews or change.event is Event.RELEASE:
+    if change.is_of_an_elector:
         allowed += MAX_OWN_GROWTH
     if change.new_entries and not change.old_entries:
         # The first entries name each label, annotation, finalizer and owner once more.

@@ -275,16 +275,18 @@ def _released(change: LeaseChange, who: str) -> tuple[Finding, ...]:
 def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
     """The duration or renewTime of a held lease may not be cut without renewing it.
 
-    It only warns of a renewal that removes the duration: an elector that sets none does so whenever others set one. Not
-    evaluated for the [stamped writer](../stamp.md) of the lease.
+    It only warns of a write that sets another `renewTime` or `acquireTime` and removes the duration or the `renewTime`:
+    an elector that sets none does so whenever others set one. Not evaluated for the [stamped writer](../stamp.md) of
+    the lease.
     """
     if not change.old_holder or change.new_holder != change.old_holder or _is_by_the_stamped_writer(change):
         return NO_FINDINGS
     new, old = change.new_spec.lease_duration_seconds, change.old_spec.lease_duration_seconds
+    tier = Mode.WARN if change.is_of_an_elector else Mode.DENY
     if old is not None and new is None:
-        return _shortened(change, "leaseDurationSeconds", tier=Mode.WARN if change.renews else Mode.DENY)
+        return _shortened(change, "leaseDurationSeconds", tier=tier)
     if change.new_renew_time is None and change.old_renew_time is not None:
-        return _shortened(change, "renewTime")
+        return _shortened(change, "renewTime", tier=tier)
     if old is not None and new is not None and new < old and change.new_renew_time == change.old_renew_time:
         may_not = f"may not be decreased from {old} to {new} without a new renewTime"
         return _shortened(change, "leaseDurationSeconds", may_not, f"decreased from {old} to {new}")
@@ -329,7 +331,7 @@ def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
         f"the lease is held by {quote(change.old_holder)} for another {expiry.seconds_left} s{expiry.whose_clock}; "
         "stop its holder first, or delete the lease after that"
     )
-    of_its_elector = change.request.new and change.new_holder in ("", change.old_holder) and _is_of_an_elector(change)
+    of_its_elector = change.request.new and change.new_holder in ("", change.old_holder) and change.is_of_an_elector
     return _lost(change, "metadata", detail, "{0} of {1} was deleted", tier=Mode.WARN if of_its_elector else Mode.DENY)
 
 
@@ -349,10 +351,10 @@ _Owner = tuple[str, str, str, str]
 def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     """An ownerReference may not be added to a lease that has a holder or a renewTime, or that the policy binds.
 
-    It only warns of a write that sets `renewTime` or another holder, unless the policy binds the lease: an elector that
-    sets its owner with each write puts it back, whoever removed it. Exempt are the garbage collector and the namespace
-    controller, the writers that a binding lists, the [stamped writer](../stamp.md) of a held lease, and a node that
-    adds itself to its own lease in kube-node-lease.
+    It only warns of a write that sets another `renewTime`, `acquireTime` or holder, unless the policy binds the lease:
+    an elector that sets its owner with each write puts it back, whoever removed it. Exempt are the garbage collector
+    and the namespace controller, the writers that a binding lists, the [stamped writer](../stamp.md) of a held lease,
+    and a node that adds itself to its own lease in kube-node-lease.
     """
     references = change.new_metadata.owner_references
     if not references or references == change.old_metadata.owner_references:
@@ -372,7 +374,7 @@ def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
         "the garbage collector deletes this lease if {0} {1} does not exist, held or not",
         (first.kind or "", first.name or ""),
     )
-    tier = Mode.WARN if change.binding is None and _is_of_an_elector(change) else Mode.DENY
+    tier = Mode.WARN if change.binding is None and change.is_of_an_elector else Mode.DENY
     return (Finding(forbidden("metadata.ownerReferences", detail), tier=tier, happened=happened),)
 
 
@@ -393,7 +395,7 @@ def owner_reference_removed(change: LeaseChange) -> Iterable[Finding]:
     references = change.old_metadata.owner_references
     if not references or references == change.new_metadata.owner_references:
         return NO_FINDINGS
-    if not change.old_holder or _is_of_an_elector(change):
+    if not change.old_holder or change.is_of_an_elector:
         return NO_FINDINGS
     kept = {_owner(reference) for reference in change.new_metadata.owner_references or () if reference is not None}
     known = {_owner(reference) for reference in references if reference is not None}
@@ -410,11 +412,6 @@ def owner_reference_removed(change: LeaseChange) -> Iterable[Finding]:
         "the lease of {2} lost its owner {0} {1}", (first.kind or "", first.name or "", change.old_holder)
     )
     return (Finding(forbidden("metadata.ownerReferences", detail), happened=happened),)
-
-
-def _is_of_an_elector(change: LeaseChange) -> bool:
-    """True of a write that sets renewTime to another value, or another holder: who elects writes nothing else."""
-    return change.renews or change.new_holder != change.old_holder
 
 
 def _owner(reference: OwnerReference) -> _Owner:
