@@ -60,14 +60,14 @@ class Finding(Struct, frozen=True, gc=False):
     how: str = ""
 
 
-def quoted(text: str) -> str:
+def quote_for_shell(text: str) -> str:
     """Return a text quoted for a shell, as the end of a word such as `--as=TEXT`."""
     return shlex.quote(escape(truncate(text, _MAX_WORD)))
 
 
 def word(text: str) -> str:
     """Return a name as one word of a command; `NAME` if kubectl would take it for an option."""
-    return "NAME" if text.startswith("-") else quoted(text)
+    return "NAME" if text.startswith("-") else quote_for_shell(text)
 
 
 def certs_command(directory: object) -> str:
@@ -80,7 +80,7 @@ def kubectl(namespace: str) -> str:
     return f"kubectl -n {word(namespace)}"
 
 
-def filled(fix: str, namespace: str, name: str) -> str:
+def fill_in(fix: str, namespace: str, name: str) -> str:
     """Return a command with `{kubectl}` (and its namespace) and `{name}` filled in."""
     if "{" not in fix:
         return fix

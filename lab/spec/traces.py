@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 from msgspec import json as msgjson
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import expiry_of, seen_at
+from webhook.admission.rules.expiry import date_last_renewal, expiry_of
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.times import SECOND, parse_seconds
 
@@ -107,7 +107,7 @@ def _version(lease: dict[str, Any]) -> Version:
     spec = lease.get("spec", {})
     entries = entries_of(Raw(msgjson.encode(lease["metadata"].get("managedFields", []))))
     stamps = [entry.stamp for entry in entries if entry.stamp is not None]
-    seen = seen_at(entries)
+    seen = date_last_renewal(entries)
     at = max(stamps, default=parse_seconds(lease["metadata"]["creationTimestamp"]))
     return Version(
         at=at // SECOND,

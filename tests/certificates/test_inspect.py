@@ -45,7 +45,7 @@ def good_directory(tmp_path: Path) -> Path:
 
 
 def inspected(directory: Path, now: dt.datetime = NOW, names: Sequence[str] = ()) -> Certificate:
-    return inspect(read_pair(directory), frozenset(names)).at(now)
+    return inspect(read_pair(directory), frozenset(names)).check_dates(now)
 
 
 def certificate_pem(certificate: x509.Certificate) -> bytes:
@@ -93,8 +93,8 @@ def test_a_good_pair(directory: Path) -> None:
 def test_it_is_due_after_two_thirds_of_its_life(directory: Path) -> None:
     found = inspected(directory)
     life = found.not_after - found.not_before
-    assert not found.due(found.not_before + life * 0.66)
-    assert found.due(found.not_before + life * 0.67)
+    assert not found.is_due(found.not_before + life * 0.66)
+    assert found.is_due(found.not_before + life * 0.67)
 
 
 MALFORMED = {

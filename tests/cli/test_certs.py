@@ -19,13 +19,13 @@ def test_certs_makes_renews_and_checks(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["certs", str(directory), "--san", "hook.example", "--namespace", "guard"]) == 0
     assert "hook.example" in capsys.readouterr().out
     ca, leaf = (directory / "ca.crt").read_bytes(), (directory / "tls.crt").read_bytes()
-    assert {"lease-webhook.guard.svc", "hook.example"} <= inspect(read_pair(directory)).at(NOW).names
+    assert {"lease-webhook.guard.svc", "hook.example"} <= inspect(read_pair(directory)).check_dates(NOW).names
     assert main(["certs", str(directory)]) == 0
     assert (directory / "ca.crt").read_bytes() == ca
     assert (directory / "tls.crt").read_bytes() != leaf
     assert main(["certs", str(directory), "--new-ca"]) == 0
     assert (directory / "ca.crt").read_bytes() != ca
-    assert inspect(read_pair(directory)).at(NOW).problems == ()
+    assert inspect(read_pair(directory)).check_dates(NOW).problems == ()
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,9 @@ def test_no_document_is_too_odd(documents: list[dict[str, Any]]) -> None:
 
 def test_objects_of_other_kinds_are_passed_over() -> None:
     found = Documents([{"kind": "Deployment", "metadata": {"name": "web"}}, make_lease()])
-    assert [one.place for one in found.of("Lease")] == ["shop/checkout"]
+    assert [one.place for one in found.find_all("Lease")] == ["shop/checkout"]
 
 
 def test_an_object_that_kubectl_made_without_a_server_is_read() -> None:
     found = Documents([{"kind": "Namespace", "metadata": {"name": "shop", "creationTimestamp": None}}])
-    assert [*found.named("Namespace")] == ["shop"]
+    assert [*found.find_by_name("Namespace")] == ["shop"]

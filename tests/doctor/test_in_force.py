@@ -8,7 +8,7 @@ import pytest
 from tests.doctor.shipped import document
 from webhook.admission.policy.file import load
 from webhook.api_server.doctor.documents import VALIDATING, Documents
-from webhook.api_server.doctor.in_force import Fact, facts, in_force, out_of_scope, samples
+from webhook.api_server.doctor.in_force import Fact, facts, interpret_proof, out_of_scope, samples
 
 NOW = dt.datetime(2026, 11, 23, 12, tzinfo=dt.UTC)
 STANDARD = "apiVersion: lease-webhook/v1\npreset: standard\n"
@@ -38,7 +38,7 @@ DIGEST = load("standard").digest
 def test_the_answer_to_a_write_that_only_we_refuse(
     is_created: bool, said: str, expected: tuple[bool | None, str]
 ) -> None:
-    known, reason = in_force(is_created=is_created, said=said)
+    known, reason = interpret_proof(is_created=is_created, said=said)
     assert known is expected[0]
     assert expected[1] in reason
 

@@ -38,7 +38,7 @@ def test_every_literal_stays_within_its_quotes(text: str) -> None:
 
 def test_hostile_names_are_quoted_even_where_the_policy_would_refuse_them() -> None:
     hostile = replace(fence(), name='x" || true || "', lease="a\nb", writers=(("shop", '"] || true //'),))
-    (condition,) = expressions._matched(hostile, [])["matchConditions"]
+    (condition,) = expressions._match_writes(hostile, [])["matchConditions"]
     assert condition["expression"].startswith(
         r'request.userInfo.username in ["system:serviceaccount:shop:\"] || true //"]'
     )

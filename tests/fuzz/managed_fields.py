@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Raw
 
 from tests.recordings import recordings
-from webhook.admission.rules.expiry import expiry_of, seen_at, stamp_of_write
+from webhook.admission.rules.expiry import date_last_renewal, expiry_of, stamp_of_write
 from webhook.kubernetes.decoding_errors import NESTED, error_in
 from webhook.kubernetes.managed_fields import (
     ANCIENT_CHANGES,
@@ -46,7 +46,7 @@ def check(data: bytes) -> None:
         owned = entry.owned
         for names in (owned.metadata, owned.labels, owned.annotations, owned.finalizers, owned.owners):
             assert all(isinstance(name, str) for name in names)
-    seen = seen_at(entries)
+    seen = date_last_renewal(entries)
     written = stamp_of_write(entries, entries[:1], "f:holderIdentity", _NOW)
     expiry = expiry_of("one", 15, _NOW - 20 * SECOND, entries, written, _NOW)
     assert expiry.from_stamps or expiry.seen_at == _NOW - 20 * SECOND

@@ -5,7 +5,7 @@ import pytest
 from tests.factories import NOW, Tweak, drop, make_entry, make_lease, put, to_bytes
 from webhook.analysis.history.status import LeaseStatus, State, status_of, was_live, written_at
 from webhook.analysis.inputs.kinds import typed
-from webhook.findings import filled
+from webhook.findings import fill_in
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.objects import Lease
 
@@ -82,7 +82,7 @@ def test_a_frozen_lease_says_why_and_until_when(tweak: Tweak, rule: str, until: 
     found = standing(tweak)
     assert found.block is not None
     assert (found.block.rule, found.block.until, found.takeable_at) == (rule, until, until)
-    assert filled(found.block.repair, "shop", "db").startswith("kubectl -n shop patch lease db ")
+    assert fill_in(found.block.repair, "shop", "db").startswith("kubectl -n shop patch lease db ")
 
 
 def test_a_released_lease_is_frozen_by_its_count_only() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
 from webhook.kubernetes import decoding_errors
-from webhook.kubernetes.decoding_errors import PLACE, TRAILING, TRUNCATED, error_in, located, reworded
+from webhook.kubernetes.decoding_errors import PLACE, TRAILING, TRUNCATED, error_in, explain_problem, split_path
 
 
 class Inner(Struct, forbid_unknown_fields=True):
@@ -26,7 +26,7 @@ class Outer(Struct):
 def problem_of(value: object, form: Any) -> tuple[str, str]:
     with pytest.raises(msgspec.ValidationError) as refused:
         msgspec.convert(value, form)
-    return located(refused.value)
+    return split_path(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_the_path_of_an_item_of_the_whole() -> None:
     ],
 )
 def test_the_words(value: object, form: Any, words: str) -> None:
-    assert reworded(problem_of(value, form)[0]) == words
+    assert explain_problem(problem_of(value, form)[0]) == words
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_names_are_found(value: object, pattern: Any, name: str) -> None:
 def test_oversized_numbers(text: str) -> None:
     with pytest.raises(msgspec.ValidationError) as refused:
         msgspec.json.decode(text, type=int)
-    assert located(refused.value)[0] in decoding_errors.OVERSIZED_NUMBERS
+    assert split_path(refused.value)[0] in decoding_errors.OVERSIZED_NUMBERS
 
 
 @given(st.text())
 def test_any_problem_has_words_or_none(problem: str) -> None:
-    assert isinstance(reworded(problem), str)
+    assert isinstance(explain_problem(problem), str)
 
 
 @pytest.mark.parametrize(
@@ -183,4 +183,4 @@ def test_what_json_cannot_read_keeps_the_words_of_the_decoder(text: bytes, monke
 
 
 def test_a_type_that_is_not_known_is_shown_as_it_is() -> None:
-    assert reworded("Expected `frob`, got `int`") == "must be frob, not an integer"
+    assert explain_problem("Expected `frob`, got `int`") == "must be frob, not an integer"

@@ -8,7 +8,7 @@ from tests.factories import NOW, UID, drop, make_lease, make_review, put, to_byt
 from webhook.admission.policy.file import load
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.rule import Mode
-from webhook.kubernetes.review import ReviewError, decode, identified
+from webhook.kubernetes.review import ReviewError, decode, read_uid
 from webhook.server.reviewer import respond
 
 REVIEW = to_bytes(make_review(new=make_lease(), old=make_lease()))
@@ -69,19 +69,19 @@ def test_the_version_is_echoed(off: Policy) -> None:
     ],
 )
 def test_without_a_uid_there_is_no_answer(body: bytes, text: str) -> None:
-    for read in (identified, decode):
+    for read in (read_uid, decode):
         with pytest.raises(ReviewError) as caught:
             read(body)
         assert (caught.value.status, caught.value.text) == (400, text)
 
 
 def test_a_uid_with_escapes_is_read_the_general_way() -> None:
-    assert identified(to_bytes(make_review(put("request.uid", 'a"\n')))).uid == 'a"\n'
+    assert read_uid(to_bytes(make_review(put("request.uid", 'a"\n')))).uid == 'a"\n'
 
 
 def test_a_kind_that_is_not_utf8_is_no_review() -> None:
     with pytest.raises(ReviewError, match="not an AdmissionReview"):
-        identified(REVIEW.replace(b"AdmissionReview", b"\xff", 1))
+        read_uid(REVIEW.replace(b"AdmissionReview", b"\xff", 1))
 
 
 def test_of_several_wrong_types_the_first_is_named() -> None:

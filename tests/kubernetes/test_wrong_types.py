@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.factories import UID, Document, drop, make_candidate, make_lease, make_review, put, to_bytes
-from webhook.kubernetes.decoding_errors import located
+from webhook.kubernetes.decoding_errors import split_path
 from webhook.kubernetes.objects import Lease, WrongTypesError, decode_object
 from webhook.kubernetes.review import decode
 
@@ -67,4 +67,4 @@ def test_the_words_are_those_of_the_decoder() -> None:
         msgspec.json.decode(text, type=Lease)
     with pytest.raises(WrongTypesError) as caught:
         decode_object("Lease", "v1", text)
-    assert caught.value.problems == [located(refused.value)]
+    assert caught.value.problems == [split_path(refused.value)]

@@ -60,7 +60,7 @@ def test_with_the_latest_owner_of_renew_time_believed_there_are_more_threats(
         stamps = (entry.stamp for entry in entries if entry.owns_renew_time)
         return max((stamp for stamp in stamps if stamp is not None), default=None)
 
-    monkeypatch.setattr(expiry, "seen_at", latest)
+    monkeypatch.setattr(expiry, "date_last_renewal", latest)
     more = set(threats(world.STRICT, ATTACKERS[POD], 2)) - listed
     assert ("own renewTime by an invented apply entry of a year ahead", "take the lease") in more
 

@@ -17,7 +17,7 @@ from tests.rules import findings
 from webhook.admission.policy.file import load
 from webhook.admission.rules.limits import DEFAULT_LIMITS
 from webhook.admission.rules.registry import RULES
-from webhook.api_server.rule_policies import said
+from webhook.api_server.rule_policies import cel_of
 
 
 def _is_sent(request: Document, body: bytes) -> bool:
@@ -64,7 +64,7 @@ def main() -> int:
         request = review["request"]
         specs = [(request.get(name) or {}).get("spec") for name in ("oldObject", "object")]
         print(what, request["operation"], specs, request.get("userInfo"))
-    known = {rule.id for rule in RULES.values() if said(rule).broken}
+    known = {rule.id for rule in RULES.values() if cel_of(rule).broken}
     print(f"{len(samples)} samples, {len(rules)} of {len(known)} rules, {len(different)} differ")
     return 1 if code or different else 0
 

@@ -36,7 +36,7 @@ SMALLEST: Final = b"GET /x HTTP/1.1\r\nHost:\r\n\r\n"
 
 
 def not_found(_request: Request) -> HttpResponse:
-    return HttpResponse.of_text(404, "not found\n")
+    return HttpResponse.from_text(404, "not found\n")
 
 
 def responses(wire: Wire) -> int:

@@ -17,7 +17,9 @@ from tests.server.connections import (
 from webhook.server.http.message import Head, HttpResponse, Request
 from webhook.server.http.port import KnownHeads, Port
 
-HEAD = Head.of(b"POST", b"/validate?timeout=10s", [(b"host", b"localhost"), (b"content-length", b"%d" % len(BODY))])
+HEAD = Head.from_parts(
+    b"POST", b"/validate?timeout=10s", [(b"host", b"localhost"), (b"content-length", b"%d" % len(BODY))]
+)
 
 
 class NothingKnown(KnownHeads):
@@ -158,7 +160,7 @@ async def test_a_bug_behind_a_known_head_ends_its_connection_with_500() -> None:
         if bugs:
             raise RuntimeError("put in by a test")
         bugs.append(request.body)
-        return HttpResponse.of_text(200, "")
+        return HttpResponse.from_text(200, "")
 
     one = port(respond)
     await heard(one, [REVIEW])

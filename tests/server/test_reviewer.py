@@ -18,7 +18,7 @@ from webhook.server import logs, reviewer
 from webhook.server.http.wsgi import BEGAN
 from webhook.server.logs import STDOUT, LogThrottle, StdoutHandler
 from webhook.server.observers import ReviewLog
-from webhook.server.reviewer import Observer, Reviewer, ReviewRecord, ReviewResponse, budget, respond, unsupported
+from webhook.server.reviewer import Observer, Reviewer, ReviewRecord, ReviewResponse, budget, check_media_type, respond
 
 STANDARD = load(None)
 JSON = {"CONTENT_TYPE": "application/json"}
@@ -30,7 +30,7 @@ def review(
     body: bytes, query: str = "", headers: Mapping[str, str] = JSON, *observers: Observer, late: float = 0
 ) -> tuple[int, bytes]:
     environ = {**headers, "QUERY_STRING": query, BEGAN: time.monotonic() - late}
-    response = Reviewer(STANDARD, observers).review(body, environ, unsupported(environ))
+    response = Reviewer(STANDARD, observers).review(body, environ, check_media_type(environ))
     return response.status, response.body
 
 
@@ -58,9 +58,9 @@ def test_budget(query: str, seconds: float) -> None:
 
 
 def test_unsupported_names_the_way_out() -> None:
-    assert unsupported({}) == "send the review as Content-Type: application/json"
-    assert unsupported({**JSON, "HTTP_CONTENT_ENCODING": "gzip"}) == "send the review without Content-Encoding"
-    assert unsupported({"CONTENT_TYPE": "application/json; charset=utf-16"}) == "send the review in UTF-8"
+    assert check_media_type({}) == "send the review as Content-Type: application/json"
+    assert check_media_type({**JSON, "HTTP_CONTENT_ENCODING": "gzip"}) == "send the review without Content-Encoding"
+    assert check_media_type({"CONTENT_TYPE": "application/json; charset=utf-16"}) == "send the review in UTF-8"
 
 
 def test_a_bug_is_a_500_with_an_incident_and_no_trace(

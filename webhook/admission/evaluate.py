@@ -7,7 +7,7 @@ from webhook.admission.policy.model import Policy
 from webhook.admission.rules.change import change_made_by
 from webhook.admission.rules.registry import CHECKS, TYPES
 from webhook.admission.rules.rule import MAX_FINDINGS, Check, Finding, Mode, Rule
-from webhook.admission.verdict import Downgraded, Result, Verdict, causes, facts, message, once, warnings
+from webhook.admission.verdict import Downgrade, Result, Verdict, causes, facts, message, once, warnings
 from webhook.kubernetes.field import ErrorType
 from webhook.kubernetes.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest, Operation
 from webhook.text.quoting import escape, quote, truncate
@@ -30,7 +30,7 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     if request.contradiction:
         return _contradicts(request, policy)
     if request.operation is _CONNECT or request.sub_resource or not request.is_ours:
-        return _not_evaluated(request, policy)
+        return _allow_unknown(request, policy)
     if request.object_errors:
         return _decide(request, policy, "", [_result(one, TYPES, _DENY, policy) for one in TYPES.check(request)])
     lease_policy = policy.for_lease(request.namespace, request.name, request.operation)
@@ -60,9 +60,9 @@ def _result(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> Result:
     mode, downgraded = min(level, policy.mode), None
     if level is _DENY:
         if finding.without_stamps and not policy.enforce_without_stamps:
-            mode, downgraded = min(_WARN, policy.mode), Downgraded.WITHOUT_STAMPS
+            mode, downgraded = min(_WARN, policy.mode), Downgrade.WITHOUT_STAMPS
         elif mode is not _DENY:
-            downgraded = Downgraded.BY_CAP
+            downgraded = Downgrade.BY_CAP
     return Result(rule.id, rule.parity, mode, finding.error, finding.happened, finding.fact, downgraded)
 
 
@@ -106,7 +106,7 @@ def _contradicts(request: AdmissionRequest, policy: Policy) -> Verdict:
     )
 
 
-def _not_evaluated(request: AdmissionRequest, policy: Policy) -> Verdict:
+def _allow_unknown(request: AdmissionRequest, policy: Policy) -> Verdict:
     """Allow with a warning what we do not know: a typo in a webhook configuration must not stop a cluster."""
     # Each may be as long as a review.
     name, below = request.resource[:61], request.sub_resource[:61]

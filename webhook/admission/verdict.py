@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from webhook.admission.policy.model import Policy
-from webhook.admission.policy.parse import denied_by
+from webhook.admission.policy.parse import find_denying_rules
 from webhook.admission.rules.rule import ELLIPSIS, Mode, Statement
 from webhook.kubernetes.field import FieldError
 from webhook.kubernetes.formats import MAX_NAME
@@ -35,7 +35,7 @@ MORE: Final = "lease webhook: more findings than fit into warnings; fix these fi
 _MAX_SENTENCES: Final = 10
 
 
-class Downgraded(Enum):
+class Downgrade(Enum):
     """Why a finding that would deny does not."""
 
     BY_CAP = "the policy's mode, the cap for everything"
@@ -55,7 +55,7 @@ class Result(Struct, frozen=True, gc=False):
     error: FieldError
     happened: Statement | None = None
     fact: str = ""
-    downgraded: Downgraded | None = None
+    downgraded: Downgrade | None = None
 
 
 class Cause(Struct, frozen=True, gc=False):
@@ -167,12 +167,12 @@ def _why_not_denied(fact: Fact, policy: Policy) -> str:
     downgraded = [one for one in fact.results if one.downgraded]
     if not downgraded:
         return ""
-    if all(one.downgraded is Downgraded.WITHOUT_STAMPS for one in downgraded):
+    if all(one.downgraded is Downgrade.WITHOUT_STAMPS for one in downgraded):
         return "only a warning: no API server stamps"
     if policy.preset != "observe":
         return f"only policy mode {policy.mode.word} allows this"
-    rules = {one.rule for one in downgraded if one.downgraded is Downgraded.BY_CAP}
-    name = next((name for name in ("standard", "strict") if rules & denied_by(name)), None)
+    rules = {one.rule for one in downgraded if one.downgraded is Downgrade.BY_CAP}
+    name = next((name for name in ("standard", "strict") if rules & find_denying_rules(name)), None)
     return f"{name} would deny this" if name else "only preset observe allows this"
 
 

@@ -48,7 +48,7 @@ _USED: Final = re.compile(r"variables\.(\w+)")
 Manifest = dict[str, Any]
 
 
-class Said(Struct, frozen=True):
+class RuleInCel(Struct, frozen=True):
     """How a policy says a rule, as the YAML file beside the rule's module has it.
 
     `broken` is true of a write that the rule denies, `warned` of one that it only warns of, over the variables of
@@ -70,16 +70,16 @@ def _data(package: str, name: str) -> dict[str, Any]:
     return found
 
 
-def said(rule: Rule) -> Said:
+def cel_of(rule: Rule) -> RuleInCel:
     """Return how a policy says a rule, or why it cannot."""
     package, _, module = rule.check.__module__.rpartition(".")
     validated = {"lacks": "The API server validates it before it evaluates a policy."}
-    return msgspec.convert(_data(package, module).get(rule.id, validated), Said)
+    return msgspec.convert(_data(package, module).get(rule.id, validated), RuleInCel)
 
 
 def is_refused_upstream(rule: Rule) -> bool:
     """True if an API server refuses the same itself, before it evaluates a policy or calls a webhook."""
-    return rule.parity and not said(rule).broken
+    return rule.parity and not cel_of(rule).broken
 
 
 def manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str]) -> list[Manifest]:
@@ -90,7 +90,7 @@ def manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str])
     Raises PolicyError for what no expression can hold.
     """
     file = _PolicyFile(policy, now)
-    is_bound = _in('request.namespace + "/" + request.name', map("/".join, policy.bindings))
+    is_bound = _one_of('request.namespace + "/" + request.name', map("/".join, policy.bindings))
     found: list[Manifest] = []
     for kind, conditions in {_LEASES: [condition], _BINDINGS: [is_bound], _CANDIDATES: []}.items():
         for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT):
@@ -141,7 +141,7 @@ def notes(policy: Policy, now: int) -> Iterator[str]:
             "no lease has a stamp, lease-webhook/stamp=required: docs/stamp.md"
         )
     for rule in RULES.values():
-        about = said(rule)
+        about = cel_of(rule)
         if not (about.broken or rule.parity or rule.id == _STAMP_RULE) and policy.default.modes[rule.id]:
             yield f"{rule.id} is not enforced: {about.lacks.partition('. ')[0]}"
 
@@ -150,7 +150,7 @@ def _rules_of(kind: str) -> Iterator[Rule]:
     """Yield the rules of a policy; bindings of leases have one of their own, which is evaluated on each renewal."""
     for rule in RULES.values():
         is_bound = rule.id == "identity-binding" and kind != _CANDIDATES
-        if said(rule).broken and _RESOURCES[kind] in rule.resources and is_bound == (kind == _BINDINGS):
+        if cel_of(rule).broken and _RESOURCES[kind] in rule.resources and is_bound == (kind == _BINDINGS):
             yield rule
 
 
@@ -194,7 +194,7 @@ class _PolicyFile:
     def exempt(self, rule: str) -> dict[int, str]:
         """Return who is exempt from a rule, besides administrators, by the position in the file."""
         return {
-            number: _and(_who(one), *_where(one))
+            number: _and(_match_writer(one), *_where(one))
             for number, one in self._exemptions.items()
             if rule in (one.rules or schema.EXEMPTIBLE)
         }
@@ -219,7 +219,7 @@ class _PolicyFile:
 
     def validations(self, rule: Rule, mode: Mode) -> Iterator[Manifest]:
         """Yield the validations of a rule that lead to exactly this mode."""
-        about = said(rule)
+        about = cel_of(rule)
         numbers = {name: self._setting(rule.id, name) for name in self._policy.default.numbers(rule.id)}
         texts = (about.broken, about.warned, about.message, about.warning or about.message)
         broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
@@ -239,7 +239,7 @@ class _PolicyFile:
                 "expression": f"!variables.{name}",
                 "message": f"lease webhook, rule {rule.id}: {rule.texts.summary}",
                 "messageExpression": f'variables.{name} ? {full} : ""',
-                "reason": "Forbidden" if ": Forbidden: " in _with_texts(about.message) else "Invalid",
+                "reason": "Forbidden" if ": Forbidden: " in _insert_texts(about.message) else "Invalid",
             }
 
     def _reaches(self, rule: str, mode: Mode, tier: Mode) -> str | None:
@@ -272,24 +272,24 @@ def _occasion(rule: Rule) -> str:
     """Return on what a rule is evaluated; a takeover and a steal are one event."""
     events = {"change" if one in (Event.TAKEOVER, Event.STEAL) else one.value for one in rule.events}
     operations = [one.value for one in Operation if one in rule.operations]
-    return _and(_in("request.operation", operations), _in("variables.event", sorted(events)))
+    return _and(_one_of("request.operation", operations), _one_of("variables.event", sorted(events)))
 
 
 def _message(text: str) -> str:
     """Return a text with places as an expression."""
     parts: list[str] = []
     for before, mark, place in _PLACE.findall(f"{text}{{}}"):
-        parts += [literal(before), _quoted(place) if mark else f"string({place})"]
+        parts += [literal(before), _quote_in_cel(place) if mark else f"string({place})"]
     return " + ".join(one for one in parts if one not in {'""', "string()"})
 
 
-def _with_texts(message: str) -> str:
+def _insert_texts(message: str) -> str:
     """Return a message with the texts of `webhook/api_server/variables.yaml` in their places."""
     texts = _data("webhook.api_server", "variables")["texts"]
     return _USED.sub(lambda found: texts.get(found[1], found[0]), message)
 
 
-def _quoted(expression: str) -> str:
+def _quote_in_cel(expression: str) -> str:
     """Return a name in quotes, as verdicts quote it; one that is not printable ASCII is not shown."""
     short = f'[{expression}].map(t, size(t) <= 128 ? t : t.substring(0, 128) + "...")'
     return f'{short}.map(t, t.matches("^[ -~]*$") ? strings.quote(t) : "(a name that cannot be shown)")[0]'
@@ -299,26 +299,26 @@ def _and(*terms: str) -> str:
     return " && ".join(f"({one})" if "||" in one or "?" in one else one for one in terms if one) or "true"
 
 
-def _in(what: str, values: Iterable[str]) -> str:
+def _one_of(what: str, values: Iterable[str]) -> str:
     listed = ", ".join(map(literal, values))
     return f"{what} in [{listed}]" if listed else ""
 
 
-def _who(entry: schema.Exemption) -> str:
-    groups = _in("g", entry.groups)
+def _match_writer(entry: schema.Exemption) -> str:
+    groups = _one_of("g", entry.groups)
     of_group = f"request.userInfo.?groups.orValue([]).exists(g, {groups})" if groups else ""
-    return " || ".join(filter(None, (_in("request.userInfo.username", schema.users_of(entry)), of_group)))
+    return " || ".join(filter(None, (_one_of("request.userInfo.username", schema.users_of(entry)), of_group)))
 
 
 def _where(entry: schema.Exemption | schema.Override) -> tuple[str, str, str]:
-    operations = _in("request.operation", entry.operations or ())
+    operations = _one_of("request.operation", entry.operations or ())
     return operations, _matches("request.namespace", entry.namespaces), _matches("request.name", entry.leases)
 
 
 def _matches(what: str, globs: Sequence[str]) -> str:
     if ANYWHERE in globs:
         return ""
-    names = _in(what, filter(holders.is_literal, globs))
+    names = _one_of(what, filter(holders.is_literal, globs))
     patterns = [f"{what}.matches({literal(_pattern(one))})" for one in globs if not holders.is_literal(one)]
     return " || ".join(filter(None, (names, *patterns)))
 

@@ -44,7 +44,7 @@ class Certificate(Struct, frozen=True):
         """The names that API servers check; a new certificate must have those of the one it replaces."""
         return frozenset(name for name in self.names if name.endswith(".svc"))
 
-    def at(self, now: dt.datetime) -> "Certificate":
+    def check_dates(self, now: dt.datetime) -> "Certificate":
         """Return the certificate with what is wrong with its dates then."""
         if now < self.not_before:
             problem = f"{LEAF_CERTIFICATE} is valid only from {self.not_before:%FT%TZ}"
@@ -54,7 +54,7 @@ class Certificate(Struct, frozen=True):
             return self
         return replace(self, problems=(*self.problems, problem))
 
-    def due(self, now: dt.datetime) -> bool:
+    def is_due(self, now: dt.datetime) -> bool:
         """Return whether two thirds of its life are over."""
         return now >= self.not_before + (self.not_after - self.not_before) * 2 / 3
 

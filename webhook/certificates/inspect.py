@@ -64,12 +64,12 @@ def _inspect_chain(pair: Pair, names: frozenset[str], trusted: str) -> tuple[lis
     chain = _certificates(pair.chain, LEAF_CERTIFICATE)
     authorities = _certificates(pair.authorities, trusted) if pair.authorities else []
     try:
-        return chain, _inspected(chain, authorities, names, trusted)
+        return chain, _inspect_leaf(chain, authorities, names, trusted)
     except _UNREADABLE as error:
         raise Unusable(f"{LEAF_CERTIFICATE} or {trusted} cannot be decoded: {error}") from error
 
 
-def _inspected(
+def _inspect_leaf(
     chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate], names: frozenset[str], trusted: str
 ) -> Certificate:
     leaf = chain[0]

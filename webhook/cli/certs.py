@@ -115,7 +115,7 @@ def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[iss
 def _check(directory: Path, names: Collection[str]) -> int:
     now = dt.datetime.now(dt.UTC)
     try:
-        certificate = inspect.inspect(read_pair(directory), frozenset(names)).at(now)
+        certificate = inspect.inspect(read_pair(directory), frozenset(names)).check_dates(now)
         problems = certificate.problems
     except Unusable as problem:
         problems = (str(problem),)
@@ -125,7 +125,7 @@ def _check(directory: Path, names: Collection[str]) -> int:
         return 2
     left = round((certificate.not_after - now) / dt.timedelta(days=1))
     life = f"valid until {certificate.not_after:%Y-%m-%d} ({count(left, 'day')})"
-    if certificate.due(now):
+    if certificate.is_due(now):
         print(f"{style('renew soon', fg='yellow')}: {life}; run `{certs_command(directory)}`")
         return 1
     print(f"{style('good', fg='green')}: {life}, for {escape(', '.join(sorted(certificate.names)))}")

@@ -23,7 +23,7 @@ from webhook.cli.options import Command, files, format_option, policy_option
 from webhook.cli.reading import cluster_options, has_pipe, refuse_files
 from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style
 from webhook.findings import Finding
-from webhook.kubernetes.decoding_errors import located, reworded
+from webhook.kubernetes.decoding_errors import explain_problem, split_path
 from webhook.kubernetes.formats import MAX_NAME
 from webhook.text.quoting import escape, quote, truncate
 
@@ -103,10 +103,10 @@ def _of_cluster(cluster: Cluster) -> Documents:
 
 
 def _malformed(error: msgspec.ValidationError) -> Finding:
-    problem, path = located(error)
+    problem, path = split_path(error)
     return danger(
         "malformed",
-        f"{path or 'the document'}: {reworded(problem) or problem}",
+        f"{path or 'the document'}: {explain_problem(problem) or problem}",
         "the API server rejects this document, and an existing configuration stays unchanged.",
         "correct the field; kubectl explain validatingwebhookconfiguration.webhooks lists them.",
     )

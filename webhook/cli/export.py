@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from webhook.admission.policy.file import load
 from webhook.admission.policy.schema import PolicyError, nearest
 from webhook.api_server.fence.objects import manifests as fence_manifests
-from webhook.api_server.install.objects import CERTIFICATES, COMPONENTS, composed, fill, pieces_of
+from webhook.api_server.install.objects import CERTIFICATES, COMPONENTS, compose, fill, pieces_of
 from webhook.api_server.rule_policies import manifests, notes, stamp_policies
 from webhook.certificates.files import Unusable, read_pair
 from webhook.cli.options import Command, directories, files
@@ -110,7 +110,7 @@ def install(
     for problem in _problems(Path(certs)) if pair else ():
         print_message(f"{certs}: {problem}: the API server will refuse it, and then no write is reviewed")
     print(_HEADER.format("install"))
-    objects = composed(pieces, component)
+    objects = compose(pieces, component)
     fill(objects, image, text, pair, suffixes.pop() if "stamp" in component else "")
     print(stream(objects), end="")
     return 0
@@ -153,7 +153,7 @@ def _problems(directory: Path) -> Sequence[str]:
     from webhook.certificates.inspect import inspect  # noqa: PLC0415
 
     try:
-        return inspect(read_pair(directory), frozenset([_SERVED])).at(dt.datetime.now(dt.UTC)).problems
+        return inspect(read_pair(directory), frozenset([_SERVED])).check_dates(dt.datetime.now(dt.UTC)).problems
     except Unusable as problem:
         return (str(problem),)
 

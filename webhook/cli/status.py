@@ -12,7 +12,7 @@ from webhook.analysis.inputs import cluster as clusters
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.documents import Value
 from webhook.api_server.doctor.documents import LISTED, VALIDATING, Documents
-from webhook.api_server.doctor.in_force import NAME, PROOF, Fact, Sample, facts, in_force, out_of_scope, samples
+from webhook.api_server.doctor.in_force import NAME, PROOF, Fact, Sample, facts, interpret_proof, out_of_scope, samples
 from webhook.cli.options import Command, format_option
 from webhook.cli.reading import connection_options
 from webhook.cli.terminal import json_line, style, table, width
@@ -94,7 +94,7 @@ def _status(cluster: Cluster) -> _Status:
     if namespace:
         read("deployments,statefulsets,pods,configmaps", f"--namespace={namespace}")
     found, metrics = Documents(values, unread), list[Sample]()
-    for pod in found.of("Pod"):
+    for pod in found.find_all("Pod"):
         if (pod.metadata.labels or {}).get("app.kubernetes.io/name") == NAME:
             text, problem = clusters.exposed(cluster, namespace, pod.metadata.name)
             metrics += samples(pod.metadata.name, text.decode(errors="replace"))
@@ -102,4 +102,4 @@ def _status(cluster: Cluster) -> _Status:
                 unknown.append(Fact("pod", f"{pod.metadata.name}: not known: {problem}"))
     known = facts(found, metrics, dt.datetime.now(dt.UTC))
     scope = out_of_scope(found, cluster.namespace)
-    return _Status(*in_force(is_created=is_created, said=said, out_of_scope=scope), [*known, *unknown])
+    return _Status(*interpret_proof(is_created=is_created, said=said, out_of_scope=scope), [*known, *unknown])

@@ -40,17 +40,17 @@ NAMES: Final = {
 """Types as msgspec names them, in the words of the Kubernetes API."""
 
 
-def located(error: msgspec.ValidationError) -> tuple[str, str]:
+def split_path(error: msgspec.ValidationError) -> tuple[str, str]:
     """Return (problem, path) of an error, the problem in msgspec's words; the path is "" for the whole document."""
     # The last mark counts: a wrong value, quoted before it, may contain the same characters.
     problem, mark, path = str(error).rpartition(_AT)
     return (problem, path.removesuffix("`").removeprefix(".")) if mark else (path, "")
 
 
-def reworded(problem: str) -> str:
+def explain_problem(problem: str) -> str:
     """Return what is required instead: `must be an integer, not a string`; "" for a problem of another form."""
     if wrong_type := WRONG_TYPE.fullmatch(problem):
-        return f"must be {expected(wrong_type[1])}, not {NAMES.get(wrong_type[2], wrong_type[2])}"
+        return f"must be {describe_type(wrong_type[1])}, not {NAMES.get(wrong_type[2], wrong_type[2])}"
     if bound := _BOUND.fullmatch(problem):
         return f"must be {_LIMITS[bound[1]]} {bound[2]}"
     if length := _LENGTH.fullmatch(problem):
@@ -58,7 +58,7 @@ def reworded(problem: str) -> str:
     return f"must be {NAMES['date']}" if problem == _BAD_DATE else ""
 
 
-def expected(types: str) -> str:
+def describe_type(types: str) -> str:
     """Return a type in words; `int | null` is "an integer": null means the same as absent."""
     names = [name for name in types.split(" | ") if name != "null"] or ["null"]
     return " or ".join(NAMES.get(name, name) for name in names)

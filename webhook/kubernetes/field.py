@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.text.quoting import Text, escape, made, quote, truncate
+from webhook.text.quoting import LazyText, escape, quote, render, truncate
 
 
 class ErrorType(StrEnum):
@@ -43,13 +43,13 @@ class FieldError(Struct, frozen=True, gc=False):
 
     type: ErrorType
     field: str
-    text: Text = ""
+    text: LazyText = ""
     value: object = None
 
     @property
     def detail(self) -> str:
         """What is allowed."""
-        return made(self.text)
+        return render(self.text)
 
     @property
     def body(self) -> str:

@@ -57,7 +57,7 @@ Key = tuple[str, str, str, str]
 """What distinguishes entries: manager, operation, apiVersion (of Update entries only) and subresource."""
 
 
-class Owned(Struct, frozen=True, gc=False):
+class OwnedFields(Struct, frozen=True, gc=False):
     """What `fieldsV1` of one entry says, read once for all entries with the same bytes.
 
     Names are as managedFields spells them, with `f:`; values of finalizers and uids of owners are bare. A field is a
@@ -91,7 +91,7 @@ class Owned(Struct, frozen=True, gc=False):
     @property
     def finalizers(self) -> frozenset[str]:
         """Finalizers, the members `v:"value"` of a set."""
-        values = _decoded(_members(self.in_metadata.get("f:finalizers")), "v:")
+        values = _decode_members(_members(self.in_metadata.get("f:finalizers")), "v:")
         return frozenset(value for value in values if isinstance(value, str))
 
     @property
@@ -101,7 +101,7 @@ class Owned(Struct, frozen=True, gc=False):
         A key with anything besides the uid, even the uid again, is not the key of an item: a client can invent one, and
         no write ever takes it away from its owner.
         """
-        keys = _decoded(_members(self.in_metadata.get("f:ownerReferences")), "k:")
+        keys = _decode_members(_members(self.in_metadata.get("f:ownerReferences")), "k:")
         # Pairs of an object are a tuple, so a list of lists is not taken for one.
         pairs = (key[0] for key in keys if isinstance(key, tuple) and len(key) == 1)
         return frozenset(uid for name, uid in pairs if name == "uid" and isinstance(uid, str))
@@ -119,7 +119,7 @@ class Entry(Struct, frozen=True, gc=False):
     time: str | None
     key: Key
     stamp: int | None
-    owned: Owned
+    owned: OwnedFields
     owns_renew_time: bool
     is_fold: bool
 
@@ -161,7 +161,7 @@ MAX_REMEMBERED: Final = 512  # texts of up to 1 KiB, in 3 MiB: clients of one ki
 
 
 @cached_if_short(MAX_REMEMBERED, 1024)
-def _owned_by(text: bytes) -> Owned:
+def _owned_by(text: bytes) -> OwnedFields:
     fields = _fields.decode(text) or {}
     spec, metadata = fields.get("f:spec"), fields.get("f:metadata")
     spec = spec if isinstance(spec, dict) else {}
@@ -171,7 +171,7 @@ def _owned_by(text: bytes) -> Owned:
     # The list and the entry are two levels; nearly every text has fewer brackets than levels that are allowed.
     may_be_deep = text.count(b"{") + text.count(b"[") > MAX_LEVELS - 2
     is_deep = may_be_deep and _levels(fields) + 2 > MAX_LEVELS
-    return Owned(_members(spec), tuple(below), is_deep, metadata if isinstance(metadata, dict) else {})
+    return OwnedFields(_members(spec), tuple(below), is_deep, metadata if isinstance(metadata, dict) else {})
 
 
 def _members(node: object) -> frozenset[str]:
@@ -180,7 +180,7 @@ def _members(node: object) -> frozenset[str]:
     return frozenset([name for name, value in node.items() if isinstance(value, dict) and (not value or "." in value)])
 
 
-def _decoded(members: Iterable[str], prefix: str) -> Iterator[Any]:
+def _decode_members(members: Iterable[str], prefix: str) -> Iterator[Any]:
     """The JSON behind a prefix, an object as the tuple of its pairs."""
     for member in members:
         if member.startswith(prefix):

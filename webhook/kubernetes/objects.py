@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct, UnsetType, convert, field
 from msgspec.inspect import is_struct_type
 
-from webhook.kubernetes.decoding_errors import located
+from webhook.kubernetes.decoding_errors import split_path
 from webhook.kubernetes.managed_fields import NO_ENTRIES
 
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
@@ -215,7 +215,7 @@ def decode_document(kind: str, version: str, text: Raw | bytes) -> Document:
         document = _documents.decode(text)
         object_of(kind, version, document)
     except msgspec.ValidationError as error:
-        first = located(error)
+        first = split_path(error)
     else:
         return document
     problems = _problems(Document, _spec_type(kind, version), bytes(text), "") if first[1] else ()
@@ -252,7 +252,7 @@ def _problems(form: type[Struct], spec: type[Struct], document: bytes, path: str
         try:
             decoder.decode(text)
         except msgspec.ValidationError as error:
-            problem, inside = located(error)
+            problem, inside = split_path(error)
             dot = "." if inside and not inside.startswith("[") else ""
             yield problem, f"{path}{name}{dot}{inside}"
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 from msgspec.structs import asdict, replace
 
-from webhook.kubernetes.decoding_errors import OVERSIZED_NUMBERS, located, reworded
+from webhook.kubernetes.decoding_errors import OVERSIZED_NUMBERS, explain_problem, split_path
 from webhook.kubernetes.field import FieldError, type_invalid
 from webhook.kubernetes.managed_fields import count_of, truncate_review
 from webhook.kubernetes.objects import (
@@ -101,7 +101,7 @@ def decode(body: bytes) -> AdmissionRequest:
     try:
         return _decode_whole(body) if len(body) <= MAX_REQUEST else _decode_large(body)
     except RecursionError:
-        return decode(_truncated(body))
+        return decode(_truncate(body))
 
 
 def _decode_large(body: bytes) -> AdmissionRequest:
@@ -120,10 +120,10 @@ _TOO_MUCH: Final = "the review holds more than two stored objects can have"
 
 
 def _contradicting(body: bytes, contradiction: str) -> AdmissionRequest:
-    return replace(identified(body), contradiction=contradiction)
+    return replace(read_uid(body), contradiction=contradiction)
 
 
-def _unread(uid: str, api_version: str, contradiction: str = "") -> AdmissionRequest:
+def _request_without_content(uid: str, api_version: str, contradiction: str = "") -> AdmissionRequest:
     return AdmissionRequest(uid, api_version=api_version, contradiction=contradiction)
 
 
@@ -143,22 +143,22 @@ def _decode_parts(body: bytes) -> AdmissionRequest:
 
     A body with lone surrogates is read as Go reads it.
     """
-    envelope = _opened(body)
+    envelope = _open_envelope(body)
     try:
         wire = _parts.decode(envelope.request)
     except msgspec.ValidationError as error:
-        field = located(error)[1].partition(".")[0]
+        field = split_path(error)[1].partition(".")[0]
         contradiction = envelope.surrogates or f"request.{field} has a type that no API server sends"
-        return _unread(envelope.uid, envelope.api_version, contradiction)
+        return _request_without_content(envelope.uid, envelope.api_version, contradiction)
     parts = wire.object, wire.old_object, wire.options
     if len(body) > MAX_REQUEST and any(is_more_than(bytes(part), 1) for part in parts):
-        return _unread(wire.uid, envelope.api_version, _TOO_MUCH)
+        return _request_without_content(wire.uid, envelope.api_version, _TOO_MUCH)
     errors: list[FieldError] = []
-    request = _from_parts(wire, errors)
+    request = _decode_parts_of_request(wire, errors)
     return _request(request, envelope.api_version, envelope.body, errors, envelope.surrogates)
 
 
-def _truncated(body: bytes) -> bytes:
+def _truncate(body: bytes) -> bytes:
     """Return a body without what nests too deeply. Only managedFields nest freely in a Lease."""
     truncated = truncate_review(body)
     if len(truncated) == len(body):
@@ -321,9 +321,11 @@ def _request(
     """
     uid, operation, resource, kind = wire.uid, _OPERATIONS.get(wire.operation or ""), wire.resource, wire.kind
     if operation is None:
-        return _unread(uid, api_version, surrogates or "request.operation must be CREATE, UPDATE, DELETE or CONNECT")
+        return _request_without_content(
+            uid, api_version, surrogates or "request.operation must be CREATE, UPDATE, DELETE or CONNECT"
+        )
     if resource is None or kind is None or not resource.resource or not kind.kind:
-        return _unread(uid, api_version, surrogates or "request.resource and request.kind must be set")
+        return _request_without_content(uid, api_version, surrogates or "request.resource and request.kind must be set")
     new = old = None
     specs, options, contradiction = NO_SPECS, NO_OPTIONS, ""
     if (resource, kind) in _EVALUATED:
@@ -331,7 +333,7 @@ def _request(
         if operation is not _CONNECT and not wire.sub_resource:
             new_document = None if operation is _DELETE else wire.object
             old_document = None if operation is _CREATE else wire.old_object
-            new, old, specs = _typed(new_document, old_document, kind.kind, resource.version or "")
+            new, old, specs = _convert_objects(new_document, old_document, kind.kind, resource.version or "")
             if new is None and operation is not _DELETE and not errors:
                 contradiction = f"{operation} needs request.object"
             elif old is None and operation is not _CREATE and not errors:
@@ -366,7 +368,9 @@ def _request(
 Content = Lease | LeaseCandidate | None
 
 
-def _typed(new: Document | None, old: Document | None, kind: str, version: str) -> tuple[Content, Content, Specs]:
+def _convert_objects(
+    new: Document | None, old: Document | None, kind: str, version: str
+) -> tuple[Content, Content, Specs]:
     """Return both objects, and their specs as JSON."""
     return (
         None if new is None else object_of(kind, version, new),
@@ -405,7 +409,7 @@ def _objects_against_request(wire: _RequestFields, kind: str, version: str | Non
     return ""
 
 
-def _from_parts(parts: _RequestInParts, errors: list[FieldError]) -> _Request:
+def _decode_parts_of_request(parts: _RequestInParts, errors: list[FieldError]) -> _Request:
     """Return the request with its objects decoded, those that its operation has; one with wrong types is left out.
 
     Each field of a wrong type is an error.
@@ -439,7 +443,7 @@ def _type_error(problem: str, path: str, role: str) -> FieldError:
     if problem in OVERSIZED_NUMBERS:
         raise ReviewError(400, "the body has a number that no API server sends")
     return type_invalid(
-        f"{role}.{path}".strip(".") or "object", reworded(problem) or "is not of the type that the API has"
+        f"{role}.{path}".strip(".") or "object", explain_problem(problem) or "is not of the type that the API has"
     )
 
 
@@ -447,7 +451,7 @@ def _read_options(raw: Raw, errors: list[FieldError]) -> Options:
     try:
         options = _options.decode(raw)
     except msgspec.ValidationError as error:
-        errors.append(_type_error(*located(error), "options"))
+        errors.append(_type_error(*split_path(error), "options"))
         return NO_OPTIONS
     return NO_OPTIONS if options is None or options == NO_OPTIONS else options
 
@@ -485,22 +489,22 @@ _BEGINNING: Final = re.compile(
 """How an API server begins a review, up to a uid without escapes."""
 
 
-def identified(body: bytes) -> AdmissionRequest:
+def read_uid(body: bytes) -> AdmissionRequest:
     """Return the request with its uid and the review's apiVersion only; raises ReviewError as `decode` does.
 
     What an API server sends is read as far as its uid, so the size, depth and content of the rest do not matter.
     """
     found = _BEGINNING.match(body)
     if found:
-        return _unread(_string.decode(found["uid"]), found["version"].decode())
+        return _request_without_content(_string.decode(found["uid"]), found["version"].decode())
     try:
-        envelope = _opened(body)
+        envelope = _open_envelope(body)
     except RecursionError:
-        return identified(_truncated(body))
-    return _unread(envelope.uid, envelope.api_version)
+        return read_uid(_truncate(body))
+    return _request_without_content(envelope.uid, envelope.api_version)
 
 
-def _opened(body: bytes) -> _Envelope:
+def _open_envelope(body: bytes) -> _Envelope:
     """Return what is around a request, which is not decoded; raises ReviewError, or RecursionError."""
     try:
         review = _loose_review.decode(body)
@@ -512,7 +516,7 @@ def _opened(body: bytes) -> _Envelope:
         if replaced is None:
             raise ReviewError(400, "the body is not JSON") from None
         surrogates = "the review contains an escaped lone surrogate, which no API server sends"
-        return replace(_opened(replaced), surrogates=surrogates)
+        return replace(_open_envelope(replaced), surrogates=surrogates)
     api_version = _text(review.api_version)
     if _text(review.kind) != _KIND or api_version not in REVIEW_VERSIONS:
         raise ReviewError(*_NOT_A_REVIEW)

@@ -56,10 +56,10 @@ def parse_selector(text: str) -> tuple[SelectorRequirement, ...]:
 
     Source: Parse in apimachinery/pkg/labels/selector.go.
     """
-    return tuple(_parsed(text))
+    return tuple(_parse(text))
 
 
-def _parsed(text: str) -> Iterator[SelectorRequirement]:
+def _parse(text: str) -> Iterator[SelectorRequirement]:
     for part in map(str.strip, _COMMA.split(text)):
         if found := _EQUALITY.fullmatch(part):
             yield SelectorRequirement(found[1], "NotIn" if found[2] == "!=" else "In", (found[3],))

@@ -92,17 +92,17 @@ def is_readable(text: str) -> bool:
 def canonical(micros: int) -> str:
     """Return the text that the API server prints for a MicroTime: UTC, six digits, `Z`; for ZERO it prints null."""
     seconds, fraction = divmod(micros, SECOND)
-    return f"{_printed(seconds)}.{fraction:06d}Z"
+    return f"{_format(seconds)}.{fraction:06d}Z"
 
 
 def canonical_seconds(micros: int) -> str:
     """Return the text that the API server prints for a metav1.Time: UTC, whole seconds, `Z`."""
-    return f"{_printed(micros // SECOND)}Z"
+    return f"{_format(micros // SECOND)}Z"
 
 
 # A list shows thousands of leases that were renewed in the same few seconds.
 @lru_cache(256)
-def _printed(seconds: int) -> str:
+def _format(seconds: int) -> str:
     days, second_of_day = divmod(seconds, 86_400)
     cycles, day_of_cycle = divmod(days + _EPOCH - 1, _CYCLE_DAYS)
     on = date.fromordinal(day_of_cycle + 1)
@@ -150,7 +150,7 @@ def readable(time: int | str | None) -> int | None:
     return time if isinstance(time, int) and FIRST_READABLE <= time < AFTER_LAST_READABLE else None
 
 
-def unknown_as_latest(time: int | str | None) -> int | None:
+def instant_or_latest(time: int | str | None) -> int | None:
     """Return the instant of a normalized time; one that no client can read is unknown, so it is after all others."""
     at = readable(time)
     return AFTER_LAST_READABLE if at is None and time is not None else at

@@ -17,7 +17,7 @@ from webhook.admission.policy.file import PolicyFile
 from webhook.kubernetes.review import REVIEW_PATH, VALIDATE
 from webhook.server.logs import LOG, STDOUT
 from webhook.server.metrics import METRICS_TYPE, OTHER, REFUSED_BY_ROUTES
-from webhook.server.reviewer import JSON, TEXT, Reviewer, unsupported
+from webhook.server.reviewer import JSON, TEXT, Reviewer, check_media_type
 from webhook.server.service import MAX_ON_LOOP, Service
 from webhook.server.settings import Guards, Options
 
@@ -96,7 +96,7 @@ def add_review_routes(app: ReviewApp, count: Callable[..., None]) -> None:
         # Not request.path: werkzeug has taken away doubled slashes at its start.
         if not REVIEW_PATH.fullmatch(request.environ["PATH_INFO"]):
             raise NotFound
-        response = app.reviewer.review(request.get_data(), request.environ, unsupported(request.environ))
+        response = app.reviewer.review(request.get_data(), request.environ, check_media_type(request.environ))
         return Response(response.body, _STATUS[response.status], content_type=response.content_type)
 
     def refuse(error: HTTPException) -> Response:

@@ -66,9 +66,9 @@ class CertificateReloader:
         if self._context is None and self._last_good.exists():
             pem = self._last_good.read_bytes()
             self._context = _context(self._last_good, self._client_ca_pem())
-            self.current = _inspected(Pair(chain=pem, key=pem)).at(_now())
+            self.current = _inspect_apart(Pair(chain=pem, key=pem)).check_dates(_now())
         if self._context is None and self._tried is not None:
-            self._serve(*self._tried, _inspected(self._tried[0]).at(_now()))
+            self._serve(*self._tried, _inspect_apart(self._tried[0]).check_dates(_now()))
         if self._context is None:
             raise Unusable(self.error)
 
@@ -81,7 +81,9 @@ class CertificateReloader:
             if tried == self._tried and not before:
                 return None
             self._tried = None
-            certificate = _inspected(pair, self.current.service_names if self.current else frozenset()).at(_now())
+            certificate = _inspect_apart(pair, self.current.service_names if self.current else frozenset()).check_dates(
+                _now()
+            )
             self._tried = tried
             if not certificate.problems:
                 self._serve(pair, client_ca, certificate)
@@ -165,7 +167,7 @@ class CertificateReloader:
 
 # A worker inherits what its master remembers; a pair whose time comes is not inspected again.
 @lru_cache(maxsize=1)
-def _inspected(pair: Pair, names: frozenset[str] = frozenset()) -> Certificate:
+def _inspect_apart(pair: Pair, names: frozenset[str] = frozenset()) -> Certificate:
     """Inspect a pair in a process of its own, because cryptography would stay in memory with 9 MiB. Raises Unusable."""
     question = json.encode(Question(pair, names))
     # It imports from where we do; -P: not from the working directory.

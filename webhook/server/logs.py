@@ -159,9 +159,9 @@ class LogThrottle:
 def _line(created: float, level: int, message: str, fields: Mapping[str, object]) -> dict[str, object]:
     moment = dt.datetime.fromtimestamp(created, dt.UTC)
     word = logging.getLevelName(level).lower()
-    line = {"time": moment, "level": word, "message": _shown(message), "pid": os.getpid()}
+    line = {"time": moment, "level": word, "message": _escape_value(message), "pid": os.getpid()}
     for key, value in fields.items():
-        line[key] = _shown(value)
+        line[key] = _escape_value(value)
     return line
 
 
@@ -170,5 +170,5 @@ def _write(descriptor: int, line: bytes) -> None:
         line = line[os.write(descriptor, line) :]
 
 
-def _shown(value: object) -> object:
+def _escape_value(value: object) -> object:
     return escape(truncate(value, MAX_TEXT)) if isinstance(value, str) else value

@@ -44,7 +44,7 @@ _HEADERS: Final = frozenset({"CONTENT_TYPE", "CONTENT_LENGTH"})
 _encode = msgspec.json.Encoder().encode
 
 
-def _described(request: AdmissionRequest, verdict: Verdict) -> dict[str, object]:
+def _describe(request: AdmissionRequest, verdict: Verdict) -> dict[str, object]:
     """Return the fields of every line about a verdict: who wrote what."""
     return {
         "uid": request.uid,
@@ -77,7 +77,7 @@ class ReviewLog:
             LOG.warning("refused a body that no API server sends", extra={"fields": fields})
         if request is None or verdict is None:
             return
-        fields = _described(request, verdict)
+        fields = _describe(request, verdict)
         fields["rules"] = ",".join([f"{one.rule}={one.mode.word}" for one in verdict.findings if one.mode >= Mode.WARN])
         fields["reason"] = verdict.message or "; ".join(verdict.warnings)
         fields["milliseconds"] = round(review.seconds * 1000, 3)
@@ -107,7 +107,7 @@ class AuditLog:
             if finding.mode is Mode.AUDIT:
                 first.setdefault(finding.rule, finding)
         for rule, finding in first.items():
-            fields = _described(request, verdict)
+            fields = _describe(request, verdict)
             silent = self._admit((rule, request.resource, request.namespace, request.name, str(fields["user"])))
             if silent is not None:
                 fields["rules"] = f"{rule}={finding.mode.word}"

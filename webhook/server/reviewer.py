@@ -13,7 +13,7 @@ from webhook.admission.policy.model import Policy
 from webhook.admission.rules.rule import Mode
 from webhook.admission.verdict import Verdict, encode
 from webhook.kubernetes.request import AdmissionRequest
-from webhook.kubernetes.review import ReviewError, decode, identified
+from webhook.kubernetes.review import ReviewError, decode, read_uid
 from webhook.server.http.wsgi import BEGAN
 from webhook.server.logs import LOG
 
@@ -61,7 +61,7 @@ def respond(body: bytes, policy: Policy, now: int) -> ReviewResponse:
     """Evaluate the bytes of one review at `now` (microseconds since 1970): a pure function, in which a bug raises."""
     try:
         # The kill switch must work for whatever an API server sends, so nothing but the uid is read.
-        request = identified(body) if policy.mode is Mode.OFF else decode(body)
+        request = read_uid(body) if policy.mode is Mode.OFF else decode(body)
     except ReviewError as error:
         return ReviewResponse(error.status, f"{error.text}\n".encode(), refused_user=error.user)
     verdict = evaluate(request, policy, now)
@@ -91,9 +91,9 @@ class Reviewer:
             seconds = time.monotonic() - began
             # No API server grants less than a second, so most queries need not be read.
             if seconds > _MIN_BUDGET and not problem and seconds > budget(environ.get("QUERY_STRING", "")):
-                response = _incident(DEADLINE_EXCEEDED, "deadline exceeded", len(body))
+                response = _report_incident(DEADLINE_EXCEEDED, "deadline exceeded", len(body))
         except Exception:  # noqa: BLE001 - whatever a bug raises, the API server gets a 500 and the log a traceback
-            response, seconds = _incident(BUG, "internal error", len(body)), 0.0
+            response, seconds = _report_incident(BUG, "internal error", len(body)), 0.0
         record = ReviewRecord(response, body, environ, seconds)
         for observe in self._observers:
             try:
@@ -104,7 +104,7 @@ class Reviewer:
         return response
 
 
-def _incident(kind: str, message: str, size: int) -> ReviewResponse:
+def _report_incident(kind: str, message: str, size: int) -> ReviewResponse:
     """Log an incident, with the traceback if one is being handled, and return the response that names it."""
     incident = uuid.uuid4().hex[:12]
     fields = {"incident": incident, "kind": kind, "bytes": size}
@@ -122,7 +122,7 @@ def budget(query: str) -> float:
     return max(min(granted, _MAX_TIMEOUT) - 1.0, _MIN_BUDGET)
 
 
-def unsupported(environ: Mapping[str, Any]) -> str:
+def check_media_type(environ: Mapping[str, Any]) -> str:
     """Return why the body cannot be read as JSON in UTF-8, or ""."""
     media = environ.get("CONTENT_TYPE", "")
     if media == JSON and "HTTP_CONTENT_ENCODING" not in environ:

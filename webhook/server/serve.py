@@ -35,17 +35,17 @@ class CannotServeError(Exception):
 def serve(options: Options) -> None:
     """Serve until a signal ends it, by SystemExit. Raises CannotServeError and PolicyFileError before it listens."""
     policy_file = PolicyFile(options.policy or None, options.docs_url)
-    with _needed("no directory for temporary files is writable"):
+    with _require("no directory for temporary files is writable"):
         # For counters, heartbeats and the last good certificate.
         in_memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
         memory = Path(tempfile.mkdtemp(prefix="lease-webhook-", dir=in_memory))
     master = os.getpid()
     try:
         advice = f"; `lease-webhook certs {shlex.quote(options.tls_dir)}` makes one"
-        with _needed("no certificate to serve with", advice):
+        with _require("no certificate to serve with", advice):
             CertificateReloader(Path(options.tls_dir), memory, options.client_ca).start()
         if options.capture:
-            with _needed(f"cannot capture into {options.capture}"):
+            with _require(f"cannot capture into {options.capture}"):
                 Path(options.capture).mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_addresses(options)
         # prometheus_client looks at this once, when it is imported, and decides whether processes count together.
@@ -133,7 +133,7 @@ class GunicornLog(Logger):  # type: ignore[misc] # gunicorn has no types
 
 
 @contextmanager
-def _needed(what: str, advice: str = "") -> Iterator[None]:
+def _require(what: str, advice: str = "") -> Iterator[None]:
     """Raise CannotServeError with these words and the reason if the block fails."""
     try:
         yield
@@ -154,7 +154,7 @@ def _check_addresses(options: Options) -> None:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             probe = bound.enter_context(socket.socket(family, socket.SOCK_STREAM))
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with _needed(f"cannot listen on {address}", f"; choose another with {flag}"):
+            with _require(f"cannot listen on {address}", f"; choose another with {flag}"):
                 probe.bind((host.strip("[]"), int(port)))
                 probe.listen()
 

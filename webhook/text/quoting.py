@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 MAX_VALUE: Final = 128
 """Characters of a bad value that are shown; kubectl prints messages raw, and a value may hold megabytes."""
 
-Text = str | Callable[[], str]
+LazyText = str | Callable[[], str]
 """A text, or what makes it: many findings are counted and few are read."""
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -26,7 +26,7 @@ _Key = TypeVar("_Key", bound=str | bytes | None)
 _Value = TypeVar("_Value")
 
 
-class _Remembered(dict[_Key, _Value], Generic[_Key, _Value]):
+class _Memo(dict[_Key, _Value], Generic[_Key, _Value]):
     """Results by text. Clients choose the texts: a long one is not remembered, and when `most` are, all go."""
 
     def __init__(self, compute: Callable[[_Key], _Value], most: int, longest: int) -> None:
@@ -47,10 +47,10 @@ def cached_if_short(most: int, longest: int) -> Callable[[Callable[[_Key], _Valu
 
     What is known is found without a call of Python code, for a third of what `functools.lru_cache` and a wrapper cost.
     """
-    return lambda compute: _Remembered(compute, most, longest).__getitem__
+    return lambda compute: _Memo(compute, most, longest).__getitem__
 
 
-def made(text: Text) -> str:
+def render(text: LazyText) -> str:
     """Return a text, computed now if it was deferred."""
     return text if isinstance(text, str) else text()
 

@@ -53,7 +53,7 @@ def applying_to(entries: Sequence[E], namespace: str = "", name: str = "") -> It
 
 def _explain(policy: Policy, namespace: str, lease: str, operation: Operation) -> Iterator[SettingSource]:
     lease_policy = policy.for_lease(namespace, lease, operation)
-    overridden = policy.overridden(namespace, lease, operation)
+    overridden = policy.find_overrides(namespace, lease, operation)
     in_file = schema.settings_of(policy.document.rules)
 
     def layer(rule: str, name: str, otherwise: str) -> str:
@@ -78,13 +78,13 @@ SOON: Final = 14 * 86_400 * 1_000_000  # two weeks before its end, in microsecon
 
 def notes(policy: Policy, now: int) -> list[str]:
     """Return sentences that begin with the path they are about; `now` is in microseconds since 1970."""
-    found = [*_about_exemptions(policy, now), *_about_bindings(policy), *_about_fences(policy)]
+    found = [*_explain_exemptions(policy, now), *_explain_bindings(policy), *_explain_fences(policy)]
     if policy.document.without_stamps == "enforce":
         found.append("without_stamps: enforce lets a dead holder whose clock was ahead block takeovers for that long")
     return found
 
 
-def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
+def _explain_exemptions(policy: Policy, now: int) -> Iterator[str]:
     for position, exemption in enumerate(policy.document.exempt):
         path = f"exempt[{position}] ({exemption.owner})"
         until = schema.until_of(exemption)
@@ -99,7 +99,7 @@ def _about_exemptions(policy: Policy, now: int) -> Iterator[str]:
             yield f"{path} exempts everyone everywhere; {instead} instead"
 
 
-def _about_bindings(policy: Policy) -> Iterator[str]:
+def _explain_bindings(policy: Policy) -> Iterator[str]:
     for position, binding in enumerate(policy.document.bindings):
         path = f"bindings[{position}]"
         policies = {one: policy.for_lease(binding.namespace, binding.lease, one) for one in schema.OPERATIONS}
@@ -121,7 +121,7 @@ _WITH_STATUS: Final = frozenset(
 """Resources of Kubernetes that have a subresource `status`."""
 
 
-def _unlisted_status(fence: Fence) -> str:
+def _list_unlisted_status(fence: Fence) -> str:
     """Return the names of the subresources `status` that a fence leaves out, as a policy file has them."""
     listed = {(one.group, one.resource, one.subresource) for one in fence.resources}
     return ", ".join(
@@ -133,7 +133,7 @@ def _unlisted_status(fence: Fence) -> str:
     )
 
 
-def _about_fences(policy: Policy) -> Iterator[str]:
+def _explain_fences(policy: Policy) -> Iterator[str]:
     for position, fence in enumerate(policy.fences):
         path = f"fences[{position}] ({fence.name})"
         if not fence.suffix and (fence.namespace, fence.lease) not in policy.bindings:
@@ -148,7 +148,7 @@ def _about_fences(policy: Policy) -> Iterator[str]:
             )
         if fence.token and any(one.subresource == "scale" for one in fence.resources):
             yield f"{path}.token: a Scale has no annotations: there the writer is compared, but no term"
-        if fence.token and (open_ := _unlisted_status(fence)):
+        if fence.token and (open_ := _list_unlisted_status(fence)):
             yield (
                 f"{path}.resources: the content of {open_} is not fenced, only the metadata that it may change; list "
                 "it unless followers write it"

@@ -44,7 +44,7 @@ class PolicyFile:
         self._path = None if name in PRESETS else Path(name)
         self._used = self._last = _read(self._path) if self._path else _Snapshot("")
         preset = f"apiVersion: {API_VERSION}\npreset: {name}\n"
-        self.current = self._documented(_parsed(self._path, self._used) if self._path else parse(preset))
+        self.current = self._documented(_parse_snapshot(self._path, self._used) if self._path else parse(preset))
         self.error = ""
         """Why the current file is refused; "" if it is in use."""
 
@@ -63,7 +63,7 @@ class PolicyFile:
             return None
         self._used = snapshot
         try:
-            self.current = self._documented(_parsed(self._path, snapshot))
+            self.current = self._documented(_parse_snapshot(self._path, snapshot))
             self.error = ""
         except PolicyFileError as error:
             self.error = str(error)
@@ -86,7 +86,7 @@ def _read(path: Path) -> _Snapshot:
         return _Snapshot(real_path, error=error.strerror or type(error).__name__)
 
 
-def _parsed(path: Path, snapshot: _Snapshot) -> Policy:
+def _parse_snapshot(path: Path, snapshot: _Snapshot) -> Policy:
     if snapshot.error:
         # A bare word is more often a mistyped preset than a file.
         hint = "" if path.suffix or path.name != str(path) else nearest(str(path), PRESETS)

@@ -124,12 +124,12 @@ class Policy(Struct, frozen=True, dict=True):
         if not document.overrides and not document.bindings:
             return self.default
         base = self.bound if (namespace, name) in self.bindings else self.default
-        settings = self.overridden(namespace, name, operation)
+        settings = self.find_overrides(namespace, name, operation)
         if not settings:
             return base
         return with_settings(base, {setting: value for setting, (_, value) in settings.items()})
 
-    def overridden(self, namespace: str, name: str, operation: Operation) -> dict[Setting, tuple[int, Value]]:
+    def find_overrides(self, namespace: str, name: str, operation: Operation) -> dict[Setting, tuple[int, Value]]:
         """Return the settings that overrides decide for a write to one lease, with the position of the override.
 
         Of several overrides the last in the file decides.
@@ -165,4 +165,4 @@ def _literal(pattern: str) -> str | None:
 
 def _pattern(pattern: str) -> re.Pattern[str] | None:
     """Return what is left to match of a glob once its bucket is found, None if nothing is."""
-    return None if pattern == ANYWHERE or holders.is_literal(pattern) else holders.compiled(pattern)
+    return None if pattern == ANYWHERE or holders.is_literal(pattern) else holders.compile_glob(pattern)

@@ -29,8 +29,8 @@ from webhook.kubernetes.decoding_errors import (
     UNKNOWN_FIELD,
     UNKNOWN_VALUE,
     WRONG_TYPE,
-    located,
-    reworded,
+    explain_problem,
+    split_path,
 )
 from webhook.text import yaml_reader
 from webhook.text.quoting import quote
@@ -61,7 +61,7 @@ def parse(text: str) -> Policy:
     """Return the policy that a file describes; raises PolicyError, and no other error, whatever the text is."""
     value = read(text)
     try:
-        return _compiled(converted(value))
+        return _compile(convert(value))
     except schema.PolicyError as error:
         raise schema.PolicyError(error.problem, error.path, line_of(text, error.path)) from error
 
@@ -71,10 +71,10 @@ def preset(name: str) -> schema.PolicyDocument:
     """Return the preset of a name as a policy file would say it, made from the modes in each rule."""
     rules: dict[str, yaml_reader.Value] = {rule.id: {"mode": getattr(rule, name).word} for rule in RULES.values()}
     cap = "warn" if name == "observe" else "deny"
-    return converted({"apiVersion": schema.API_VERSION, "preset": name, "mode": cap, "rules": rules})
+    return convert({"apiVersion": schema.API_VERSION, "preset": name, "mode": cap, "rules": rules})
 
 
-def denied_by(name: str) -> frozenset[str]:
+def find_denying_rules(name: str) -> frozenset[str]:
     """Return the ids of the rules that a preset denies by, before its cap."""
     return frozenset(rule.id for rule in RULES.values() if getattr(rule, name) is Mode.DENY)
 
@@ -110,12 +110,12 @@ def line_of(text: str, path: str) -> int:
     return line + 1
 
 
-def converted(value: yaml_reader.Value) -> schema.PolicyDocument:
+def convert(value: yaml_reader.Value) -> schema.PolicyDocument:
     """Return the typed document; raises PolicyError, with the path, for the first key that is wrong by itself."""
     try:
         return msgspec.convert(value, schema.PolicyDocument)
     except msgspec.ValidationError as error:
-        raise schema.PolicyError(*_explained(*located(error))) from error
+        raise schema.PolicyError(*_explain(*split_path(error))) from error
 
 
 def _plain(text: str) -> Scalar:
@@ -131,15 +131,15 @@ _POLICY: Final = Dialect(
 )
 
 
-def _explained(problem: str, path: str) -> tuple[str, str]:
+def _explain(problem: str, path: str) -> tuple[str, str]:
     """Return the problem in words for the writer of the file, and the path that it is about."""
     here = _type_at(path)
     if unknown_key := UNKNOWN_FIELD.fullmatch(problem):
-        return _unknown_key(unknown_key[1], here, path), _child(path, unknown_key[1])
+        return _explain_unknown_key(unknown_key[1], here, path), _child(path, unknown_key[1])
     if missing := MISSING_FIELD.fullmatch(problem):
         return "must be set", _child(path, missing[1])
     if unknown_value := UNKNOWN_VALUE.fullmatch(problem):
-        return _unknown_value(ast.literal_eval(unknown_value[1]), here), path
+        return _explain_unknown_value(ast.literal_eval(unknown_value[1]), here), path
     if wrong_type := WRONG_TYPE.fullmatch(problem):
         wanted, given = wrong_type.groups()
         if isinstance(here, inspect.LiteralType):
@@ -147,8 +147,8 @@ def _explained(problem: str, path: str) -> tuple[str, str]:
         hint = "; put it in quotes" if wanted == "str" and given in ("int", "float", "bool") else ""
         if given == "str" and re.search(r"(^|\.)rules\.[a-z-]+$", path):
             hint = "; a mode is written as {mode: off}"
-        return f"{reworded(problem)}{hint}", path
-    if words := reworded(problem):
+        return f"{explain_problem(problem)}{hint}", path
+    if words := explain_problem(problem):
         return words, path
     # Patterns and lengths are described in the schema.
     assert isinstance(here, inspect.Metadata)
@@ -177,7 +177,7 @@ def _undescribed(here: inspect.Type) -> inspect.Type:
     return here.type if isinstance(here, inspect.Metadata) else here
 
 
-def _unknown_key(key: str, here: inspect.Type, path: str) -> str:
+def _explain_unknown_key(key: str, here: inspect.Type, path: str) -> str:
     assert isinstance(here, inspect.StructType)
     if path.endswith("rules") and key == OBJECT_TYPES:
         return "this rule cannot be changed: a document of wrong types is not decoded further"
@@ -185,7 +185,7 @@ def _unknown_key(key: str, here: inspect.Type, path: str) -> str:
     return word + schema.nearest(key, [field.encode_name for field in here.fields])
 
 
-def _unknown_value(value: Any, here: inspect.Type) -> str:  # noqa: ANN401 - any JSON value
+def _explain_unknown_value(value: Any, here: inspect.Type) -> str:  # noqa: ANN401 - any JSON value
     assert isinstance(here, inspect.LiteralType)
     known = [str(one) for one in here.values]
     if value in RULES and "identity-binding" in known:
@@ -200,7 +200,7 @@ def _child(path: str, key: str) -> str:
 # ---- from the document to the policy ---------------------------------------------------------------------------------
 
 
-def _compiled(document: schema.PolicyDocument) -> Policy:
+def _compile(document: schema.PolicyDocument) -> Policy:
     """Return the policy of a document on top of its preset."""
     base = preset(document.preset)
     default = _default(base, document)

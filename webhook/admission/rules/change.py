@@ -22,7 +22,7 @@ from webhook.kubernetes.objects import (
     OwnerReference,
 )
 from webhook.kubernetes.request import NO_OPTIONS, AdmissionRequest, Operation, Resource, UserInfo, cached
-from webhook.kubernetes.times import normalized, unknown_as_latest
+from webhook.kubernetes.times import instant_or_latest, normalized
 
 NODE_LEASES: Final = "kube-node-lease"
 """The namespace in which each kubelet renews a lease that is named after its node."""
@@ -183,7 +183,7 @@ def set_fields(spec: frozenset[str], new: ObjectMeta, old: ObjectMeta) -> SetFie
         _set(new.labels, old.labels) if new.labels else _NOTHING,
         _set(new.annotations, old.annotations) if new.annotations else _NOTHING,
         frozenset(_texts(new.finalizers)) - frozenset(_texts(old.finalizers)) if new.finalizers else _NOTHING,
-        _NOTHING if new.owner_references == old.owner_references else frozenset(_changed_owners(new, old)),
+        _NOTHING if new.owner_references == old.owner_references else frozenset(_find_changed_owners(new, old)),
     )
 
 
@@ -194,13 +194,13 @@ def _set(new: Mapping[str, object], old: Mapping[str, object] | None) -> frozens
     return frozenset([f"f:{name}" for name, value in new.items() if name not in old or old[name] != value])
 
 
-def _changed_owners(new: ObjectMeta, old: ObjectMeta) -> Iterator[str]:
+def _find_changed_owners(new: ObjectMeta, old: ObjectMeta) -> Iterator[str]:
     """Return uids whose references are not exactly those of before: an item is atomic, and several may bear one uid."""
-    before, after = _by_uid(old.owner_references), _by_uid(new.owner_references)
+    before, after = _group_by_uid(old.owner_references), _group_by_uid(new.owner_references)
     return (uid for uid, references in after.items() if references != before.get(uid))
 
 
-def _by_uid(references: Iterable[OwnerReference | None] | None) -> dict[str, list[OwnerReference]]:
+def _group_by_uid(references: Iterable[OwnerReference | None] | None) -> dict[str, list[OwnerReference]]:
     by_uid: dict[str, list[OwnerReference]] = {}
     for reference in references or ():
         if reference is not None:
@@ -376,7 +376,7 @@ class LeaseChange(Change, frozen=True, dict=True):
         return expiry_of(
             self.old_holder,
             self.old_spec.lease_duration_seconds,
-            unknown_as_latest(self.old_renew_time),
+            instant_or_latest(self.old_renew_time),
             self.old_entries,
             written_at,
             self.now,

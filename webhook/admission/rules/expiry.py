@@ -36,7 +36,7 @@ def whole_seconds(now: int) -> int:
     return now - now % SECOND
 
 
-def seen_at(entries: Iterable[Entry]) -> int | None:
+def date_last_renewal(entries: Iterable[Entry]) -> int | None:
     """Return when the last renewal was seen: the earliest stamp among owners of spec.renewTime.
 
     A renewal leaves one owner. A manager that owns it later too, by an apply of the same value, did not renew.
@@ -69,7 +69,7 @@ def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: str
             break
     else:
         return stamp
-    seen = None if field == RENEW_TIME else seen_at(before)
+    seen = None if field == RENEW_TIME else date_last_renewal(before)
     return min(stamp, whole_seconds(now) if seen is None else max(whole_seconds(now), seen))
 
 
@@ -119,7 +119,7 @@ def expiry_of(
         return Expiry(
             expired=True, seen_at=None, written_at=written_at, duration_seconds=duration_seconds, from_stamps=True
         )
-    seen = seen_at(entries) if stamped_at is None else stamped_at
+    seen = date_last_renewal(entries) if stamped_at is None else stamped_at
     from_stamps = seen is not None and seen <= written_at + BOUND
     if seen is None or not from_stamps:
         seen = min(renew_time, now)

@@ -83,12 +83,12 @@ def is_literal(pattern: str) -> bool:
 
 def matches(pattern: str, text: str) -> bool:
     """True if the glob covers the whole text."""
-    return fnmatchcase(text, _without_classes(pattern))
+    return fnmatchcase(text, _escape_classes(pattern))
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_glob(pattern: str) -> re.Pattern[str]:
     """Return the glob as a pattern that matches what it covers."""
-    return re.compile(translate(_without_classes(pattern)))
+    return re.compile(translate(_escape_classes(pattern)))
 
 
 def holder_matches(template: str, holder: str, pod: str) -> bool:
@@ -112,9 +112,9 @@ _END: Final = "\0"
 
 @lru_cache(maxsize=256)
 def _pattern(template: str) -> re.Pattern[str]:
-    glob = translate(_without_classes(template).replace(POD, _END))
+    glob = translate(_escape_classes(template).replace(POD, _END))
     return re.compile(f"(?P<pod>[^{_END}]*+){_END}{glob.replace(re.escape(_END), '(?P=pod)')}")
 
 
-def _without_classes(pattern: str) -> str:
+def _escape_classes(pattern: str) -> str:
     return pattern.replace("[", "[[]")

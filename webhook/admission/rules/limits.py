@@ -20,7 +20,7 @@ class Transitions(Struct, frozen=True, forbid_unknown_fields=True):
     deny_from: int = 1_000_000_000
 
 
-class SecondsMoved(Struct, frozen=True, forbid_unknown_fields=True):
+class TimeShift(Struct, frozen=True, forbid_unknown_fields=True):
     """How far a time may move, in seconds: renewTime back, and acquireTime while the holder stays.
 
     Some clients keep milliseconds only.
@@ -44,9 +44,9 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
     # A year is beyond every client's default; the longest is 3600.
     duration_too_long: Seconds = Seconds(86_400, 31_536_000)
     transitions_jump: Transitions = Transitions()
-    renew_time_backwards: SecondsMoved = SecondsMoved()
-    candidate_renew_time_backwards: SecondsMoved = SecondsMoved()
-    acquire_time_changed: SecondsMoved = SecondsMoved(above_seconds=1)
+    renew_time_backwards: TimeShift = TimeShift()
+    candidate_renew_time_backwards: TimeShift = TimeShift()
+    acquire_time_changed: TimeShift = TimeShift(above_seconds=1)
     holder_identity_shape: IdentityShape = IdentityShape()
 
 

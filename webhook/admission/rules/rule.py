@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from webhook.admission.rules.change import Condition, Event
 from webhook.kubernetes.field import FieldError
 from webhook.kubernetes.request import Operation, Resource, cached
-from webhook.text.quoting import Text, made, quote, quote_within
+from webhook.text.quoting import LazyText, quote, quote_within, render
 
 
 class Mode(IntEnum):
@@ -43,12 +43,12 @@ class Statement(Struct, frozen=True, gc=False):
     `{page}` for the place that explains the rule.
     """
 
-    text: Text
+    text: LazyText
     names: tuple[str, ...] = ()
 
     def within(self, longest: int, page: str = "") -> str:
         """Return the sentence in at most `longest` characters: the longest names are cut first, and alike."""
-        text = made(self.text)
+        text = render(self.text)
         names = [quote(name) for name in self.names]
         whole = text.format(*names, page=page)
         if len(whole) <= longest:

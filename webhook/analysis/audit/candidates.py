@@ -16,7 +16,7 @@ from msgspec import Struct
 from semver import Version
 
 from webhook.admission.rules.parity.spec import parse_version
-from webhook.findings import Finding, ObjectName, Severity, filled
+from webhook.findings import Finding, ObjectName, Severity, fill_in
 from webhook.kubernetes.objects import LeaseCandidateSpec
 from webhook.kubernetes.times import MINUTE, instant, normalized
 from webhook.text.quoting import quote, truncate
@@ -47,7 +47,7 @@ def conflicts(namespace: str, lease: str, candidates: Sequence[Candidate], now: 
     for problem, fix in problems:
         if problem:
             message = f"no leader is elected for this lease until its candidates agree: {problem}"
-            command = filled(fix, namespace, lease)
+            command = fill_in(fix, namespace, lease)
             subject = ObjectName("Lease", namespace, lease)
             yield Finding("candidate-strategy-conflict", Severity.ERROR, message, command, subject=subject)
 

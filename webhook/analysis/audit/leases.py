@@ -29,7 +29,7 @@ from webhook.analysis.heartbeats import is_heartbeat, owner_of
 from webhook.analysis.history.renewals import timing_of
 from webhook.analysis.history.status import LeaseStatus, State, status_of
 from webhook.analysis.inputs.items import is_dated
-from webhook.findings import Finding, ObjectName, Severity, filled, kubectl, word
+from webhook.findings import Finding, ObjectName, Severity, fill_in, kubectl, word
 from webhook.kubernetes.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry, nest_too_deeply
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.kubernetes.request import GROUP, AdmissionRequest, Operation, cached
@@ -141,8 +141,8 @@ class Subject(Struct, frozen=True, dict=True):
         return self.namespace == KUBE_SYSTEM and IDENTITY_LABEL in labels
 
     def finding(self, check: str, severity: Severity, message: str, fix: str) -> Finding:
-        """Return a finding about this object; its names are filled into the fix, see `filled`."""
-        command = filled(fix, self.namespace, self.name)
+        """Return a finding about this object; its names are filled into the fix, see `fill_in`."""
+        command = fill_in(fix, self.namespace, self.name)
         subject = ObjectName(self.kind, self.namespace, self.name)
         holder = self.status.holder if isinstance(self.object, Lease) else ""
         return Finding(check, severity, message, command, self.source, subject, holder)

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.admission.policy.fences import Fence
-from webhook.admission.rules.expiry import seen_at
+from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.inputs.items import Act, Foreign, Item, Observation, number_of
 from webhook.findings import Finding, ObjectName, Severity, kubectl, word
 from webhook.kubernetes.managed_fields import entries_of
@@ -114,7 +114,7 @@ def _begun(lease: Observation) -> int | None:
     No one holds a lease that was released, so no one says since when; the stamp is that of the release.
     """
     assert isinstance(lease.object, Lease)
-    spec, stamp = lease.object.spec, seen_at(lease.entries)
+    spec, stamp = lease.object.spec, date_last_renewal(lease.entries)
     claimed = readable(normalized(spec.acquire_time)) if spec.holder_identity else None
     return min((at for at in (claimed, stamp) if at is not None), default=None)
 

@@ -16,7 +16,7 @@ from webhook.analysis.history.events import By, Refusal, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseStatus, State
 from webhook.analysis.inputs.items import Writer
-from webhook.findings import Finding, Severity, filled, kubectl, quoted, word
+from webhook.findings import Finding, Severity, fill_in, kubectl, quote_for_shell, word
 from webhook.kubernetes.request import UserInfo
 
 if TYPE_CHECKING:
@@ -69,11 +69,11 @@ def pod_of_writer(namespace: str, writer: Writer) -> str:
 
 def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
     """Return the command that asks whether a writer has the right to `verb` a lease."""
-    user = f" --as={quoted(writer.user)}" if writer.user else ""
+    user = f" --as={quote_for_shell(writer.user)}" if writer.user else ""
     if not UserInfo(writer.user).service_account:
         # The API server gives a service account its groups, and everyone the last of these.
         groups = (one for one in writer.groups if one != "system:authenticated")
-        user += "".join(f" --as-group={quoted(one)}" for one in groups)
+        user += "".join(f" --as-group={quote_for_shell(one)}" for one in groups)
     lease = word(f"leases.coordination.k8s.io/{name}")
     return f"kubectl auth can-i {verb} {lease} -n {word(namespace)}{user}"
 
@@ -195,7 +195,7 @@ def of_account(account: "Account") -> Advice:
     if stalled:
         return Advice("Clear preferredHolder; an API server then names a holder again:", stalled[0].fix)
     if standing.block:
-        repair = filled(standing.block.repair, history.namespace, history.name)
+        repair = fill_in(standing.block.repair, history.namespace, history.name)
         return Advice("Repair it, or no other replica can follow the holder:", repair)
     if (error := _pressing(account)) is not None:
         return _of(error)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.admission.rules.expiry import seen_at
+from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.claims.claim import By, Claim
 from webhook.analysis.claims.headline import headline
 from webhook.analysis.claims.registry import KINDS
@@ -193,7 +193,7 @@ def _is_renewal(account: "Account") -> bool:
     if account.standing is None or not account.standing.from_stamps:
         return True
     # With one who wrote something else at the time or later, the stamp may have moved without a renewal.
-    is_last = all(one.owns_renew_time or (one.stamp or 0) < (seen_at(entries) or 0) for one in entries)
+    is_last = all(one.owns_renew_time or (one.stamp or 0) < (date_last_renewal(entries) or 0) for one in entries)
     return is_last and is_renewal_dated(spec, entries)
 
 

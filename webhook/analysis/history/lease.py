@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, seen_at
+from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal
 from webhook.admission.rules.stamps import is_constant, latest_stamp
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.events import (
@@ -193,7 +193,10 @@ class LeaseHistory(Struct):
         """Return how much later than its stamp the latest state may have been written."""
         if self.kind is InputKind.REVIEW:
             return 0 if self.moment % SECOND else SECOND
-        claimed, stamp = readable(normalized(self.lease.spec.renew_time)) if self.lease else None, seen_at(self.entries)
+        claimed, stamp = (
+            readable(normalized(self.lease.spec.renew_time)) if self.lease else None,
+            date_last_renewal(self.entries),
+        )
         is_unknown = stamp is not None and claimed is not None and not stamp - SECOND // 10 <= claimed < stamp + SECOND
         return SECOND if is_unknown else 0
 
@@ -458,7 +461,7 @@ class LeaseHistory(Struct):
         if before is not None and normalized(lease.spec.renew_time) == normalized(before.spec.renew_time):
             return
         is_logged = seen.input_kind is InputKind.AUDIT_LOG and (before is not None or act is Act.CREATED)
-        self._logged = seen.at if is_logged and seen_at(self.entries) is None else None
+        self._logged = seen.at if is_logged and date_last_renewal(self.entries) is None else None
 
     def _is_gap(self, seen: Observation, lease: Lease, act: Act, *, is_other: bool, is_same_path: bool) -> bool:
         """True if what was written since the state before was not seen.
@@ -509,7 +512,7 @@ class LeaseHistory(Struct):
         """Take over another duration, unless a writer other than the holder lowers it: the holder does not know."""
         if tenure.duration == new.lease_duration_seconds:
             return
-        managers = [manager_of(entries, seen_at(entries)) for entries in (self.entries, known)]
+        managers = [manager_of(entries, date_last_renewal(entries)) for entries in (self.entries, known)]
         is_own = normalized(new.renew_time) != normalized(old.renew_time) and tenure.is_by(writer, *managers)
         if is_own or tenure.duration is None or (new.lease_duration_seconds or 0) > tenure.duration:
             tenure.duration = new.lease_duration_seconds
@@ -629,7 +632,7 @@ class LeaseHistory(Struct):
 
     def _handed_over(self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None) -> None:
         if self.tenure:
-            self.tenure.manager = manager_of(known, seen_at(known))
+            self.tenure.manager = manager_of(known, date_last_renewal(known))
         if not holder:
             self._released(known, at, writer)
             return

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, seen_at, stamp_of_write, tolerance_of
+from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal, stamp_of_write, tolerance_of
 from webhook.admission.rules.limits import DEFAULT_LIMITS
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.stamps import is_constant, latest_stamp
@@ -51,7 +51,7 @@ class State(StrEnum):
 
 
 class TakeoverBlock(Struct, frozen=True, gc=False):
-    """The `rule` by which no other can take a lease before `until` (None: ever); `repair` is for `filled`."""
+    """The `rule` by which no other can take a lease before `until` (None: ever); `repair` is for `fill_in`."""
 
     rule: str
     reason: str
@@ -83,7 +83,7 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
     spec = lease.spec
     holder = spec.holder_identity or ""
     # A field that is gone has no owner: one that claims to own it was invented.
-    stamp = None if normalized(spec.renew_time) is None else seen_at(entries)
+    stamp = None if normalized(spec.renew_time) is None else date_last_renewal(entries)
     # A stamp that is ahead of the moment was invented, or the input is later than the moment that was given.
     from_stamps = stamp is not None and stamp <= now + BOUND
     claimed = readable(normalized(spec.renew_time))
@@ -127,7 +127,7 @@ def ahead_of(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
         time, said = entries[0].time or "", spec.renew_time or ""
         if time[-1:] == said[-1:] == "Z" and time[:_TO_SECOND] == said[:_TO_SECOND]:
             return 0  # as in nearly all renewals
-    stamp, claimed = seen_at(entries), readable(normalized(spec.renew_time))
+    stamp, claimed = date_last_renewal(entries), readable(normalized(spec.renew_time))
     if stamp is None or claimed is None:
         return None
     renewing = manager_of(entries, stamp)
@@ -162,7 +162,7 @@ def _may_be_dated_back(spec: LeaseSpec, entries: Sequence[Entry], now: int) -> b
 
     Otherwise its holder's clock is ahead: a state alone does not show which.
     """
-    stamp, claimed = seen_at(entries), readable(normalized(spec.renew_time))
+    stamp, claimed = date_last_renewal(entries), readable(normalized(spec.renew_time))
     if stamp is None or claimed is None or claimed < stamp + SECOND + MAX_TOLERANCE:
         return False
     is_live = claimed + max(0, spec.lease_duration_seconds or 0) * SECOND > now
@@ -221,7 +221,7 @@ def manager_of(entries: Sequence[Entry], stamp: int | None) -> str:
 def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """Return when the last renewal was seen: the stamp with the fraction of the holder; else what the holder claims."""
     claimed = readable(normalized(spec.renew_time))
-    stamp = seen_at(entries)
+    stamp = date_last_renewal(entries)
     if stamp is not None and claimed is not None and claimed >= stamp + SECOND:
         return stamp  # the fraction is unknown, and what is counted from here is a bound
     return claimed if stamp is None else refined(stamp, claimed)
@@ -232,7 +232,7 @@ def is_renewal_dated(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
 
     Whoever may write the lease can send managedFields with another time, and a stamped lease has that of any write.
     """
-    stamp, claimed = seen_at(entries), readable(normalized(spec.renew_time))
+    stamp, claimed = date_last_renewal(entries), readable(normalized(spec.renew_time))
     if stamp is None or claimed is None or is_constant(entries):
         return False
     return stamp - MAX_TOLERANCE <= claimed <= stamp + SECOND + MAX_TOLERANCE
@@ -240,7 +240,7 @@ def is_renewal_dated(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
 
 def is_renewed_by_holder(entries: Sequence[Entry]) -> bool:
     """Return whether field managers show that the last renewal is no older than the write that put the holder there."""
-    renewed = seen_at(entries)
+    renewed = date_last_renewal(entries)
     return renewed is not None and all((one.stamp or 0) <= renewed for one in entries if HOLDER in one.owned.spec)
 
 

@@ -38,7 +38,7 @@ from webhook.analysis.inputs.items import (
 )
 from webhook.analysis.inputs.lines import NOWHERE, Source
 from webhook.kubernetes import times
-from webhook.kubernetes.decoding_errors import reworded
+from webhook.kubernetes.decoding_errors import explain_problem
 from webhook.kubernetes.objects import Lease, LeaseCandidate, ObjectMeta, WrongTypesError, decode_object
 from webhook.kubernetes.request import GROUP, KIND_OF, NULL, VERSIONS_OF, Operation, UserInfo, user_of
 from webhook.kubernetes.review import ReviewError, decode
@@ -167,7 +167,7 @@ def typed(kind: str, version: str, data: bytes | Raw) -> tuple[Lease | LeaseCand
         one = decode_object(kind, version, data)
     except WrongTypesError as error:
         problem, path = error.problems[0]
-        said = f"{path or 'the object'} {reworded(problem) or problem}"
+        said = f"{path or 'the object'} {explain_problem(problem) or problem}"
         found = msgspec.json.decode(data)
         namespace, name = _text_at(found, "metadata", "namespace"), _text_at(found, "metadata", "name")
         return None, ObjectMeta(namespace=namespace, name=name), said

@@ -89,7 +89,7 @@ def examine_certificate(entry: Entry, documents: Documents, now: dt.datetime) ->
 
 def _check_served(place: str, pair: Pair, config: ClientConfig, now: dt.datetime) -> Iterable[Finding]:
     try:
-        certificate = _inspected(pair, config).at(now)
+        certificate = _inspect(pair, config).check_dates(now)
         problems: Sequence[str] = certificate.problems
         end = min(filter(None, (certificate.not_after, certificate.ca_not_after)))
     except Unusable as unusable:
@@ -113,7 +113,7 @@ def _check_served(place: str, pair: Pair, config: ClientConfig, now: dt.datetime
         )
 
 
-def _inspected(pair: Pair, config: ClientConfig) -> Certificate:
+def _inspect(pair: Pair, config: ClientConfig) -> Certificate:
     """Return the certificate as the API server sees it; raises Unusable for one that cannot be served."""
     names = frozenset([config.server_name])
     # A bundle that cannot be read is a finding of its own, and one that a controller writes later is not known.

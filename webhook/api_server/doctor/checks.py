@@ -127,7 +127,7 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
         address, served, unknown = examine_certificate(entry, documents, now)
         yield Report(f"certificate of {address}", "", tuple(served), note=unknown)
     if policy:
-        labels = {name: one.metadata.labels or {} for name, one in documents.named("Namespace").items()}
+        labels = {name: one.metadata.labels or {} for name, one in documents.find_by_name("Namespace").items()}
         yield Report("policy", "", tuple(check_policy(policy, dedicated, labels)))
 
 
@@ -242,7 +242,7 @@ def check_condition(entry: Entry) -> Iterable[Finding]:
         place = f"matchConditions[{number}]: {condition.name}"
         text = condition.expression.strip()
         if condition is ours:
-            yield from _compared(entry, place, text)
+            yield from _compare_condition(entry, place, text)
         elif text != _EVERY_WRITE and not _EXCLUSION.fullmatch(text):
             yield entry.finding(
                 "condition-unknown",
@@ -305,13 +305,13 @@ def check_coverage(entries: Sequence[Entry]) -> Iterable[Finding]:
             )
 
 
-def _compared(entry: Entry, place: str, expression: str) -> Iterator[Finding]:
+def _compare_condition(entry: Entry, place: str, expression: str) -> Iterator[Finding]:
     if _tokens(expression) == _tokens(_SHIPPED[-1]):
         return
     found, shipped = _terms(expression), _terms(_SHIPPED[-1])
     missing = [text for term, text in shipped.items() if term not in found]
     added = [text for term, text in found.items() if term not in shipped]
-    difference = "; ".join([*_listed("without", missing), *_listed("with", added)]) or "in another order"
+    difference = "; ".join([*_format_list("without", missing), *_format_list("with", added)]) or "in another order"
     yield entry.finding(
         "condition-changed",
         place,
@@ -322,7 +322,7 @@ def _compared(entry: Entry, place: str, expression: str) -> Iterator[Finding]:
     )
 
 
-def _listed(word: str, terms: Sequence[str]) -> list[str]:
+def _format_list(word: str, terms: Sequence[str]) -> list[str]:
     shown = [truncate(text, 200) for text in terms[:4]]
     shown += [f"{len(terms) - 4} more"] if len(terms) > 4 else []
     return [f"{word} {', '.join(shown)}"] if terms else []

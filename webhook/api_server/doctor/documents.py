@@ -282,18 +282,18 @@ class Documents:
         has_read_some = unread is not None and not self.unread.issuperset(fence.KINDS)
         self.shows_policies: Final = has_read_some or bool(self.fence_objects)
 
-    def of(self, kind: str) -> list[ClusterObject]:
+    def find_all(self, kind: str) -> list[ClusterObject]:
         """Return the objects of one of KINDS."""
         return self._by_kind[kind]
 
-    def named(self, kind: str) -> dict[str, ClusterObject]:
+    def find_by_name(self, kind: str) -> dict[str, ClusterObject]:
         """Return the objects of a kind that no namespace contains, by name."""
-        return {one.metadata.name: one for one in self.of(kind)}
+        return {one.metadata.name: one for one in self.find_all(kind)}
 
     @property
     def fence_objects(self) -> list[ClusterObject]:
         """Every admission policy, and every binding of one."""
-        return [one for kind in fence.KINDS for one in self.of(kind)]
+        return [one for kind in fence.KINDS for one in self.find_all(kind)]
 
     @property
     def dedicated(self) -> list[Entry]:
@@ -308,15 +308,15 @@ class Documents:
 
     def served_secrets(self, namespace: str) -> list[ClusterObject]:
         """Return the Secrets of a namespace that have a certificate: those that a Deployment mounts, if one does."""
-        found = [one for one in self.of("Secret") if one.metadata.namespace == namespace and one.pair]
-        deployments = [one for one in self.of("Deployment") if one.metadata.namespace == namespace]
+        found = [one for one in self.find_all("Secret") if one.metadata.namespace == namespace and one.pair]
+        deployments = [one for one in self.find_all("Deployment") if one.metadata.namespace == namespace]
         mounted = {name for one in deployments for name in _mounted_secrets(one.spec)}
         return [one for one in found if not mounted or one.metadata.name in mounted]
 
     def policy_text(self, namespaces: Iterable[str]) -> str | None:
         """Return the policy in the one ConfigMap of the webhooks' namespaces that has a policy.yaml."""
         own = frozenset(namespaces)
-        maps = [one.data for one in self.of("ConfigMap") if one.metadata.namespace in own]
+        maps = [one.data for one in self.find_all("ConfigMap") if one.metadata.namespace in own]
         texts = [data["policy.yaml"] for data in maps if "policy.yaml" in data]
         return texts[0] if len(texts) == 1 else None
 

@@ -51,21 +51,21 @@ def examine_fences(documents: Documents, fences: Sequence[Fence], file: str) -> 
     wanted = set[str]()
     for fence in fences:
         name = object_name(fence)
-        bound = documents.named(BINDING).get(name, ClusterObject(BINDING)).spec.get("validationActions")
+        bound = documents.find_by_name(BINDING).get(name, ClusterObject(BINDING)).spec.get("validationActions")
         there = replace(fence, mode=next(mode for mode in ACTIONS if ACTIONS[mode] == bound or mode == fence.mode))
         mode = "" if there == fence else f" --mode {there.mode}"
         note = mode and f"{name} is stricter than {file}: set `mode: {there.mode}` of the fence there"
         export = _EXPORT.format(file, word(fence.name), mode)
-        yield Report(name, "", tuple(_about_fence(there, documents, export)), is_fence=True, note=note)
+        yield Report(name, "", tuple(_check_fence(there, documents, export)), is_fence=True, note=note)
         wanted |= {manifest["metadata"]["name"] for manifest in manifests(fence)}
     for name in sorted({one.metadata.name for one in documents.fence_objects if one.is_of_a_fence} - wanted):
-        yield Report(name, "", tuple(_about_unlisted(name, documents, is_left_over=bool(fences))), is_fence=True)
+        yield Report(name, "", tuple(_check_unlisted(name, documents, is_left_over=bool(fences))), is_fence=True)
 
 
-def _about_fence(fence: Fence, documents: Documents, export: str) -> Iterator[Finding]:
+def _check_fence(fence: Fence, documents: Documents, export: str) -> Iterator[Finding]:
     for manifest in (one for one in manifests(fence) if one["kind"] not in documents.unread):
         name = manifest["metadata"]["name"]
-        applied = documents.named(manifest["kind"]).get(name)
+        applied = documents.find_by_name(manifest["kind"]).get(name)
         if applied is None:
             yield danger(
                 "fence-not-applied",
@@ -80,12 +80,12 @@ def _about_fence(fence: Fence, documents: Documents, export: str) -> Iterator[Fi
                 "the fence in the cluster differs from the one in the policy file.",
                 export,
             )
-    yield from _about_the_lease(fence, documents)
-    yield from _about_tokens(fence, documents)
+    yield from _check_lease(fence, documents)
+    yield from _check_tokens(fence, documents)
 
 
-def _about_the_lease(fence: Fence, documents: Documents) -> Iterator[Finding]:
-    leases = {one.place: one for one in documents.of("Lease")}
+def _check_lease(fence: Fence, documents: Documents) -> Iterator[Finding]:
+    leases = {one.place: one for one in documents.find_all("Lease")}
     if not leases:
         return
     lease = leases.get(fence.lease_text)
@@ -102,9 +102,9 @@ def _about_the_lease(fence: Fence, documents: Documents) -> Iterator[Finding]:
     if not isinstance(holder, str) or not holder:
         return
     if fence.by_stamp:
-        yield from _about_the_stamp(fence, lease)
+        yield from _check_stamp(fence, lease)
         return
-    known = [one for one in documents.of("Pod") if one.metadata.namespace == fence.writers[0][0]]
+    known = [one for one in documents.find_all("Pod") if one.metadata.namespace == fence.writers[0][0]]
     pods = [one for one in known if _is_holder(one, fence, holder)]
     if not pods and (known or not _has_form(fence, holder)):
         yield danger(
@@ -125,7 +125,7 @@ def _about_the_lease(fence: Fence, documents: Documents) -> Iterator[Finding]:
             )
 
 
-def _about_the_stamp(fence: Fence, lease: ClusterObject) -> Iterator[Finding]:
+def _check_stamp(fence: Fence, lease: ClusterObject) -> Iterator[Finding]:
     stamp = (lease.metadata.annotations or {}).get(f"lease-webhook/writer-{fence.suffix}", "")
     user = stamp.partition(" ")[2]
     if not stamp:
@@ -145,8 +145,8 @@ def _about_the_stamp(fence: Fence, lease: ClusterObject) -> Iterator[Finding]:
         )
 
 
-def _about_tokens(fence: Fence, documents: Documents) -> Iterator[Finding]:
-    for secret in documents.of("Secret"):
+def _check_tokens(fence: Fence, documents: Documents) -> Iterator[Finding]:
+    for secret in documents.find_all("Secret"):
         account = (secret.metadata.annotations or {}).get("kubernetes.io/service-account.name", "")
         if (
             secret.type == "kubernetes.io/service-account-token"
@@ -161,11 +161,11 @@ def _about_tokens(fence: Fence, documents: Documents) -> Iterator[Finding]:
             )
 
 
-def _about_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> Iterator[Finding]:
+def _check_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> Iterator[Finding]:
     """Check a policy and its binding by themselves: the policy file does not have them, or there is no file."""
-    has_validating = any(name in documents.named(kind) for kind in (POLICY, BINDING))
+    has_validating = any(name in documents.find_by_name(kind) for kind in (POLICY, BINDING))
     kind, kind_of_binding = (POLICY, BINDING) if has_validating else (MUTATING_POLICY, MUTATING_BINDING)
-    policy, binding = documents.named(kind).get(name), documents.named(kind_of_binding).get(name)
+    policy, binding = documents.find_by_name(kind).get(name), documents.find_by_name(kind_of_binding).get(name)
     if policy is None or binding is None:
         yield danger(
             "fence-incomplete",
@@ -216,21 +216,21 @@ def examine_stamps(documents: Documents, policy: Policy, now: int) -> Iterator[R
     Nothing is said of policies unless the documents have one, of any kind; `now` is in microseconds since 1970.
     """
     stamps = policy.stamps
-    findings = [*_stamped_namespaces(documents, stamps)]
+    findings = [*_check_namespaces(documents, stamps)]
     if stamps and documents.shows_policies:
-        made = _made_without_webhook(documents, policy, now)
+        made = _export_without_webhook(documents, policy, now)
         for suffix in sorted({one.suffix for one in stamps.values()}):
             findings += _stamp_policies(documents, suffix, made)
         findings += _other_mutations(documents)
-    findings += [found for lease in documents.of("Lease") for found in _stamps_of_lease(lease, documents, stamps)]
+    findings += [found for lease in documents.find_all("Lease") for found in _stamps_of_lease(lease, documents, stamps)]
     if stamps or findings:
         yield Report("stamps", "", tuple(findings))
 
 
-def _made_without_webhook(documents: Documents, policy: Policy, now: int) -> dict[tuple[str, str], Mapping[str, Any]]:
+def _export_without_webhook(documents: Documents, policy: Policy, now: int) -> dict[tuple[str, str], Mapping[str, Any]]:
     """Return the specs that are as good where the rules are policies too: their guard has the file's mode."""
     made: Sequence[Mapping[str, Any]] = ()
-    if any(name.startswith(RULE_POLICIES) for name in documents.named(BINDING)):
+    if any(name.startswith(RULE_POLICIES) for name in documents.find_by_name(BINDING)):
         with suppress(PolicyError):  # of several suffixes none are made
             made = stamp_policies(policy, now)
     return {(one["kind"], one["metadata"]["name"]): one["spec"] for one in made}
@@ -241,7 +241,7 @@ def _stamp_policies(
 ) -> Iterator[Finding]:
     for one in (one for one in stamp_objects(suffix) if one["kind"] not in documents.unread):
         kind, name = one["kind"], one["metadata"]["name"]
-        applied, instead = documents.named(kind).get(name), made.get((kind, name))
+        applied, instead = documents.find_by_name(kind).get(name), made.get((kind, name))
         if applied is None and made and instead is None:
             continue  # the file has no guard
         if applied is None:
@@ -254,7 +254,9 @@ def _stamp_policies(
                 " writers of live leases are not recorded, or not kept from each other.",
                 _APPLY,
             )
-        elif (changed := _changed(one["spec"], applied)) and (instead is None or _changed(instead, applied)):
+        elif (changed := _describe_change(one["spec"], applied)) and (
+            instead is None or _describe_change(instead, applied)
+        ):
             yield danger(
                 "stamp-drift",
                 f"{kind} {name}: {changed}",
@@ -264,17 +266,17 @@ def _stamp_policies(
             )
 
 
-def _changed(spec: Mapping[str, Any], applied: ClusterObject) -> str:
-    return difference(_with_defaults(spec), _with_defaults(applied.spec))
+def _describe_change(spec: Mapping[str, Any], applied: ClusterObject) -> str:
+    return difference(_add_defaults(spec), _add_defaults(applied.spec))
 
 
-def _with_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _add_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
     constraints = spec.get("matchConstraints")
     return {**spec, "matchConstraints": {**_CONSTRAINTS, **constraints}} if isinstance(constraints, dict) else {**spec}
 
 
-def _stamped_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Iterator[Finding]:
-    for name, namespace in sorted(documents.named("Namespace").items()):
+def _check_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Iterator[Finding]:
+    for name, namespace in sorted(documents.find_by_name("Namespace").items()):
         labels, listed = namespace.metadata.labels or {}, stamps.get(name)
         value = labels.get(_STAMP_LABEL, "")
         place = f"Namespace {name}: {_STAMP_LABEL}={value}"
@@ -310,7 +312,7 @@ def _stamped_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> I
 
 
 def _other_mutations(documents: Documents) -> Iterator[Finding]:
-    for one in documents.of(MUTATING_POLICY):
+    for one in documents.find_all(MUTATING_POLICY):
         constraints = one.spec.get("matchConstraints")
         try:
             rules = msgspec.convert((constraints or {}).get("resourceRules") or (), tuple[MatchRule, ...])
@@ -332,7 +334,7 @@ def _stamps_of_lease(lease: ClusterObject, documents: Documents, stamps: Mapping
         return
     entries = entries_of(msgspec.Raw(msgspec.json.encode(listed)))
     stamp = stamp_in(here, lease.metadata.annotations, entries)
-    policy = documents.named(MUTATING_POLICY).get("lease-webhook-stamp")
+    policy = documents.find_by_name(MUTATING_POLICY).get("lease-webhook-stamp")
     since = stamp_of(policy.metadata.creation_timestamp) if policy else None
     place = f"Lease {lease.place}"
     annotated = [name for name in lease.metadata.annotations or {} if name.endswith(f"-{here.suffix}")]

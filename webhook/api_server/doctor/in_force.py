@@ -64,7 +64,7 @@ def samples(pod: str, text: str) -> list[Sample]:
     return [Sample(pod, name, dict(_LABEL.findall(labels)), float(value)) for name, labels, value in found]
 
 
-def in_force(*, is_created: bool, said: str, out_of_scope: str = "") -> tuple[bool | None, str]:
+def interpret_proof(*, is_created: bool, said: str, out_of_scope: str = "") -> tuple[bool | None, str]:
     """Return whether writes are reviewed, None if that is not known, by what the API server said to PROOF.
 
     `out_of_scope` is why the namespace of the proof is, if it is.
@@ -86,7 +86,7 @@ def out_of_scope(found: Documents, namespace: str) -> str:
     "" if one of them may select it, or there is none.
     """
     labels = {NAMESPACE_NAME: namespace}
-    one = found.named("Namespace").get(namespace)
+    one = found.find_by_name("Namespace").get(namespace)
     known = None if one is None else one.metadata.labels or {}
     selectors = {entry.webhook.name: entry.webhook.namespace_selector for entry in found.dedicated}
     selectors |= dict(_rule_policies(found))
@@ -106,8 +106,8 @@ def out_of_scope(found: Documents, namespace: str) -> str:
 
 def _rule_policies(found: Documents) -> Iterator[tuple[str, Selector | None]]:
     """Yield the rules that are policies with what they select; one that cannot be read selects everything."""
-    bound = {one.spec.get("policyName") for one in found.of(BINDING)}
-    for name, policy in found.named(POLICY).items():
+    bound = {one.spec.get("policyName") for one in found.find_all(BINDING)}
+    for name, policy in found.find_by_name(POLICY).items():
         if name.startswith(RULE_POLICIES) and name in bound:
             constraints = policy.spec.get("matchConstraints")
             chosen = constraints.get("namespaceSelector") if isinstance(constraints, dict) else None
@@ -121,45 +121,45 @@ def facts(found: Documents, metrics: Sequence[Sample], now: dt.datetime) -> Iter
     """Yield what the objects of a cluster and the metrics of the pods show, in the order of a write's path."""
     policy: Policy | None = None
     try:
-        stored = found.policy_text(one.metadata.namespace for one in found.of("Deployment"))
+        stored = found.policy_text(one.metadata.namespace for one in found.find_all("Deployment"))
         policy = None if stored is None else parse(stored)
     except PolicyError as error:
         yield Fact("policy", f"the ConfigMap is refused: {error}", is_wrong=True)
-    bindings = [*found.of(BINDING), *found.of(MUTATING_BINDING)]
+    bindings = [*found.find_all(BINDING), *found.find_all(MUTATING_BINDING)]
     has_rules = any(one.metadata.name.startswith(RULE_POLICIES) for one in bindings)
     if VALIDATING not in found.unread and (found.dedicated or not has_rules):
-        yield from _configured(found, policy, now)
-    for one in (*found.of("Deployment"), *found.of("StatefulSet")):
+        yield from _describe_configuration(found, policy, now)
+    for one in (*found.find_all("Deployment"), *found.find_all("StatefulSet")):
         if subject := {NAME: "pods", "lease-recorder": "recorder"}.get(one.metadata.name):
             ready, wanted = one.status.get("readyReplicas", 0), one.spec.get("replicas", 1)
             yield Fact(subject, f"{ready} of {wanted} ready", is_wrong=ready != wanted)
     if ends := [one.value for one in metrics if one.name == "certificate_not_after_seconds"]:
         end = dt.datetime.fromtimestamp(min(ends), dt.UTC)
         yield Fact("certificate", f"until {end:%Y-%m-%d %H:%M}Z", is_wrong=end < now + SOON)
-    yield from (_in_pod(one, policy) for one in metrics if one.name == "policy_info")
-    yield from _of_policies(found, bindings)
+    yield from (_compare_pod(one, policy) for one in metrics if one.name == "policy_info")
+    yield from _describe_policies(found, bindings)
     if metrics:
-        yield _counted(metrics)
+        yield _count_reviews(metrics)
 
 
-def _of_policies(found: Documents, bindings: Sequence[ClusterObject]) -> Iterator[Fact]:
+def _describe_policies(found: Documents, bindings: Sequence[ClusterObject]) -> Iterator[Fact]:
     inactive = {f"{NAME}-stamp{end}" for end in ("", "-bounds", "-guard")}
     for one in bindings:
         if one.is_of_a_fence or one.metadata.name.startswith(NAME):
             actions = ", ".join(map(str, one.spec.get("validationActions", ["mutates"])))
-            is_alone = one.spec.get("policyName") not in found.named(one.kind.removesuffix("Binding"))
+            is_alone = one.spec.get("policyName") not in found.find_by_name(one.kind.removesuffix("Binding"))
             text = f"{one.metadata.name}: {'its policy does not exist' if is_alone else actions}"
             yield Fact("fence" if one.is_of_a_fence else "API server's policy", text, is_wrong=is_alone)
             if not is_alone and actions.startswith(("Deny", "mutates")):
                 inactive.discard(one.metadata.name)
-    namespaces = sorted(found.named("Namespace").items())
+    namespaces = sorted(found.find_by_name("Namespace").items())
     stamped = [name for name, one in namespaces if (one.metadata.labels or {}).get(f"{NAME}/stamp") == "required"]
     if stamped and found.unread.isdisjoint(KINDS):
         text = f"not in force: {', '.join(sorted(inactive))}" if inactive else "in force; they need no webhook"
         yield Fact("stamps", f"{', '.join(stamped)}: {text}", is_wrong=bool(inactive))
 
 
-def _configured(found: Documents, policy: Policy | None, now: dt.datetime) -> Iterator[Fact]:
+def _describe_configuration(found: Documents, policy: Policy | None, now: dt.datetime) -> Iterator[Fact]:
     names = {""}
     for entry in found.dedicated:
         webhook = entry.webhook
@@ -173,7 +173,7 @@ def _configured(found: Documents, policy: Policy | None, now: dt.datetime) -> It
             yield Fact("configuration", f"{finding.check}: {finding.place}", is_wrong=True)
 
 
-def _in_pod(one: Sample, stored: Policy | None) -> Fact:
+def _compare_pod(one: Sample, stored: Policy | None) -> Fact:
     """Compare the policy in force in a pod with the ConfigMap, by their hash: a pod may have refused the file."""
     text = f"{one.labels.get('preset')} {one.labels.get('hash')} in {one.pod}"
     if one.labels.get("mode") == "off":
@@ -186,7 +186,7 @@ def _in_pod(one: Sample, stored: Policy | None) -> Fact:
     return Fact("policy", f"{text}; the ConfigMap has {stored.preset} {stored.digest}: {late}", is_wrong=True)
 
 
-def _counted(metrics: Sequence[Sample]) -> Fact:
+def _count_reviews(metrics: Sequence[Sample]) -> Fact:
     counted = Counter[tuple[str, str]]()
     for one in metrics:
         counted[one.name, one.labels.get("verdict") or one.labels.get("rule", "")] += int(one.value)

@@ -93,7 +93,7 @@ def _metadata(fence: Fence, part: str = "") -> Manifest:
 
 
 def _policy(fence: Fence) -> Manifest:
-    usual = f"({_allowed(fence)})" + (f"\n&& {_filled(fence, 'settled')}" if fence.token else "")
+    usual = f"({_leader_expression(fence)})" + (f"\n&& {_fill_template(fence, 'settled')}" if fence.token else "")
     variables = [{"name": name, "expression": text} for name, text in _variables(fence)]
     rules, condition = _rules(fence), f"!({usual})"
     whole = replace(fence, resources=tuple(one for one in fence.resources if not one.subresource))
@@ -101,21 +101,21 @@ def _policy(fence: Fence) -> Manifest:
         rules, condition = [*rules, *_rules(whole, ["/*"], ["UPDATE"])], f"{condition}\n&& ({_is_covered(fence)})"
     validations = [
         {
-            "expression": _admitted(fence),
+            "expression": _admission_expression(fence),
             "message": f"only the holder of lease {fence.lease_text} may write this (fence {fence.name})",
             "messageExpression": _message_expression(fence),
             "reason": "Forbidden",
         }
     ]
     if fence.token:
-        variables += [*_filled(fence, "common"), *_filled(fence, "judging")]
-        validations += _filled(fence, "validations")
-    return _matched(fence, rules, condition) | {"variables": variables, "validations": validations}
+        variables += [*_fill_template(fence, "common"), *_fill_template(fence, "judging")]
+        validations += _fill_template(fence, "validations")
+    return _match_writes(fence, rules, condition) | {"variables": variables, "validations": validations}
 
 
-def _admitted(fence: Fence) -> str:
+def _admission_expression(fence: Fence) -> str:
     """Return an expression over the variables of the fence: whether the writer leads, or no one does and all may."""
-    return _allowed(fence) if fence.by_stamp else f"{_allowed(fence)}\n|| variables.leads"
+    return _leader_expression(fence) if fence.by_stamp else f"{_leader_expression(fence)}\n|| variables.leads"
 
 
 def _is_covered(fence: Fence) -> str:
@@ -125,7 +125,7 @@ def _is_covered(fence: Fence) -> str:
     """
     listed = _list(f"{one.group}/{one.resource}/{one.subresource}" for one in fence.resources)
     place = 'request.resource.group + "/" + request.resource.resource + "/" + request.?subResource.orValue("")'
-    return f"{place} in {listed}\n|| {_filled(fence, 'relabeled')}"
+    return f"{place} in {listed}\n|| {_fill_template(fence, 'relabeled')}"
 
 
 def _stamping(fence: Fence) -> Iterator[Manifest]:
@@ -134,27 +134,27 @@ def _stamping(fence: Fence) -> Iterator[Manifest]:
     Both match whatever is stored with the object, so that no write that the fence does not refuse changes a token.
     """
     stamped = _rules(fence, [f"/{one}" if one else "" for one in _subresources(fence)], ["CREATE", "UPDATE"])
-    token = _matched(fence, stamped, f"!({_filled(fence, 'settled')})")
+    token = _match_writes(fence, stamped, f"!({_fill_template(fence, 'settled')})")
     who = [{"name": name, "expression": text} for name, text in _variables(fence) if name in _IDENTITIES]
-    token |= {"reinvocationPolicy": "IfNeeded", "variables": [*who, *_filled(fence, "common")]}
-    token["mutations"] = _filled(fence, "stamping")
+    token |= {"reinvocationPolicy": "IfNeeded", "variables": [*who, *_fill_template(fence, "common")]}
+    token["mutations"] = _fill_template(fence, "stamping")
     # Without the lease there is no term. Whether such a write is refused is the matter of the fence itself.
     yield from pair(_metadata(fence, STAMPING), token, {"paramRef": _reference(fence, "Allow")})
-    kept = _matched(fence, _rules(fence, ["", "/*"], ["CREATE", "UPDATE"])) | {"reinvocationPolicy": "IfNeeded"}
+    kept = _match_writes(fence, _rules(fence, ["", "/*"], ["CREATE", "UPDATE"])) | {"reinvocationPolicy": "IfNeeded"}
     del kept["paramKind"]
-    yield from pair(_metadata(fence, KEPT), kept | _filled(fence, "kept"), {})
+    yield from pair(_metadata(fence, KEPT), kept | _fill_template(fence, "kept"), {})
 
 
 def _clock(fence: Fence) -> Iterator[Manifest]:
     """Yield what refuses, or warns about, a write after the lease expired; it never refuses more than the fence."""
     mode = max(fence.mode, fence.expired, key=[*ACTIONS].index)
-    policy = _matched(fence, _rules(fence), _filled(fence, "late")) | _filled(fence, "clock")
+    policy = _match_writes(fence, _rules(fence), _fill_template(fence, "late")) | _fill_template(fence, "clock")
     policy["failurePolicy"] = "Ignore"
     binding = {"paramRef": _reference(fence, "Allow"), "validationActions": ACTIONS[mode]}
     yield from pair(_metadata(fence, CLOCK), policy, binding)
 
 
-def _matched(fence: Fence, rules: Sequence[Manifest], condition: str = "true") -> Manifest:
+def _match_writes(fence: Fence, rules: Sequence[Manifest], condition: str = "true") -> Manifest:
     """Return what every policy of a fence begins with: the lease, and the writes of its writers under a condition.
 
     It is one expression, because an API server evaluates all conditions, also after one that is false.
@@ -184,7 +184,7 @@ def _subresources(fence: Fence) -> list[str]:
     return sorted({"", "status", *named})
 
 
-def _filled(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and mappings, as in the file
+def _fill_template(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and mappings, as in the file
     """Return a part of `token.yaml` with the texts of the fence as literals in place of the words in capitals."""
     texts = {
         "KEY": literal(fence.token_key),
@@ -195,7 +195,7 @@ def _filled(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and mapping
         "LEASE": literal(fence.lease_text),
         "FENCE": literal(fence.name),
         "TOKEN": literal(object_name(fence) + STAMPING),
-        "ADMITTED": _admitted(fence),
+        "ADMITTED": _admission_expression(fence),
     }
 
     def filled(value: Any) -> Any:  # noqa: ANN401
@@ -257,7 +257,7 @@ def _message_expression(fence: Fence) -> str:
     return " + ".join((*terms, literal(f" (fence {fence.name})")))
 
 
-def _allowed(fence: Fence) -> str:
+def _leader_expression(fence: Fence) -> str:
     """Return an expression: the lease may be and is unheld, or its holder is the writer's pod (full name) or node."""
     unheld = [f'{_HOLDER} == ""'] if fence.when_unheld == "allow" else []
     uid = _values(_UID)

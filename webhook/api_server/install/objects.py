@@ -32,16 +32,16 @@ def pieces_of(certificate: str) -> dict[str, list[Object]]:
     return pieces
 
 
-def composed(pieces: Pieces, components: Collection[str]) -> list[Object]:
+def compose(pieces: Pieces, components: Collection[str]) -> list[Object]:
     """Return the objects, the webhook configuration last: what it calls must exist before it."""
-    found = _by_name(pieces[""])
+    found = _index_by_name(pieces[""])
     changing = "+".join(name for name in CHANGING if name in components)
     if changing:
-        found |= _by_name(pieces[changing])
+        found |= _index_by_name(pieces[changing])
     for name in ADDING:
         if name not in components:
             continue
-        for key, thing in _by_name(pieces[name]).items():
+        for key, thing in _index_by_name(pieces[name]).items():
             if thing["kind"] == CONFIGURATION:
                 found[key]["webhooks"] += thing["webhooks"]
                 if annotations := thing["metadata"].get("annotations"):
@@ -81,5 +81,5 @@ def fill(objects: Sequence[Object], image: str, policy: str | None, files: Mappi
                 entry["clientConfig"]["caBundle"] = encoded["ca.crt"]
 
 
-def _by_name(objects: Sequence[Object]) -> dict[tuple[str, str], Object]:
+def _index_by_name(objects: Sequence[Object]) -> dict[tuple[str, str], Object]:
     return {(thing["kind"], thing["metadata"]["name"]): thing for thing in objects}

@@ -85,14 +85,14 @@ class Connection(asyncio.Protocol):
         self._client = tuple((transport.get_extra_info("peername") or _NOBODY)[:2])
         self._may_write.set()
         self.expires = monotonic() + self._port.idle_seconds
-        self._port.opened(self, 1)
+        self._port.add(self, 1)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - however it was lost
         """Release what this connection held."""
         self._advance(LOSE)
         self._unread = b""
         self._reader.close()
-        self._port.closed(self)
+        self._port.remove(self)
         if self._response is not None:
             self._response.cancel()
         if self._writing is not None:
@@ -124,7 +124,7 @@ class Connection(asyncio.Protocol):
         port = self._port
         self._now = monotonic()
         if len(data) > WIDE_READ and self.weight == 1:
-            port.opened(self, WIDE_CONNECTION - 1)
+            port.add(self, WIDE_CONNECTION - 1)
         try:
             if self.state is IDLE:
                 known = None if self._unread or len(data) > WIDE_READ else port.known_heads.find(data)
@@ -204,7 +204,7 @@ class Connection(asyncio.Protocol):
             return
         self.expires = self._now + self._port.guards.request_seconds
         self._response = response
-        response.add_done_callback(functools.partial(self._responded, head, keep_alive=keep_alive))
+        response.add_done_callback(functools.partial(self._on_response, head, keep_alive=keep_alive))
         self._continue_reading()
 
     # Reading.
@@ -242,7 +242,7 @@ class Connection(asyncio.Protocol):
 
     # Responding, and the end.
 
-    def _responded(self, head: Head, response: asyncio.Future[HttpResponse | Stream], *, keep_alive: bool) -> None:
+    def _on_response(self, head: Head, response: asyncio.Future[HttpResponse | Stream], *, keep_alive: bool) -> None:
         self._reader.release()
         if response.cancelled() or self.state is not RESPONDING:
             self._response = None

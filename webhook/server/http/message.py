@@ -57,7 +57,7 @@ class Head(NamedTuple):
     variables: Mapping[str, Any]
 
     @classmethod
-    def of(
+    def from_parts(
         cls, method: bytes, target: bytes, headers: Headers, version: str = "1.1", server: Mapping[str, Any] = _NONE
     ) -> Self:
         """Return the head; of equal names the last one counts. The parser has refused invalid lengths before.
@@ -119,7 +119,7 @@ class HttpResponse(Struct, frozen=True, gc=False):
     has_length: bool = False
 
     @classmethod
-    def of_text(cls, status: int, text: str, headers: bytes = b"") -> Self:
+    def from_text(cls, status: int, text: str, headers: bytes = b"") -> Self:
         """Return a line of text; `headers` are further lines."""
         return cls(status, text.encode(), _FIRST_LINES[status] + TEXT_HEADER + headers)
 
@@ -130,7 +130,7 @@ class RefusedError(Exception):
     def __init__(self, status: int, reason: str, headers: bytes = b"") -> None:
         super().__init__(status, reason)
         self.reason = reason
-        self.response = HttpResponse.of_text(status, f"{reason}\n", headers)
+        self.response = HttpResponse.from_text(status, f"{reason}\n", headers)
 
 
 def check_head(head: Head, headers: Headers, version: str) -> None:

@@ -178,7 +178,7 @@ class Port:
         if not self.may_read(more):
             raise RefusedError(503, "too many bytes are being read", b"retry-after: 1\r\n")
 
-    def opened(self, connection: PortConnection, weight: int) -> None:
+    def add(self, connection: PortConnection, weight: int) -> None:
         """Count a connection, or what it has grown by; above the limit the one that has been idle longest is closed."""
         self._connections.add(connection)
         connection.weight += weight
@@ -186,11 +186,11 @@ class Port:
         while self._weight > self.guards.max_connections and self._connections:
             # `expires` is a fixed time after the last response, or after the first byte of a request.
             last = min(self._connections, key=lambda one: (one.state not in (IDLE, CLOSING), one.expires))
-            self.closed(last)
+            self.remove(last)
             self._count("connections_closed")
             last.abort()
 
-    def closed(self, connection: PortConnection) -> None:
+    def remove(self, connection: PortConnection) -> None:
         """Stop counting a connection."""
         self._connections.discard(connection)
         self._weight -= connection.weight

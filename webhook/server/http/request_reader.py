@@ -153,7 +153,7 @@ class RequestReader:
             return
         parser, headers = self._parser, self._headers
         version = parser.get_http_version()
-        head = self.head = Head.of(parser.get_method(), self._target, headers, version, self._port.variables)
+        head = self.head = Head.from_parts(parser.get_method(), self._target, headers, version, self._port.variables)
         if self._seen > self._max_head:
             # It may hold the end of the request before.
             size = len(self._target) + sum(len(name) + len(value) + 4 for name, value in headers)

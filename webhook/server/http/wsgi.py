@@ -23,7 +23,7 @@ _SENT_BY_CONNECTION: Final = frozenset(
     ("connection", "keep-alive", "proxy-authenticate", "te", "trailer", "transfer-encoding", "upgrade")
 )
 _WITHOUT_BODY: Final = frozenset({204, 304})
-_FAILED: Final = HttpResponse.of_text(500, "internal server error\n")
+_FAILED: Final = HttpResponse.from_text(500, "internal server error\n")
 
 
 def environ_of(request: Request) -> Environ:
@@ -38,7 +38,7 @@ def environ_of(request: Request) -> Environ:
     return environ
 
 
-class _Started(Struct):
+class _ResponseStart(Struct):
     """What an application said by `start_response`; `write` is what that returns."""
 
     write: Callable[[bytes], object]
@@ -111,7 +111,7 @@ def call_app(app: Application, environ: Environ) -> HttpResponse:
     """Call an application that neither waits nor has much to say; a failure of it is a 500."""
     try:
         blocks: list[bytes] = []
-        started = _Started(blocks.append)
+        started = _ResponseStart(blocks.append)
         result = app(environ, started.start_response)
         if isinstance(result, list):
             blocks += result
@@ -132,7 +132,7 @@ class _Sender:
     def __init__(
         self, method: str, loop: asyncio.AbstractEventLoop, deliver: Callable[[HttpResponse | Stream], None]
     ) -> None:
-        self.started = _Started(self.send)
+        self.started = _ResponseStart(self.send)
         self.stream: Stream | None = None
         self._is_to_head = method == "HEAD"
         self._loop = loop

@@ -109,13 +109,13 @@ def candidate_across_namespaces(change: CandidateChange) -> Iterable[Finding]:
 )
 def candidate_changed(change: CandidateChange) -> Iterable[Finding]:
     """The versions and strategies of a candidate may not change after it was created."""
-    return tuple(_changed(change))
+    return tuple(_find_changes(change))
 
 
 _CHANGED: Final = "may not change after creation; delete and recreate the candidate"
 
 
-def _changed(change: CandidateChange) -> Iterator[Finding]:
+def _find_changes(change: CandidateChange) -> Iterator[Finding]:
     new, old = change.new_spec, change.old_spec
     pairs = (
         ("binaryVersion", new.binary_version or "", old.binary_version or ""),

@@ -10,11 +10,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from webhook.admission.rules.change import LeaseChange, SetFields, set_fields
-from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, seen_at, whole_seconds
+from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal, whole_seconds
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, literal, texts
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.kubernetes.field import forbidden
-from webhook.kubernetes.managed_fields import APPLY, BEFORE_FIRST_APPLY, MAX_LEVELS, Entry, Key, Owned, nest_too_deeply
+from webhook.kubernetes.managed_fields import (
+    APPLY,
+    BEFORE_FIRST_APPLY,
+    MAX_LEVELS,
+    Entry,
+    Key,
+    OwnedFields,
+    nest_too_deeply,
+)
 from webhook.kubernetes.objects import NO_METADATA, LeaseSpec, ObjectMeta
 from webhook.kubernetes.times import canonical_seconds, instant, stamp_of
 from webhook.text.quoting import quote, truncate
@@ -46,7 +54,7 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     """
     if is_stamped(change):
         return NO_FINDINGS
-    problem = _of_create(change) if change.is_create else _of_update(change)
+    problem = _check_create(change) if change.is_create else _check_update(change)
     if problem is None:
         return NO_FINDINGS
     happened = Statement(f"this write {literal(problem)}")
@@ -70,18 +78,18 @@ def is_stamped(change: LeaseChange) -> bool:
     return stamped or bool(set_now.spec) or is_constant(change.old_entries)
 
 
-def _of_update(change: LeaseChange) -> str | None:
+def _check_update(change: LeaseChange) -> str | None:
     if not change.renews and change.new_metadata.managed_fields == change.old_metadata.managed_fields:
         return None
     return tampering_of_update(change) or _owns_what_is_not_there(change)
 
 
-def _of_create(change: LeaseChange) -> str | None:
+def _check_create(change: LeaseChange) -> str | None:
     if change.request.user is None and _was_stored(change.new_metadata):
         return None  # a manifest of a stored object, which is checked as if it were created
     if change.new_entries:
         return tampering_of_create(change) or _owns_what_is_not_there(change)
-    return _created_without_entries(change)
+    return _check_creation_without_entries(change)
 
 
 _SPEC: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
@@ -96,27 +104,27 @@ _METADATA: Final = frozenset(
 
 def _owns_what_is_not_there(change: LeaseChange) -> str | None:
     """An apply owns what it applied, which the object has then: anything else makes the list larger for nothing."""
-    known: dict[Key, Owned] | None = None
+    known: dict[Key, OwnedFields] | None = None
     there: SetFields | None = None
     for entry in change.new_entries:
         if entry.operation != APPLY:
             continue
         if known is None:
             known = {one.key: one.owned for one in change.old_entries if one.operation == APPLY}
-        if (before := known.get(entry.key, Owned())) == entry.owned:
+        if (before := known.get(entry.key, OwnedFields())) == entry.owned:
             continue
         if there is None:
             # Every field of a Lease counts as there: an apply of null owns a field that the object does not have.
             spec = _SPEC | {f"f:{name}" for name in change.request.specs[0]}
             there = set_fields(spec, change.new_metadata, NO_METADATA)
-        absent = min(_absent(entry.owned, before, there), default=None)
+        absent = min(_find_absent(entry.owned, before, there), default=None)
         if absent is not None:
             who, what = quote(truncate(entry.manager or "", 40)), quote(truncate(absent, 40))
             return f"brings an entry of an apply (manager {who}) that owns {what}, which the object does not have"
     return None
 
 
-def _absent(new: Owned, old: Owned, there: SetFields) -> Iterator[str]:
+def _find_absent(new: OwnedFields, old: OwnedFields, there: SetFields) -> Iterator[str]:
     """Names that an entry owns now and did not before, and that stand for nothing in the object."""
     parts = (
         (new.spec, old.spec, there.spec),
@@ -140,7 +148,7 @@ def _was_stored(metadata: ObjectMeta) -> bool:
     return version.isascii() and version.isdigit() and len(version) <= MAX_VERSION_DIGITS and int(version) > 0
 
 
-def _created_without_entries(change: LeaseChange) -> str | None:
+def _check_creation_without_entries(change: LeaseChange) -> str | None:
     """A manifest has no entries either, but what an API server sends has just been given a uid and a time."""
     metadata = change.new_metadata
     created = stamp_of(metadata.creation_timestamp)
@@ -226,7 +234,7 @@ The rest of the bound is for clocks that differ: the stamp must still count for 
 """
 
 
-def moment_of(mine: Iterable[Entry], now: int) -> int:
+def date_write(mine: Iterable[Entry], now: int) -> int:
     """Return when the write was made: the latest stamp of its writer's entries, else `now` in whole seconds."""
     stamp = stamp_of_writer(mine)
     return whole_seconds(now) if stamp is None else stamp
@@ -251,8 +259,8 @@ def tampering_of_update(change: LeaseChange) -> str | None:
         return problem
     mine = change.was_set.owners_among(new)
     if old:
-        return _added(change, mine) or _renewal(change, mine)
-    is_apply = _one_apply(change, mine, moment_of(mine, change.now))
+        return _check_additions(change, mine) or _renewal(change, mine)
+    is_apply = _one_apply(change, mine, date_write(mine, change.now))
     return None if is_apply else "fills managedFields that were empty, which only an apply does"
 
 
@@ -268,7 +276,7 @@ def tampering_of_create(change: LeaseChange) -> str | None:
         return "creates the object with entries whose fields another entry owns"
     for entry in new:
         if entry.stamp is not None and entry.stamp > latest:
-            return f"creates the object with an entry {_shown(entry)}, which is later than this write"
+            return f"creates the object with an entry {_describe_entry(entry)}, which is later than this write"
     return None
 
 
@@ -296,14 +304,16 @@ def _structure(new: Sequence[Entry], old: Sequence[Entry]) -> str | None:
     return f"brings an owner of something {place} ({_manager(below)}), where nothing can be"
 
 
-def _added(change: LeaseChange, mine: Sequence[Entry]) -> str | None:
+def _check_additions(change: LeaseChange, mine: Sequence[Entry]) -> str | None:
     new, old = change.new_entries, change.old_entries
     if len(new) > len(old) + 1:
         return f"adds {len(new) - len(old)} entries at once"
     stamps = {entry.stamp for entry in old}
     fresh = [entry for entry in new if entry.stamp not in stamps]
     if len(fresh) > 1:
-        return f"brings {len(fresh)} entries with new times, {_shown(fresh[0])} and {_shown(fresh[1])}"
+        return (
+            f"brings {len(fresh)} entries with new times, {_describe_entry(fresh[0])} and {_describe_entry(fresh[1])}"
+        )
     if len(mine) == len(new):
         return None
     known = {(entry.key, entry.stamp) for entry in old}
@@ -315,7 +325,7 @@ def _added(change: LeaseChange, mine: Sequence[Entry]) -> str | None:
             # Only Update entries are folded. An invented Apply entry may have any time; its fold would fold renewals.
             foldable = {one.stamp for one in old if one.operation != APPLY}
         if not (entry.is_fold and entry.stamp in foldable):
-            return f"brings an entry {_shown(entry)}, which owns nothing that this write sets"
+            return f"brings an entry {_describe_entry(entry)}, which owns nothing that this write sets"
     return None
 
 
@@ -341,7 +351,7 @@ def _renewal_is_stamped_now(change: LeaseChange, mine: Sequence[Entry], at: int)
     If it set nothing, our clock may be wrong by the bound; but no stamp may make the lease look older than its holder's
     renewTime does, or whoever brings the first stamps could let a live lease expire.
     """
-    seen = seen_at(change.new_entries)
+    seen = date_last_renewal(change.new_entries)
     if seen is None:
         return False
     if stamp_of_writer(mine) is not None:
@@ -355,7 +365,7 @@ def _renewal(change: LeaseChange, mine: Sequence[Entry]) -> str | None:
     """Return what the write does to the stamp of the last renewal that neither a renewal nor a clock does."""
     if change.new_spec.renew_time is None:
         return None
-    after, before = seen_at(change.new_entries), seen_at(change.old_entries)
+    after, before = date_last_renewal(change.new_entries), date_last_renewal(change.old_entries)
     if change.renews and after is None:
         return "renews the lease and leaves no stamp of it"
     if before is None or after == before:
@@ -372,12 +382,12 @@ def _renewal(change: LeaseChange, mine: Sequence[Entry]) -> str | None:
     if change.renews:
         return None
     known = any(entry.stamp == after for entry in change.old_entries)
-    if after > moment_of(mine, change.now) + (AHEAD if known else MAX_TOLERANCE):
+    if after > date_write(mine, change.now) + (AHEAD if known else MAX_TOLERANCE):
         return f"moves {last_renewal(change.old_entries)} ahead to {_clock(after)}"
     return None
 
 
-def _shown(entry: Entry) -> str:
+def _describe_entry(entry: Entry) -> str:
     stamp = entry.stamp
     return f"of {_manager(entry)} at {canonical_seconds(stamp) if stamp is not None else 'no time'}"
 

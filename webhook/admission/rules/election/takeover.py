@@ -12,7 +12,7 @@ from webhook.admission.rules.stamps import is_same_pod, is_writer
 from webhook.kubernetes.field import forbidden
 from webhook.kubernetes.objects import OwnerReference
 from webhook.kubernetes.times import SECOND, canonical_seconds
-from webhook.text.quoting import Text, quote
+from webhook.text.quoting import LazyText, quote
 
 _FIELD: Final = "metadata.managedFields"
 _FIX: Final = (
@@ -83,7 +83,7 @@ def takeover_before_expiry(change: LeaseChange) -> Iterable[Finding]:
     Expiry follows from API servers' stamps: the renewal was seen, then leaseDurationSeconds passed. A pod that is the
     stamped writer of the lease may name another holder.
     """
-    return _taken(change, "")
+    return _report_takeover(change, "")
 
 
 @texts(
@@ -124,7 +124,7 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
     fact = change.event if change.event in (Event.STEAL, Event.RELEASE) else ""
     what = {Event.STEAL: "taken from {1}", Event.DELETE: "deleted, held by {1},"}
     happened = what.get(change.event, "written by another writer than that of {1}")
-    return _lost(change, "spec" if change.request.new else "metadata", detail, f"{{0}} was {happened}", fact)
+    return _report_loss(change, "spec" if change.request.new else "metadata", detail, f"{{0}} was {happened}", fact)
 
 
 @texts(
@@ -145,7 +145,7 @@ def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
         return NO_FINDINGS
     if change.request.namespace == NODE_LEASES and change.new_holder == change.request.name:
         return NO_FINDINGS
-    return _taken(change, ", and {} is a node")
+    return _report_takeover(change, ", and {} is a node")
 
 
 @texts(
@@ -164,24 +164,24 @@ def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
     account = change.user.service_account
     if account is None or account[0] == change.request.namespace:
         return NO_FINDINGS
-    return _taken(change, ", and {} belongs to another namespace")
+    return _report_takeover(change, ", and {} belongs to another namespace")
 
 
-def _taken(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
+def _report_takeover(change: LeaseChange, addition: str) -> tuple[Finding, ...]:
     """`addition` is the end of a clause about the writer, `{}`."""
     if _is_by_the_stamped_pod(change):
         return NO_FINDINGS
-    return _lost(
+    return _report_loss(
         change, "spec.holderIdentity", partial(_detail, change, addition), "{0} was taken from {1}", Event.STEAL
     )
 
 
-def _lost(
-    change: LeaseChange, field: str, detail: Text, what: str, fact: str = "", *, tier: Mode = Mode.DENY
+def _report_loss(
+    change: LeaseChange, field: str, detail: LazyText, what: str, fact: str = "", *, tier: Mode = Mode.DENY
 ) -> tuple[Finding, ...]:
     """`what` is a clause about the lease, `{0}`, and its holder, `{1}`."""
     lease = f"{change.request.namespace}/{change.request.name}"
-    happened = Statement(partial(_happened, change.expiry, what), (lease, change.old_holder))
+    happened = Statement(partial(_describe_expiry, change.expiry, what), (lease, change.old_holder))
     return (
         Finding(
             forbidden(field, detail),
@@ -193,7 +193,7 @@ def _lost(
     )
 
 
-def _happened(expiry: Expiry, what: str) -> str:
+def _describe_expiry(expiry: Expiry, what: str) -> str:
     return f"lease {what} {expiry.seconds_left} s before expiry{expiry.whose_clock}: there may be two leaders"
 
 
@@ -232,7 +232,7 @@ def foreign_release(change: LeaseChange) -> Iterable[Finding]:
     pod = change.user.pod_name
     if not pod or change.expiry.expired or names_pod(change.old_holder, pod) or _is_by_the_stamped_writer(change):
         return NO_FINDINGS
-    return _released(change, f"pod {quote(pod)}")
+    return _report_release(change, f"pod {quote(pod)}")
 
 
 @texts(
@@ -252,16 +252,16 @@ def foreign_release_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
         return NO_FINDINGS
     if _is_by_the_stamped_writer(change):
         return NO_FINDINGS
-    return _released(change, f"{quote(change.user.username)} of another namespace")
+    return _report_release(change, f"{quote(change.user.username)} of another namespace")
 
 
-def _released(change: LeaseChange, who: str) -> tuple[Finding, ...]:
+def _report_release(change: LeaseChange, who: str) -> tuple[Finding, ...]:
     holder = quote(change.old_holder)
     detail = (
         f"this write clears the holder of a live lease, which only {holder} may do, not {who}; "
         f"delete the pod of {holder}, or wait {change.expiry.seconds_left} s"
     )
-    return _lost(change, "spec.holderIdentity", detail, "{0} was released on behalf of {1}", Event.RELEASE)
+    return _report_loss(change, "spec.holderIdentity", detail, "{0} was released on behalf of {1}", Event.RELEASE)
 
 
 @texts(
@@ -284,16 +284,16 @@ def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
     new, old = change.new_spec.lease_duration_seconds, change.old_spec.lease_duration_seconds
     tier = Mode.WARN if change.is_of_an_elector else Mode.DENY
     if old is not None and new is None:
-        return _shortened(change, "leaseDurationSeconds", tier=tier)
+        return _report_shortening(change, "leaseDurationSeconds", tier=tier)
     if change.new_renew_time is None and change.old_renew_time is not None:
-        return _shortened(change, "renewTime", tier=tier)
+        return _report_shortening(change, "renewTime", tier=tier)
     if old is not None and new is not None and new < old and change.new_renew_time == change.old_renew_time:
         may_not = f"may not be decreased from {old} to {new} without a new renewTime"
-        return _shortened(change, "leaseDurationSeconds", may_not, f"decreased from {old} to {new}")
+        return _report_shortening(change, "leaseDurationSeconds", may_not, f"decreased from {old} to {new}")
     return NO_FINDINGS
 
 
-def _shortened(
+def _report_shortening(
     change: LeaseChange,
     name: str,
     may_not: str = "may not be removed",
@@ -332,7 +332,9 @@ def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
         "stop its holder first, or delete the lease after that"
     )
     of_its_elector = change.request.new and change.new_holder in ("", change.old_holder) and change.is_of_an_elector
-    return _lost(change, "metadata", detail, "{0} of {1} was deleted", tier=Mode.WARN if of_its_elector else Mode.DENY)
+    return _report_loss(
+        change, "metadata", detail, "{0} of {1} was deleted", tier=Mode.WARN if of_its_elector else Mode.DENY
+    )
 
 
 _Owner = tuple[str, str, str, str]

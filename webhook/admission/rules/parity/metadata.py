@@ -142,10 +142,10 @@ def metadata_immutable(change: Change) -> Iterable[Finding]:
         and new.deletion_timestamp == old.deletion_timestamp
     ):
         return NO_FINDINGS
-    return tuple(Finding(error) for error in _changed(change, new, old))
+    return tuple(Finding(error) for error in _check_changes(change, new, old))
 
 
-def _changed(change: Change, new: ObjectMeta, old: ObjectMeta) -> Iterator[FieldError]:
+def _check_changes(change: Change, new: ObjectMeta, old: ObjectMeta) -> Iterator[FieldError]:
     if (new.name or "") != (old.name or ""):
         yield immutable(NAME, new.name or "")
     if (new.namespace or change.request.namespace) != (old.namespace or ""):
