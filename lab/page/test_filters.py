@@ -188,3 +188,27 @@ def test_words_fit_into_the_bars_of_a_compact_lane(opened: Open) -> None:
 
 def test_a_page_on_which_nothing_is_seen_does_not_say_that_all_is_well(opened: Open) -> None:
     assert opened(Timeline(NOON, NOON, (state_of("checkout", ticks=()),))).text("h1") == "1 lease, nothing is seen"
+
+
+@pytest.mark.parametrize("width", [420, 1400])
+def test_a_long_namespace_keeps_its_begin_and_the_slash(opened: Open, width: int) -> None:
+    replica = f"operator-7d9f5c6b8-x2x8p_{'0' * 36}"
+    spans = (
+        Span(SpanKind.HELD, NOON, NOON + SECOND, replica),
+        Span(SpanKind.OVERDUE, NOON + SECOND, None, replica),
+    )
+    name = "cert-manager-cainjector-leader-election"
+    lane = Lane("observability-platform", name, 15, spans, Ticks((NOON,)))
+    page = opened(Timeline(NOON, NOON + 60 * SECOND, (lane,)), width=width)
+    parts = page.page.eval_on_selector_all(
+        ".title span span", "all => all.map(e => [e.textContent, e.getBoundingClientRect().width])"
+    )
+    assert [text for text, _ in parts][:2] == ["observability-platform", "/"]
+    assert parts[0][1] >= 25
+    assert parts[1][1] > 0
+    (who,) = page.page.eval_on_selector_all(
+        ".state .who", "all => all.map(e => [e.textContent, e.scrollWidth - e.clientWidth])"
+    )
+    assert who[0].startswith("op")
+    assert who[0].endswith("0")
+    assert who[1] <= 0, "it is shortened in its middle, and not a second time at its end"

@@ -75,3 +75,11 @@ def test_a_warning_is_no_reason_why_kubectl_ended(printed: str, reason: str) -> 
     words = [sys.executable, "-c", "import sys; print(sys.argv[1], file=sys.stderr)", printed]
     with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
         assert Complaints(process).reason() == reason
+
+
+def test_what_kubectl_says_of_a_deprecated_version_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = "Warning: coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+\nopen a browser"
+    words = [sys.executable, "-c", "import sys; print(sys.argv[1], file=sys.stderr)", printed]
+    with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
+        Complaints(process).reason()
+    assert capsys.readouterr().err == "open a browser\n"

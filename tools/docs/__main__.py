@@ -1,6 +1,7 @@
 """`make docs`: write what the pages take from the code: rule pages, tables and the output of commands.
 
-It also writes deploy/share/ (the manual page and the completions) and the JSON Schema of policy files.
+It also writes deploy/share/ (the manual page and the completions), the JSON Schema of policy files, and the picture of
+the README's path of a write.
 """
 
 import os
@@ -12,6 +13,7 @@ from tools.docs import (
     fields_page,
     json_output,
     lease_alerts,
+    path_picture,
     policies_table,
     policy_schema,
     states,
@@ -44,6 +46,7 @@ def main() -> None:
     json_output.PAGE.write_text(json_output.page())
     chart_values.PAGE.write_text(chart_values.page())
     states.PAGE.write_text(states.page())
+    path_picture.FILE.write_text(path_picture.picture())
     policy_schema.FILE.write_text(policy_schema.text())
     policy_schema.PAGE.write_text(policy_schema.page())
     lease_alerts.FILE.write_text(lease_alerts.text())

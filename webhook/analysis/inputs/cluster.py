@@ -57,6 +57,8 @@ _BATCH: Final = 0.05
 """Seconds for which lines of a watch accumulate: waking up for each costs more than decoding it."""
 END: Final = 5.0
 """Seconds. What a plugin leaves running may keep kubectl's standard error open."""
+_DEPRECATED: Final = re.compile(rb"Warning: coordination\.k8s\.io/\S+ \w+ is deprecated")
+"""Of the version in which an API server lists candidates, which is nothing that a reader could change."""
 _ERROR: Final = re.compile(rb"[EWIF]\d{4} |[Ee]rror|The connection to the server|Unable to connect")
 """How lines of kubectl itself begin that are no prompt: those that its libraries log, and why it fails."""
 _PIECE: Final = 64 * 1024
@@ -243,7 +245,7 @@ class Complaints(threading.Thread):
                 # A prompt has no end of line; an error may come in parts.
                 line = part if line.endswith(b"\n") else line[:_PIECE] + part
                 self._last = line if line.strip() and not line.startswith(b"Warning: ") else self._last
-                if not _ERROR.match(line):
+                if not (_ERROR.match(line) or _DEPRECATED.match(line)):
                     sys.stderr.write(part.decode(errors="replace"))
                     sys.stderr.flush()
 

@@ -115,11 +115,15 @@ function paintLanes() {
   element("none").hidden = view.lanes.length > 0;
 }
 
+const SHORT = 5; // letters of a namespace that are not worth an ellipsis
 const TAIL = 12; // letters of a name that are always in view
 
 function newRow(lane) {
   const id = encodeURIComponent(lane.id);
-  const namespace = made("span", { class: "namespace" }, !lane.namespace ? "" : `${lane.namespace}/`);
+  // Between both, the slash stays in view, and some letters of a long namespace.
+  const isLong = lane.namespace.length > SHORT;
+  const spaces = lane.namespace ? [lane.namespace, "/"].map((text) => made("span", {}, text)) : [];
+  const namespace = made("span", { class: `namespace${isLong ? " long" : ""}` }, ...spaces);
   // Where a name does not fit, its middle is left out: names of replicas and of tenants differ at their ends.
   const end = Math.max(0, lane.name.length - TAIL);
   const parts = [lane.name.slice(0, end), lane.name.slice(end)].map((text) => made("span", {}, text));
@@ -275,7 +279,9 @@ function paintState(node, lane, at) {
   put(node, { class: `state ${kind}` });
   put(swatch, { class: span ? `swatch ${span.kind} c${lane.colors.get(span.holder)}` : "" });
   const font = `${note && kind !== "silent" ? "600 " : ""}${view.isCompact ? 11 : 13}px`;
-  const room = view.isCompact ? (labelWidth() - 16) * 0.4 - 18 : labelWidth() - 46;
+  // Above a bar, the remark stands on the same line.
+  const beside = chart.isNarrow && note ? widthOf(note, font) + 10 : 0;
+  const room = view.isCompact ? (labelWidth() - 16) * 0.4 - 18 : labelWidth() - 46 - beside;
   put(words, { title: who }, fitting(who, room, true, font));
   put(remark, {}, note);
 }

@@ -60,7 +60,7 @@ function fillTitle() {
   const head = document.querySelector("h1");
   const lane = d3.least(view.lanes, (a, b) => byWorst(a, b) || byName(a, b));
   const worst = lane && worstOf(lane);
-  if (worst) head.replaceChildren(button(lane.title, () => goTo(worst.item)), `: ${worst.words}`);
+  if (worst) head.replaceChildren(button(`${lane.title}:`, () => goTo(worst.item)), ` ${worst.words}`);
   else if (book.lanes.size && !view.lanes.length) head.replaceChildren("No lease matches");
   else {
     const isSeen = view.lanes.some((one) => one.items.length);
