@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from tests.claims.test_accounts import KEY, account
+import pytest
+
+from tests.claims.test_accounts import KEY, account, text
 from tests.factories import Document
 from tests.history.fake_server import Elector, FakeServer
-from tests.history.test_elections import of_log
+from tests.history.test_elections import of_log, of_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.follow import Follower
 
@@ -145,3 +147,44 @@ def test_a_pod_that_had_missed_renewals_before_it_was_replaced_had_probably_stop
     in_turns(server, second, times=10)
     (found,) = claims(of_log(server), server, "holder-replaced")
     assert found["severity"] == "info"
+
+
+def in_its_name(**changes: object) -> FakeServer:
+    """A lease that its holder has renewed for 10 s, and someone else once in its name."""
+    server, (first, *_) = twins(1)
+    server.wait(2)
+    server.write("shop/db", spec_of(server, renewTime=first._time(), **changes), "kubectl-patch", "mallory", "")
+    return server
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"leaseTransitions": 7}], ids=["one field manager more", "transitions as well"]
+)
+def test_a_watch_may_show_renewals_in_the_name_of_a_holder(changes: dict[str, object]) -> None:
+    server = in_its_name(**changes)
+    said = account(of_watch(server), server.now)
+    assert "leader holds it, renewed 0 s ago by it or by someone writing in its name" in text(said)
+    server.wait(12)
+    server.elector("mail-0", "shop/mail").lead(2)
+    (late,) = claims(of_watch(server), server, "renewal-late")
+    assert late["text"].startswith("leader, or someone writing in its name, has not renewed since")
+    advice = account(of_watch(server), server.now).advice
+    assert "shows who writes in the name of leader" in advice.sentence
+
+
+def test_transitions_that_are_counted_up_hint_at_another_writer() -> None:
+    server, (first, *_) = twins(1)
+    server.wait(2)
+    first.renew(leaseTransitions=5)
+    assert "by it or by someone writing in its name" in text(account(of_watch(server), server.now))
+
+
+def test_a_log_shows_who_renewed_in_the_name_of_a_holder() -> None:
+    server = in_its_name()
+    assert "someone writing in its name" not in text(account(of_log(server), server.now))
+
+
+def test_a_holder_that_is_written_in_again_with_another_manager_may_be_somebody_else() -> None:
+    """As after a restart: a watch does not show whether it took the lease again itself."""
+    server = in_its_name(acquireTime="2026-11-18T11:06:59.000000Z", leaseTransitions=1)
+    assert "by it or by someone writing in its name" in text(account(of_watch(server), server.now))

@@ -86,7 +86,7 @@ class Account(Struct, frozen=True):
     @property
     def is_renewed_last(self) -> bool:
         """False if another writer than the holder made the last renewal."""
-        return self.tenure is None or self.tenure.kept_until == self.tenure.last_renewal
+        return self.tenure is None or not self.tenure.is_touched_last
 
     @property
     def is_renewed_as_usual(self) -> bool:

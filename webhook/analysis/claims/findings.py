@@ -20,7 +20,7 @@ from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import interval, known
 from webhook.analysis.claims.succession import SHORTEST, creation
-from webhook.analysis.claims.words import at_most, clock, count, name, remover, user, writer
+from webhook.analysis.claims.words import at_most, clock, count, holder_or_another, name, remover, user, writer
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.events import API_SERVER, UNAUTHENTICATED, By, Handover, Refusal, Tenure
 from webhook.analysis.history.follow import Follower
@@ -125,14 +125,22 @@ def late_sentence(one: causes.Gap, since: str = "") -> str:
     risk = f"With client-go's usual settings it had stopped leading {length(deadline)} after its last renewal"
     if one.length >= (one.duration or 0) * SECOND:
         risk += "; the lease expired, and no one took it"
-    late = f"{name(one.tenure.holder)} did not renew for {length(one.length)}{since}"
+    late = f"{holder_or_another(one.tenure)} did not renew for {length(one.length)}{since}"
     return f"{late}. {causes.sentence_of(one.cause)} {risk}."
+
+
+def _next_step(cause: causes.Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
+    """Return what to do about a silence: if others may write in the name of a holder, find out who does first."""
+    if not tenure.is_ambiguous:
+        return next_step(cause, history, tenure)
+    sentence = f"The audit log of the API server shows who writes in the name of {name(tenure.holder)}:"
+    return Advice(sentence, audit_log(history.namespace, history.name))
 
 
 def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
     is_claimed = one.tenure.renewed is not None and one.tenure.renewed.is_claimed
     message = late_sentence(one, f", from {clock(one.start, now)} on{' by its own clock' if is_claimed else ''}")
-    step = next_step(one.cause, history, one.tenure)
+    step = _next_step(one.cause, history, one.tenure)
     ended = "The refusals have ended" if one.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
     advice = Advice(f"{ended}. {step.sentence}", step.command)
     return claim(
@@ -168,10 +176,10 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Cla
     if status.takeable_at is not None:
         holds = f"; no other replica can take the lease before {clock(status.takeable_at, now)}"
     message = (
-        f"{name(tenure.holder)} has not renewed since {clock(last, now)}, for {length(silence)}, "
+        f"{holder_or_another(tenure)} has not renewed since {clock(last, now)}, for {length(silence)}, "
         f"although the lease was renewed every {length(usual)} before{holds}. {causes.sentence_of(cause)}"
     )
-    step = next_step(cause, history, tenure)
+    step = _next_step(cause, history, tenure)
     yield claim(
         history,
         "renewal-late",
@@ -213,11 +221,11 @@ def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Cl
     taken = "took the lease" if after.is_close else "took the expired lease"
     doubt = ": whether it had expired is not known" if after.is_close else ""
     message = (
-        f"{name(before.holder)} last renewed at {clock(gap.start, now)}; {name(after.holder)} {taken} at "
+        f"{holder_or_another(before)} last renewed at {clock(gap.start, now)}; {name(after.holder)} {taken} at "
         f"{clock(after.since, now)}, {later} later{doubt}. {causes.sentence_of(cause)}"
         f"{_afterwards(cause, before, history.renewals.usual, now)}"
     )
-    step = next_step(cause, history, before)
+    step = _next_step(cause, history, before)
     return claim(
         *(history, "leader-lost", Severity.WARNING, message, step, cause.blame),
         over_since=after.since,

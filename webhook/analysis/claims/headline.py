@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.words import ago, clock, count, name, writer
+from webhook.analysis.claims.words import ago, clock, count, holder_or_another, name, writer
 from webhook.analysis.heartbeats import owner_of
 from webhook.analysis.history.events import Handover
 from webhook.analysis.history.status import LeaseStatus, State
@@ -97,11 +97,13 @@ def _live(account: "Account", standing: LeaseStatus, holder: str) -> str:
         return f"{holder} holds it, as far as the lease says"
     if _is_silent(account):
         until = "" if standing.takeable_at is None else f", and keeps it until {clock(standing.takeable_at, now)}"
-        return f"{holder} has not renewed it{_for(account.last_renewal, now)}{until}"
+        who = holder_or_another(tenure) if tenure else holder
+        return f"{who} has not renewed it{_for(account.last_renewal, now)}{until}"
     since = ""
     if tenure and tenure.is_dated and tenure.began is not Handover.SEEN and not tenure.is_unseen:
         since = f" since {clock(tenure.since, now)}"
     renewed = "" if account.last_renewal is None else f", renewed{_since(account.last_renewal, now)}"
+    renewed += " by it or by someone writing in its name" if renewed and tenure and tenure.is_ambiguous else ""
     return f"{holder} holds it{since}{renewed}"
 
 

@@ -53,6 +53,11 @@ def user(one: Writer) -> str:
     return name(one.name) + (f" (impersonated by {name(one.impersonator)})" if one.impersonator else "")
 
 
+def holder_or_another(tenure: Tenure) -> str:
+    """Return the holder, with the doubt whether it renewed the lease itself."""
+    return name(tenure.holder) + (", or someone writing in its name," if tenure.is_ambiguous else "")
+
+
 def by_writer(one: Writer | None) -> str:
     """` by shop/checkout from pod checkout-1`, "" if the input does not show who wrote."""
     return f" by {writer(one)}" if one and one.user else ""

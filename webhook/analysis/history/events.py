@@ -147,11 +147,15 @@ class Tenure(Struct):
     node: str = ""
     """Node of the pod that renewed last."""
     manager: str = ""
-    """The field manager of its last renewal; known once it has ended."""
+    """The field manager of its last renewal."""
     ahead: int | None = None
     """How far its clock was ahead of the API server's, in microseconds; None unless two of its writes agree."""
+    is_ambiguous: bool = False
+    """The input does not show who renewed it, and field managers or leaseTransitions differ: others may have."""
     touched: tuple[int, Writer] | None = None
     """When another writer last renewed it in the holder's place."""
+    is_touched_last: bool = False
+    """That was after the last renewal by its own process; times do not show it where API servers' clocks differ."""
     requests: deque[int] = field(default_factory=partial(deque, (), MAX_REQUESTS))
     """When its pods' latest requests for the lease were received, as far as an audit log shows."""
     heard_again: list[int] = field(default_factory=list)

@@ -548,6 +548,9 @@ class LeaseHistory(Struct):
             renewed, is_dated = self._last_renewal_of(new, at)
             following.last_renewal, following.has_unseen_renewals = renewed, not is_dated
             self._forget_undated(following)
+            if tenure and tenure.holder == holder and not (writer and writer.user):
+                following.manager = tenure.manager
+                following.is_ambiguous = self._is_of_another_writer(following, new, new) or tenure.is_ambiguous
             following.is_unseen, following.previous = True, "" if following.previous == holder else following.previous
 
     def _forget_undated(self, tenure: Tenure) -> None:
@@ -705,11 +708,12 @@ class LeaseHistory(Struct):
             self._replaced(tenure, at, writer)
             return
         if not tenure.renewed_by(writer, at):
-            tenure.touched = at, writer or Writer()
+            tenure.touched, tenure.is_touched_last = (at, writer or Writer()), True
             self._happened(EventKind.RENEWED, at, writer=writer)
             return
         self._measure(tenure)
-        tenure.has_unseen_renewals = False
+        tenure.is_ambiguous |= not (writer and writer.user) and self._is_of_another_writer(tenure, old, new)
+        tenure.has_unseen_renewals = tenure.is_touched_last = False
         is_first = tenure.is_chosen and tenure.renewals == 1
         if is_first and tenure.leaderless is not None:
             # The API server chose it; that it leads is known from its own first renewal.
@@ -723,6 +727,13 @@ class LeaseHistory(Struct):
         self._happened(EventKind.RENEWED, at, writer=writer, silence=silence)
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._ended(at, Handover.RELEASED, writer)
+
+    def _is_of_another_writer(self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec) -> bool:
+        """True if field managers or leaseTransitions hint that another one renewed it than before: a client may lie."""
+        manager = manager_of(self.entries, date_last_renewal(self.entries))
+        before, tenure.manager = tenure.manager, manager or tenure.manager
+        is_counted = (new.lease_transitions or 0) != (old.lease_transitions or 0)
+        return (is_counted and tenure.renewals > 1) or (before != "" and manager not in {"", before})
 
     def _is_of_former(self, tenure: Tenure, writer: Writer | None) -> bool:
         """True if a writer is the process of one of the latest tenures of the same identity, before the present one."""
@@ -816,7 +827,7 @@ class LeaseHistory(Struct):
 
     def _renewed_unseen(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
         tenure.renewed_by(writer, at)
-        tenure.last_renewal = at
+        tenure.last_renewal, tenure.is_touched_last = at, False
         self._happened(EventKind.RENEWED, at, writer=writer, silence=self.renewals.add(at, tenure.duration))
 
     def _add(self, holder: str, since: int, how: Handover, writer: Writer | None, *, seen: int | None = None) -> Tenure:

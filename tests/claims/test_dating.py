@@ -1,0 +1,174 @@
+"""When a lease was renewed, where a state does not show it: stamps that others moved, and clocks that differ."""
+
+import copy
+import json
+
+from tests.claims.test_accounts import account, text
+from tests.claims.test_identities import claims
+from tests.factories import Document
+from tests.history.fake_server import SECOND, Elector, FakeServer, together
+from tests.history.test_elections import cluster_of, of_log, of_watch
+from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.renewals import Renewals
+from webhook.kubernetes.times import canonical_seconds
+
+
+def shop(seconds: float = 20) -> tuple[FakeServer, Elector]:
+    """`shop/db`, led by a clock that is right, beside another lease."""
+    server = FakeServer()
+    db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(seconds, db, mail)
+    return server, db
+
+
+def date(server: FakeServer, by: float) -> None:
+    """Have mallory label the lease, and send managedFields that date its renewal so many seconds from now."""
+    one = copy.deepcopy(server.leases["shop/db"])
+    metadata = one["metadata"]
+    server.revision += 1
+    before = metadata["resourceVersion"]
+    metadata |= {"resourceVersion": str(server.revision), "labels": {"seen": str(server.now)}}
+    own = metadata["managedFields"][0]
+    own["time"] = canonical_seconds(server.now + int(by * SECOND))
+    labels: Document = {"f:metadata": {"f:labels": {"f:seen": {}}}, "f:spec": {}}
+    metadata["managedFields"] = [
+        own,
+        own | {"manager": "mallory", "time": canonical_seconds(server.now), "fieldsV1": labels},
+    ]
+    server.leases["shop/db"] = one
+    server.events.append((server.now, "MODIFIED", one))
+    server.logged("shop/db", "update", "mallory", "", one)
+    server.log[-1]["objectRef"]["resourceVersion"] = before
+
+
+def late_watch(server: FakeServer, begins: int) -> Follower:
+    """A watch that begins with what was stored after so many events."""
+    shown = {f"{one['metadata']['namespace']}/{one['metadata']['name']}": one for _, _, one in server.events[:begins]}
+    events = [("ADDED", one) for one in shown.values()] + [(kind, one) for _, kind, one in server.events[begins:]]
+    return cluster_of(b"".join(json.dumps({"type": kind, "object": one}).encode() + b"\n" for kind, one in events))
+
+
+def test_a_renewal_that_was_dated_back_after_it_was_seen_keeps_its_time() -> None:
+    server, _ = shop()
+    server.wait(1)
+    date(server, -30)
+    for cluster in (of_watch(server), of_log(server)):
+        (live,) = claims(cluster, server, "expires")
+        assert live["from"].endswith("11:07:16.000000Z")
+        assert claims(cluster, server, "expired") == []
+
+
+def test_a_list_does_not_show_which_of_two_times_is_that_of_the_last_renewal() -> None:
+    server, _ = shop()
+    server.wait(1)
+    date(server, -30)
+    cluster = cluster_of(server.dump())
+    said = text(account(cluster, server.now))
+    assert "whether it is renewed is not known: renewTime is later than its stamp" in said
+    assert claims(cluster, server, "expired") == []
+    server.wait(30)
+    assert claims(cluster, server, "expired") != []
+
+
+def test_a_clock_that_is_ahead_does_not_keep_a_lease_that_no_one_else_wrote() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db", ahead=60).lead(10)
+    server.wait(20)
+    cluster = cluster_of(server.dump())
+
+    assert [one["claim"] for one in claims(cluster, server, "expired")] == ["expired", "expired"]
+
+
+def test_no_silence_begins_with_a_state_that_was_dated_back() -> None:
+    server, db = shop()
+    server.wait(1)
+    date(server, -30)
+    begins = len(server.events)
+    db.lead(20)
+    cluster = late_watch(server, begins)
+    assert claims(cluster, server, "renewal-late") == []
+    assert "renewed 0 s ago" in text(account(cluster, server.now))
+
+
+def test_no_silence_of_a_holder_begins_before_it_was_written_in() -> None:
+    server, db = shop()
+    server.wait(12)
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": "db-1_1"}, "argocd", "argocd", "")
+    begins, logged = len(server.events), len(server.log)
+    server.wait(4)
+    one = server.elector("db-1", "shop/db")
+    one.renew()
+    one.lead(20)
+    assert claims(late_watch(server, begins), server, "renewal-late") == []
+    server.log = server.log[logged - 1 :]
+    assert claims(of_log(server), server, "renewal-late") == []
+    assert db.identity not in text(account(of_log(server), server.now))
+
+
+def test_a_list_does_not_date_a_renewal_by_a_stamp_that_another_write_may_have_moved() -> None:
+    server, _ = shop()
+    assert len(claims(cluster_of(server.dump()), server, "last-renewed")) == 1
+    date(server, 0)
+    assert claims(cluster_of(server.dump()), server, "last-renewed") == []
+
+
+def test_the_first_renewal_after_a_forgotten_one_is_no_silence() -> None:
+    renewals = Renewals()
+    renewals.restart(0)
+    renewals.forget()
+    assert renewals.add(90 * SECOND, 15) is None
+    assert (renewals.last, renewals.longest, renewals.count) == (90 * SECOND, 0, 1)
+
+
+def deleted_at(server: FakeServer, seconds: float) -> None:
+    """Delete the lease, as an API server logs it whose clock differs by so much."""
+    server.delete("shop/db")
+    entry = server.log.pop()
+    at = canonical_seconds(server.now + int(seconds * SECOND))[:-1]
+    entry["requestReceivedTimestamp"], entry["stageTimestamp"] = f"{at}.000000Z", f"{at}.004000Z"
+    server.log.append(entry)
+    server.log.sort(key=lambda one: one["stageTimestamp"])
+
+
+def created_again(server: FakeServer, db: Elector) -> Follower:
+    server.wait(2)
+    db.lead(10)
+    return of_log(server)
+
+
+def test_a_deletion_that_a_slower_clock_logged_follows_what_it_deleted() -> None:
+    server, db = shop()
+    server.wait(0.5)
+    deleted_at(server, -1)
+    (found,) = claims(created_again(server, db), server, "lease-deleted")
+    assert found["by"]["user"] == "admin"
+
+
+def test_a_deletion_long_before_other_writes_of_its_object_was_a_dry_run() -> None:
+    server, db = shop()
+    server.wait(0.5)
+    deleted_at(server, -9)
+    (found,) = claims(created_again(server, db), server, "lease-deleted")
+    assert found["by"]["user"] == ""
+
+
+def test_of_two_deletions_the_first_may_have_been_a_dry_run() -> None:
+    server, db = shop()
+    db.server.wait(0.5)
+    lease = server.leases["shop/db"]
+    deleted_at(server, -1)
+    server.leases["shop/db"] = lease
+    server.wait(1)
+    server.delete("shop/db", "alice")
+    (found,) = claims(created_again(server, db), server, "lease-deleted")
+    assert found["by"]["user"] == "alice"
+
+
+def test_a_deletion_before_the_last_writes_of_a_lease_that_is_still_there_deleted_nothing() -> None:
+    server, db = shop()
+    server.wait(0.5)
+    lease = server.leases["shop/db"]
+    deleted_at(server, -1)
+    server.leases["shop/db"] = lease
+    db.lead(0)
+    assert claims(of_log(server), server, "lease-deleted") == []
