@@ -350,3 +350,14 @@ def test_a_list_of_a_stamped_lease_whose_holder_renews_gives_no_doubt(
     assert "db-0_1 holds it, renewed 10 s ago as of" in run(
         capsys, "why", "shop/db", "--verbose", "--input", path, "--now", AT_ROBBERY
     )
+
+
+@pytest.mark.parametrize("has_policy", [True, False], ids=["with a policy file", "with a preset"])
+def test_check_evaluates_a_stamped_lease_at_its_time_and_not_at_that_of_the_constant_entry(
+    has_policy: bool, policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = StampingServer()
+    server.elector("a", "shop/db").lead(10)
+    path = written(tmp_path / "list.json", listed(server))
+    assert main(["check", "--policy", policy if has_policy else "strict", path]) == 0
+    assert capsys.readouterr().out == "1 evaluated: 1 allowed\n"

@@ -12,6 +12,7 @@ from webhook.admission.rules.change import change_made_by
 from webhook.admission.rules.election.renewal_stamp import stamp_of_writer
 from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.rule import Mode
+from webhook.admission.rules.stamps import is_constant, stamp_in
 from webhook.admission.verdict import Cause, Verdict
 from webhook.analysis.history.merge import Merged
 from webhook.analysis.history.writes import Writes
@@ -136,7 +137,7 @@ def _evaluated(
     `now` is in microseconds since 1970; None takes the latest time that an API server stamped into the request, else
     the clock. Without `writer_known` the rules about the writer are left out.
     """
-    at = _received_at(request) if now is None else now
+    at = _received_at(request, policy) if now is None else now
     verdict = evaluate(request, policy, at, writer_known=writer_known)
     is_unknown_version = request.group == GROUP and request.resource in KIND_OF and not request.is_ours
     if policy.mode is Mode.DENY and is_unknown_version:
@@ -144,15 +145,24 @@ def _evaluated(
     return Evaluation(place, request, verdict, policy)
 
 
-def _received_at(request: AdmissionRequest) -> int:
-    """Return when an API server received the write, as far as it shows; a stamp of the future is a forged one."""
+def _received_at(request: AdmissionRequest, policy: Policy) -> int:
+    """Return when an API server received the write, as far as it shows; a stamp of the future is a forged one.
+
+    The constant entry of stamped leases is of no time; the stamp is, where the policy says that there are some.
+    """
     clock = time.time_ns() // 1000
     change = change_made_by(request, clock)
-    written_at = stamp_of_writer(change.was_set.owners_among(change.new_entries))
-    if written_at is not None:
-        return written_at
+    stamps = policy.stamps.get(request.namespace)
+    for entries, stored in ((change.new_entries, request.new), (change.old_entries, request.old)):
+        if stamps and stored and (found := stamp_in(stamps, stored.metadata.annotations, entries)) and found.written:
+            return min(found.written, clock)
+    if not is_constant(change.new_entries):
+        written_at = stamp_of_writer(change.was_set.owners_among(change.new_entries))
+        if written_at is not None:
+            return written_at
     for entries in (change.new_entries, change.old_entries):
-        stamp = max((at for entry in entries if (at := entry.stamp) is not None and at <= clock), default=None)
+        dated = () if is_constant(entries) else entries
+        stamp = max((at for entry in dated if (at := entry.stamp) is not None and at <= clock), default=None)
         if stamp is not None:
             return stamp
     return clock
