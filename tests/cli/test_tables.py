@@ -116,3 +116,10 @@ def test_wide_rows_are_longer_than_the_terminal() -> None:
     code, shown = on_terminal([*LIST, "-o", "wide"], columns=60)
     assert code == 0
     assert "2093-12-08T15:14:07Z" in plain(shown).replace("\n", "")
+
+
+def test_colors_take_no_columns_of_a_headline() -> None:
+    words = ["why", "shop/cart", "--input", SEEDED, "--now", "2025-11-20T12:00:10Z"]
+    colored = plain(on_terminal(words, columns=80)[1])
+    bare = on_terminal(words, columns=80, environment={"NO_COLOR": "1"})[1]
+    assert colored == bare

@@ -249,8 +249,11 @@ def _lines(account: Account, as_of: reading.EvaluationTime, *, verbose: bool) ->
     """Yield the state, the facts, what happened, what is wrong, what to do."""
     history = account.history
     title = escape(f"{history.namespace}/{history.name}")
-    state = style(account.state.value, fg=STATE_COLORS[account.state])
-    yield indent(f"{style(title, bold=True)}  {state}: {escape(headline(account))}", 0, hanging=2)
+    state = account.state.value
+    # Colors are put into what is wrapped already: their codes take no columns.
+    first = indent(f"{title}  {state}: {escape(headline(account))}", 0, hanging=2)
+    rest = first[len(title) :].replace(state, style(state, fg=STATE_COLORS[account.state]), 1)
+    yield f"{style(title, bold=True)}{rest}"
     yield style(as_of.text if verbose else f"{as_of.text}; --verbose: more", dim=True)
     yield from _part("", list(facts(account, verbose=verbose)))
     yield from _part("What happened", list(events(account, MAX_EVENTS) if verbose else latest(account)))
@@ -258,7 +261,7 @@ def _lines(account: Account, as_of: reading.EvaluationTime, *, verbose: bool) ->
         yield from _part("What Events say (clients write them; they are kept for an hour)", list(quoted(account)))
     yield from _wrong(account, verbose=verbose)
     yield ""
-    yield indent(style(escape(account.advice.sentence), bold=True), 0)
+    yield style(indent(escape(account.advice.sentence), 0), bold=True)
     if account.advice.command:
         yield advice("", escape(account.advice.command), 2, 2)
     if history.is_moment:
