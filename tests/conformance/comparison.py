@@ -15,7 +15,7 @@ from tests.conformance.reviews import Case, review_of, text_of
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
-from webhook.admission.rules.registry import OBJECT_TYPES, RULES
+from webhook.admission.rules.registry import OBJECT_TYPES_ID, RULES
 from webhook.kubernetes import times
 from webhook.kubernetes.review import ReviewError, decode
 
@@ -23,7 +23,7 @@ Error = tuple[str, str, str]
 """Type, field and detail."""
 
 STANDARD: Policy = parse("apiVersion: lease-webhook/v1\npreset: standard\n")
-FIELD_RULES = {rule.id for rule in RULES.values() if rule.parity} | {OBJECT_TYPES, "time-unreadable"}
+FIELD_RULES = {rule.id for rule in RULES.values() if rule.parity} | {OBJECT_TYPES_ID, "time-unreadable"}
 NOW = 1_763_640_000_000_000
 
 

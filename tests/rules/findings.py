@@ -67,7 +67,8 @@ def findings(
     change = change_of(review, now=now, limits=limits, binding=binding, stamps=stamps)
     request = change.request
     found = {
-        rule.id: tuple(rule.check(change)) for rule in CHECKS.on(request.resource, request.operation, change.event)
+        rule.id: tuple(rule.check(change))
+        for rule in CHECKS.find_rules(request.resource, request.operation, change.event)
     }
     return {rule: said for rule, said in found.items() if said}
 

@@ -14,12 +14,12 @@ from tests.rules.election import test_owner_references as owners
 from tests.rules.findings import update
 from tests.server.test_app import corpus
 from webhook.admission.rules.change import CandidateChange, Condition, LeaseChange, change_made_by
-from webhook.admission.rules.registry import CHECKS, LISTED
+from webhook.admission.rules.registry import CHECKS, RULES_IN_ORDER
 from webhook.admission.rules.rule import Rule
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.kubernetes.review import ReviewError, decode
 
-CONDITIONAL = [rule for rule in LISTED if rule.only_if is not None]
+CONDITIONAL = [rule for rule in RULES_IN_ORDER if rule.only_if is not None]
 
 
 def bodies() -> Iterator[bytes]:
@@ -60,7 +60,7 @@ def evaluated(rule: Rule) -> list[LeaseChange | CandidateChange]:
     return [
         change
         for change in changes()
-        if rule in CHECKS.on(change.request.resource, change.request.operation, change.event)
+        if rule in CHECKS.find_rules(change.request.resource, change.request.operation, change.event)
     ]
 
 
@@ -79,6 +79,6 @@ def test_its_check_is_called_for_a_write_that_meets_it(rule: Rule) -> None:
     assert rule.only_if is not None
     conditions = tuple(condition is rule.only_if for condition in Condition)
     (resource, *_), (operation, *_), (event, *_) = rule.resources, rule.operations, rule.events
-    assert (rule.check, rule) in CHECKS.of(resource.value, operation, event, conditions)
+    assert (rule.check, rule) in CHECKS.find_checks(resource.value, operation, event, conditions)
     unmet = tuple(condition is not rule.only_if for condition in Condition)
-    assert (rule.check, rule) not in CHECKS.of(resource.value, operation, event, unmet)
+    assert (rule.check, rule) not in CHECKS.find_checks(resource.value, operation, event, unmet)

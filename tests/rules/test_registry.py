@@ -7,7 +7,7 @@ import pytest
 
 from tests.rules import election
 from webhook.admission.rules.change import Event
-from webhook.admission.rules.registry import CHECKS, LISTED, RULES
+from webhook.admission.rules.registry import CHECKS, RULES, RULES_IN_ORDER
 from webhook.admission.rules.rule import Rule, texts
 from webhook.kubernetes.request import Operation
 
@@ -38,9 +38,9 @@ ON_UNTOUCHED = {
 }
 
 
-@pytest.mark.parametrize("rule", LISTED, ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", RULES_IN_ORDER, ids=lambda rule: rule.id)
 def test_every_rule_is_listed_once_has_a_source_and_is_not_weaker_in_strict(rule: Rule) -> None:
-    assert LISTED.count(rule) == 1
+    assert RULES_IN_ORDER.count(rule) == 1
     assert RULES[rule.id] is rule
     assert rule.texts.source
     assert rule.strict >= rule.standard
@@ -48,7 +48,7 @@ def test_every_rule_is_listed_once_has_a_source_and_is_not_weaker_in_strict(rule
 
 def test_only_marked_rules_speak_on_a_renewal_and_on_an_untouched_spec() -> None:
     def speaking(event: Event) -> set[str]:
-        rules = CHECKS.on("leases", Operation.UPDATE, event)
+        rules = CHECKS.find_rules("leases", Operation.UPDATE, event)
         return {rule.id for rule in rules if not rule.parity}
 
     assert speaking(Event.RENEWAL) == ON_RENEWAL

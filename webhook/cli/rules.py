@@ -13,7 +13,7 @@ from webhook.admission.policy.model import LeasePolicy
 from webhook.admission.policy.schema import RULE_IDS
 from webhook.admission.rules.change import Event
 from webhook.admission.rules.fields import fields_of
-from webhook.admission.rules.registry import RULES, TYPES
+from webhook.admission.rules.registry import OBJECT_TYPES_RULE, RULES
 from webhook.admission.rules.rule import Rule
 from webhook.api_server.rule_policies import is_refused_upstream
 from webhook.cli.checking.problems import NOT_RULES
@@ -82,7 +82,7 @@ def command(name: str | None, output: str) -> int:
 
 def described() -> dict[str, Rule]:
     """Return every rule that a verdict or a report may name."""
-    return {one.id: one for one in (*RULES.values(), TYPES)}
+    return {one.id: one for one in (*RULES.values(), OBJECT_TYPES_RULE)}
 
 
 def as_json(one: Rule) -> dict[str, Any]:

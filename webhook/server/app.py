@@ -23,7 +23,7 @@ from webhook.server.settings import Guards, Options
 
 POLICY_VARIABLE: Final = "LEASE_WEBHOOK_POLICY"
 _MAX_DIGITS: Final = len(str(MAX_ON_LOOP))
-_STATUS: Final = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
+_STATUS_LINES: Final = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 
 class ReviewApp(Flask):
@@ -35,31 +35,41 @@ class ReviewApp(Flask):
         self.server_hooks = server_hooks
 
     def wsgi_app(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Answer a request; a plain review before Flask has made objects of it.
+        """Answer a plain review without Flask's objects, and any other request with them.
 
-        Those would take twice as much CPU as the rest of such a review without TLS, verdict included (docs/design.md,
+        The objects would cost twice the CPU of the rest of such a review without TLS, verdict included (docs/design.md,
         "Fast paths"). Both ways call the same reviewer, and a test compares their bytes for every recorded review.
-        The guarded worker gives a chunked body its length, so a chunked review may be plain as well.
         """
-        if (
-            environ.get("PATH_INFO") == VALIDATE
-            and environ["REQUEST_METHOD"] == "POST"
-            and environ.get("CONTENT_TYPE") == JSON
-            and "HTTP_CONTENT_ENCODING" not in environ
-            and (length := environ.get("CONTENT_LENGTH", "")).isdecimal()
-            and len(length) <= _MAX_DIGITS
-            and int(length) <= MAX_ON_LOOP
-        ):
-            body = environ["wsgi.input"].read(int(length))
-            response = self.reviewer.review(body, environ)
-            headers = [("Content-Type", response.content_type), ("Content-Length", str(len(response.body)))]
-            start_response(_STATUS[response.status], headers)
-            return [response.body]
-        return super().wsgi_app(environ, start_response)
+        length = _length_of_plain_review(environ)
+        if length is None:
+            return super().wsgi_app(environ, start_response)
+        response = self.reviewer.review(environ["wsgi.input"].read(length), environ)
+        headers = [("Content-Type", response.content_type), ("Content-Length", str(len(response.body)))]
+        start_response(_STATUS_LINES[response.status], headers)
+        return [response.body]
+
+
+def _length_of_plain_review(environ: dict[str, Any]) -> int | None:
+    """Return the bytes of the body of a plain review; None for any other request.
+
+    Plain is a POST to VALIDATE of JSON without a coding, with a Content-Length of at most MAX_ON_LOOP. The guarded
+    worker gives a chunked body its length, so a chunked review may be plain as well.
+    """
+    if (
+        environ.get("PATH_INFO") == VALIDATE
+        and environ["REQUEST_METHOD"] == "POST"
+        and environ.get("CONTENT_TYPE") == JSON
+        and "HTTP_CONTENT_ENCODING" not in environ
+        and (digits := environ.get("CONTENT_LENGTH", "")).isdecimal()
+        and len(digits) <= _MAX_DIGITS
+        and (length := int(digits)) <= MAX_ON_LOOP
+    ):
+        return length
+    return None
 
 
 def create_app(policy: str = "") -> ReviewApp:
-    """Return the service, begun in this process; raises PolicyFileError.
+    """Return the application, its service begun in this process; raises PolicyFileError.
 
     `policy` is a preset or a file; without it, the variable LEASE_WEBHOOK_POLICY says which, else it is `standard`.
     """
@@ -68,16 +78,19 @@ def create_app(policy: str = "") -> ReviewApp:
         LOG.setLevel(logging.INFO)
         LOG.propagate = False
     policy_file = PolicyFile(policy or os.environ.get(POLICY_VARIABLE) or None)
-    app = make_review_app(Service(Options(), policy_file))
-    assert app.server_hooks is not None
+    service = Service(Options(), policy_file)
+    app = make_review_app(service)
     # On one address, reviews and probes share it.
-    app.register_blueprint(_probes(app.server_hooks))
-    app.server_hooks.begin()
+    app.register_blueprint(_probes(service))
+    service.begin()
     return app
 
 
 def make_review_app(service: Service) -> ReviewApp:
-    """Return the routes of reviews; probes and metrics are those of `service.health`."""
+    """Return the application of reviews, and give the service that of probes, `health`.
+
+    The guarded worker serves that one at its last address.
+    """
     app = ReviewApp(service.reviewer, service)
     service.health = make_health_app(service)
     add_review_routes(app, service.metrics.count)
@@ -97,14 +110,14 @@ def add_review_routes(app: ReviewApp, count: Callable[..., None]) -> None:
         if not REVIEW_PATH.fullmatch(request.environ["PATH_INFO"]):
             raise NotFound
         response = app.reviewer.review(request.get_data(), request.environ, check_media_type(request.environ))
-        return Response(response.body, _STATUS[response.status], content_type=response.content_type)
+        return Response(response.body, _STATUS_LINES[response.status], content_type=response.content_type)
 
     def refuse(error: HTTPException) -> Response:
         count("malformed", REFUSED_BY_ROUTES.get(error.code or 0, OTHER))
         return _refusal(error, f"{error.name.lower()}\n")
 
-    for rule, name in ((VALIDATE, "validate"), (f"{VALIDATE}-<path_rest>", "validate_kind")):
-        app.add_url_rule(rule, name, review, methods=["POST"], provide_automatic_options=False)
+    for path, endpoint in ((VALIDATE, "validate"), (f"{VALIDATE}-<path_rest>", "validate_kind")):
+        app.add_url_rule(path, endpoint, review, methods=["POST"], provide_automatic_options=False)
     app.register_error_handler(HTTPException, refuse)
 
 
@@ -142,7 +155,7 @@ def _probes(service: Service) -> Blueprint:
 
 
 def _refusal(error: HTTPException, text: str) -> Response:
-    response = Response(text, _STATUS[error.code or 500], content_type=TEXT)
+    response = Response(text, _STATUS_LINES[error.code or 500], content_type=TEXT)
     if allowed := error.get_response().headers.get("Allow"):
         # werkzeug has them in a set.
         response.headers["Allow"] = ", ".join(sorted(allowed.split(", ")))

@@ -1,6 +1,6 @@
 """One process of the service: its policy, which may change while it runs, its counters, log lines and captured reviews.
 
-It also is what the guarded worker may ask and say beyond PEP 3333; under another server no one does.
+It also implements the hooks that the guarded worker calls beyond PEP 3333; no other server calls them.
 """
 
 import atexit
@@ -26,11 +26,14 @@ MAX_ON_LOOP: Final = 64 * 1024
 """Bytes of a review that is evaluated on the event loop, in at most some 20 ms; most have less than 10 KiB. Larger ones
 are evaluated in a thread, one at a time, which others wait for only as long as one call of the decoder takes."""
 TOO_LARGE: Final = "a body of this size must begin as an API server begins a review"
-_SECONDS_BETWEEN_COUNTS: Final = 1.0
+_UPKEEP_SECONDS: Final = 1.0
 
 
 class Service(Hooks):
-    """Made in the process that serves, by `begin`; it ends with that process, or when nothing refers to it."""
+    """One for each process that serves: `begin` starts its threads there, after any fork.
+
+    It ends with the process, or when nothing refers to it.
+    """
 
     max_on_loop = MAX_ON_LOOP
 
@@ -46,22 +49,24 @@ class Service(Hooks):
             observers.append(self._capture.record)
         self.reviewer = Reviewer(policy_file.current, observers)
         self._server: ServerStatus | None = None
-        self._process = 0
+        self._serving_pid = 0
         metrics.show_policy(policy_file.current)
 
     def begin(self) -> None:
         """Log and capture from threads from now on, and look for a changed policy, in this process."""
-        if self._process == os.getpid():
+        if self._serving_pid == os.getpid():
             return
-        self._process = os.getpid()
+        self._serving_pid = os.getpid()
         STDOUT.start()
         if self._capture:
             self._capture.start()
         self._use_policy()
-        ended = threading.Event()
-        weakref.finalize(self, _end, ended, self.metrics, self._capture)
-        seconds = min(_SECONDS_BETWEEN_COUNTS, self._policy_poll_seconds)
-        threading.Thread(target=_keep_up, args=(weakref.ref(self), seconds, ended), name="upkeep", daemon=True).start()
+        is_stopping = threading.Event()
+        weakref.finalize(self, _shut_down, is_stopping, self.metrics, self._capture)
+        seconds = min(_UPKEEP_SECONDS, self._policy_poll_seconds)
+        threading.Thread(
+            target=_run_upkeep, args=(weakref.ref(self), seconds, is_stopping), name="upkeep", daemon=True
+        ).start()
 
     def readiness(self) -> tuple[list[str], list[str]]:
         """Return why this process should get no traffic, and what an operator must fix though it can serve without.
@@ -97,13 +102,16 @@ class Service(Hooks):
         self.metrics.show_certificate(serving)
 
     def problem_of_body(self, size: int, beginning: bytes | bytearray) -> str:
-        """Refuse a large body that no API server sends by its first bytes."""
+        """Return why a large body is refused by its first bytes; "" if it may be a review."""
         return "" if may_be_a_review(size, beginning) else TOO_LARGE
 
     # The upkeep.
 
     def keep_up(self, now: float, due: float) -> float:
-        """Show what was dropped, and poll the policy if `due` has come; return when it is due again."""
+        """Show what was dropped, and poll the policy if `due` has come; return when it is due again.
+
+        Both times are in monotonic seconds.
+        """
         self.metrics.show_dropped("log", STDOUT.dropped)
         if self._capture:
             self.metrics.show_dropped("capture", self._capture.dropped)
@@ -131,26 +139,26 @@ class Service(Hooks):
             LOG.info("policy in use", extra={"fields": fields})
 
 
-def _keep_up(service: weakref.ref[Service], seconds: float, ended: threading.Event) -> None:
+def _run_upkeep(reference: weakref.ref[Service], seconds: float, is_stopping: threading.Event) -> None:
     """Keep a service up until it ends; one round that fails must not end the others."""
     due = time.monotonic() + seconds
-    while not ended.wait(seconds):
-        if (kept := service()) is None:
+    while not is_stopping.wait(seconds):
+        if (service := reference()) is None:
             return
         try:
-            due = kept.keep_up(time.monotonic(), due)
+            due = service.keep_up(time.monotonic(), due)
         except Exception:  # noqa: BLE001 - any bug in the work; it is logged
             LOG.exception("a periodic task failed")
-        del kept
+        del service  # a reference held while waiting would keep it alive
 
 
-def _end(ended: threading.Event, metrics: Metrics, capture: Capture | None) -> None:
+def _shut_down(is_stopping: threading.Event, metrics: Metrics, capture: Capture | None) -> None:
     """Write what was counted and captured."""
-    ended.set()
+    is_stopping.set()
     metrics.flush()
     if capture:
         capture.stop()
 
 
-# Before the first service ends, so after the last one has.
+# atexit runs backward: registered before the first `weakref.finalize`, STDOUT stops after every service has flushed.
 atexit.register(STDOUT.stop)

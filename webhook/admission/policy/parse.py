@@ -20,7 +20,7 @@ from webhook.admission.policy import schema
 from webhook.admission.policy.fences import fences_of
 from webhook.admission.policy.model import ExemptRules, LeaseIndex, LeasePolicy, Overrides, Policy, with_settings
 from webhook.admission.rules.holders import Binding
-from webhook.admission.rules.registry import OBJECT_TYPES, RULES
+from webhook.admission.rules.registry import OBJECT_TYPES_ID, RULES
 from webhook.admission.rules.rule import Mode
 from webhook.admission.rules.stamps import Stamps
 from webhook.kubernetes.decoding_errors import (
@@ -179,7 +179,7 @@ def _undescribed(here: inspect.Type) -> inspect.Type:
 
 def _explain_unknown_key(key: str, here: inspect.Type, path: str) -> str:
     assert isinstance(here, inspect.StructType)
-    if path.endswith("rules") and key == OBJECT_TYPES:
+    if path.endswith("rules") and key == OBJECT_TYPES_ID:
         return "this rule cannot be changed: a document of wrong types is not decoded further"
     word = "unknown rule" if path.endswith("rules") else "unknown key"
     return word + schema.nearest(key, [field.encode_name for field in here.fields])

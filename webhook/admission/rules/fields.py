@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from webhook.admission.rules.election import coordinated, numbers, renewal_stamp, takeover, times, writers
 from webhook.admission.rules.parity import metadata, spec
-from webhook.admission.rules.registry import LISTED
+from webhook.admission.rules.registry import RULES_IN_ORDER
 from webhook.admission.rules.rule import Check, Rule
 from webhook.kubernetes.objects import versions_of
 
@@ -34,7 +34,7 @@ class Field(Struct, frozen=True):
     @property
     def rules(self) -> Iterator[Rule]:
         """The rules that read it, in the order of the registry."""
-        return (rule for rule in LISTED if rule.check in self.checks)
+        return (rule for rule in RULES_IN_ORDER if rule.check in self.checks)
 
     @property
     def served(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from webhook.server.http.state import (
     HEAD,
     IDLE,
     LOSE,
-    OPEN,
+    READABLE_STATES,
     READING,
     REFUSE,
     RESPOND,
@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol):
         self._client = _NOBODY
         self._port = port
         self._now = 0.0  # of the last event, in monotonic seconds
-        self._begun = 0.0  # the first byte of the request
+        self._request_began_at = 0.0  # in monotonic seconds
         self._unread: bytes | memoryview = b""
         self._takes_turns = False  # it has pipelined, or sent a request that takes long to parse
         self._is_writing_paused = False
@@ -81,7 +81,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the clock: silence after the handshake ends like silence after a response."""
         self.transport = transport  # type: ignore[assignment] # it is one that writes
-        self.client_names = _names_in(transport.get_extra_info("peercert") or {})
+        self.client_names = _read_names(transport.get_extra_info("peercert") or {})
         self._client = tuple((transport.get_extra_info("peername") or _NOBODY)[:2])
         self._may_write.set()
         self.expires = monotonic() + self._port.idle_seconds
@@ -106,7 +106,7 @@ class Connection(asyncio.Protocol):
         """Stop reading from a client that does not read, and close it if that lasts."""
         self._is_writing_paused = True
         self._may_write.clear()
-        self._continue_reading()
+        self._apply_flow_control()
         self.expires = monotonic() + self._port.guards.request_seconds
 
     def resume_writing(self) -> None:
@@ -116,8 +116,8 @@ class Connection(asyncio.Protocol):
         if self.state is IDLE:
             self.expires = monotonic() + self._port.idle_seconds
         elif self.state in READING:
-            self.expires = self._begun + self._port.guards.request_seconds
-        self._continue_reading()
+            self.expires = self._request_began_at + self._port.guards.request_seconds
+        self._apply_flow_control()
 
     def data_received(self, data: bytes) -> None:
         """Read, or let it wait; whatever goes wrong ends this connection only."""
@@ -129,7 +129,7 @@ class Connection(asyncio.Protocol):
             if self.state is IDLE:
                 known = None if self._unread or len(data) > WIDE_READ else port.known_heads.find(data)
                 if known is not None and port.may_read(known[0].length):
-                    self._begun = self._now
+                    self._request_began_at = self._now
                     port.check_client(known[0], self.client_names)
                     self.complete(*known, keep_alive=True)
                     return
@@ -137,26 +137,26 @@ class Connection(asyncio.Protocol):
                 return
             if self._unread or self._takes_turns or self.state in ANSWERING:
                 self._unread = bytes(self._unread) + data
-                self._continue_reading()
+                self._apply_flow_control()
             else:
                 self._read(data)
-        except Exception as error:  # noqa: BLE001 - as it says
+        except Exception as error:  # noqa: BLE001 - a bug ends this connection only
             self._end_reading(error)
 
     # What the port calls.
 
     def take_turn(self) -> bool:
         """Read some of what waits; True if there is more."""
-        if not self._unread or self._is_writing_paused or not self._is_open():
+        if not self._unread or self._is_writing_paused or not self._is_readable():
             return False
         self._now = monotonic()
         try:
             self._unread = self._reader.read_some(self._unread)
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - a bug ends this connection only
             self._end_reading(error)
-        if self._unread and self._is_open():
+        if self._unread and self._is_readable():
             return True
-        self._continue_reading()
+        self._apply_flow_control()
         return False
 
     def expire(self) -> None:
@@ -186,8 +186,8 @@ class Connection(asyncio.Protocol):
                 raise EndOfReadingError
             return
         self._advance(BEGIN)
-        self._begun = self._now
-        self.expires = self._begun + self._port.guards.request_seconds
+        self._request_began_at = self._now
+        self.expires = self._request_began_at + self._port.guards.request_seconds
 
     def accept(self, head: Head) -> None:
         """Have the body sent."""
@@ -198,14 +198,14 @@ class Connection(asyncio.Protocol):
     def complete(self, head: Head, body: bytes, *, keep_alive: bool) -> None:
         """Respond to a whole request, now or when the response is made."""
         self._advance(COMPLETE)
-        response = self._port.respond(Request(head, body, self._begun, self._client))
+        response = self._port.respond(Request(head, body, self._request_began_at, self._client))
         if isinstance(response, HttpResponse):
             self._send(response, keep_alive=keep_alive)
             return
         self.expires = self._now + self._port.guards.request_seconds
         self._response = response
         response.add_done_callback(functools.partial(self._on_response, head, keep_alive=keep_alive))
-        self._continue_reading()
+        self._apply_flow_control()
 
     # Reading.
 
@@ -215,8 +215,8 @@ class Connection(asyncio.Protocol):
         except KeyError:
             raise IllegalEventError(self.state, event) from None
 
-    def _is_open(self) -> bool:
-        return self.state in OPEN
+    def _is_readable(self) -> bool:
+        return self.state in READABLE_STATES
 
     def _read(self, data: bytes) -> None:
         reader, was_idle = self._reader, self.state is IDLE
@@ -224,15 +224,15 @@ class Connection(asyncio.Protocol):
         self._unread = reader.read_some(data)
         if self._unread:
             self._takes_turns = True
-            self._continue_reading()
+            self._apply_flow_control()
         elif was_idle and self.state is IDLE and reader.requests == requests + 1:
             self._port.known_heads.remember(data, reader.head)
 
-    def _continue_reading(self) -> None:
+    def _apply_flow_control(self) -> None:
         """Read what waits in turns, or what comes, unless the client does not read or a response must be awaited."""
         if self._is_writing_paused or self.state in ANSWERING:
             self.transport.pause_reading()
-        elif not self._is_open():
+        elif not self._is_readable():
             self._unread = b""
         elif self._unread:
             self.transport.pause_reading()
@@ -242,26 +242,28 @@ class Connection(asyncio.Protocol):
 
     # Responding, and the end.
 
-    def _on_response(self, head: Head, response: asyncio.Future[HttpResponse | Stream], *, keep_alive: bool) -> None:
+    def _on_response(self, head: Head, future: asyncio.Future[HttpResponse | Stream], *, keep_alive: bool) -> None:
+        """Write the response that a thread has made, unless its request was refused or its client left meanwhile."""
+        self._response = None
         self._reader.release()
-        if response.cancelled() or self.state is not RESPONDING:
-            self._response = None
-            if not response.cancelled() and not response.exception() and isinstance(made := response.result(), Stream):
-                made.abandon()
+        if future.cancelled():
+            return
+        bug = future.exception()
+        if self.state is not RESPONDING:
+            if not bug and isinstance(late := future.result(), Stream):
+                late.abandon()
             return
         self._now = monotonic()
-        if bug := response.exception():
-            self._response = None
+        if bug:
             self._end_reading(bug)
-        elif isinstance(made := response.result(), Stream):
+        elif isinstance(response := future.result(), Stream):
             self._advance(STREAM)
-            task = asyncio.get_running_loop().create_task(self._write(made, head, keep_alive=keep_alive))
-            self._response, self._writing = None, (made, task)
+            task = asyncio.get_running_loop().create_task(self._write(response, head, keep_alive=keep_alive))
+            self._writing = response, task
             return
         else:
-            self._response = None
-            self._send(made, keep_alive=keep_alive)
-        self._continue_reading()
+            self._send(response, keep_alive=keep_alive)
+        self._apply_flow_control()
 
     async def _write(self, stream: Stream, head: Head, *, keep_alive: bool) -> None:
         """Write a response block by block, each when the client has read enough of those before it."""
@@ -269,7 +271,7 @@ class Connection(asyncio.Protocol):
         is_chunked = not has_length and head.variables["SERVER_PROTOCOL"] == "HTTP/1.1"
         close = self._port.is_draining or not keep_alive or not (is_chunked or has_length)
         try:
-            self.transport.write(_head_of(stream.head, is_chunked=is_chunked, close=close))
+            self.transport.write(_encode_head(stream.head, is_chunked=is_chunked, close=close))
             while (block := await stream.take()) is not None:
                 self.expires = monotonic() + self._port.guards.request_seconds
                 self.transport.write(b"%x\r\n%b\r\n" % (len(block), block) if is_chunked else block)
@@ -283,15 +285,15 @@ class Connection(asyncio.Protocol):
             self._writing = None
         if self.state is STREAMING:
             self._now = monotonic()
-            self._end_of_response(close=close)
-            self._continue_reading()
+            self._finish_response(close=close)
+            self._apply_flow_control()
 
     def _send(self, response: HttpResponse, *, keep_alive: bool) -> None:
         close = self._port.is_draining or not keep_alive
         self.transport.write(message.to_bytes(response, close=close))
-        self._end_of_response(close=close)
+        self._finish_response(close=close)
 
-    def _end_of_response(self, *, close: bool) -> None:
+    def _finish_response(self, *, close: bool) -> None:
         if close:
             self._close()
             return
@@ -313,7 +315,7 @@ class Connection(asyncio.Protocol):
     def _end_reading(self, error: BaseException) -> None:
         """Read nothing more. An error that is not a refusal is a bug of ours."""
         self._unread = b""
-        if isinstance(error, EndOfReadingError) or self.state not in (*OPEN, RESPONDING):
+        if isinstance(error, EndOfReadingError) or self.state not in (*READABLE_STATES, RESPONDING):
             return
         if not isinstance(error, RefusedError):
             LOG.error("a connection failed", exc_info=error)
@@ -327,13 +329,13 @@ class Connection(asyncio.Protocol):
         self.transport.close()
 
 
-def _head_of(response: HttpResponse, *, is_chunked: bool, close: bool) -> bytes:
+def _encode_head(response: HttpResponse, *, is_chunked: bool, close: bool) -> bytes:
     """Return the head of a response whose body follows in blocks."""
     head = response.head + _CHUNKED if is_chunked else response.head
     return message.to_bytes(HttpResponse(response.status, b"", head, has_length=True), close=close)
 
 
-def _names_in(certificate: dict[str, Any]) -> frozenset[str]:
+def _read_names(certificate: dict[str, Any]) -> frozenset[str]:
     """Return the common name and DNS names of a verified client certificate, from `SSLObject.getpeercert`."""
     subject = itertools.chain.from_iterable(certificate.get("subject", ()))
     alternatives = certificate.get("subjectAltName", ())

@@ -68,7 +68,7 @@ TABLE: Final[Mapping[State, Mapping[Event, State]]] = {
 }
 READING: Final = (HEAD, BODY)
 """In the middle of a request."""
-OPEN: Final = (IDLE, *READING)
+READABLE_STATES: Final = (IDLE, *READING)
 """More input is read."""
 ANSWERING: Final = (RESPONDING, STREAMING)
 """More input waits; in the remaining states it is discarded."""
