@@ -11,7 +11,9 @@ from typing import Final
 
 from tools.docs.pages import ROOT, Example
 from webhook.admission.policy.file import load
+from webhook.browser.reviewing import presets, review
 from webhook.cli.main import main
+from webhook.kubernetes.times import canonical, parse
 from webhook.server.reviewer import respond
 
 WIDTH: Final = "100"
@@ -21,9 +23,17 @@ _HASH: Final = re.compile(r"\bhash [0-9a-f]{8}\b")
 _COMMANDS: Final = ("lease-webhook", ".venv/bin/lease-webhook")
 
 
+_PROOF: Final = shlex.split("kubectl create --dry-run=server -f deploy/proof.yaml")
+
+
 def runs_here(example: Example) -> bool:
-    """Return whether a command needs neither a cluster nor another program: our own, and curl to `make run`."""
+    """Return whether a command needs neither a cluster nor another program.
+
+    These are our own commands, curl to `make run`, and the proof, which the webhook answers and kubectl prints.
+    """
     words = shlex.split(example.command)
+    if words == _PROOF:
+        return True
     if words[0] == "curl":
         return words[1:3] == ["-s", "--cacert"]
     return words[0] in _COMMANDS and not {"|", ">", "<", "&&"} & set(words)
@@ -38,6 +48,8 @@ def shown(example: Example) -> str:
 def printed(command: str) -> str:
     """Return what a command prints in the root of the repository on a terminal of WIDTH columns."""
     words = shlex.split(command)
+    if words == _PROOF:
+        return f"{_proof()}\n"
     if words[0] == "curl":
         (body,) = (word.removeprefix("@") for word in words if word.startswith("@"))
         reply = respond((ROOT / body).read_bytes(), load(None), time.time_ns() // 1000)
@@ -49,3 +61,11 @@ def printed(command: str) -> str:
     with redirect_stdout(out), redirect_stderr(out):
         main(words[1:])
     return out.getvalue()
+
+
+def _proof() -> str:
+    """Return what kubectl prints of the proof, whose time an API server has written in UTC before it asks."""
+    text = (ROOT / "deploy" / "proof.yaml").read_text()
+    (sent,) = re.findall(r'renewTime: "([^"]+)"', text)
+    (answer,) = review(text.replace(sent, canonical(parse(sent))), presets()["standard"])
+    return str(answer["kubectl"])
