@@ -444,7 +444,10 @@ class Inventory(Struct):
 
 
 def of_state(subject: Subject) -> Iterator[Finding]:
-    """Yield what is certain about a lease without the others."""
+    """Yield what a stored lease shows by itself; `why` has these findings too.
+
+    What follows only from other objects, or from the policy file, is in `Inventory`, which `audit` alone uses.
+    """
     yield from _frozen(subject)
     yield from broken_rules(subject)
     yield from _forged_stamps(subject)

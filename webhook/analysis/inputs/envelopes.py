@@ -4,7 +4,7 @@ CloudWatch, Azure, Loki, Vector and others put the line of the log, as a string,
 their own. Google Cloud makes an object of another form of each event, whose parts are mapped back.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -20,11 +20,17 @@ _HTTP_OF_RPC: Final[Mapping[int, int]] = {
     14: 503, 15: 500, 16: 401,
 }  # fmt: skip
 """What google.rpc.Code says of its own values."""
-_PARTS: Final = frozenset({
-    "logEvents", "events", "results", "value", "records", "properties", "streams", "data", "result", "values", "hits",
-    "_source", "line", "log", "log_s", "message", "@message",
-})  # fmt: skip
-"""The keys under which something of an envelope may be; each service has a few of them."""
+_KEYS: Final[Mapping[str, Sequence[str]]] = {
+    "CloudWatch": ("logEvents", "events", "results", "value", "message", "@message"),
+    "Azure": ("records", "properties", "log", "log_s"),
+    "Loki": ("streams", "data", "result", "values", "line"),
+    "Elasticsearch, OpenSearch": ("hits", "_source"),
+    "Vector": ("message",),
+    "Fluent Bit, Docker": ("log",),
+}
+"""By service, the keys under which something of its envelopes may be."""
+_PARTS: Final = frozenset(key for keys in _KEYS.values() for key in keys)
+"""All of them, in any envelope: collectors are put behind each other."""
 
 
 class _Principal(Struct, frozen=True, rename="camel"):
