@@ -1,11 +1,14 @@
 """Tables fit the terminal, and have the same content in a pipe."""
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tests.cli.on_terminal import on_terminal, plain
+from tests.factories import make_lease, put
 from webhook.cli.tables import Cell, Column, fitted, print_table, shortened
 
 SEEDED = "tests/data/leases/seeded.json"
@@ -123,3 +126,16 @@ def test_colors_take_no_columns_of_a_headline() -> None:
     colored = plain(on_terminal(words, columns=80)[1])
     bare = on_terminal(words, columns=80, environment={"NO_COLOR": "1"})[1]
     assert colored == bare
+
+
+def test_the_head_of_a_finding_is_broken_between_words(tmp_path: Path) -> None:
+    name = "payments-operator-leader-election-of-a-tenant"
+    path = tmp_path / "lease.json"
+    path.write_text(json.dumps(make_lease(put("metadata.name", name), put("spec.leaseDurationSeconds", 2**31 - 1))))
+    words = ["audit", "--input", str(path), "--now", "2025-11-20T12:00:10Z"]
+    shown = plain(on_terminal(words, columns=80)[1]).splitlines()
+    assert shown[0].startswith("error ")
+    assert shown[0].endswith(name)
+    assert shown[1].startswith(" " * 9)
+    piped = subprocess.run([sys.executable, "-m", "webhook", *words], capture_output=True, text=True, check=False)
+    assert len(piped.stdout.splitlines()[0]) > 80

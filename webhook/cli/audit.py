@@ -29,7 +29,16 @@ from webhook.cli.lease_table import SEVERITY_COLORS
 from webhook.cli.options import Command, format_option, moment
 from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection, check_option, labels_option, parse_checks, parse_labels
-from webhook.cli.terminal import Failure, advice, indent, json_line, needing_the_server, print_message, style
+from webhook.cli.terminal import (
+    Failure,
+    advice,
+    indent,
+    json_line,
+    needing_the_server,
+    on_terminal,
+    print_message,
+    style,
+)
 from webhook.findings import ORDER, Finding, ObjectName, Severity
 from webhook.text import yaml_writer
 from webhook.text.quoting import escape, quote, truncate
@@ -314,8 +323,11 @@ class Audit(Struct):
 
 def _lines(finding: Finding, lead: str = "") -> Iterator[str]:
     who = escape(truncate(str(finding.subject), _MAX_NAME))
-    severity = style(f"{finding.severity.value:<8}", fg=SEVERITY_COLORS[finding.severity])
-    yield f"{severity} {lead}{style(who, bold=True)}  {finding.check}"
+    severity = finding.severity.value
+    # Colors are put into what is broken already: their codes take no columns.
+    head = on_terminal(f"{severity:<8} {lead}{who}  {finding.check}", _MARGIN)
+    rest = head[len(severity) :].replace(who, style(who, bold=True), 1)
+    yield f"{style(severity, fg=SEVERITY_COLORS[finding.severity])}{rest}"
     yield indent(escape(finding.message), _MARGIN)
     yield advice("->", escape(finding.fix), _MARGIN, _MARGIN + 3)
 

@@ -15,7 +15,7 @@ from webhook.api_server.doctor.documents import LISTED, VALIDATING, Documents
 from webhook.api_server.doctor.in_force import NAME, PROOF, Fact, Sample, facts, interpret_proof, out_of_scope, samples
 from webhook.cli.options import Command, format_option
 from webhook.cli.reading import connection_options
-from webhook.cli.terminal import json_line, style, table, width
+from webhook.cli.terminal import json_line, on_terminal, style, table, width
 from webhook.text.quoting import escape
 
 _DESCRIPTION: Final = """\
@@ -67,7 +67,7 @@ def command(*, namespace: str, wait: float, cluster: Cluster, output: str) -> in
         print(json_line(status))
         return status.code
     word, color = _WORDS[status.in_force]
-    print(f"{style(word, fg=color)}: {status.reason}")
+    print(style(word, fg=color) + on_terminal(f"{word}: {status.reason}", 3)[len(word) :])
     rows = [("!" if one.is_wrong else " ", one.subject, escape(one.text)) for one in status.facts]
     print("\n".join(table(rows, by=0, columns=width())))
     return status.code

@@ -64,6 +64,11 @@ def indent(text: str, by: int, columns: int | None = None, hanging: int | None =
     )
 
 
+def on_terminal(text: str, hanging: int) -> str:
+    """Return a line; on a terminal that is narrower it is broken between words, in a pipe it stays one line."""
+    return indent(text, 0, shutil.get_terminal_size().columns, hanging) if sys.stdout.isatty() else text
+
+
 def advice(lead: str, text: str, by: int, hanging: int) -> str:
     """Return what to do, indented, and wrapped unless it contains a command.
 
