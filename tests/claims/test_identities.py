@@ -132,12 +132,15 @@ def test_a_pod_whose_name_another_one_has_may_lead_on() -> None:
     """Two led for 12 s after a forced deletion of a pod that was recorded on a real API server."""
     server, (first, second) = twins(2)
     in_turns(server, second, times=10)
-    (found,) = claims(of_log(server), server, "holder-replaced")
-    assert (found["severity"], found["ongoing"]) == ("warning", False)
+    (found,) = claims(of_log(server), server, "identity-shared")
+    assert found["severity"] == "warning"
+    assert "ongoing" not in found
     assert "another pod began to renew it as leader, 1 s after the one before had done so: unless" in found["text"]
     assert account(of_log(server), server.now).advice.command.endswith("get pods db-0 db-1 -o wide")
     first.fail_unauthenticated()
-    (found,) = claims(of_log(server), server, "holder-replaced")
+    in_turns(server, second, times=10)
+    (found,) = claims(of_log(server), server, "identity-shared")
+    assert found["ongoing"] is False
     assert "1 write without accepted credentials followed from its address and program" in found["text"]
 
 
@@ -145,8 +148,8 @@ def test_a_pod_that_had_missed_renewals_before_it_was_replaced_had_probably_stop
     server, (_, second) = twins(2)
     server.wait(9)
     in_turns(server, second, times=10)
-    (found,) = claims(of_log(server), server, "holder-replaced")
-    assert found["severity"] == "info"
+    assert claims(of_log(server), server, "identity-shared") == []
+    assert len(claims(of_log(server), server, "holder-replaced")) == 1
 
 
 def in_its_name(**changes: object) -> FakeServer:

@@ -316,12 +316,13 @@ def _missing_stamp(subject: Subject) -> Iterator[Finding]:
 
     The first also before it is held: an API server keeps none for a lease that was created empty.
     """
-    fix = _STAMP_FIX
+    fix, severity = _STAMP_FIX, Severity.WARNING
     if any(entry.owns_renew_time and entry.stamp is not None for entry in subject.entries):
         return
     if is_constant(subject.entries):
         message = "its stamps count only with a policy file that lists its namespace: a client can write them, too"
         fix = "lease-webhook audit --policy FILE   # one that lists the namespace under `stamps`"
+        severity = Severity.INFO  # nothing is wrong with the lease
     elif subject.lease.holder_identity and subject.lease.renew_time:
         message = (
             "the API server has no record of the last renewal, so only the holder's own clock says whether it leads"
@@ -330,7 +331,7 @@ def _missing_stamp(subject: Subject) -> Iterator[Finding]:
         message = "the API server keeps no managedFields of it, so one write will be able to take it from a live holder"
     else:
         return
-    yield subject.finding("lease-without-stamps", Severity.WARNING, message, fix)
+    yield subject.finding("lease-without-stamps", severity, message, fix)
 
 
 def _not_stamped(subject: Subject) -> Iterator[Finding]:

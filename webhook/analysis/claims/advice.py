@@ -22,6 +22,8 @@ from webhook.kubernetes.request import UserInfo
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
 
+REPLACED: Final = "replaced"
+"""The cause of a finding about a pod that took over the name and the lease of another one."""
 WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
 _WEBHOOKS: Final = "lease-webhook doctor"
 _PRIORITY: Final = "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"
@@ -250,7 +252,7 @@ def _while_held(account: "Account", standing: LeaseStatus) -> Advice:
     history = account.history
     warnings = [one for one in account.findings if one.severity is Severity.WARNING]
     if known := [one for one in warnings if isinstance(one, Claim)]:
-        replaced = (one for one in reversed(known) if one.check == "holder-replaced")
+        replaced = (one for one in reversed(known) if one.cause == REPLACED)
         return _of(_last_loss(account.findings) or next(replaced, known[-1]))
     if standing.state is State.UNKNOWN:
         sentence = "The lease does not say when it expires, so its own client decides:"

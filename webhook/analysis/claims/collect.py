@@ -42,11 +42,9 @@ def facts(account: "Account") -> Iterator[Claim]:
 
 
 def with_findings(account: "Account") -> Iterator[Claim]:
-    """Yield every claim about one lease, the findings last; no fact that a finding states."""
-    findings = [as_claim(one) for one in account.findings]
-    stated = [(one.check, one.arguments) for one in findings]
-    yield from (one for one in facts(account) if (one.check, one.arguments) not in stated)
-    yield from findings
+    """Yield every claim about one lease, the findings last."""
+    yield from facts(account)
+    yield from map(as_claim, account.findings)
 
 
 def as_claim(finding: Finding) -> Claim:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import (
+    REPLACED,
     Advice,
     after_deletion,
     after_refusal,
@@ -279,9 +280,9 @@ def _replaced(history: LeaseHistory, before: Tenure, after: Tenure, now: int) ->
     sentence = "See whether the pod before still runs, on a node that is not reached or after a forced deletion:"
     advice = Advice(sentence, f"{kubectl(history.namespace)} get pods {names} -o wide".replace("  ", " "))
     yield claim(
-        *(history, "holder-replaced", Severity.WARNING, message, advice, "replaced"),
-        over_since=after.since,
-        arguments={"identity": after.holder, "by": BySomeone(after.process), **interval(after.taken)},
+        *(history, "identity-shared", Severity.WARNING, message, advice, REPLACED),
+        over_since=None if now - before.kept_until < (before.duration or 0) * SECOND else after.since,
+        arguments={"identity": after.holder},
     )
 
 
