@@ -9,10 +9,17 @@ import time
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Final
 
+from rich.console import Group
+
 from tools.docs.pages import ROOT, Example
 from webhook.admission.policy.file import load
+from webhook.analysis.history.follow import Follower
 from webhook.browser.reviewing import presets, review
 from webhook.cli.main import main
+from webhook.cli.reading import EvaluationTime, observed
+from webhook.cli.selection import Selection
+from webhook.cli.tables import console_of
+from webhook.cli.watching import CLOCK, frame
 from webhook.kubernetes.times import canonical, parse
 from webhook.server.reviewer import respond
 
@@ -26,13 +33,19 @@ _COMMANDS: Final = ("lease-webhook", ".venv/bin/lease-webhook")
 _PROOF: Final = shlex.split("kubectl create --dry-run=server -f deploy/proof.yaml")
 
 
+_TOP: Final = ["kubectl", "lease", "top"]
+_WATCH: Final = ROOT / "tests" / "data" / "incidents" / "lease-stolen" / "leases.json.gz"
+"""What `top` shows in the pages: at the end of this watch."""
+
+
 def runs_here(example: Example) -> bool:
     """Return whether a command needs neither a cluster nor another program.
 
-    These are our own commands, curl to `make run`, and the proof, which the webhook answers and kubectl prints.
+    These are our own commands, curl to `make run`, `top` of a recorded watch, and the proof, which the webhook answers
+    and kubectl prints.
     """
     words = shlex.split(example.command)
-    if words == _PROOF:
+    if words in (_PROOF, _TOP):
         return True
     if words[0] == "curl":
         return words[1:3] == ["-s", "--cacert"]
@@ -50,6 +63,8 @@ def printed(command: str) -> str:
     words = shlex.split(command)
     if words == _PROOF:
         return f"{_proof()}\n"
+    if words == _TOP:
+        return _top()
     if words[0] == "curl":
         (body,) = (word.removeprefix("@") for word in words if word.startswith("@"))
         reply = respond((ROOT / body).read_bytes(), load(None), time.time_ns() // 1000)
@@ -69,3 +84,16 @@ def _proof() -> str:
     (sent,) = re.findall(r'renewTime: "([^"]+)"', text)
     (answer,) = review(text.replace(sent, canonical(parse(sent))), presets()["standard"])
     return str(answer["kubectl"])
+
+
+def _top() -> str:
+    """Return what `top` shows at the end of the recorded watch."""
+    follower = Follower()
+    for item in observed([str(_WATCH)]):
+        follower.take(item)
+    until = follower.bounds.until
+    assert until is not None
+    out = io.StringIO()
+    with redirect_stdout(out):
+        console_of(int(WIDTH)).print(Group(*frame(follower, EvaluationTime(until, CLOCK), Selection())))
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines() if line.strip())

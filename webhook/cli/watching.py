@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Draw = Callable[[Follower, EvaluationTime], "list[RenderableType]"]
 
 _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_CLOCK: Final = "the clock of the API server"
+CLOCK: Final = "the clock of the API server"
 _PAUSE: Final = 1.0
 _SHARE: Final = 4
 """The pause after a table, as a multiple of the time that making it took, so that work stays bounded."""
@@ -36,13 +36,16 @@ _AROUND: Final = 4
 
 def watch_all(cluster: Cluster, selection: Selection, policy: str | None, namespace: str = "") -> int:
     """Show the leases of a cluster as they are, the worst first; the `policy` file says which stamps to believe."""
+    return _live(cluster, policy, lambda follower, as_of: frame(follower, as_of, selection, namespace))
 
-    def draw(follower: Follower, as_of: EvaluationTime) -> "list[RenderableType]":
-        keys = [key for key in follower.names() if namespace in {"", key[0]}]
-        rows = [row_of(one) for one in _accounts(follower, keys, as_of, selection)]
-        return [*_lines([heading(rows), as_of.text]), *_table(selection.sorted(rows))]
 
-    return _live(cluster, policy, draw)
+def frame(
+    follower: Follower, as_of: EvaluationTime, selection: Selection, namespace: str = ""
+) -> "list[RenderableType]":
+    """Return what is drawn of all leases at one moment, as wide as the terminal."""
+    keys = [key for key in follower.names() if namespace in {"", key[0]}]
+    rows = [row_of(one) for one in _accounts(follower, keys, as_of, selection)]
+    return [*_lines([heading(rows), as_of.text]), *_table(selection.sorted(rows))]
 
 
 def watch_one(
@@ -110,7 +113,7 @@ def _live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
             while True:
                 began = time.monotonic()
                 with leases.now() as (follower, now):
-                    last = draw(follower, EvaluationTime(now, _CLOCK))
+                    last = draw(follower, EvaluationTime(now, CLOCK))
                 status = leases.status or "Ctrl-C ends it"
                 live.update(Group(*last, Text(status, style="dim", no_wrap=True)), refresh=True)
                 time.sleep(max(_PAUSE, _SHARE * (time.monotonic() - began)))
