@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -61,6 +61,7 @@ from tests.match_condition import EXPRESSION
 from tests.model.api_server import User
 from tests.model.managed_fields import APPLY as APPLIES
 from tests.model.managed_fields import SECOND
+from webhook.admission.policy.parse import parse
 from webhook.api_server.rule_policies import manifests
 
 DURATION: Final = 4
@@ -352,7 +353,7 @@ def installed(cluster: Cluster, directory: Path, modes: Sequence[Mode], batches:
     if any(mode.stamps for mode in modes):
         documents += shipped_stamps()
     if any(mode.rules for mode in modes):
-        rules = Mode("rules", webhook="strict").policy_file()
+        rules = parse(_policy_text("strict", _places(modes, batches, lambda mode: bool(mode.rules and mode.stamps))))
         for one in manifests(rules, 0, EXPRESSION, ["kube-system", "kube-node-lease"]):
             if not one["kind"].endswith("Binding"):
                 selector = one["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"]
@@ -369,14 +370,24 @@ def installed(cluster: Cluster, directory: Path, modes: Sequence[Mode], batches:
         for mode in modes:
             if not mode.webhook:
                 continue
-            listed = [f"{batch}-{at}" for batch in range(batches) for at, one in enumerate(modes, 1) if one is mode]
-            stamps = f"stamps: [{{suffix: {SUFFIX}, namespaces: {listed!r}}}]\n" if mode.stamps else ""
+            listed = _places(modes, batches, mode.__eq__) if mode.stamps else []
             file = directory / f"{route_of(mode)}.yaml"
-            file.write_text(f"apiVersion: lease-webhook/v1\npreset: {mode.webhook}\n{stamps}")
+            file.write_text(_policy_text(mode.webhook, listed))
             server = stack.enter_context(WebhookServer(directory, cluster.certs, policy=str(file)))
             cluster.register(route_of(mode), server.port)
         cluster.settle()
         yield
+
+
+def _places(modes: Sequence[Mode], batches: int, is_wanted: Callable[[Mode], bool]) -> list[str]:
+    """Return the namespaces of some modes, in all batches."""
+    return [f"{batch}-{at}" for batch in range(batches) for at, mode in enumerate(modes, 1) if is_wanted(mode)]
+
+
+def _policy_text(preset: str, stamped: Sequence[str]) -> str:
+    """Return a policy file that lists the namespaces with stamps."""
+    stamps = f"stamps: [{{suffix: {SUFFIX}, namespaces: {[*stamped]!r}}}]\n" if stamped else ""
+    return f"apiVersion: lease-webhook/v1\npreset: {preset}\n{stamps}"
 
 
 def modes_of(binaries: Binaries) -> list[Mode]:
