@@ -151,7 +151,7 @@ def test_what_may_not_be_read_is_not_known(cluster: Install, capsys: pytest.Capt
     assert main(["status"]) == 2
     out = capsys.readouterr().out
     assert out.startswith("not known: Error: leases is forbidden\n")
-    assert "namespaces     not known: Error: namespaces is forbidden\n" in out
+    assert "not known      namespaces: Error: namespaces is forbidden\n" in out
     assert "lease-webhook-1: not known: error: pods is forbidden\n" in out
 
 

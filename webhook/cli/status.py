@@ -86,7 +86,7 @@ def _status(cluster: Cluster) -> _Status:
         elif clusters.NO_SUCH_KIND not in found:
             unread.extend(_CLUSTER_WIDE.get(kinds, ()))
             if all(found not in one.text for one in unknown):
-                unknown.append(Fact(kinds, f"not known: {found}"))
+                unknown.append(Fact("not known", f"{kinds.replace(',', ', ')}: {found}"))
 
     for kinds in _CLUSTER_WIDE:
         read(kinds)
