@@ -204,3 +204,14 @@ def to_bytes(document: Any) -> bytes:
 
 def _steps(path: str) -> list[str]:
     return [plain or bracketed for plain, bracketed in _STEP.findall(path)]
+
+
+STAMP_ENTRY: Final[Document] = {
+    "manager": "lease-webhook-stamp",
+    "operation": "Update",
+    "apiVersion": "coordination.k8s.io/v1",
+    "time": "2000-01-01T00:00:00Z",
+    "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:metadata": {"f:annotations": {"f:lease-webhook/stamp": {}}}},
+}
+"""The entry that the policies of deploy/stamp leave in managedFields."""

@@ -4,37 +4,15 @@ from typing import Any
 
 import pytest
 
+from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, FakeServer, together
-from tests.history.observing import advised
-from tests.history.test_elections import cluster_of, of_log, of_metadata, of_watch
-from webhook.analysis.claims.account import Account, account_of, as_json
-from webhook.analysis.claims.happened import events
+from tests.history.observing import advised, cluster_of, of_log, of_metadata, of_watch
+from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import headline
-from webhook.analysis.claims.text import facts
 from webhook.analysis.claims.words import ago, clock, count, name
 from webhook.analysis.history.events import API_SERVER
-from webhook.analysis.history.follow import Follower
 from webhook.analysis.history.status import State
 from webhook.kubernetes.times import length
-
-KEY = ("shop", "db")
-
-
-def account(cluster: Follower, now: int) -> Account:
-    return account_of(cluster, cluster.leases[KEY], now)
-
-
-def text(one: Account) -> str:
-    lines = [
-        headline(one),
-        *(f"{line.label}: {line.text}" for part in (facts(one), events(one)) for line in part),
-    ]
-    return "\n".join([*lines, *(f"{found.check}: {found.message}" for found in one.findings), f"ADVICE {advised(one)}"])
-
-
-def shop() -> tuple[FakeServer, list]:  # type: ignore[type-arg]
-    server = FakeServer()
-    return server, [server.elector(f"{lease}-0", f"shop/{lease}") for lease in ("db", "mail", "cart")]
 
 
 def test_a_leader_at_work() -> None:

@@ -2,10 +2,9 @@
 
 import pytest
 
-from tests.claims.test_accounts import account, shop
+from tests.claims.accounts import account, shop
 from tests.history.fake_server import FakeServer, together
-from tests.history.observing import advised
-from tests.history.test_elections import of_log
+from tests.history.observing import advised, of_log
 from tests.history.test_refusal import RIGHTS, WEBHOOK
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
 from webhook.analysis.claims.headline import headline

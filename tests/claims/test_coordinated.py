@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.claims.test_accounts import account, shop, text
+from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import Elector, FakeServer
-from tests.history.observing import advised
-from tests.history.test_elections import of_log, of_metadata, of_watch
+from tests.history.observing import advised, of_log, of_metadata, of_watch
 from tests.history.test_refusal import POLICY
 from webhook.analysis.claims.account import Account
 from webhook.analysis.history.events import API_SERVER

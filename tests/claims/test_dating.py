@@ -3,11 +3,11 @@
 import copy
 import json
 
-from tests.claims.test_accounts import account, text
+from tests.claims.accounts import account, text
 from tests.claims.test_identities import claims
 from tests.factories import Document
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
-from tests.history.test_elections import cluster_of, of_log, of_watch
+from tests.history.observing import cluster_of, of_log, of_watch
 from webhook.analysis.history.follow import Follower
 from webhook.analysis.history.renewals import Renewals
 from webhook.kubernetes.times import canonical_seconds

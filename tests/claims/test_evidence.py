@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.claims.test_accounts import account, shop, text
+from tests.claims.accounts import account, shop, text
 from tests.factories import Document, make_entry, to_bytes
 from tests.history.fake_server import SECOND, FakeServer, together
-from tests.history.observing import merged
-from tests.history.test_elections import LEASE, cluster_of, of_log, of_watch
+from tests.history.observing import LEASE, cluster_of, merged, of_log, of_watch
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.events import Handover

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.claims.test_accounts import account, shop, text
+from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, FakeServer, together
-from tests.history.observing import advised, merged
-from tests.history.test_elections import cluster_of, of_log, of_metadata, of_watch
+from tests.history.observing import advised, cluster_of, merged, of_log, of_metadata, of_watch
 from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.claims.test_accounts import account, shop
+from tests.claims.accounts import account, shop
 from tests.factories import Document, drop, make_lease, put
 from tests.history.fake_server import SECOND, FakeServer, together
-from tests.history.observing import advised
-from tests.history.test_elections import of_log
+from tests.history.observing import advised, of_log
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of
 from webhook.analysis.claims.claim import Claim

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.claims.test_accounts import KEY, account, text
+from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer, together
-from tests.history.observing import advised
-from tests.history.test_elections import of_log
+from tests.history.observing import LEASE, advised, of_log
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of, as_json
 from webhook.analysis.history.events import Handover
@@ -128,7 +127,7 @@ def test_a_watch_beside_the_log_shows_what_that_lacks() -> None:
     cluster = Follower()
     for item in [*read("watch", [server.watch()]), *read("log", [server.audit_log()])]:
         cluster.take(item)
-    assert cluster.leases[KEY].hidden_since is None
+    assert cluster.leases[LEASE].hidden_since is None
 
 
 def test_of_one_lease_alone_a_log_has_no_hole() -> None:
@@ -137,7 +136,7 @@ def test_of_one_lease_alone_a_log_has_no_hole() -> None:
     db.lead(20)
     server.wait(HOLE)
     server.write("shop/db", dict(server.leases["shop/db"]["spec"]), "kubectl-patch", "alice", "")
-    assert of_log(server).leases[KEY].hidden_since is None
+    assert of_log(server).leases[LEASE].hidden_since is None
 
 
 def test_in_a_hole_another_cause_is_not_excluded() -> None:
@@ -159,7 +158,7 @@ def test_what_a_write_changed_that_the_log_does_not_show_is_not_known(verb: str,
     server.log[-2]["verb"] = verb
     for key in ("requestObject", "responseObject"):
         server.log[-2].pop(key, None)
-    assert (of_log(server).leases[KEY].hidden_since is None) == is_known
+    assert (of_log(server).leases[LEASE].hidden_since is None) == is_known
 
 
 def test_a_lease_as_a_client_sent_it_says_nothing_of_stamps() -> None:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.claims.test_accounts import KEY, account, text
+from tests.claims.accounts import account, text
 from tests.factories import Document
 from tests.history.fake_server import Elector, FakeServer
-from tests.history.test_elections import of_log, of_watch
+from tests.history.observing import LEASE, of_log, of_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.follow import Follower
 
@@ -71,7 +71,7 @@ def test_a_holder_whose_beginning_was_dropped_is_held_since_an_unknown_time() ->
     in_turns(server, second, times=5)
     cluster = of_log(server)
     assert len(claims(cluster, server, "held-since")) == 1
-    cluster.leases[KEY].tenures.popleft()
+    cluster.leases[LEASE].tenures.popleft()
     assert claims(cluster, server, "held-since") == []
 
 
@@ -86,7 +86,7 @@ def test_the_pod_that_the_holder_names_is_its_process_whoever_wrote_it_in() -> N
         server.write("shop/db", spec_of(server, renewTime=renewed), "kubectl", "mallory", "")
     pod = server.elector("db-1", "shop/db")
     in_turns(server, pod, times=3)
-    tenure = of_log(server).leases[KEY].tenure
+    tenure = of_log(server).leases[LEASE].tenure
     assert tenure is not None
     assert tenure.process is not None
     assert tenure.process.pod == "db-1"

@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from tests.claims.test_accounts import KEY, account, text
+from tests.claims.accounts import account, text
 from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import Elector, FakeServer, together
-from tests.history.observing import merged
-from tests.history.test_elections import View, of_log, of_watch
+from tests.history.observing import LEASE, View, merged, of_log, of_watch
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.events import Handover
@@ -242,7 +241,7 @@ def test_a_holder_that_took_the_lease_again_in_what_was_missed_began_anew() -> N
     first.take(leaseTransitions=0)
     server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
     first.lead(10)
-    history = of_watch(server).leases[KEY]
+    history = of_watch(server).leases[LEASE]
     assert [(one.holder, one.began, one.is_unseen) for one in history.tenures] == [
         ("db-0_1", Handover.SEEN, False),
         ("db-0_1", Handover.UNKNOWN, True),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.factories import Document, drop, make_candidate, make_lease, put, to_bytes
 from tests.history.fake_server import FakeServer, together
-from tests.inputs.test_files import Install, fake
+from tests.inputs.fake_kubectl import Install, fake
 from webhook.cli.audit import MAX_EQUAL
 from webhook.cli.main import main
 

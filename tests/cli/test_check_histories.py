@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.factories import make_lease
-from tests.inputs.test_files import Install, fake
+from tests.inputs.fake_kubectl import Install, fake
 from webhook.cli.main import main
 
 __all__ = ["fake"]

@@ -9,7 +9,7 @@ import yaml
 
 from tests.factories import put
 from tests.inputs.events import make_event
-from tests.inputs.test_files import Install, fake
+from tests.inputs.fake_kubectl import Install, fake
 from tests.recordings import FOLDER
 from webhook.cli import reading
 from webhook.cli.main import main

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.factories import make_lease
 from tests.history.fake_server import FakeServer, together
-from tests.inputs.test_files import Install, fake
+from tests.inputs.fake_kubectl import Install, fake
 from webhook.analysis.timeline import lanes
 from webhook.analysis.timeline.downsampling import SpanRecord
 from webhook.cli.main import main

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tests.cli.test_stamps import StampingServer, listed, run
-from tests.factories import Document, drop, make_candidate, put
+from tests.factories import STAMP_ENTRY, Document, drop, make_candidate, put
 from tests.history.fake_server import together
-from tests.rules.election.test_foreign_writer import ENTRY
 from webhook.cli.main import main
 
 SUFFIX = "1a2b3c4d"
@@ -29,7 +28,7 @@ LEASE: Document = {
         "name": "db",
         "namespace": "shop",
         "resourceVersion": "200",
-        "managedFields": [ENTRY],
+        "managedFields": [STAMP_ENTRY],
         "annotations": {
             f"lease-webhook/writer-{SUFFIX}": "uid-of-b system:serviceaccount:shop:db",
             f"lease-webhook/written-{SUFFIX}": "2026-11-20T12:10:00Z",

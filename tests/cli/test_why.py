@@ -11,7 +11,7 @@ import pytest
 
 from tests.factories import make_lease, put
 from tests.history.fake_server import FakeServer, together
-from tests.inputs.test_files import Install, fake
+from tests.inputs.fake_kubectl import Install, fake
 from webhook.cli.main import main
 from webhook.kubernetes.times import canonical_seconds
 
@@ -222,7 +222,9 @@ def test_one_moment_ends_with_what_it_does_not_show(fake: Install, capsys: pytes
 def test_a_holder_that_is_no_pod_reaches_no_kubectl(
     fake: Install, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tests.inputs.test_files.make_lease", lambda: make_lease(put("spec.holderIdentity", "--x=y_1")))
+    monkeypatch.setattr(
+        "tests.inputs.fake_kubectl.make_lease", lambda: make_lease(put("spec.holderIdentity", "--x=y_1"))
+    )
     log = fake()
     code, out, _ = run(capsys, "shop/checkout")
     assert (code, "--x=y" in out) == (0, True)

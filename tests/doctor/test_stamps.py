@@ -11,8 +11,7 @@ import yaml
 from msgspec.structs import replace
 
 from tests.doctor.shipped import DATA
-from tests.factories import NOW
-from tests.rules.election.test_foreign_writer import ENTRY
+from tests.factories import NOW, STAMP_ENTRY
 from webhook.admission.policy.file import load
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.stamps import Stamps
@@ -26,7 +25,7 @@ SUFFIX = "1a2b3c4d"
 STAMPS = {"shop": Stamps(SUFFIX)}
 SOURCE = Path(__file__).parents[2] / "deploy" / "stamp" / "policies.yaml"
 FIELD: Document = {"f:spec": {"f:renewTime": {}}}
-TRACKED = ENTRY | {"manager": "checkout", "time": "2026-11-21T00:00:00Z", "fieldsV1": FIELD}
+TRACKED = STAMP_ENTRY | {"manager": "checkout", "time": "2026-11-21T00:00:00Z", "fieldsV1": FIELD}
 
 
 def applied() -> list[Document]:
@@ -83,7 +82,7 @@ def policy(name: str, *rules: Document, **spec: Any) -> Document:
 
 
 ALL_RULES = {"apiGroups": ["*"], "resources": ["*"], "operations": ["*"]}
-STAMPED = lease(ENTRY, written="2026-11-21T00:00:05Z")
+STAMPED = lease(STAMP_ENTRY, written="2026-11-21T00:00:05Z")
 
 
 def with_stamps(stamps: dict[str, Stamps]) -> Policy:
@@ -132,11 +131,13 @@ def checks(objects: list[Document], stamps: dict[str, Stamps] | None = None) -> 
             [lease(TRACKED, written="2026-11-21T00:00:05Z")], ["stamp-planted"], id="annotations beside other entries"
         ),
         pytest.param(
-            [*applied(), lease(ENTRY, written="2026-11-20T23:59:59Z")],
+            [*applied(), lease(STAMP_ENTRY, written="2026-11-20T23:59:59Z")],
             ["stamp-planted"],
             id="a stamp from before the policies",
         ),
-        pytest.param([lease(ENTRY, written="2026-11-20T23:59:59Z")], [], id="a stamp, and no policies in the input"),
+        pytest.param(
+            [lease(STAMP_ENTRY, written="2026-11-20T23:59:59Z")], [], id="a stamp, and no policies in the input"
+        ),
     ],
 )
 def test_a_finding_by_one_change(objects: list[Document], found: list[str]) -> None:

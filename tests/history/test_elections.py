@@ -1,12 +1,10 @@
 """What a history says of elections whose truth is known, from a watch, from an audit log, and from a dump."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import SECOND, START, FakeServer, together
-from tests.history.observing import observe_all
+from tests.history.observing import LEASE, View, cluster_of, observe_all, of_log, of_metadata, of_watch
 from tests.inputs.reading import read
 from webhook.analysis.history import bounds as bounds_of_input
 from webhook.analysis.history.bounds import Bounds
@@ -17,28 +15,6 @@ from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.status import State
 from webhook.analysis.inputs.items import Foreign, Observation
 
-LEASE = ("shop", "db")
-
-
-def cluster_of(data: bytes) -> Follower:
-    cluster = Follower()
-    observe_all(cluster, read("in", [data]))
-    return cluster
-
-
-def of_watch(server: FakeServer) -> Follower:
-    return cluster_of(server.watch())
-
-
-def of_log(server: FakeServer) -> Follower:
-    return cluster_of(server.audit_log())
-
-
-def of_metadata(server: FakeServer) -> Follower:
-    return cluster_of(server.audit_log(metadata_only=True))
-
-
-View = Callable[[FakeServer], Follower]
 BOTH = pytest.mark.parametrize("view", [of_watch, of_log], ids=["watch", "audit log"])
 ANY = pytest.mark.parametrize("view", [of_watch, of_log, of_metadata], ids=["watch", "audit log", "metadata"])
 

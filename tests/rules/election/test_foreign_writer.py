@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.factories import NOW, Document, Tweak, changed, drop, make_lease, make_review, put, to_bytes
+from tests.factories import NOW, STAMP_ENTRY, Document, Tweak, changed, drop, make_lease, make_review, put, to_bytes
 from tests.rules import wording
 from tests.rules.findings import DENY, FORBIDDEN, RIVAL, SECOND, by_user, deleted, take, update
 from tests.rules.findings import findings as found_by
@@ -17,20 +17,12 @@ from webhook.kubernetes import times
 from webhook.kubernetes.review import decode
 
 STAMPS = Stamps("1a2b3c4d")
-ENTRY = {
-    "manager": "lease-webhook-stamp",
-    "operation": "Update",
-    "apiVersion": "coordination.k8s.io/v1",
-    "time": "2000-01-01T00:00:00Z",
-    "fieldsType": "FieldsV1",
-    "fieldsV1": {"f:metadata": {"f:annotations": {"f:lease-webhook/stamp": {}}}},
-}
 HOLDER = "11111111-0000-0000-0000-000000000001 system:serviceaccount:shop:checkout"
 OTHER = "11111111-0000-0000-0000-000000000002 system:serviceaccount:shop:checkout"
 OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "u"}
 
 
-def stamped(writer: str = HOLDER, seconds: float | None = -5, entries: Any = (ENTRY,)) -> Tweak:
+def stamped(writer: str = HOLDER, seconds: float | None = -5, entries: Any = (STAMP_ENTRY,)) -> Tweak:
     """Stamped by this writer so many seconds after NOW; None: not dated."""
     written = "" if seconds is None else times.canonical_seconds(NOW + int(seconds * SECOND))
 
@@ -267,9 +259,11 @@ def test_the_names_of_another_suffix_are_annotations_like_others() -> None:
     "entries",
     [
         pytest.param([], id="no entry"),
-        pytest.param([ENTRY, ENTRY | {"manager": "b"}], id="another entry beside it"),
-        pytest.param([ENTRY | {"time": "2026-01-01T00:00:00Z"}], id="an entry of its name that an API server dated"),
-        pytest.param([ENTRY | {"manager": "b"}], id="an entry of another name"),
+        pytest.param([STAMP_ENTRY, STAMP_ENTRY | {"manager": "b"}], id="another entry beside it"),
+        pytest.param(
+            [STAMP_ENTRY | {"time": "2026-01-01T00:00:00Z"}], id="an entry of its name that an API server dated"
+        ),
+        pytest.param([STAMP_ENTRY | {"manager": "b"}], id="an entry of another name"),
     ],
 )
 def test_a_stamp_is_believed_beside_the_constant_entry_only(entries: list[Document]) -> None:
@@ -316,13 +310,15 @@ def test_the_holder_of_a_stamped_lease_renews_and_another_writer_labels_it(stamp
 )
 def test_the_constant_entry_is_a_forgery_where_nothing_is_set(tweaks: tuple[Tweak, ...], stamps: Stamps | None) -> None:
     before = make_lease()
-    document = make_review(by(OTHER), old=before, new=changed(before, *tweaks, put("metadata.managedFields", [ENTRY])))
+    document = make_review(
+        by(OTHER), old=before, new=changed(before, *tweaks, put("metadata.managedFields", [STAMP_ENTRY]))
+    )
     assert "renewal-stamp-tampered" in found_by(document, stamps=stamps)
 
 
 @LISTED
 def test_a_lease_is_not_created_with_the_constant_entry_alone(stamps: Stamps | None) -> None:
-    lease = changed(make_lease(), put("metadata.managedFields", [ENTRY]))
+    lease = changed(make_lease(), put("metadata.managedFields", [STAMP_ENTRY]))
     lease["spec"] = {}
     lease["metadata"].pop("labels", None)
     assert "renewal-stamp-tampered" in found_by(make_review(by(OTHER), new=lease), stamps=stamps)

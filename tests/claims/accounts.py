@@ -1,0 +1,29 @@
+"""What is claimed of the lease shop/db of a fake server, and its words."""
+
+from tests.history.fake_server import FakeServer
+from tests.history.observing import LEASE, advised
+from webhook.analysis.claims.account import Account, account_of
+from webhook.analysis.claims.happened import events
+from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.text import facts
+from webhook.analysis.history.follow import Follower
+
+
+def account(cluster: Follower, now: int) -> Account:
+    """What is claimed of the lease at a moment."""
+    return account_of(cluster, cluster.leases[LEASE], now)
+
+
+def text(one: Account) -> str:
+    """What `why` prints of it, a line for each statement."""
+    lines = [
+        headline(one),
+        *(f"{line.label}: {line.text}" for part in (facts(one), events(one)) for line in part),
+    ]
+    return "\n".join([*lines, *(f"{found.check}: {found.message}" for found in one.findings), f"ADVICE {advised(one)}"])
+
+
+def shop() -> tuple[FakeServer, list]:  # type: ignore[type-arg]
+    """A server with the electors of three leases of one namespace."""
+    server = FakeServer()
+    return server, [server.elector(f"{lease}-0", f"shop/{lease}") for lease in ("db", "mail", "cart")]
