@@ -152,6 +152,27 @@ def test_a_pod_that_had_missed_renewals_before_it_was_replaced_had_probably_stop
     assert len(claims(of_log(server), server, "holder-replaced")) == 1
 
 
+def test_of_a_pod_that_was_not_seen_to_renew_it_is_not_known_when_it_did() -> None:
+    """As after a hole in a log."""
+    server = FakeServer()
+    first, second = (server.elector(name, "shop/db") for name in ("db-0", "db-1"))
+    first.identity = second.identity = "db-0"
+    first.take()
+    in_turns(server, second, times=5)
+    assert claims(of_log(server), server, "identity-shared") == []
+    assert len(claims(of_log(server), server, "holder-replaced")) == 1
+
+
+def test_a_pod_that_is_heard_after_it_was_replaced_had_not_stopped() -> None:
+    server, (first, second) = twins(2)
+    server.wait(9)
+    in_turns(server, second, times=2)
+    first.fail_unauthenticated()
+    in_turns(server, second, times=2)
+    (found,) = claims(of_log(server), server, "identity-shared")
+    assert "9 s after" in found["text"] or "10 s after" in found["text"]
+
+
 def in_its_name(**changes: object) -> FakeServer:
     """A lease that its holder has renewed for 10 s, and someone else once in its name."""
     server, (first, *_) = twins(1)
