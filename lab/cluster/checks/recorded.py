@@ -1,0 +1,68 @@
+"""The recorder with its metrics: its own rights, its own port, and an election that it sees from inside a pod."""
+
+import time
+from collections.abc import Iterator
+
+from lab.cluster.monitoring import defined
+from lab.cluster.world import NAMESPACE, PYTHON, World
+from lab.e2e.manifests import micro_time, sample_lease
+from lab.e2e.world import Row, leases
+from tests.waiting import wait_for
+
+SHOP = "cluster-recorded"
+DURATION = 4
+IN_MEMORY = """
+patches:
+- target: {kind: StatefulSet, name: lease-recorder}
+  patch: |-
+    - {op: remove, path: /spec/volumeClaimTemplates}
+    - {op: add, path: /spec/template/spec/volumes, value: [{name: history, emptyDir: {}}]}
+"""
+"""The node of this suite has no volumes to claim."""
+SCRAPE = (
+    "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8082/metrics', timeout=5).read().decode())"
+)
+POD = "lease-recorder-0"
+SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
+
+
+def recorded(world: World) -> Iterator[Row]:
+    """Yield what the metrics say of a lease that is held, silent and taken, and what `why` says of the history."""
+    defined(world, "prometheusrules", "servicemonitors")
+    world.namespace(SHOP, {})
+    world.apply("self-signed", "recorder", "recorder-metrics", edit=IN_MEMORY)
+    world.kubectl.must("-n", NAMESPACE, "rollout", "status", "statefulset/lease-recorder", "--timeout=120s")
+    world.client.send("POST", leases(SHOP), sample_lease("shift", leaseDurationSeconds=DURATION)).expect(201)
+    wait_for("the lease is live", lambda: _metric(world, "live") == 1, 30, 0.5)
+    slices = world.client.send("GET", SLICES, labelSelector="kubernetes.io/service-name=lease-recorder-metrics")
+    ports = {port["port"] for one in slices.expect(200)["items"] for port in one["ports"]}
+    wait_for("no one leads", lambda: _metric(world, "live") == 0, 30, 0.5)
+    absent = _metric(world, "leaderless_seconds_total")
+    path = leases(SHOP, "shift")
+    lease = world.client.get(path)
+    lease["spec"] |= {"holderIdentity": "next", "renewTime": micro_time(), "acquireTime": micro_time()}
+    lease["spec"]["leaseTransitions"] = 1
+    world.client.send("PUT", path, lease).expect(200)
+    wait_for("the next holder is live", lambda: _metric(world, "live") == 1, 30, 0.5)
+    taken = _metric(world, "handovers_total", how="expired")
+    seen = (
+        f"live 1, 0, 1; {absent:.0f} s without a leader; handovers by expiry {taken:.0f}; the Service leads to {ports}"
+    )
+    passed = absent >= DURATION and taken == 1 and ports == {8082}
+    yield Row("component recorder-metrics: a lease that is held, silent and taken", seen, passed=passed)
+    time.sleep(1)
+    command = (PYTHON, "-m", "webhook", "why", f"{SHOP}/shift", "--input", "/history")
+    said = world.kubectl.must("-n", NAMESPACE, "exec", POD, "--", *command)
+    yield Row("`why` in the pod of the recorder", said.splitlines()[0], passed="next holds it since" in said)
+    world.remove()
+    world.kubectl.run("delete", "clusterrolebinding,clusterrole", "lease-recorder", "--ignore-not-found")
+    world.kubectl.run("delete", "namespace", SHOP, "--ignore-not-found", "--wait=false")
+
+
+def _metric(world: World, name: str, **labels: str) -> float:
+    """Return a metric of the lease, -1 if it has none yet."""
+    wanted = [f'{key}="{value}"' for key, value in {"lease": "shift", "namespace": SHOP, **labels}.items()]
+    for line in world.python(POD, SCRAPE).splitlines():
+        if line.startswith(f"lease_webhook_leader_{name}{{") and all(label in line for label in wanted):
+            return float(line.rpartition(" ")[2])
+    return -1
