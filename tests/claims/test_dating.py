@@ -140,6 +140,7 @@ def test_a_deletion_that_a_slower_clock_logged_follows_what_it_deleted() -> None
     server, db = shop()
     server.wait(0.5)
     deleted_at(server, -1)
+    db.ask()
     (found,) = claims(created_again(server, db), server, "lease-deleted")
     assert found["by"]["user"] == "admin"
 
