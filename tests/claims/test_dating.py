@@ -8,6 +8,7 @@ from tests.claims.test_identities import claims
 from tests.factories import Document
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import cluster_of, of_log, of_watch
+from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.follow import Follower
 from webhook.analysis.history.renewals import Renewals
 from webhook.kubernetes.times import canonical_seconds
@@ -173,3 +174,21 @@ def test_a_deletion_before_the_last_writes_of_a_lease_that_is_still_there_delete
     server.leases["shop/db"] = lease
     db.lead(0)
     assert claims(of_log(server), server, "lease-deleted") == []
+
+
+def test_of_a_stamp_that_is_after_the_moment_only_the_writer_s_clock_counts() -> None:
+    server, _ = shop()
+    cluster = cluster_of(server.dump())
+    early = as_json(account(cluster, server.now - 120 * SECOND))["claims"]
+    (found,) = (one for one in early if one["claim"] == "last-renewed")
+    assert found["how"] == "writer-clock"
+    assert found["earliest"] == found["latest"]
+
+
+def test_a_stamped_list_that_is_read_without_a_policy_dates_nothing() -> None:
+    server, _ = shop()
+    one = server.leases["shop/db"]
+    constant = {"manager": "lease-webhook-stamp", "time": "2000-01-01T00:00:00Z", "fieldsV1": {}}
+    one["metadata"]["managedFields"] = [one["metadata"]["managedFields"][0] | constant]
+    server.wait(60)
+    assert "--policy FILE says which stamps to believe" in text(account(cluster_of(server.dump()), server.now))
