@@ -391,8 +391,8 @@ def _foreign_release(facts: Facts, claim: Claim) -> bool:
 
 @_is("holder-removed")
 def _holder_removed(facts: Facts, claim: Claim) -> bool:
-    begin, _ = facts.interval(claim)
-    at = begin or END
+    # By clocks that differ it may be any of several instants: the renewal before the removal was not after it.
+    at = facts.latest(claim, "earliest")
     return _happened(
         facts, claim, lambda one: _is_removal(one, claim["previous"]) and facts.may_be_live(min(at, one.at))
     )

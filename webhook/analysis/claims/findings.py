@@ -337,7 +337,10 @@ def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
         "if it did not do that itself, two may have led at once"
     )
     advice = Advice("The audit log of the API server shows who removed it:", audit_log(history.namespace, history.name))
-    arguments = {"previous": _identity(before), **interval(before.ended)}
+    # A stamp has whole seconds, and the renewal that it dates came before the removal.
+    within = {**interval(before.ended)}
+    within |= {"earliest": max(before.last_renewal, within["earliest"])} if "earliest" in within else {}
+    arguments = {"previous": _identity(before), **within}
     return claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
 
 
