@@ -500,9 +500,10 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     over = last if is_over else 0
     # They may go on in a later tenure of their identity.
     is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
+    is_unknown = is_again or history.hidden_since is not None or tenure.has_unseen_renewals
     return claim(
         *(history, "identity-shared", Severity.ERROR, message, after_sharing(history, tenure), "shared-identity"),
-        over_since=None if is_again or history.hidden_since is not None else over,
+        over_since=None if is_unknown else over,
         arguments={"identity": _identity(tenure)},
     )
 
