@@ -19,8 +19,9 @@ from typing import Any, Final
 
 from flask import Flask
 
+from tests.corpus import corpus
 from tests.review_rows import WHEN
-from tests.server.test_app import answer, corpus, environ_of, service
+from tests.server.test_app import answer, environ_of, service
 from webhook.admission.policy.model import Policy
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.kubernetes.review import ReviewError, _decode_parts, decode

@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 
+from tests.corpus import corpus
 from tests.factories import make_review, put, to_bytes
 from tests.review_rows import WHEN
 from tests.rules import wording
@@ -12,7 +13,6 @@ from tests.rules.election import test_foreign_writer as foreign_writer
 from tests.rules.election import test_node_lease as node_lease
 from tests.rules.election import test_owner_references as owners
 from tests.rules.findings import update
-from tests.server.test_app import corpus
 from webhook.admission.rules.change import CandidateChange, Condition, LeaseChange, change_made_by
 from webhook.admission.rules.registry import CHECKS, RULES_IN_ORDER
 from webhook.admission.rules.rule import Rule

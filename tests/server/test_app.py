@@ -11,9 +11,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from tests.attacks.recorded import every_review
-from tests.recordings import FOLDER, recordings
-from tests.review_rows import cases
+from tests.corpus import corpus
+from tests.recordings import FOLDER
 from tests.server.connections import REVIEW, heard, in_a_loop, port, request, served, statuses
 from tests.server.test_reviewer import DENIED
 from webhook.admission.policy.file import PolicyFile
@@ -75,13 +74,6 @@ def the_log_as_it_was() -> Iterator[None]:
 @pytest.fixture
 def client() -> FlaskClient:
     return create_app().test_client()
-
-
-def corpus() -> Iterator[tuple[str, bytes]]:
-    """Every recorded review, every review of a recorded attack and every bad input."""
-    yield from ((one.file, one.body) for one in recordings())
-    yield from ((case.name, case.body) for case in cases())
-    yield from (("attack", one.body) for one in every_review())
 
 
 @pytest.mark.parametrize("policy", ["standard", "strict"])
