@@ -169,6 +169,8 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Cla
         return  # the end of the input is by another clock
     # Of two pods under one name either may be the holder.
     last = tenure.kept_until if tenure.began is Handover.REPLACED else tenure.last_of_identity
+    if not tenure.names_its_pod and any(other.last > last for other in tenure.others.values()):
+        return  # whoever renews it may be the holder, and the one before have written its text
     silence = until - last
     if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
         return

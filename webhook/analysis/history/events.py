@@ -190,6 +190,11 @@ class Tenure(Struct):
         at, who = self.touched or (0, None)
         return max(self.last_renewal, at) if not self.is_sure or self.may_be_of(who) else self.last_renewal
 
+    @property
+    def names_its_pod(self) -> bool:
+        """True if the holder's text names the pod of its process; else another one that renews may be the holder."""
+        return self.process is not None and self._is_pod_of(self.process)
+
     def renewed_by(self, writer: Writer | None, at: int) -> bool:
         """Remember who renewed; return False if that was another process than the holder's."""
         if writer is None or not writer.user:
