@@ -65,7 +65,7 @@ def server_python() -> Path:
 
     Where there is none, this program's own, which may be built without: that costs about a tenth.
     """
-    environment, locked = CACHE / "server", HERE.parents[2] / "requirements.txt"
+    environment, locked = CACHE / "server", HERE.parents[1] / "requirements.txt"
     mark = environment / "installed"
     if not DEBIAN_PYTHON.exists():
         return Path(sys.executable)
@@ -81,7 +81,7 @@ def server_python() -> Path:
             (libraries,) = environment.glob("lib/python*/site-packages")
             shutil.copytree(found, libraries / found.name)
         mark.write_bytes(locked.read_bytes())
-    subprocess.run([environment / "bin" / "python", "-m", "compileall", "-q", HERE.parents[2] / "webhook"], check=True)
+    subprocess.run([environment / "bin" / "python", "-m", "compileall", "-q", HERE.parents[1] / "webhook"], check=True)
     return environment / "bin" / "python"
 
 

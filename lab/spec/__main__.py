@@ -22,7 +22,7 @@ from msgspec import Struct
 from lab.spec import intervals, stamped_traces, traces
 
 HERE: Final = Path(__file__).parent
-DOCS: Final = HERE.parents[2] / "docs"
+DOCS: Final = HERE.parents[1] / "docs"
 _CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lease-webhook" / "spec"
 _SECONDS: Final = 1800
 _DID: Final = re.compile(r'^/\\ did = "(.*)"$', re.MULTILINE)
