@@ -32,12 +32,8 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     if request.operation is _CONNECT or request.sub_resource or not request.is_ours:
         return _allow_unknown(request, policy)
     if request.object_errors:
-        return _decide(
-            request,
-            policy,
-            "",
-            [_result(one, OBJECT_TYPES_RULE, _DENY, policy) for one in OBJECT_TYPES_RULE.check(request)],
-        )
+        wrong_types = OBJECT_TYPES_RULE.check(request)
+        return _decide(request, policy, "", [_result(one, OBJECT_TYPES_RULE, _DENY, policy) for one in wrong_types])
     lease_policy = policy.for_lease(request.namespace, request.name, request.operation)
     binding = policy.bindings.get((request.namespace, request.lease_name)) if policy.bindings else None
     stamps = policy.stamps.get(request.namespace) if policy.stamps else None
@@ -46,9 +42,8 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     exempt = policy.exempt_rules(change.user, request.namespace, request.name, request.operation, now)
     modes = lease_policy.modes
     results: list[Result] = []
-    evaluated: Iterable[tuple[Check, Rule]] = CHECKS.find_checks(
-        request.resource, request.operation, event, change.conditions
-    )
+    evaluated: Iterable[tuple[Check, Rule]]
+    evaluated = CHECKS.find_checks(request.resource, request.operation, event, change.conditions)
     if exempt or not writer_known:
         evaluated = [one for one in evaluated if one[1].id not in exempt and (writer_known or not one[1].about_writer)]
     for check, rule in evaluated:

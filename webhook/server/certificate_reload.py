@@ -81,9 +81,8 @@ class CertificateReloader:
             if tried == self._tried and not before:
                 return None
             self._tried = None
-            certificate = _inspect_apart(pair, self.current.service_names if self.current else frozenset()).check_dates(
-                _now()
-            )
+            names = self.current.service_names if self.current else frozenset[str]()
+            certificate = _inspect_apart(pair, names).check_dates(_now())
             self._tried = tried
             if not certificate.problems:
                 self._serve(pair, client_ca, certificate)

@@ -24,7 +24,7 @@ FOREVER: Final = 1 << 63
 """An `until` in microseconds that no clock reaches."""
 MODE: Final = "mode"
 FORM: Final = "form"
-"""What types keep beside a pattern: the words of an error about it."""
+"""The key under which a type keeps the words of an error about its pattern."""
 
 Setting = tuple[str, str]
 """(rule id, "mode" or the name of a number)."""

@@ -254,7 +254,7 @@ class Change(Struct, frozen=True, dict=True):
 
     @property
     def conditions(self) -> Conditions:
-        """Which conditions hold, in the order of Condition."""
+        """Whether each condition holds, in the order of Condition."""
         request = self.request
         return (
             self.binding is not None,

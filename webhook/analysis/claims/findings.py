@@ -130,7 +130,7 @@ def late_sentence(one: causes.Gap, since: str = "") -> str:
     return f"{late}. {causes.sentence_of(one.cause)} {risk}."
 
 
-def _next_step(cause: causes.Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
+def _step_after_silence(cause: causes.Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return what to do about a silence: if others may write in the name of a holder, find out who does first."""
     if not tenure.is_ambiguous:
         return next_step(cause, history, tenure)
@@ -141,7 +141,7 @@ def _next_step(cause: causes.Cause, history: LeaseHistory, tenure: Tenure) -> Ad
 def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
     is_claimed = one.tenure.renewed is not None and one.tenure.renewed.is_claimed
     message = late_sentence(one, f", from {clock(one.start, now)} on{' by its own clock' if is_claimed else ''}")
-    step = _next_step(one.cause, history, one.tenure)
+    step = _step_after_silence(one.cause, history, one.tenure)
     ended = "The refusals have ended" if one.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
     advice = Advice(f"{ended}. {step.sentence}", step.command)
     return claim(
@@ -182,7 +182,7 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Cla
         f"{holder_or_another(tenure)} has not renewed since {clock(last, now)}, for {length(silence)}, "
         f"although the lease was renewed every {length(usual)} before{holds}. {causes.sentence_of(cause)}"
     )
-    step = _next_step(cause, history, tenure)
+    step = _step_after_silence(cause, history, tenure)
     yield claim(
         history,
         "renewal-late",
@@ -228,7 +228,7 @@ def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Cl
         f"{clock(after.since, now)}, {later} later{doubt}. {causes.sentence_of(cause)}"
         f"{_afterwards(cause, before, history.renewals.usual, now)}"
     )
-    step = _next_step(cause, history, before)
+    step = _step_after_silence(cause, history, before)
     return claim(
         *(history, "leader-lost", Severity.WARNING, message, step, cause.blame),
         over_since=after.since,
@@ -281,9 +281,9 @@ def _replaced(history: LeaseHistory, before: Tenure, after: Tenure, now: int) ->
         f"before had done so{went_on}: unless that one had stopped, both led, with client-go's usual settings for up "
         f"to {length(deadline_of(before.duration))}"
     )
-    names = " ".join(dict.fromkeys(word(one.pod) for one in (before.process, after.process) if one and one.pod))
+    pods = dict.fromkeys(word(one.pod) for one in (before.process, after.process) if one and one.pod)
     sentence = "See whether the pod before still runs, on a node that is not reached or after a forced deletion:"
-    advice = Advice(sentence, f"{kubectl(history.namespace)} get pods {names} -o wide".replace("  ", " "))
+    advice = Advice(sentence, " ".join((kubectl(history.namespace), "get pods", *pods, "-o wide")))
     yield claim(
         *(history, "identity-shared", Severity.WARNING, message, advice, REPLACED),
         over_since=None if now - before.kept_until < (before.duration or 0) * SECOND else after.since,

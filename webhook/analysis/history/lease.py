@@ -193,10 +193,8 @@ class LeaseHistory(Struct):
         """Return how much later than its stamp the latest state may have been written."""
         if self.kind is InputKind.REVIEW:
             return 0 if self.moment % SECOND else SECOND
-        claimed, stamp = (
-            readable(normalized(self.lease.spec.renew_time)) if self.lease else None,
-            date_last_renewal(self.entries),
-        )
+        claimed = readable(normalized(self.lease.spec.renew_time)) if self.lease else None
+        stamp = date_last_renewal(self.entries)
         is_unknown = stamp is not None and claimed is not None and not stamp - SECOND // 10 <= claimed < stamp + SECOND
         return SECOND if is_unknown else 0
 

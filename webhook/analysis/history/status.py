@@ -239,7 +239,7 @@ def is_renewal_dated(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
 
 
 def is_renewed_by_holder(entries: Sequence[Entry]) -> bool:
-    """Return whether field managers show that the last renewal is no older than the write that put the holder there."""
+    """Return whether, by field managers, the last renewal came with or after the write that put the holder there."""
     renewed = date_last_renewal(entries)
     return renewed is not None and all((one.stamp or 0) <= renewed for one in entries if HOLDER in one.owned.spec)
 

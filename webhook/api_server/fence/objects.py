@@ -108,7 +108,7 @@ def _policy(fence: Fence) -> Manifest:
         }
     ]
     if fence.token:
-        variables += [*_fill_template(fence, "common"), *_fill_template(fence, "judging")]
+        variables += [*_fill_template(fence, "common"), *_fill_template(fence, "comparison")]
         validations += _fill_template(fence, "validations")
     return _match_writes(fence, rules, condition) | {"variables": variables, "validations": validations}
 
