@@ -1,1 +1,1 @@
-"""What measures, records and breaks: suites that `make test` does not run."""
+"""Suites that measure, record and break; `make test` runs none of them."""

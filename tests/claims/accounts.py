@@ -1,4 +1,4 @@
-"""What is claimed of the lease shop/db of a fake server, and its words."""
+"""Claims about the lease shop/db of a fake server, and their words."""
 
 from tests.history.fake_server import FakeServer
 from tests.history.observing import LEASE, advised
@@ -10,12 +10,12 @@ from webhook.analysis.history.follow import Follower
 
 
 def account(cluster: Follower, now: int) -> Account:
-    """What is claimed of the lease at a moment."""
+    """Return the account of the lease at a moment."""
     return account_of(cluster, cluster.leases[LEASE], now)
 
 
 def text(one: Account) -> str:
-    """What `why` prints of it, a line for each statement."""
+    """Return what `why` prints of it, a line for each statement."""
     lines = [
         headline(one),
         *(f"{line.label}: {line.text}" for part in (facts(one), events(one)) for line in part),

@@ -1,4 +1,4 @@
-"""When a lease was renewed, where a state does not show it: stamps that others moved, and clocks that differ."""
+"""Renewals that a state does not date: stamps that others moved, and clocks that differ."""
 
 import copy
 import json

@@ -35,7 +35,7 @@ class Case(Struct, frozen=True):
 
     @property
     def is_refused(self) -> bool:
-        """What `webhook/api_server/fence/token.yaml` says."""
+        """True if `webhook/api_server/fence/token.yaml` refuses the write."""
         now, renewed = (self.at + self.ahead) // SECOND, self.known // SECOND
         return now > renewed and 5 * (now - renewed) > 5 * self.duration + min(10, self.duration)
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 NAMESPACE: Final = "shop"
 LEASE: Final = "shop/checkout"
 SECOND_LEASE: Final = "shop/checkout-jobs"
-"""What some processes elect for besides."""
+"""The lease that some processes hold besides LEASE."""
 START: Final = 1_750_000_000_000_000
 """When every history begins, in microseconds since 1970: 2025-06-15T15:06:40Z."""
 SUFFIX: Final = "9f3c1a7be2d45608"

@@ -63,7 +63,7 @@ class _Cast:
         self._now: dict[str, tuple[Party, Election]] = {}
         """The process that runs in each pod."""
         self._beside: dict[str, tuple[Party, Election]] = {}
-        """What the same process elects for besides."""
+        """The election of the second lease that the same process takes part in."""
         self._starts: dict[str, int] = {}
         self._uids: dict[str, str] = {}
 

@@ -35,7 +35,7 @@ _PROOF: Final = shlex.split("kubectl create --dry-run=server -f deploy/proof.yam
 
 _TOP: Final = ["kubectl", "lease", "top"]
 _WATCH: Final = ROOT / "tests" / "data" / "incidents" / "lease-stolen" / "leases.json.gz"
-"""What `top` shows in the pages: at the end of this watch."""
+"""The pages show `top` at the end of this watch."""
 
 
 def runs_here(example: Example) -> bool:
@@ -52,7 +52,7 @@ def runs_here(example: Example) -> bool:
     return words[0] in _COMMANDS and not {"|", ">", "<", "&&"} & set(words)
 
 
-def shown(example: Example) -> str:
+def expected_output(example: Example) -> str:
     """Return what a page has to show: what is printed, but its own hash of a policy, which every new rule changes."""
     hashes = iter(_HASH.findall(example.output))
     return _HASH.sub(lambda new: next(hashes, new[0]), printed(example.command))
