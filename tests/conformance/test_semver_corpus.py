@@ -1,7 +1,7 @@
 """github.com/blang/semver/v4: every recorded pair is valid, invalid and ordered as there."""
 
 from tests.conformance.corpus import cases
-from webhook.admission.rules.parity.spec import parse_version
+from webhook.kubernetes.versions import parse_version
 
 CASES = cases("semver")
 

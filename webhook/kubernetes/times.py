@@ -27,6 +27,9 @@ FIRST_READABLE: Final = -62_167_219_200 * SECOND
 AFTER_LAST_READABLE: Final = 253_402_300_800 * SECOND
 """10000-01-01T00:00:00Z, the first instant that prints with five digits of year."""
 
+MAX_HOURS_EAST: Final = 14
+"""The zone that is furthest ahead of UTC is that of Kiritimati."""
+
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _EPOCH_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS_AS_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
@@ -178,3 +181,9 @@ def span(micros: int) -> str:
         return f"{minutes // 60} h {minutes % 60} min"
     hours = (seconds + 1800) // 3600
     return f"{hours // 24} d {hours % 24} h"
+
+
+def is_time_zone(off: int) -> bool:
+    """True if a clock is wrong by whole hours, as many as a time zone can have, to within a minute."""
+    hours, beside = divmod(off + MINUTE, HOUR)
+    return 1 <= hours <= MAX_HOURS_EAST and beside <= 2 * MINUTE

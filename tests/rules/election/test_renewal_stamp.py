@@ -11,7 +11,7 @@ import pytest
 from tests.factories import NOW, Document, Tweak, drop, make_entry, make_lease, make_review, put
 from tests.rules import wording
 from tests.rules.findings import DENY, FORBIDDEN, HOUR, RIVAL, SECOND, change_of, findings, said, take, update, written
-from webhook.admission.rules.election import renewal_stamp
+from webhook.admission.rules import tampering
 from webhook.kubernetes.managed_fields import nest_too_deeply
 
 TAMPERED = {(FORBIDDEN, "metadata.managedFields", DENY)}
@@ -455,7 +455,7 @@ def test_stored_entries_are_searched_once_for_one_that_nests_too_deeply(monkeypa
         searched.append(entries)
         return nest_too_deeply(entries)
 
-    monkeypatch.setattr(renewal_stamp, "nest_too_deeply", count)
+    monkeypatch.setattr(tampering, "nest_too_deeply", count)
     deep = [depth(33) | {"manager": f"m{number}"} for number in range(20)]
     assert "renewal-stamp-tampered" not in findings(update(RENEWAL, old=[add(*deep)]))
     assert len(searched) == 1

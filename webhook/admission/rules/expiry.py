@@ -48,6 +48,21 @@ def date_last_renewal(entries: Iterable[Entry]) -> int | None:
     return seen
 
 
+def date_write(entries: Iterable[Entry], now: int) -> int:
+    """Return when a write was made: the latest stamp of its writer's entries, else `now` in whole seconds."""
+    stamp = stamp_of_writer(entries)
+    return whole_seconds(now) if stamp is None else stamp
+
+
+def stamp_of_writer(entries: Iterable[Entry]) -> int | None:
+    """Return the latest stamp of an entry that is the writer's and not a fold, whose time a client can choose."""
+    latest = None
+    for entry in entries:
+        if not entry.is_fold and (stamp := entry.stamp) is not None and (latest is None or stamp > latest):
+            latest = stamp
+    return latest
+
+
 def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: str, now: int) -> int:
     """Return when a write that set `field` was made: the stamp of the field's one owner in object.
 

@@ -18,7 +18,6 @@ from webhook.admission.rules.change import (
     LeaseChange,
     change_made_by,
 )
-from webhook.admission.rules.election.times import is_time_zone
 from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.holders import host_name
 from webhook.admission.rules.registry import RULES
@@ -33,7 +32,7 @@ from webhook.findings import Finding, ObjectName, Severity, fill_in, kubectl, wo
 from webhook.kubernetes.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry, nest_too_deeply
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.kubernetes.request import GROUP, AdmissionRequest, Operation, cached
-from webhook.kubernetes.times import DAY, HOUR, SECOND, canonical_seconds, length, span
+from webhook.kubernetes.times import DAY, HOUR, SECOND, canonical_seconds, is_time_zone, length, span
 from webhook.text.quoting import quote, truncate
 
 STORED_RULES: Final[dict[str, Rule]] = {

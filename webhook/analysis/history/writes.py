@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.admission.rules.change import change_between
-from webhook.admission.rules.election.renewal_stamp import is_stamped, tampering_of_create, tampering_of_update
+from webhook.admission.rules.tampering import find_tampering_in_create, find_tampering_in_update, is_stamped
 from webhook.analysis.inputs.items import Act, InputKind, Observation, has_managed_fields
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec
@@ -94,7 +94,7 @@ def forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[En
         if seen.act is not Act.CREATED or not seen.entries or not _only_known(seen.entries):
             return ""
         change = change_between(None, new, at)
-        return "" if is_stamped(change) else tampering_of_create(change) or ""
+        return "" if is_stamped(change) else find_tampering_in_create(change) or ""
     if not has_managed_fields(old) or new.metadata.managed_fields == old.metadata.managed_fields:
         return ""
     renew_time = new.spec.renew_time
@@ -102,7 +102,7 @@ def forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[En
     if (renewed and dates_renewal_again(seen.entries, old_entries)) or not _only_known(seen.entries):
         return ""
     change = change_between(old, new, at)
-    return "" if is_stamped(change) else tampering_of_update(change) or ""
+    return "" if is_stamped(change) else find_tampering_in_update(change) or ""
 
 
 def dates_renewal_again(new: Sequence[Entry], old: Sequence[Entry]) -> bool:

@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from webhook.admission.rules.change import change_made_by
-from webhook.admission.rules.election.renewal_stamp import stamp_of_writer
+from webhook.admission.rules.expiry import stamp_of_writer
 from webhook.analysis.inputs.documents import Document, LastLine, Value, problem_of
 from webhook.analysis.inputs.envelopes import AUDIT
 from webhook.analysis.inputs.items import (

@@ -8,10 +8,7 @@ from webhook.admission.rules.change import NODE_LEASES, CandidateChange, Event, 
 from webhook.admission.rules.limits import Seconds
 from webhook.admission.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, Mode, Statement, texts
 from webhook.kubernetes.field import invalid
-from webhook.kubernetes.times import HOUR, MINUTE, SECOND, canonical_seconds, is_readable, normalized, readable, span
-
-MAX_HOURS_EAST: Final = 14
-"""The zone that is furthest ahead of UTC is that of Kiritimati."""
+from webhook.kubernetes.times import SECOND, canonical_seconds, is_readable, is_time_zone, normalized, readable, span
 
 _RENEW_TIME: Final = "spec.renewTime"
 _FRACTION: Final = ' with six fraction digits, such as "2026-01-31T12:00:00.000000Z"'
@@ -131,12 +128,6 @@ def _too_far(change: LeaseChange | CandidateChange, new: int, clock: int, limit:
     )
     happened = Statement(f"renewTime is {span(ahead_by)} ahead of {server}: {fix}")
     return Finding(invalid(_RENEW_TIME, change.new_spec.renew_time, detail), tier=tier, happened=happened)
-
-
-def is_time_zone(off: int) -> bool:
-    """True if a clock is wrong by whole hours, as many as a time zone can have, to within a minute."""
-    hours, beside = divmod(off + MINUTE, HOUR)
-    return 1 <= hours <= MAX_HOURS_EAST and beside <= 2 * MINUTE
 
 
 @texts(

@@ -4,18 +4,15 @@ Source: kubernetes `pkg/apis/coordination/validation/validation.go`, ValidateLea
 for LeaseCandidate v1alpha1 as of 1.31.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Final
-
-from semver import Version
 
 from webhook.admission.rules.change import CandidateChange, LeaseChange
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, first_findings, texts
 from webhook.kubernetes import formats
 from webhook.kubernetes.field import FieldError, each_invalid, forbidden, immutable, invalid, not_supported, required
 from webhook.kubernetes.objects import LeaseCandidateSpec
-from webhook.text.quoting import cached_if_short
+from webhook.kubernetes.versions import parse_version
 
 OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 
@@ -282,35 +279,3 @@ def _is_zero(text: str) -> bool:
     # A number has no leading zeros.
     version = parse_version(text) if text.startswith("0.0.0") else None
     return version is not None and not version.prerelease
-
-
-# Versions are read as github.com/blang/semver/v4 does it, strictly and without a `v`. Upstream keeps every number in 64
-# bits, so a larger one is refused here.
-
-_MAX_NUMBER: Final = 2**64 - 1
-_MAX_DIGITS: Final = len(str(_MAX_NUMBER))
-_LONG_NUMBER: Final = re.compile(rf"(?:\A|\.)([0-9]{{{_MAX_DIGITS},}})(?=\.|\Z)")
-"""An identifier of a pre-release that is a number and may need more than 64 bits."""
-
-_MAX_LENGTH: Final = 64 * 1024
-"""Characters. Upstream has no limit but that of a request. The package reads this many in some 10 ms, and rules read up
-to eight such versions of one review."""
-
-
-@cached_if_short(8, 64)  # four rules read the same two versions
-def parse_version(text: str) -> Version | None:
-    """Return the version that a text spells, which compares by precedence; None for any other or a longer text."""
-    if len(text) > _MAX_LENGTH:
-        return None
-    try:
-        version = Version.parse(text)
-    except ValueError:
-        return None
-    numbers = (version.major, version.minor, version.patch)
-    fits = max(numbers) <= _MAX_NUMBER and all(map(_fits, _LONG_NUMBER.findall(version.prerelease or "")))
-    return version if fits else None
-
-
-def _fits(digits: str) -> bool:
-    # Python refuses to convert thousands of digits, so they are counted first.
-    return len(digits) <= _MAX_DIGITS and int(digits) <= _MAX_NUMBER

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from semver import Version
 
-from webhook.admission.rules.parity.spec import parse_version
+from webhook.kubernetes.versions import parse_version
 
 LARGEST = 2**64 - 1
 
