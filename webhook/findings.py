@@ -1,19 +1,9 @@
-"""What a command found, as plain data from which every format is written; and names in the commands that it advises.
+"""What a command found, as plain data from which every format is written."""
 
-Anyone may have chosen a name, so each is one word for a shell.
-"""
-
-import re
-import shlex
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
-
-from webhook.text.quoting import escape, truncate
-
-_MAX_WORD: Final = 253
-_PLACES: Final = re.compile(r"\{(kubectl|name)\}")
 
 
 class Severity(StrEnum):
@@ -58,32 +48,3 @@ class Finding(Struct, frozen=True, gc=False):
     subject: ObjectName = ObjectName()
     identity: str = ""
     how: str = ""
-
-
-def quote_for_shell(text: str) -> str:
-    """Return a text quoted for a shell, as the end of a word such as `--as=TEXT`."""
-    return shlex.quote(escape(truncate(text, _MAX_WORD)))
-
-
-def word(text: str) -> str:
-    """Return a name as one word of a command; `NAME` if kubectl would take it for an option."""
-    return "NAME" if text.startswith("-") else quote_for_shell(text)
-
-
-def certs_command(directory: object) -> str:
-    """`lease-webhook certs DIRECTORY`; the path is not cut, because a part of it would be another path."""
-    return f"lease-webhook certs {shlex.quote(escape(str(directory)))}"
-
-
-def kubectl(namespace: str) -> str:
-    """`kubectl -n shop`."""
-    return f"kubectl -n {word(namespace)}"
-
-
-def fill_in(fix: str, namespace: str, name: str) -> str:
-    """Return a command with `{kubectl}` (and its namespace) and `{name}` filled in."""
-    if "{" not in fix:
-        return fix
-    names = {"kubectl": kubectl(namespace), "name": word(name)}
-    # In one pass: a name may contain what stands for another one.
-    return _PLACES.sub(lambda place: names[place[1]], fix)

@@ -15,8 +15,9 @@ from webhook.analysis.claims.advice import pod_of_holder, rights
 from webhook.analysis.claims.words import at_most
 from webhook.analysis.history.follow import Follower
 from webhook.analysis.inputs.items import Writer
-from webhook.findings import Severity, word
+from webhook.findings import Severity
 from webhook.kubernetes.times import canonical, parse
+from webhook.text.commands import quote_name
 
 
 def messages(one: FakeServer) -> dict[str, str]:
@@ -432,7 +433,7 @@ def test_the_repair_of_a_frozen_lease_quotes_its_names(field: str, value: int) -
     ("name", "expected"), [("a b\x1b", "'a b\\x1b'"), ("db-0.a", "db-0.a"), ("--server=x", "NAME"), ("", "''")]
 )
 def test_a_name_is_one_word_of_a_command(name: str, expected: str) -> None:
-    assert word(name) == expected
+    assert quote_name(name) == expected
 
 
 def test_names_are_quoted_for_a_shell() -> None:

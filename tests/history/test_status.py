@@ -5,7 +5,6 @@ import pytest
 from tests.factories import NOW, Tweak, drop, make_entry, make_lease, put, to_bytes
 from webhook.analysis.history.status import LeaseStatus, State, status_of, was_live, written_at
 from webhook.analysis.inputs.kinds import typed
-from webhook.findings import fill_in
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.objects import Lease
 
@@ -82,7 +81,6 @@ def test_a_frozen_lease_says_why_and_until_when(tweak: Tweak, rule: str, until: 
     found = standing(tweak)
     assert found.block is not None
     assert (found.block.rule, found.block.until, found.takeable_at) == (rule, until, until)
-    assert fill_in(found.block.repair, "shop", "db").startswith("kubectl -n shop patch lease db ")
 
 
 def test_a_released_lease_is_frozen_by_its_count_only() -> None:
@@ -127,9 +125,3 @@ def test_whether_a_lease_still_ran() -> None:
     assert not was_live(NOW, 15, NOW + 13 * SECOND)
     assert not was_live(None, 15, NOW)
     assert not was_live(NOW, None, NOW)
-
-
-def test_a_repair_of_renew_time_writes_the_present_one() -> None:
-    block = standing(put(RENEWED, "2035-11-20T12:00:00.000000Z")).block
-    assert block is not None
-    assert "$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)" in block.repair

@@ -13,7 +13,7 @@ from webhook.certificates import inspect, issue
 from webhook.certificates.files import CA_CERTIFICATE, CA_KEY, LEAF_CERTIFICATE, Unusable, read_pair
 from webhook.cli.options import Command, directories
 from webhook.cli.terminal import Failure, style
-from webhook.findings import certs_command
+from webhook.text.commands import certs_command
 from webhook.text.quoting import escape
 
 DEFAULT_NAME: Final = "lease-webhook"

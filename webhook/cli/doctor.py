@@ -1,7 +1,6 @@
 """`lease-webhook doctor`: says whether a webhook configuration is safe for the leases of a cluster."""
 
 import datetime as dt
-import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -25,6 +24,7 @@ from webhook.cli.terminal import Failure, advice, indent, json_line, print_messa
 from webhook.findings import Finding
 from webhook.kubernetes.decoding_errors import explain_problem, split_path
 from webhook.kubernetes.formats import MAX_NAME
+from webhook.text.commands import quote_path
 from webhook.text.quoting import escape, quote, truncate
 
 _CONFIGURATIONS: Final = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
@@ -67,7 +67,7 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
     reports = [Report(kind, "", (_malformed(error),)) for kind, error in found.refused]
     in_force = _policy(policy, found)
-    reports += examine_fences(found, in_force.fences if in_force else (), shlex.quote(policy or "policy.yaml"))
+    reports += examine_fences(found, in_force.fences if in_force else (), quote_path(policy or "policy.yaml"))
     if path is None and in_force is None and found.namespaces:
         print_message("the policy in force was not found, so it was not examined; --policy names its file")
     with suppress(Failure):

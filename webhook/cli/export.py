@@ -18,7 +18,7 @@ from webhook.api_server.rule_policies import manifests, notes, stamp_policies
 from webhook.certificates.files import Unusable, read_pair
 from webhook.cli.options import Command, directories, files
 from webhook.cli.terminal import Failure, print_message
-from webhook.findings import certs_command
+from webhook.text.commands import certs_command
 from webhook.text.quoting import quote
 from webhook.text.yaml_writer import comment, stream
 

@@ -10,7 +10,7 @@ from webhook.analysis.inputs.documents import Value
 from webhook.analysis.inputs.files import objects
 from webhook.analysis.rights import KINDS, AccessControl, Grant, Rights, RightsError, access_control
 from webhook.cli.terminal import Failure, print_message, table
-from webhook.findings import word
+from webhook.text.commands import quote_name
 from webhook.text.quoting import escape, truncate
 
 _RESOURCES: Final = "clusterroles,clusterrolebindings"
@@ -98,7 +98,7 @@ def _table(grants: Sequence[Grant]) -> Iterator[str]:
 
 
 def _notes(rights: Rights, namespace: str, name: str) -> Iterator[str]:
-    lease = f"{word(namespace)}/{word(name)}"
+    lease = f"{quote_name(namespace)}/{quote_name(name)}"
     for through in rights.unresolved:
         print_message(f"{escape(truncate(through, 2 * _MAX_NAME))}: its role does not exist, or was not read")
     yield ""

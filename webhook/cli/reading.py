@@ -2,7 +2,6 @@
 
 import gc
 import os
-import shlex
 import stat
 import sys
 import time
@@ -30,6 +29,7 @@ from webhook.cli.terminal import Failure, print_message
 from webhook.errors import InputError
 from webhook.kubernetes.formats import dns_label, dns_subdomain
 from webhook.kubernetes.times import MINUTE, canonical_seconds, span
+from webhook.text.commands import quote_path
 from webhook.text.quoting import escape, quote, truncate
 
 _COLLECTED: Final = 100_000
@@ -133,7 +133,7 @@ def refuse_files(words: Iterable[str]) -> None:
     for word in words:
         if word == STANDARD_INPUT or os.path.exists(word):  # noqa: PTH110 - never raises
             # The word is there to be copied, so it is not cut.
-            raise click.UsageError(f"an input is an option: --input {shlex.quote(word)}")
+            raise click.UsageError(f"an input is an option: --input {quote_path(word)}")
 
 
 def _is_lease(word: str) -> bool:

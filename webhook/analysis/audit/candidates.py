@@ -15,10 +15,11 @@ from typing import Final
 from msgspec import Struct
 from semver import Version
 
-from webhook.findings import Finding, ObjectName, Severity, fill_in
+from webhook.findings import Finding, ObjectName, Severity
 from webhook.kubernetes.objects import LeaseCandidateSpec
 from webhook.kubernetes.times import MINUTE, instant, normalized
 from webhook.kubernetes.versions import parse_version
+from webhook.text.commands import fill_in
 from webhook.text.quoting import quote, truncate
 
 VALID: Final = 30 * MINUTE

@@ -24,15 +24,17 @@ from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Mode, Rule
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.audit.candidates import Candidate, conflicts
+from webhook.analysis.audit.repairs import CLEAR_PREFERRED_HOLDER, EMPTY_STAMPS, STAMP, repair_of
 from webhook.analysis.heartbeats import is_heartbeat, owner_of
 from webhook.analysis.history.renewals import timing_of
 from webhook.analysis.history.status import LeaseStatus, State, status_of
 from webhook.analysis.inputs.items import is_dated
-from webhook.findings import Finding, ObjectName, Severity, fill_in, kubectl, word
+from webhook.findings import Finding, ObjectName, Severity
 from webhook.kubernetes.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry, nest_too_deeply
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.kubernetes.request import GROUP, AdmissionRequest, Operation, cached
 from webhook.kubernetes.times import DAY, HOUR, SECOND, canonical_seconds, is_time_zone, length, span
+from webhook.text.commands import fill_in, kubectl_in, quote_name
 from webhook.text.quoting import quote, truncate
 
 STORED_RULES: Final[dict[str, Rule]] = {
@@ -58,16 +60,6 @@ _POD_OF_DEPLOYMENT: Final = re.compile(
 """Kubernetes makes such names of an alphabet without vowels. Source: apimachinery `pkg/util/rand/rand.go`."""
 
 _NOT_AN_APPLICATION: Final = frozenset({ANCIENT_CHANGES, BEFORE_FIRST_APPLY, "kube-apiserver", "unknown", ""})
-
-_STAMP_FIX: Final = (
-    '{kubectl} get lease {name} -o go-template=\'{"apiVersion":"{{.apiVersion}}","kind":"{{.kind}}","metadata":{"name":'
-    '"{{.metadata.name}}","namespace":"{{.metadata.namespace}}","labels":{"stamped":"yes"}}}\''
-    " | {kubectl} apply --server-side -f -   # if it is held, another can take it one duration later"
-)
-"""Makes the API server keep managedFields; an apply without a field does not, if the lease has none either."""
-_CLEAR_PREFERRED: Final = '{kubectl} patch lease {name} --type=merge -p \'{"spec":{"preferredHolder":null}}\''
-"""Tried on kube-apiserver 1.37.1: the former holder led again after four seconds."""
-_EMPTY_STAMPS: Final = '{kubectl} patch lease {name} --type=merge -p \'{"metadata":{"managedFields":[{}]}}\' && '
 
 
 class Subject(Struct, frozen=True, dict=True):
@@ -174,7 +166,7 @@ def _frozen(subject: Subject) -> Iterator[Finding]:
         return
     until = "until it is fixed" if why.until is None else f"until {canonical_seconds(why.until)}"
     message = f"no one else can take this lease {until}: {why.reason}"
-    yield subject.finding(why.rule, Severity.ERROR, message, why.repair)
+    yield subject.finding(why.rule, Severity.ERROR, message, repair_of(why))
 
 
 def _expired(subject: Subject) -> Iterator[Finding]:
@@ -208,7 +200,7 @@ def _expired(subject: Subject) -> Iterator[Finding]:
             f"{holder} was asked to step down for {preferred} (preferredHolder), which has not taken over; {seen}. "
             "Until preferredHolder is cleared, the election may stall"
         )
-        found = subject.finding("election-stalled", Severity.ERROR, message, _CLEAR_PREFERRED)
+        found = subject.finding("election-stalled", Severity.ERROR, message, CLEAR_PREFERRED_HOLDER)
         yield found if standing.from_stamps else replace(found, how="writer-clock")
     elif subject.lease.strategy and standing.manager == "kube-apiserver":
         since = canonical_seconds(standing.last_renewal)
@@ -297,7 +289,7 @@ def _forged_stamps(subject: Subject) -> Iterator[Finding]:
     forgeries = (forgery for entry in subject.entries if (forgery := _forgery(entry, present)))
     if problem := next(forgeries, deep):
         message = f"managedFields were written by hand{problem}"
-        yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, _EMPTY_STAMPS + _STAMP_FIX)
+        yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, EMPTY_STAMPS + STAMP)
 
 
 def _forgery(entry: Entry, now: int) -> str:
@@ -315,7 +307,7 @@ def _missing_stamp(subject: Subject) -> Iterator[Finding]:
 
     The first also before it is held: an API server keeps none for a lease that was created empty.
     """
-    fix, severity = _STAMP_FIX, Severity.WARNING
+    fix, severity = STAMP, Severity.WARNING
     if any(entry.owns_renew_time and entry.stamp is not None for entry in subject.entries):
         return
     if is_constant(subject.entries):
@@ -423,7 +415,7 @@ class Inventory(Struct):
         if namespace == NODE_LEASES:
             if self.nodes and name not in self.nodes:
                 message = f"node {name} does not exist"
-                fix = f"{kubectl(namespace)} delete lease {word(name)}"
+                fix = f"{kubectl_in(namespace)} delete lease {quote_name(name)}"
                 yield Finding("node-gone", Severity.WARNING, message, fix, subject=subject)
             return
         pod = pod_of(status.holder)
@@ -438,7 +430,7 @@ class Inventory(Struct):
         if not is_pod or (namespace not in self.pods and is_live):
             return
         message = f"the holder names pod {pod}, which does not exist"
-        fix = "wait until the lease has expired" if is_live else f"{kubectl(namespace)} get pods"
+        fix = "wait until the lease has expired" if is_live else f"{kubectl_in(namespace)} get pods"
         severity = Severity.INFO if is_live else Severity.WARNING
         yield Finding("holder-gone", severity, message, fix, subject=subject)
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NAMESPACE_CONTROLLER, NODE_LEASES
 from webhook.analysis.audit.leases import pod_of
+from webhook.analysis.audit.repairs import repair_of
 from webhook.analysis.claims.causes import Blame, Cause
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.words import name, writer
@@ -16,8 +17,9 @@ from webhook.analysis.history.events import By, Refusal, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseStatus, State
 from webhook.analysis.inputs.items import Writer
-from webhook.findings import Finding, Severity, fill_in, kubectl, quote_for_shell, word
+from webhook.findings import Finding, Severity
 from webhook.kubernetes.request import UserInfo
+from webhook.text.commands import fill_in, kubectl_in, quote_for_shell, quote_name
 
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
@@ -57,7 +59,7 @@ _NEXT_STEPS: Final = {
 
 def pod_of_holder(namespace: str, holder: str) -> str:
     """Return the command that shows the pod of a holder; no controller names a pod without a hyphen."""
-    where, pod = kubectl(namespace), pod_of(holder)
+    where, pod = kubectl_in(namespace), pod_of(holder)
     if "-" not in pod:
         return f"{where} get pods"
     return f"{where} describe pod {pod}"
@@ -65,7 +67,7 @@ def pod_of_holder(namespace: str, holder: str) -> str:
 
 def pod_of_writer(namespace: str, writer: Writer) -> str:
     """Return the command that shows the pod of a writer."""
-    where, pod = kubectl(namespace), pod_of(writer.pod)
+    where, pod = kubectl_in(namespace), pod_of(writer.pod)
     return f"{where} describe pod {pod}" if pod else f"{where} get pods"
 
 
@@ -76,17 +78,17 @@ def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
         # The API server gives a service account its groups, and everyone the last of these.
         groups = (one for one in writer.groups if one != "system:authenticated")
         user += "".join(f" --as-group={quote_for_shell(one)}" for one in groups)
-    lease = word(f"leases.coordination.k8s.io/{name}")
-    return f"kubectl auth can-i {verb} {lease} -n {word(namespace)}{user}"
+    lease = quote_name(f"leases.coordination.k8s.io/{name}")
+    return f"kubectl auth can-i {verb} {lease} -n {quote_name(namespace)}{user}"
 
 
 def audit_log(namespace: str, name: str) -> str:
     """Return the command that explains a lease from the audit log, which names its writers."""
-    return f"lease-webhook why {word(f'{namespace}/{name}')} --input AUDIT-LOG"
+    return f"lease-webhook why {quote_name(f'{namespace}/{name}')} --input AUDIT-LOG"
 
 
 def _lease(history: LeaseHistory) -> str:
-    return f"{kubectl(history.namespace)} get lease {word(history.name)}"
+    return f"{kubectl_in(history.namespace)} get lease {quote_name(history.name)}"
 
 
 def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
@@ -103,12 +105,12 @@ def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
             pod = _pod(tenure) or tenure.holder
             if tenure.heard_again and (found := pod_of(pod)):
                 sentence = "Its pod was heard again; see what it did meanwhile:"
-                return Advice(sentence, f"{kubectl(history.namespace)} logs {found}")
+                return Advice(sentence, f"{kubectl_in(history.namespace)} logs {found}")
             return Advice(f"Why {name(tenure.holder)} did not renew:", pod_of_holder(history.namespace, pod))
         case Blame.THROTTLED:
             return Advice("See which priority level limits it:", _PRIORITY)
         case Blame.COORDINATED:
-            return Advice("To see the candidates:", f"{kubectl(history.namespace)} get leasecandidates -o yaml")
+            return Advice("To see the candidates:", f"{kubectl_in(history.namespace)} get leasecandidates -o yaml")
         case Blame.SERVER if cause.left == ("failed",):
             return Advice("Look for a webhook that the API server calls for this lease:", _WEBHOOKS)
     is_refused = cause.blame is Blame.REFUSED and cause.refusal is not None
@@ -122,11 +124,11 @@ def _pod(tenure: Tenure) -> str:
 def _of_one_written_in(history: LeaseHistory, tenure: Tenure, taker: Writer) -> Advice:
     """Return what to do about a holder that no process is known to renew as."""
     sentence = f"See whether {name(tenure.holder)}, which {writer(taker)} wrote in, exists:"
-    return Advice(sentence, f"{kubectl(history.namespace)} get pods")
+    return Advice(sentence, f"{kubectl_in(history.namespace)} get pods")
 
 
 def _of_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
-    where, pod = kubectl(history.namespace), pod_of(_pod(tenure) or tenure.holder)
+    where, pod = kubectl_in(history.namespace), pod_of(_pod(tenure) or tenure.holder)
     sentence = "Let it renew several times within the lease's duration. To see its arguments:"
     which = f"pod {pod}" if "-" in pod else "pods"
     return Advice(sentence, f"{where} get {which} -o jsonpath='{{..args}}'")
@@ -144,12 +146,12 @@ def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
         return Advice(f"See why webhook {name(refusal.name)} refuses the writes of {who}:", _WEBHOOKS)
     if refusal.by is By.CREDENTIALS:
         sentence = "The API server did not accept the credentials, such as a token that had expired. To see the pods:"
-        return Advice(sentence, f"{kubectl(history.namespace)} get pods")
+        return Advice(sentence, f"{kubectl_in(history.namespace)} get pods")
     if refusal.by is By.POLICY:
         return Advice(f"See why the policy refuses the writes of {who}:", _POLICIES)
     if _TERMINATED in refusal.message:
         sentence = "The namespace is being deleted, and nothing is created in it any more:"
-        return Advice(sentence, f"kubectl get namespace {word(history.namespace)}")
+        return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
     if refusal.by is By.OTHER and refusal.code != _FORBIDDEN:
         return Advice(f"The API server refused what {who} wrote. To see the lease:", f"{_lease(history)} -o yaml")
     found = _VERB.search(refusal.message)
@@ -166,7 +168,7 @@ def after_deletion(history: LeaseHistory, who: Writer) -> Advice:
     """Return what to do after someone deleted a lease that was held."""
     if who.user == NAMESPACE_CONTROLLER:
         sentence = "Its namespace was deleted, and all that was in it. To see whether it exists again:"
-        return Advice(sentence, f"kubectl get namespace {word(history.namespace)}")
+        return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
     if who.user in CLEANUP_CONTROLLERS:
         sentence = "Kubernetes deletes what belongs to an owner that is gone. To see the lease's owner:"
         return Advice(sentence, f"{_lease(history)} -o jsonpath='{{.metadata.ownerReferences}}'")
@@ -180,7 +182,7 @@ def after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
     if own is not None and last.user != own.user:
         sentence = f"Find out why {name(last.name)} renews it as {name(tenure.holder)}. Whether it may:"
         return Advice(sentence, rights("update", history.namespace, history.name, last))
-    where, pods = kubectl(history.namespace), " ".join(word(one) for one in tenure.pods[-3:])
+    where, pods = kubectl_in(history.namespace), " ".join(quote_name(one) for one in tenure.pods[-3:])
     sentence = "Give each replica an identity of its own, such as its pod's name:"
     return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
 
@@ -188,7 +190,7 @@ def after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
 def of_account(account: "Account") -> Advice:
     """Return what a person on call should do about a lease."""
     history, standing = account.history, account.standing
-    where = kubectl(history.namespace)
+    where = kubectl_in(history.namespace)
     if history.is_mixed:
         return _of(account.findings[0])
     if standing is None:
@@ -197,7 +199,7 @@ def of_account(account: "Account") -> Advice:
     if stalled:
         return Advice("Clear preferredHolder; an API server then names a holder again:", stalled[0].fix)
     if standing.block:
-        repair = fill_in(standing.block.repair, history.namespace, history.name)
+        repair = fill_in(repair_of(standing.block), history.namespace, history.name)
         return Advice("Repair it, or no other replica can follow the holder:", repair)
     if (error := _pressing(account)) is not None:
         return _of(error)
@@ -226,7 +228,7 @@ def _without_lease(account: "Account") -> Advice:
     if history.is_deleted:
         return Advice("The lease was deleted; a program that still runs creates it again:", f"{lease} --watch")
     if history.absent:
-        pods = f"{kubectl(history.namespace)} get leases,pods"
+        pods = f"{kubectl_in(history.namespace)} get leases,pods"
         return Advice("It does not exist; its clients create it when they may:", pods)
     return Advice("Only its writes were seen, not the lease:", f"{lease} -o yaml --show-managed-fields")
 
@@ -276,7 +278,7 @@ def _after_expiry(account: "Account", standing: LeaseStatus) -> Advice:
     if cause is not None and tenure and (is_explained or (tenure.is_never_renewed and not tenure.is_chosen)):
         return next_step(cause, history, tenure)
     sentence = f"See whether {name(standing.holder)} still runs, and why no other replica takes over:"
-    pods = f"{kubectl(history.namespace)} get pods"
+    pods = f"{kubectl_in(history.namespace)} get pods"
     pod = pod_of_holder(history.namespace, (_pod(tenure) if tenure else "") or standing.holder)
     return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
 
@@ -302,10 +304,10 @@ def _of_heartbeat(account: "Account", standing: LeaseStatus) -> Advice:
     """Return what to do about a silent heartbeat: no one else would ever take the lease."""
     namespace, lease = account.history.namespace, account.history.lease
     if namespace == NODE_LEASES:
-        return Advice("See why the node does not report:", f"kubectl describe node {word(account.history.name)}")
+        return Advice("See why the node does not report:", f"kubectl describe node {quote_name(account.history.name)}")
     kind, _, owner = (owner_of(lease) if lease else "").partition(" ")
     if owner and kind.isalnum():
-        command = f"{kubectl(namespace)} describe {word(kind.lower())} {word(owner)}"
+        command = f"{kubectl_in(namespace)} describe {quote_name(kind.lower())} {quote_name(owner)}"
         return Advice("See whether its owner, which clients name, still runs:", command)
     return Advice(f"See whether {name(standing.holder)} still runs:", pod_of_holder(namespace, standing.holder))
 

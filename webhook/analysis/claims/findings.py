@@ -30,8 +30,9 @@ from webhook.analysis.history.renewals import deadline_of, goes_on_for
 from webhook.analysis.history.status import LeaseStatus, State, has_expired, was_live
 from webhook.analysis.history.write import Dating
 from webhook.analysis.inputs.items import Fenced, InputKind, Writer
-from webhook.findings import Finding, ObjectName, Severity, kubectl, word
+from webhook.findings import Finding, ObjectName, Severity
 from webhook.kubernetes.times import SECOND, length
+from webhook.text.commands import kubectl_in, quote_name
 
 _MIN_MISSED: Final = 5
 _MIN_SILENCE: Final = 10 * SECOND
@@ -281,9 +282,9 @@ def _replaced(history: LeaseHistory, before: Tenure, after: Tenure, now: int) ->
         f"before had done so{went_on}: unless that one had stopped, both led, with client-go's usual settings for up "
         f"to {length(deadline_of(before.duration))}"
     )
-    pods = dict.fromkeys(word(one.pod) for one in (before.process, after.process) if one and one.pod)
+    pods = dict.fromkeys(quote_name(one.pod) for one in (before.process, after.process) if one and one.pod)
     sentence = "See whether the pod before still runs, on a node that is not reached or after a forced deletion:"
-    advice = Advice(sentence, " ".join((kubectl(history.namespace), "get pods", *pods, "-o wide")))
+    advice = Advice(sentence, " ".join((kubectl_in(history.namespace), "get pods", *pods, "-o wide")))
     yield claim(
         *(history, "identity-shared", Severity.WARNING, message, advice, REPLACED),
         over_since=None if now - before.kept_until < (before.duration or 0) * SECOND else after.since,
@@ -394,7 +395,7 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
         advice = Advice(
             f"Correct the clock of the node of {name(before.holder)}; {taker} should wait until the lease has not "
             "changed for its whole duration. To see which nodes they run on:",
-            f"{kubectl(history.namespace)} get pods -o wide",
+            f"{kubectl_in(history.namespace)} get pods -o wide",
         )
     elif other:
         sentence = f"Find out why {user(other)} writes the holder of this lease. Whether it may:"
@@ -547,7 +548,7 @@ def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterat
         "one of them works at a time and the other one waits"
     )
     sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
-    advice = Advice(sentence, f"{kubectl(history.namespace)} get pods -o wide")
+    advice = Advice(sentence, f"{kubectl_in(history.namespace)} get pods -o wide")
     yield claim(
         history, "lease-shared", Severity.WARNING, message, advice, "shared-lease", arguments={"identities": names}
     )

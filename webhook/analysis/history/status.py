@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal, stamp_of_write, tolerance_of
 from webhook.admission.rules.limits import DEFAULT_LIMITS
-from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.stamps import is_constant, latest_stamp
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry
 from webhook.kubernetes.objects import Lease, LeaseSpec
@@ -34,8 +33,6 @@ _OWNED: Final = {
 }
 """Fields of which every write sets one, but for those that only add to a lease; nearly all set the first."""
 _TO_SECOND: Final = len("2026-01-31T12:00:00")
-_PUT_RENEW_TIME: Final = """\
-{kubectl} patch lease {name} --type=merge -p '{"spec":{"renewTime":"'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)'"}}'"""
 
 
 class State(StrEnum):
@@ -51,11 +48,11 @@ class State(StrEnum):
 
 
 class TakeoverBlock(Struct, frozen=True, gc=False):
-    """The `rule` by which no other can take a lease before `until` (None: ever); `repair` is for `fill_in`."""
+    """The `rule` by which no other can take a lease before `until` (None: ever), because of a value of `field`."""
 
     rule: str
+    field: str
     reason: str
-    repair: str
     until: int | None = None
 
 
@@ -173,42 +170,43 @@ def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock
     for entry in entries:
         if entry.time is not None and entry.stamp is None and not is_readable(entry.time):
             return TakeoverBlock(
-                "time-unreadable",
-                f"an entry of managedFields has the time {entry.time!r}, which clients cannot decode: they fail on the "
-                "whole object",
-                "{kubectl} get lease {name} -o json --show-managed-fields | jq 'del(.metadata.managedFields[]"
-                ' | select((.time // "") | length > 20))\' | {kubectl} replace -f -',
+                rule="time-unreadable",
+                field="metadata.managedFields",
+                reason=f"an entry of managedFields has the time {entry.time!r}, which clients cannot decode: they fail "
+                "on the whole object",
             )
     renew = normalized(spec.renew_time)
     if renew is not None and readable(renew) is None:
         return TakeoverBlock(
-            "time-unreadable",
-            f"renewTime {spec.renew_time!r} is not a time that clients can decode: they fail on the whole object",
-            _PUT_RENEW_TIME,
+            rule="time-unreadable",
+            field="spec.renewTime",
+            reason=f"renewTime {spec.renew_time!r} is not a time that clients can decode: they fail on the whole "
+            "object",
         )
     if (spec.lease_transitions or 0) >= MAX_TRANSITIONS:
         return TakeoverBlock(
-            "transitions-jump",
-            f"leaseTransitions is {spec.lease_transitions}: the next holder would count one more, which the API server "
-            "refuses",
-            RULES["transitions-jump"].texts.stored,
+            rule="transitions-jump",
+            field="spec.leaseTransitions",
+            reason=f"leaseTransitions is {spec.lease_transitions}: the next holder would count one more, which the API "
+            "server refuses",
         )
     ahead_by = (instant(renew) or clock) - clock
     if spec.holder_identity and ahead_by > MAX_AHEAD:
         until = clock + ahead_by + max(0, spec.lease_duration_seconds or 0) * SECOND
         return TakeoverBlock(
-            "renew-time-in-future",
-            f"renewTime is {span(ahead_by)} ahead: clients that compare it with their own clock wait as long",
-            _PUT_RENEW_TIME,
-            until,
+            rule="renew-time-in-future",
+            field="spec.renewTime",
+            reason=f"renewTime is {span(ahead_by)} ahead: clients that compare it with their own clock wait as long",
+            until=until,
         )
     duration = spec.lease_duration_seconds
     if spec.holder_identity and duration is not None and duration > MAX_DURATION:
         return TakeoverBlock(
-            "duration-too-long",
-            f"leaseDurationSeconds is {duration}: if the holder dies, it keeps the lease for {span(duration * SECOND)}",
-            RULES["duration-too-long"].texts.stored,
-            expires,
+            rule="duration-too-long",
+            field="spec.leaseDurationSeconds",
+            reason=f"leaseDurationSeconds is {duration}: if the holder dies, it keeps the lease for "
+            f"{span(duration * SECOND)}",
+            until=expires,
         )
     return None
 

@@ -30,10 +30,11 @@ from webhook.api_server.doctor.documents import (
     is_opt_in,
     may_select,
 )
-from webhook.findings import Finding, word
+from webhook.findings import Finding
 from webhook.kubernetes.request import Resource
 from webhook.kubernetes.review import REVIEW_PATH
 from webhook.kubernetes.selectors import requirements
+from webhook.text.commands import quote_name
 from webhook.text.quoting import truncate
 
 MAX_TIMEOUT: Final = 3
@@ -364,5 +365,5 @@ def check_policy(
                 "plain renewals of this lease are not reviewed, so a writer that is not bound can renew it in the"
                 " holder's name and shorten it step by step, which the binding is meant to prevent.",
                 "add the `bindings` component and label the namespace: kubectl label namespace"
-                f" {word(namespace)} lease-webhook/renewals=reviewed",
+                f" {quote_name(namespace)} lease-webhook/renewals=reviewed",
             )

@@ -27,9 +27,10 @@ from webhook.api_server.fence.objects import (
 )
 from webhook.api_server.install.objects import stamp_objects
 from webhook.api_server.rule_policies import RULE_POLICIES, stamp_policies
-from webhook.findings import Finding, word
+from webhook.findings import Finding
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.times import stamp_of
+from webhook.text.commands import quote_name
 from webhook.text.quoting import quote
 
 _EXPORT: Final = "lease-webhook export fence {} --name {}{} | kubectl apply --server-side --force-conflicts -f -"
@@ -55,7 +56,7 @@ def examine_fences(documents: Documents, fences: Sequence[Fence], file: str) -> 
         there = replace(fence, mode=next(mode for mode in ACTIONS if ACTIONS[mode] == bound or mode == fence.mode))
         mode = "" if there == fence else f" --mode {there.mode}"
         note = mode and f"{name} is stricter than {file}: set `mode: {there.mode}` of the fence there"
-        export = _EXPORT.format(file, word(fence.name), mode)
+        export = _EXPORT.format(file, quote_name(fence.name), mode)
         yield Report(name, "", tuple(_check_fence(there, documents, export)), is_fence=True, note=note)
         wanted |= {manifest["metadata"]["name"] for manifest in manifests(fence)}
     for name in sorted({one.metadata.name for one in documents.fence_objects if one.is_of_a_fence} - wanted):
@@ -134,7 +135,7 @@ def _check_stamp(fence: Fence, lease: ClusterObject) -> Iterator[Finding]:
             f"lease {fence.lease_text}",
             "the API server has stamped no writer of this lease, so writes of the leader itself are denied.",
             "apply deploy/stamp and label the namespace: docs/stamp.md#install. The next renewal is stamped after"
-            f" {_STAMP_LABEL}=required of Namespace {word(fence.namespace)}.",
+            f" {_STAMP_LABEL}=required of Namespace {quote_name(fence.namespace)}.",
         )
     elif user not in fence.usernames:
         yield danger(
@@ -186,7 +187,7 @@ def _check_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> I
             "fence-left-over",
             f"{kind} {name}",
             "lease-webhook made it, and the policy file no longer has it: writes of its writers are still fenced.",
-            f"kubectl delete {kind_of_binding.lower()},{kind.lower()} {word(name)}",
+            f"kubectl delete {kind_of_binding.lower()},{kind.lower()} {quote_name(name)}",
         )
 
 
@@ -297,7 +298,8 @@ def _check_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Ite
                 "kube-node-lease is never stamped: remove it from `stamps`."
                 if name == NODE_LEASES
                 else "remove it from `stamps`, or label it when none of its leases has a stamp: kubectl label"
-                f" --overwrite namespace {word(name)} {_STAMP_LABEL}={'required' if value == 'pending' else 'pending'}"
+                f" --overwrite namespace {quote_name(name)}"
+                f" {_STAMP_LABEL}={'required' if value == 'pending' else 'pending'}"
                 f"{'' if value == 'pending' else ', then =required'}; docs/stamp.md",
             )
         elif listed is not None and listed.by_user != (labels.get(_USER_LABEL) == "user"):
