@@ -1,11 +1,12 @@
-"""What the wheel must hold beside modules."""
+"""What the wheel and the source distribution must hold beside modules."""
 
+import tarfile
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from tools.release.package import ROOT, interpreter
+from tools.release.package import ROOT, interpreter, missing_from
 
 PACKAGE = ROOT / "webhook"
 
@@ -27,6 +28,21 @@ def test_the_licenses_are_of_files_that_are_there() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
     assert {ROOT / name for name in project["license-files"]} == {ROOT / "LICENSE", *PACKAGE.rglob("LICENSE*")}
+
+
+def test_a_source_distribution_without_a_file_that_readme_links_to_or_the_image_needs_is_refused(
+    tmp_path: Path,
+) -> None:
+    archive = tmp_path / "lease_webhook-1.0.0.tar.gz"
+    left_out = {ROOT / "docs" / "install.md", ROOT / "requirements.txt"}
+    with tarfile.open(archive, "w:gz") as packed:
+        for path in [path for folder in ("docs", "tests", "webhook", "deploy") for path in (ROOT / folder).rglob("*")]:
+            if path not in left_out and "data" not in path.parts:
+                packed.add(path, f"lease_webhook-1.0.0/{path.relative_to(ROOT)}", recursive=False)
+        for path in ROOT.iterdir():
+            if path not in left_out:
+                packed.add(path, f"lease_webhook-1.0.0/{path.name}", recursive=False)
+    assert missing_from(archive) == ["docs/install.md", "requirements.txt"]
 
 
 def test_an_interpreter_that_pyenv_has_and_did_not_choose_is_found(

@@ -7,9 +7,11 @@ not passed over.
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,8 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for source in DIST.glob("*.tar.gz"):
             normalize(source, at)
         subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *DIST.iterdir()], check=True)
+        (source,) = DIST.glob("*.tar.gz")
+        failures += [f"{source.name} has no {name}" for name in missing_from(source)]
         if options.build_only:
-            return 0
+            return _report(failures)
         (wheel,) = DIST.glob("*.whl")
         for name in supported():
             work = directory / name
@@ -96,9 +100,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 arguments = [word.format(wheel=wheel, tree=tree) for word in how]
                 failures += _with_runner([program, *arguments], directory)
     print(f"tried with {', '.join(tried)}; not installed here, so not tried: {', '.join(not_tried) or 'none'}")
+    if not any(name.startswith("python") for name in tried):
+        failures.append("no supported Python is installed here")
+    return _report(failures)
+
+
+def _report(failures: Sequence[str]) -> int:
+    """Print what is wrong, and return the exit status."""
     for failure in failures:
         print(f"FAILED: {failure}", file=sys.stderr)
-    return 1 if failures or not any(name.startswith("python") for name in tried) else 0
+    return 1 if failures else 0
+
+
+def missing_from(source: Path) -> list[str]:
+    """Return the files that README links to, or that the image is built of, and a source distribution does not have."""
+    with tarfile.open(source) as archive:
+        # Below one folder, which is named after the version.
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    needed = set(re.findall(r"\]\(((?!https?:)[^)#\s]+)", (ROOT / "README.md").read_text()))
+    copied = re.findall(r"^COPY (?!--)(.+) \S+$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
+    needed.update(name for names in copied for name in names.split())
+    return sorted(needed - names)
 
 
 def _with_runner(command: list[str], directory: Path) -> Iterator[str]:
