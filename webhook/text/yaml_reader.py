@@ -56,8 +56,8 @@ class YamlError(ValueError):
     """The text is refused; as a text it is one line. `is_syntax`: no dialect of YAML accepts it."""
 
     def __init__(self, problem: str, line: int = 0, column: int = 0, *, is_syntax: bool = False) -> None:
-        place = [f"line {line}"] * (line > 0) + [f"column {column}"] * (column > 0)
-        super().__init__(f"{', '.join(place)}: {problem}" if place else problem)
+        place = ", ".join(f"{word} {number}" for word, number in (("line", line), ("column", column)) if number > 0)
+        super().__init__(f"{place}: {problem}" if place else problem)
         self.problem = problem
         self.line = line
         self.is_syntax = is_syntax

@@ -141,4 +141,10 @@ def expiry_of(
     expired = (
         duration_seconds is None or written_at - seen + tolerance_of(duration_seconds) >= duration_seconds * SECOND
     )
-    return Expiry(expired, seen, written_at, duration_seconds, from_stamps)
+    return Expiry(
+        expired=expired,
+        seen_at=seen,
+        written_at=written_at,
+        duration_seconds=duration_seconds,
+        from_stamps=from_stamps,
+    )

@@ -251,4 +251,6 @@ class Follower(Struct):
         since = one.last_renewal or 0
         on_time = len(going_on) - bisect_right(going_on, since)
         late = len(last) - bisect_right(last, since - _TOGETHER) - on_time
-        return OtherLeases(late - (one.duration is not None), on_time)
+        if one.duration is not None:
+            late -= 1  # itself
+        return OtherLeases(late, on_time)

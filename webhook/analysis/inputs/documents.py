@@ -144,7 +144,8 @@ def audit_log(path: str, lines: Iterable[bytes], markers: Sequence[bytes]) -> It
     """Yield every line that contains a marker; one without its end is a part of one that is too long."""
     last, number, is_rest = b"", 0, False
     for line in lines:
-        number += not is_rest
+        if not is_rest:
+            number += 1
         is_long, was_long = len(line) > MAX_DOCUMENT and not line.endswith(b"\n"), is_rest
         is_rest = is_long
         if was_long:
