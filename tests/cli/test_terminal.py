@@ -2,7 +2,10 @@
 
 import io
 
+import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from webhook.cli.terminal import advice, indent, print_message, style, table, width
 
@@ -97,3 +100,18 @@ POD = "operator-6d5f8b-x2x8p"
 def test_advice_is_wrapped_unless_it_has_a_command(text: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     assert advice("->", text, 2, 5) == shown
+
+
+STYLED = st.tuples(st.text("ab -\xa0\t", max_size=12), st.sampled_from([None, "red"]))
+
+
+@given(parts=st.lists(STYLED), hanging=st.integers(0, 4))
+def test_styles_take_no_columns(parts: list[tuple[str, str | None]], hanging: int) -> None:
+    plain = "".join(text for text, _ in parts)
+    styled = "".join(click.style(text, fg=color) if color else text for text, color in parts)
+    assert click.unstyle(indent(styled, 2, 12, hanging)) == indent(plain, 2, 12, hanging)
+
+
+def test_a_style_begins_and_ends_with_what_it_is_for() -> None:
+    styled = indent(f"shop/db is {click.style('live and well', fg='green')} since noon", 0, 16, 2)
+    assert styled == "shop/db is \x1b[32mlive\n  and well\x1b[0m since\n  noon"

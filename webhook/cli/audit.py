@@ -291,7 +291,7 @@ class Audit(Struct):
             yield from self._stored(item)
 
     def _stored(self, item: Observation) -> Iterator[Finding]:
-        self.examined += self.only in {"", item.namespace}
+        self._count_examined(item.namespace)
         if item.object is None:
             fix = "correct the type in the manifest; an API server refuses the object"
             subject = ObjectName(item.kind, item.namespace, item.name)
@@ -300,6 +300,10 @@ class Audit(Struct):
         stored = Subject(item.object, item.namespace, item.name, self.inventory.now, source=str(item.place))
         yield from self.inventory.add(stored)
 
+    def _count_examined(self, namespace: str) -> None:
+        if self.only in {"", namespace}:
+            self.examined += 1
+
     def _rest(self) -> Iterator[Finding]:
         """Yield findings that need the whole history, or all objects."""
         if self.history.leases or self.history.candidates:
@@ -307,7 +311,7 @@ class Audit(Struct):
             at = as_of.at
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.history.leases.items(), key=itemgetter(0)):
-                self.examined += self.only in {"", namespace}
+                self._count_examined(namespace)
                 found = [*incidents(self.history, history, at, ongoing_cause(self.history, history, at))]
                 if history.lease is not None and not (history.is_deleted or history.hidden_since):
                     known = history.interval, history.status(at), as_of.seen_until, history.is_as_sent
@@ -315,19 +319,16 @@ class Audit(Struct):
                     yield from beside(found, self.inventory.add(subject))
                 yield from found
             for (namespace, name), candidate in sorted(self.history.candidates.items(), key=itemgetter(0)):
-                self.examined += self.only in {"", namespace}
+                self._count_examined(namespace)
                 yield from self.inventory.add(Subject(candidate, namespace, name, at))
         yield from self.inventory.rest()
         yield from self.tokens.findings()
 
 
 def _lines(finding: Finding, lead: str = "") -> Iterator[str]:
-    who = escape(truncate(str(finding.subject), _MAX_NAME))
-    severity = finding.severity.value
-    # Colors are put into what is broken already: their codes take no columns.
-    head = on_terminal(f"{severity:<8} {lead}{who}  {finding.check}", _MARGIN)
-    rest = head[len(severity) :].replace(who, style(who, bold=True), 1)
-    yield f"{style(severity, fg=SEVERITY_COLORS[finding.severity])}{rest}"
+    who = style(escape(truncate(str(finding.subject), _MAX_NAME)), bold=True)
+    severity = style(f"{finding.severity.value:<8}", fg=SEVERITY_COLORS[finding.severity])
+    yield on_terminal(f"{severity} {lead}{who}  {finding.check}", _MARGIN)
     yield indent(escape(finding.message), _MARGIN)
     yield advice("->", escape(finding.fix), _MARGIN, _MARGIN + 3)
 

@@ -38,7 +38,6 @@ TOP: Final = ("LEASE", "STATE", "HOLDER", "RENEWED", "USUAL", "CHANGES", "WRONG"
 """The columns of a table that lives."""
 _MAX_LEASE: Final = 320
 """Characters, as many as valid names have at most: the longest one makes every row as long."""
-_DATED_BY: Final = {True: "API server", False: "holder"}
 
 
 class LeaseRow(Struct, frozen=True, gc=False):
@@ -54,9 +53,7 @@ class LeaseRow(Struct, frozen=True, gc=False):
 
 def row_of(account: Account, *, is_wide: bool = True) -> LeaseRow:
     """Return a lease as a row, with the columns of WIDE if `is_wide`."""
-    history, standing, now = account.history, account.standing, account.now
-    takeable = standing.takeable_at if standing else None
-    is_free = account.state in {State.RELEASED, State.NEVER_HELD} or (takeable is not None and takeable <= now)
+    history, now = account.history, account.now
     worst, late = account.worst, "yellow" if account.is_late else ""
     holder, renewed, changes = account.holder, account.last_renewal, history.changes
     cells = (
@@ -64,7 +61,7 @@ def row_of(account: Account, *, is_wide: bool = True) -> LeaseRow:
         _shared(account.state.value, STATE_COLORS[account.state]),
         Cell(escape(name(holder))) if holder else _shared(),
         _shared() if renewed is None else _shared(ago(renewed, now), late),
-        _shared("now" if is_free else EMPTY if takeable is None else clock(takeable, now)),
+        _shared(_describe_takeable(account)),
         _shared(str(changes)) if changes else _shared(),
         _shared(worst.check, SEVERITY_COLORS[worst.severity]) if worst else _shared(),
     )
@@ -78,12 +75,23 @@ def row_of(account: Account, *, is_wide: bool = True) -> LeaseRow:
     )
 
 
+def _describe_takeable(account: Account) -> str:
+    """Return from when another holder may take a lease: `now`, a time, or that it is never or not known."""
+    takeable = account.standing.takeable_at if account.standing else None
+    if account.state in {State.RELEASED, State.NEVER_HELD} or (takeable is not None and takeable <= account.now):
+        return "now"
+    return EMPTY if takeable is None else clock(takeable, account.now)
+
+
 def _wide(account: Account) -> Row:
     standing, usual = account.standing, account.history.interval
+    duration = standing.duration if standing else None
+    is_dated = standing is not None and standing.last_renewal is not None
+    dated_by = "API server" if standing and standing.from_stamps else "holder"
     return (
         Cell() if usual is None else Cell(length(int(usual * SECOND))),
-        Cell() if standing is None or standing.duration is None else Cell(length(standing.duration * SECOND)),
-        Cell() if standing is None or standing.last_renewal is None else Cell(_DATED_BY[standing.from_stamps]),
+        Cell() if duration is None else Cell(length(duration * SECOND)),
+        Cell(dated_by) if is_dated else Cell(),
     )
 
 

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Any, Final
 
 import click
@@ -17,6 +18,9 @@ from msgspec import Struct
 from webhook.text.quoting import escape
 
 _COMMAND: Final = re.compile("kubectl|lease-webhook")
+_STYLE: Final = re.compile(r"\x1b\[[;?0-9]*[a-zA-Z]")
+_STYLE_OR_LETTER: Final = re.compile(rf"{_STYLE.pattern}|\S")
+_END_OF_STYLE: Final = "\x1b[0m"
 
 
 class Failure(click.ClickException):
@@ -53,16 +57,35 @@ def width() -> int:
 
 
 def indent(text: str, by: int, columns: int | None = None, hanging: int | None = None) -> str:
-    """Return the text wrapped to `columns` and indented, `hanging` from the second line on; no long name is broken."""
+    """Return the text wrapped to `columns` and indented, `hanging` from the second line on; no long name is broken.
+
+    Styles take no columns.
+    """
     margin = " " * by
-    return textwrap.fill(
-        text,
+    wrapped = textwrap.fill(
+        click.unstyle(text),
         columns or width(),
         initial_indent=margin,
         subsequent_indent=margin if hanging is None else " " * hanging,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return _style_again(wrapped, text) if _STYLE.search(text) else wrapped
+
+
+def _style_again(wrapped: str, text: str) -> str:
+    """Return wrapped text with the styles that `text` has: one begins with the next letter, and ends with the last."""
+    rest, styled, opening = iter(wrapped), "", ""
+    for part in _STYLE_OR_LETTER.findall(text):
+        if part == _END_OF_STYLE:
+            styled += part
+        elif part.startswith("\x1b"):
+            opening += part
+        else:
+            blanks = "".join(takewhile(str.isspace, rest))  # it also takes the letter, which is this one
+            styled += blanks + opening + part
+            opening = ""
+    return styled + "".join(rest)
 
 
 def on_terminal(text: str, hanging: int) -> str:

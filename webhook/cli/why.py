@@ -248,12 +248,9 @@ def selected(
 def _lines(account: Account, as_of: reading.EvaluationTime, *, verbose: bool) -> Iterator[str]:
     """Yield the state, the facts, what happened, what is wrong, what to do."""
     history = account.history
-    title = escape(f"{history.namespace}/{history.name}")
-    state = account.state.value
-    # Colors are put into what is wrapped already: their codes take no columns.
-    first = indent(f"{title}  {state}: {escape(headline(account))}", 0, hanging=2)
-    rest = first[len(title) :].replace(state, style(state, fg=STATE_COLORS[account.state]), 1)
-    yield f"{style(title, bold=True)}{rest}"
+    title = style(escape(f"{history.namespace}/{history.name}"), bold=True)
+    state = style(account.state.value, fg=STATE_COLORS[account.state])
+    yield indent(f"{title}  {state}: {escape(headline(account))}", 0, hanging=2)
     yield style(as_of.text if verbose else f"{as_of.text}; --verbose: more", dim=True)
     yield from _part("", list(facts(account, verbose=verbose)))
     yield from _part("What happened", list(events(account, MAX_EVENTS) if verbose else latest(account)))
