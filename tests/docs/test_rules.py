@@ -8,11 +8,11 @@ import pytest
 from tools.docs.pages import section
 from tools.docs.rule_pages import FOLDER, rule_pages
 from webhook.admission.policy.parse import parse
-from webhook.cli.rules import described
+from webhook.cli.rules import all_rules
 
 PAGES = [pytest.param(name, text, id=name) for name, text in rule_pages().items()]
 HEAD = "apiVersion: lease-webhook/v1\npreset: strict\n"
-RELAXED = [pytest.param(FOLDER / f"{rule}.md", id=rule) for rule in described()]
+RELAXED = [pytest.param(FOLDER / f"{rule}.md", id=rule) for rule in all_rules()]
 
 
 @pytest.mark.parametrize(("name", "text"), PAGES)
@@ -24,9 +24,9 @@ def test_no_page_is_left_of_a_rule_that_is_gone() -> None:
     assert {path.name for path in FOLDER.iterdir()} == set(rule_pages())
 
 
-@pytest.mark.parametrize("rule", described())
+@pytest.mark.parametrize("rule", all_rules())
 def test_a_rule_explains_itself_in_whole_sentences(rule: str) -> None:
-    about = described()[rule].texts
+    about = all_rules()[rule].texts
     for text in (about.why, about.who, about.fix):
         assert text.endswith(".")
         assert "  " not in text

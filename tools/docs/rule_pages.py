@@ -16,7 +16,7 @@ from webhook.admission.rules.fields import fields_of
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Rule
 from webhook.api_server.rule_policies import is_refused_upstream
-from webhook.cli.rules import PRESETS, REFUSED_UPSTREAM, described, file_of, kinds_of, operations_of, renewals_of
+from webhook.cli.rules import PRESETS, REFUSED_UPSTREAM, all_rules, file_of, kinds_of, operations_of, renewals_of
 from webhook.server.reviewer import respond
 
 FOLDER: Final = DOCS / "rules"
@@ -44,7 +44,7 @@ _ELECTION: Final = "## What kube-apiserver lets through"
 
 def rule_pages() -> dict[str, str]:
     """Text by file name."""
-    listed = described()
+    listed = all_rules()
     each = {f"{rule.id}.md": "\n".join(page(rule)) + "\n" for rule in listed.values()}
     return {"README.md": "\n".join(index(listed.values())) + "\n", **each}
 

@@ -6,7 +6,7 @@ apiVersion and kind exactly, no patch.
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -33,6 +33,9 @@ MAX_MESSAGE: Final = 12 * 1024
 
 MORE: Final = "lease webhook: more findings than fit into warnings; fix these first"
 _MAX_SENTENCES: Final = 10
+
+
+Outcome = Literal["allowed", "warned", "denied"]
 
 
 class Downgrade(Enum):
@@ -84,7 +87,7 @@ class Verdict(Struct, frozen=True, gc=False):
     event: str = ""
 
     @property
-    def outcome(self) -> str:
+    def outcome(self) -> Outcome:
         """`denied`, `warned` (allowed, with warnings) or `allowed`: one word for logs, metrics and records."""
         if not self.allowed:
             return "denied"

@@ -16,10 +16,10 @@ from webhook.analysis.inputs.files import Received, submitted
 from webhook.analysis.inputs.items import Foreign, Input, Unreadable
 from webhook.analysis.inputs.kinds import Manifest, Submitted
 from webhook.browser.kubectl import printed
-from webhook.cli.checking.evaluation import Evaluation, Evaluator, Outcome
+from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation, Evaluator
 from webhook.cli.checking.manifests import key_of, review_of, user_info
 from webhook.cli.checking.text import as_json, subject_of
-from webhook.cli.rules import described
+from webhook.cli.rules import all_rules
 from webhook.errors import InputError
 from webhook.text.quoting import escape
 
@@ -92,7 +92,7 @@ def _body(item: Submitted, stored: dict[str, Any] | None, writer: Data | None) -
     return ""
 
 
-def _describe(outcome: Outcome, body: str) -> Data:
+def _describe(outcome: DocumentOutcome, body: str) -> Data:
     if not isinstance(outcome, Evaluation):
         assert isinstance(outcome, Unreadable)
         return {"error": escape(outcome.error), "line": outcome.line}
@@ -100,7 +100,7 @@ def _describe(outcome: Outcome, body: str) -> Data:
     shown = as_json(outcome)
     return {
         **shown,
-        "findings": [{**one, "fix": described()[one["rule"]].texts.fix} for one in shown["findings"]],
+        "findings": [{**one, "fix": all_rules()[one["rule"]].texts.fix} for one in shown["findings"]],
         "subject": subject_of(outcome),
         "kubectl": "\n".join(escape(line) for line in printed(outcome.verdict, outcome.request).split("\n")),
         "response": response,

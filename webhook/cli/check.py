@@ -18,7 +18,7 @@ from webhook.analysis.history.writes import Writes
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import Received, submitted
 from webhook.analysis.inputs.items import STANDARD_INPUT, Unreadable
-from webhook.cli.checking.evaluation import Evaluation, Evaluator, Outcome
+from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation, Evaluator
 from webhook.cli.checking.expectations import Comparison, read, write
 from webhook.cli.checking.manifests import user_info
 from webhook.cli.checking.printer import FORMATS, Printer
@@ -158,13 +158,15 @@ def command(
         print_message(_NO_WRITER)
     if unknown := evaluator.writes.unknown:
         print_message(_UNKNOWN.format(count(unknown, "write")) + ("" if all_logs else _NOT_WHOLE))
-    _require(evaluated if code != _UNREADABLE else None, require if require is not None else int(not skip_foreign))
+    if code != _UNREADABLE:
+        least = 0 if skip_foreign else 1
+        _require(evaluated, least if require is None else require)
     return progress.exit_code(code)
 
 
-def _require(evaluated: int | None, least: int) -> None:
-    """Refuse a run that evaluated too little, which a wrong path causes; None for one that failed anyway."""
-    if evaluated is not None and evaluated < least:
+def _require(evaluated: int, least: int) -> None:
+    """Raise Failure for a run that evaluated too little, which a wrong path causes."""
+    if evaluated < least:
         raise Failure(f"{evaluated} evaluated, and at least {least} must be: --require {evaluated} lets that pass")
 
 
@@ -177,7 +179,7 @@ def _refuse_together(expect: str | None, write_expected: str | None, against: st
         raise Failure(f"{named[0]} prints text or json only")
 
 
-def _show(outcomes: Iterator[list[Outcome]], name: str, printer: Printer, writes: Writes) -> tuple[int, int]:
+def _show(outcomes: Iterator[list[DocumentOutcome]], name: str, printer: Printer, writes: Writes) -> tuple[int, int]:
     """Print what one policy says, and return the exit code and the number of documents that were evaluated."""
     rules = Counts()
     for (outcome,) in outcomes:
@@ -187,10 +189,16 @@ def _show(outcomes: Iterator[list[Outcome]], name: str, printer: Printer, writes
     printer.finish(counts_of([(name, rules)]), writes.unknown)
     tally, least = printer.tally, printer.fails_on
     has_failed = least is not None and any(tally.levels[level] for level in Mode if level >= least)
-    return _UNREADABLE if tally.unreadable else _FAILED if has_failed else 0, tally.levels.total()
+    return _exit_code(tally, has_failed=has_failed), tally.levels.total()
 
 
-def _write(outcomes: Iterator[list[Outcome]], path: str) -> tuple[int, int]:
+def _exit_code(tally: Tally, *, has_failed: bool) -> int:
+    if tally.unreadable:
+        return _UNREADABLE
+    return _FAILED if has_failed else 0
+
+
+def _write(outcomes: Iterator[list[DocumentOutcome]], path: str) -> tuple[int, int]:
     """Write what is to be expected from now on, unless something is unreadable, and return the same."""
     if Path(path).exists():
         raise Failure(f"{path} exists: edit the lines that differ, or remove it first")
@@ -209,7 +217,7 @@ def _write(outcomes: Iterator[list[Outcome]], path: str) -> tuple[int, int]:
     return 0, tally.levels.total()
 
 
-def _expect(outcomes: Iterator[list[Outcome]], path: str, output: str) -> tuple[int, int]:
+def _expect(outcomes: Iterator[list[DocumentOutcome]], path: str, output: str) -> tuple[int, int]:
     """Print what differs from a file of expectations, and return the same."""
     comparison, tally = Comparison(path, read(path)), Tally()
     for (outcome,) in outcomes:
@@ -232,11 +240,11 @@ def _expect(outcomes: Iterator[list[Outcome]], path: str, output: str) -> tuple[
         summary = f"{tally.levels.total() - comparison.unexpected} as expected"
         summary += f", {unexpected} not" if unexpected else ""
         print(f"{summary}; {skipped_text(tally.skipped)}" if tally.skipped else summary)
-    return _UNREADABLE if tally.unreadable else _FAILED if unexpected else 0, tally.levels.total()
+    return _exit_code(tally, has_failed=unexpected > 0), tally.levels.total()
 
 
 def _compare(
-    outcomes: Iterator[list[Outcome]], names: Sequence[str], output: str, writes: Writes, fails_on: Mode | None
+    outcomes: Iterator[list[DocumentOutcome]], names: Sequence[str], output: str, writes: Writes, fails_on: Mode | None
 ) -> tuple[int, int]:
     """Print what the second policy would change, and return the same."""
     tally, changes = Tally(), Counter[str]()
@@ -263,9 +271,9 @@ def _compare(
         print_message(skipped_text(tally.skipped))
     failures = {Mode.DENY: CHANGES[:1], Mode.WARN: CHANGES[:2], None: ()}[fails_on]
     has_failed = any(changes[one] for one in failures)
-    return _UNREADABLE if tally.unreadable else _FAILED if has_failed else 0, changes.total()
+    return _exit_code(tally, has_failed=has_failed), changes.total()
 
 
-def _print(outcome: Outcome, output: str, label: str = "") -> None:
+def _print(outcome: DocumentOutcome, output: str, label: str = "") -> None:
     if isinstance(outcome, Evaluation | Unreadable):
         print("\n".join([json_line(as_json(outcome))] if output == "json" else lines_of(outcome, label)))

@@ -1,6 +1,5 @@
 """`lease-webhook rules [ID]`: every rule with its mode in each preset, or one rule explained."""
 
-import difflib
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
@@ -17,8 +16,9 @@ from webhook.admission.rules.registry import OBJECT_TYPES_RULE, RULES
 from webhook.admission.rules.rule import Rule
 from webhook.api_server.rule_policies import is_refused_upstream
 from webhook.cli.checking.problems import NOT_RULES
-from webhook.cli.options import Command, format_option
-from webhook.cli.terminal import Failure, indent, json_line, style, table, width
+from webhook.cli.options import Command
+from webhook.cli.reference import entry_options, find_entry, print_json, section
+from webhook.cli.terminal import indent, json_line, style, table, width
 from webhook.kubernetes.request import KIND_OF, Operation, Resource
 
 PRESETS: Final = ("standard", "strict")
@@ -54,8 +54,9 @@ def renewals_of(rule: Rule) -> str:
     return f"evaluated on renewals too{_WITHOUT_EFFECT.get(rule.id, '')}"
 
 
-def _rule_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    return [name for name in described() if name.startswith(incomplete)]
+def all_rules() -> dict[str, Rule]:
+    """Return every rule that a verdict or a report may name."""
+    return {one.id: one for one in (*RULES.values(), OBJECT_TYPES_RULE)}
 
 
 @click.command(
@@ -64,25 +65,18 @@ def _rule_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
     help="Lists every rule, or explains one: what it says, why, and where it comes from.",
     epilog="Example:\n  lease-webhook rules takeover-before-expiry",
 )
-@click.argument("name", required=False, metavar="[ID]", shell_complete=_rule_ids)
-@format_option("json prints one line per rule")
+@entry_options("rule", all_rules)
 def command(name: str | None, output: str) -> int:
     if name in NOT_RULES:
         text = f"{NOT_RULES[name]} `check` reports it, whatever the policy says."
         print(json_line({"id": name, "summary": text}) if output == "json" else f"{style(name, bold=True)}\n  {text}")
         return 0
-    chosen = None if name is None else _find(name)
+    chosen = None if name is None else find_entry(all_rules(), name, "rule")
     if output == "json":
-        lines = [json_line(as_json(rule)) for rule in ([chosen] if chosen else described().values())]
+        print_json([chosen] if chosen else all_rules().values(), as_json)
     else:
-        lines = _explained(chosen) if chosen else _listed()
-    print("\n".join(lines))
+        print("\n".join(_explain(chosen) if chosen else _list_all()))
     return 0
-
-
-def described() -> dict[str, Rule]:
-    """Return every rule that a verdict or a report may name."""
-    return {one.id: one for one in (*RULES.values(), OBJECT_TYPES_RULE)}
 
 
 def as_json(one: Rule) -> dict[str, Any]:
@@ -103,13 +97,13 @@ def as_json(one: Rule) -> dict[str, Any]:
     }
 
 
-def _listed() -> list[str]:
-    rows = [(one.id, *_modes(one.id), one.texts.summary) for one in described().values()]
+def _list_all() -> list[str]:
+    rows = [(one.id, *_modes(one.id), one.texts.summary) for one in all_rules().values()]
     note = "observe denies nothing: what strict would deny becomes a warning; the rest is as in standard."
     return [*table([("rule", *PRESETS, "summary"), *rows], by=0, columns=width()), "", *indent(note, 0).splitlines()]
 
 
-def _explained(one: Rule) -> list[str]:
+def _explain(one: Rule) -> list[str]:
     modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_modes(one.id), PRESETS, strict=True))
     facts = [("on", f"{kinds_of(one)}: {operations_of(one)}"), ("mode", modes)]
     if limits := _limits(one.id):
@@ -128,16 +122,8 @@ def _explained(one: Rule) -> list[str]:
     for paragraph in one.texts.details:
         lines += ["", indent(paragraph, 2)]
     for title, text in (("Why", one.texts.why), ("Who is affected", one.texts.who), ("How to fix", one.texts.fix)):
-        lines += ["", indent(style(title, bold=True), 2), indent(text, 4)]
+        lines += section(title, text)
     return lines
-
-
-def _find(name: str) -> Rule:
-    if name in described():
-        return described()[name]
-    near = difflib.get_close_matches(name, described(), n=1)
-    hint = f"did you mean {near[0]}?" if near else "`lease-webhook rules` lists them"
-    raise Failure(f'there is no rule "{name}"; {hint}')
 
 
 def _modes(rule: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from webhook.admission.rules.change import change_made_by
 from webhook.admission.rules.expiry import BOUND, stamp_of_writer
 from webhook.admission.rules.rule import Mode
 from webhook.admission.rules.stamps import is_constant, stamp_in
-from webhook.admission.verdict import Cause, Verdict
+from webhook.admission.verdict import Cause, Outcome, Verdict
 from webhook.analysis.history.merge import Merged
 from webhook.analysis.history.writes import Writes
 from webhook.analysis.inputs.documents import Document, Value
@@ -44,9 +45,13 @@ class Evaluation(Struct, frozen=True):
     @property
     def level(self) -> Mode:
         """DENY, WARN or OFF: whether it is denied, admitted with warnings, or just admitted."""
-        if not self.verdict.allowed:
-            return Mode.DENY
-        return Mode.WARN if self.verdict.warnings or self.unknown else Mode.OFF
+        return _LEVELS[self.word]
+
+    @property
+    def word(self) -> Outcome:
+        """`denied`, `warned` or `allowed`: the outcome of the verdict, but an unknown field is a warning, too."""
+        outcome = self.verdict.outcome
+        return "warned" if outcome == "allowed" and self.unknown else outcome
 
     @property
     def subject(self) -> str:
@@ -67,7 +72,9 @@ class Evaluation(Struct, frozen=True):
         return self.source.line_of(f"request.{part}.{path}")
 
 
-Outcome = Evaluation | Unreadable | Foreign
+_LEVELS: Final[dict[Outcome, Mode]] = {"denied": Mode.DENY, "warned": Mode.WARN, "allowed": Mode.OFF}
+
+DocumentOutcome = Evaluation | Unreadable | Foreign
 
 
 class Evaluator(Struct):
@@ -83,7 +90,7 @@ class Evaluator(Struct):
 
     def outcomes(
         self, items: Iterator[Submitted | Input], old: str | None, history: Iterable[Item] | None
-    ) -> Iterator[list[Outcome]]:
+    ) -> Iterator[list[DocumentOutcome]]:
         """Yield what each policy says of each document, and then of each write of a history, in order."""
         replaced = [*submitted([old])] if old else []
         if any(isinstance(one, Input) for one in replaced):
@@ -112,7 +119,7 @@ class Evaluator(Struct):
                     for policy in self.policies
                 ]
 
-    def _evaluated(self, item: Document | Manifest, stored: Mapping[Key, Value], policy: Policy) -> Outcome:
+    def _evaluated(self, item: Document | Manifest, stored: Mapping[Key, Value], policy: Policy) -> DocumentOutcome:
         try:
             if isinstance(item, Document):
                 at = self.now if self.now is not None else self.received.of(item.place.path)

@@ -8,13 +8,13 @@ people.
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta, Struct, field
 
 from webhook.admission.rules.rule import Mode
-from webhook.admission.verdict import Verdict
+from webhook.admission.verdict import Outcome, Verdict
 from webhook.analysis.inputs.items import Place
 from webhook.cli.checking.evaluation import Evaluation
 from webhook.cli.terminal import Failure
@@ -28,17 +28,14 @@ class Expectation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """What is expected of one document; `rules` are `RULE=MODE`, those in mode audit too, in any order."""
 
     review: Annotated[str, Meta(min_length=1)]
-    verdict: Literal["allowed", "warned", "denied"]
+    verdict: Outcome
     code: int
     rules: tuple[str, ...]
     why: str = ""
 
 
-def expectation_of(review: str, verdict: Verdict, *, has_unknown_fields: bool = False) -> Expectation:
-    """Return what an evaluation shows, as it would be expected the next time."""
-    is_warned = bool(verdict.warnings) or has_unknown_fields
-    word: Literal["allowed", "warned", "denied"] = "warned" if is_warned else "allowed"
-    word = word if verdict.allowed else "denied"
+def expectation_of(review: str, verdict: Verdict, word: Outcome) -> Expectation:
+    """Return what an evaluation shows, as it would be expected the next time; `word` is the one for its outcome."""
     rules = {f"{one.rule}={one.mode.word}" for one in verdict.findings if one.mode is not Mode.OFF}
     return Expectation(review, word, verdict.code, tuple(sorted(rules)))
 
@@ -117,11 +114,12 @@ class Comparison(Struct):
     def differences(self, evaluation: Evaluation) -> list[str]:
         """Return what differs; a document without a line differs, too."""
         review = review_at(evaluation.place, self.path)
-        found = expectation_of(review, evaluation.verdict, has_unknown_fields=bool(evaluation.unknown))
+        found = expectation_of(review, evaluation.verdict, evaluation.word)
         self.seen[review] = found
         expected = self.expected.get(review)
         different = [f"no line expects it: {found.verdict}"] if expected is None else [*differences(expected, found)]
-        self.unexpected += bool(different)
+        if different:
+            self.unexpected += 1
         return different
 
     @property

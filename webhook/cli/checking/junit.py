@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 from webhook.admission.rules.rule import Mode
 from webhook.analysis.inputs.items import Foreign, Unreadable
-from webhook.cli.checking.evaluation import Evaluation, Outcome
+from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
 from webhook.cli.checking.problems import problems_of
 from webhook.cli.checking.text import place_of
 from webhook.text.quoting import escape, truncate
@@ -19,7 +19,7 @@ _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 """Characters that XML 1.0 cannot hold, whatever the escape."""
 
 
-def junit(outcomes: Iterable[Outcome], fails_on: Mode | None) -> str:
+def junit(outcomes: Iterable[DocumentOutcome], fails_on: Mode | None) -> str:
     """Return the document; what is at least as severe as `fails_on` is a failure, and anything else a note."""
     root = ET.Element("testsuites", name="lease-webhook check")
     suites: dict[str, ET.Element] = {}
@@ -43,18 +43,20 @@ def _add(suite: ET.Element, outcome: Evaluation | Unreadable, fails_on: Mode | N
     place = place_of(outcome.place, outcome.line)
     name = f"{truncate(outcome.subject)} ({place})" if isinstance(outcome, Evaluation) else place
     case = ET.SubElement(suite, "testcase", name=_text(name), classname=_text(outcome.place.path))
-    lines: dict[bool, list[str]] = {True: [], False: []}
+    is_unreadable = isinstance(outcome, Unreadable)
+    failures: list[str] = []
+    notes: list[str] = []
     problems = [*problems_of(outcome)]
     for problem in problems:
         at = f"line {problem.line}: " if problem.line else ""
-        is_failure = fails_on is not None and problem.level >= fails_on
-        lines[is_failure or isinstance(outcome, Unreadable)].append(f"{at}{problem.rule}: {problem.text}")
-    if lines[True]:
-        tag = "error" if isinstance(outcome, Unreadable) else "failure"
-        failure = ET.SubElement(case, tag, message=_text(lines[True][0]), type=problems[0].rule)
-        failure.text = _text("\n".join(lines[True]), is_one_line=False)
-    if lines[False]:
-        ET.SubElement(case, "system-out").text = _text("\n".join(lines[False]), is_one_line=False)
+        is_failure = is_unreadable or (fails_on is not None and problem.level >= fails_on)
+        (failures if is_failure else notes).append(f"{at}{problem.rule}: {problem.text}")
+    if failures:
+        tag = "error" if is_unreadable else "failure"
+        failure = ET.SubElement(case, tag, message=_text(failures[0]), type=problems[0].rule)
+        failure.text = _text("\n".join(failures), is_one_line=False)
+    if notes:
+        ET.SubElement(case, "system-out").text = _text("\n".join(notes), is_one_line=False)
 
 
 def _text(text: str, *, is_one_line: bool = True) -> str:

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from webhook.admission.rules.rule import Mode
 from webhook.analysis.inputs.items import Foreign
 from webhook.cli.checking.annotations import annotations
-from webhook.cli.checking.evaluation import Evaluation, Outcome
+from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
 from webhook.cli.checking.junit import junit
 from webhook.cli.checking.sarif import sarif
 from webhook.cli.checking.text import Tally, as_json, lines_of
@@ -29,9 +29,9 @@ class Printer(Struct):
     show_allowed: bool = False
     annotations: TextIO | None = None
     tally: Tally = field(default_factory=Tally)
-    _kept: list[Outcome] = field(default_factory=list)
+    _kept: list[DocumentOutcome] = field(default_factory=list)
 
-    def take(self, outcome: Outcome) -> None:
+    def take(self, outcome: DocumentOutcome) -> None:
         """Count an outcome, and print it, or keep it for a document of all."""
         self.tally.count(outcome)
         if isinstance(outcome, Foreign):
@@ -60,6 +60,6 @@ class Printer(Struct):
         elif self.tally.skipped:
             print_message(skipped_text(self.tally.skipped))
 
-    def _is_listed(self, outcome: Outcome) -> bool:
+    def _is_listed(self, outcome: DocumentOutcome) -> bool:
         """Return whether text has an outcome: what is allowed only on request."""
         return not isinstance(outcome, Evaluation) or outcome.level > Mode.AUDIT or self.show_allowed

@@ -14,9 +14,9 @@ from urllib.parse import quote
 from webhook import __version__
 from webhook.admission.rules.rule import Mode
 from webhook.analysis.inputs.items import Foreign, Place
-from webhook.cli.checking.evaluation import Evaluation, Outcome
+from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
 from webhook.cli.checking.problems import NOT_RULES, Problem, problems_of
-from webhook.cli.rules import described
+from webhook.cli.rules import all_rules
 from webhook.text.quoting import escape, truncate
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -25,7 +25,7 @@ _LEVELS: Final = {Mode.DENY: "error", Mode.WARN: "warning", Mode.AUDIT: "note"}
 Object = dict[str, Any]
 
 
-def sarif(outcomes: Iterable[Outcome]) -> str:
+def sarif(outcomes: Iterable[DocumentOutcome]) -> str:
     """Return the document about what was checked: a result for each finding."""
     seen: Counter[str] = Counter()
     rules: dict[str, int] = {}
@@ -54,7 +54,7 @@ def sarif(outcomes: Iterable[Outcome]) -> str:
 def _rule(name: str) -> Object:
     if name in NOT_RULES:
         return {"id": name, "shortDescription": {"text": NOT_RULES[name]}}
-    texts = described()[name].texts
+    texts = all_rules()[name].texts
     text = escape(" ".join((texts.summary, *texts.details)))
     return {"id": name, "shortDescription": {"text": escape(texts.summary)}, "help": {"text": text}}
 

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from webhook.admission.rules.rule import Mode
 from webhook.admission.verdict import Result
 from webhook.analysis.inputs.items import Foreign, Place, Unreadable
-from webhook.cli.checking.evaluation import Evaluation, Outcome
+from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
 from webhook.cli.reading import skipped_text
 from webhook.cli.terminal import indent, style, table, width
 from webhook.text.quoting import escape, truncate
@@ -17,8 +17,7 @@ from webhook.text.quoting import escape, truncate
 Counts = Counter[tuple[str, Mode]]
 """The number of documents with a finding of each rule, by mode."""
 
-WORDS: Final = {Mode.DENY: ("denied", "red"), Mode.WARN: ("warned", "yellow"), Mode.OFF: ("allowed", "green")}
-"""For a verdict and its color."""
+_COLORS: Final = {Mode.DENY: "red", Mode.WARN: "yellow", Mode.OFF: "green"}
 CHANGES: Final = ("newly denied", "newly warned", "no longer denied", "no longer warned", "other rules")
 """The changes that another policy makes to the outcome of a write, the worst first."""
 _MARGIN: Final = 11
@@ -30,7 +29,7 @@ def change(before: Evaluation, after: Evaluation) -> str:
     """Return the change in words, "" for none."""
     old, new = before.level, after.level
     if new != old:
-        return f"newly {WORDS[new][0]}" if new > old else f"no longer {WORDS[old][0]}"
+        return f"newly {after.word}" if new > old else f"no longer {before.word}"
     return "" if _seen_by_writer(before) == _seen_by_writer(after) else "other rules"
 
 
@@ -66,7 +65,7 @@ class Tally(Struct):
     page: str = ""
     """Where the first rule that denied is explained."""
 
-    def count(self, outcome: Outcome) -> None:
+    def count(self, outcome: DocumentOutcome) -> None:
         """Add one document."""
         if isinstance(outcome, Unreadable):
             self.unreadable += 1
@@ -101,7 +100,7 @@ def lines_of(outcome: Evaluation | Unreadable, label: str = "", reasons: Sequenc
     where = escape(place_of(outcome.place, outcome.line))
     if isinstance(outcome, Unreadable):
         return [f"{style('unreadable', fg='red')} {where}", *_wrapped([escape(outcome.error)], _MARGIN)]
-    word, color = WORDS[outcome.level]
+    word, color = outcome.word, _COLORS[outcome.level]
     margin = max(_MARGIN, len(label) + 2)
     head = style((label or word).ljust(margin), fg=color) + style(where, bold=True)
     subject = subject_of(outcome)
@@ -164,7 +163,7 @@ def as_json(evaluation: Evaluation | Unreadable) -> dict[str, Any]:
         "namespace": request.namespace,
         "name": request.name,
         "user": request.user.username if request.user else "",
-        "verdict": WORDS[evaluation.level][0],
+        "verdict": evaluation.word,
         "allowed": verdict.allowed,
         "code": verdict.code,
         "reason": verdict.reason,

@@ -1,0 +1,50 @@
+"""What `rules` and `claims` share: each lists its entries by id, or explains the one that is named."""
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+import click
+
+from webhook.cli.options import format_option
+from webhook.cli.terminal import Failure, indent, json_line, style
+
+_Entry = TypeVar("_Entry")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_MARGIN: Final = 2
+
+
+def entry_options(word: str, entries: Callable[[], Iterable[str]]) -> Callable[[_Function], _Function]:
+    """Return a decorator that adds the id of an entry, which a shell completes, and `--format`.
+
+    `word` is what an entry is called, such as `rule`.
+    """
+
+    def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        return [name for name in entries() if name.startswith(incomplete)]
+
+    def decorate(function: _Function) -> _Function:
+        with_format = format_option(f"json prints one line per {word}")(function)
+        return click.argument("name", required=False, metavar="[ID]", shell_complete=complete)(with_format)
+
+    return decorate
+
+
+def find_entry(entries: Mapping[str, _Entry], name: str, word: str) -> _Entry:
+    """Return the entry of a name. Raises Failure, with the nearest one, if there is none."""
+    if name in entries:
+        return entries[name]
+    near = difflib.get_close_matches(name, entries, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"`lease-webhook {word}s` lists them"
+    raise Failure(f'there is no {word} "{name}"; {hint}')
+
+
+def print_json(entries: Iterable[_Entry], as_json: Callable[[_Entry], dict[str, Any]]) -> None:
+    """Print a line for each entry."""
+    print("\n".join(json_line(as_json(entry)) for entry in entries))
+
+
+def section(title: str, text: str) -> Iterator[str]:
+    """Yield the lines of a part of an explanation, an empty one first."""
+    yield from ("", indent(style(title, bold=True), _MARGIN), indent(text, 2 * _MARGIN))
