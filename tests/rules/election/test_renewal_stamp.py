@@ -89,6 +89,9 @@ TAMPERED_UPDATES = {
     "(c) below renewTime in the writer's own entry": update(
         RENEWAL, put(f"{ENTRIES}[0].fieldsV1.f:spec.f:renewTime", {".": {}, "f:x": {}})
     ),
+    "(c) below several fields, in no order": update(
+        LABEL, put(f"{ENTRIES}[0].fieldsV1.f:spec", {"f:b": {"f:x": {}}, "f:a": {"f:x": {}}, "f:c": {"f:x": {}}})
+    ),
     "(c) below a field that is not known": update(LABEL, put(f"{ENTRIES}[0].fieldsV1.f:spec.f:new", {"k:{}": {}})),
     "(c) below a field whose name has a control character": update(
         LABEL, put(f"{ENTRIES}[0].fieldsV1.f:spec.f:\x1f", {"f:x": {}})
@@ -401,6 +404,10 @@ def test_created_honestly(review: Document) -> None:
         (
             "(c) an owner of something below renewTime",
             'brings an owner of something below "renewTime" of spec (manager "checkout"), where nothing can be',
+        ),
+        (
+            "(c) below several fields, in no order",
+            'brings an owner of something below "a" of spec (manager "checkout"), where nothing can be',
         ),
         (
             "(c) below a field whose name has a control character",

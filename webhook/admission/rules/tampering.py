@@ -99,7 +99,8 @@ def _check_structure(new: Sequence[Entry], old: Sequence[Entry]) -> str | None:
         return f"brings an entry that nests deeper than {MAX_LEVELS} levels"
     if below is None or any(one.owned.below for one in old):
         return None
-    place = f"below {quote(truncate(below.owned.below[0], 40))} of spec"
+    # The first by name, since the order of keys says nothing.
+    place = f"below {quote(truncate(min(below.owned.below), 40))} of spec"
     return f"brings an owner of something {place} ({_describe_manager(below)}), where nothing can be"
 
 
