@@ -41,6 +41,11 @@ TODAY = 1_800_000_000_000_000
             id="an exemption that has ended",
         ),
         pytest.param(
+            {"exempt": [{**NARROW, "owner": "shop\tteam", "until": "2027-01-15"}]},
+            ["exempt[0] (shop\\tteam) expires after 2027-01-15, within two weeks"],
+            id="an owner with a tab",
+        ),
+        pytest.param(
             {"exempt": [{**ENTRY, "namespaces": ["*"]}]},
             ["exempt[0] (shop team) exempts everyone everywhere; set `mode: warn` instead"],
             id="an exemption for all",

@@ -14,6 +14,7 @@ from webhook.admission.rules import holders
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Mode
 from webhook.kubernetes.request import Operation
+from webhook.text.quoting import escape
 
 E = TypeVar("E", schema.Exemption, schema.Override)
 
@@ -86,7 +87,7 @@ def notes(policy: Policy, now: int) -> list[str]:
 
 def _explain_exemptions(policy: Policy, now: int) -> Iterator[str]:
     for position, exemption in enumerate(policy.document.exempt):
-        path = f"exempt[{position}] ({exemption.owner})"
+        path = f"exempt[{position}] ({escape(exemption.owner)})"
         until = schema.until_of(exemption)
         if until <= now:
             yield f"{path} expired after {exemption.until}; remove it, or extend it with a new reason"
