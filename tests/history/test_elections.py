@@ -1,5 +1,7 @@
 """What a history says of elections whose truth is known, from a watch, from an audit log, and from a dump."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.factories import make_lease, make_review, put, to_bytes
@@ -237,10 +239,39 @@ def test_a_dump_says_who_stopped_together() -> None:
     free.release()
     cluster = cluster_of(server.dump())
     history = cluster.leases[LEASE]
-    last = history.status(server.now)
-    assert last is not None
     assert cluster.bounds.until is None
-    assert cluster.stopped_with(last, server.now) == OtherLeases(late=1, on_time=1)
+    assert cluster.stopped_with(history, server.now) == OtherLeases(late=1, on_time=1)
+
+
+@pytest.mark.parametrize("take", [Follower.feed, Follower.take], ids=["followed", "kept as text"])
+def test_leases_of_a_longer_rhythm_did_not_stop_with_one_that_just_expired(take: Callable[..., object]) -> None:
+    server = FakeServer()
+    db = server.elector("db", "shop/db")
+    nodes = [server.elector(f"node-{number}", f"kube-node-lease/{number}", duration=40) for number in range(3)]
+    together(20, db, *nodes)
+    server.wait(11)
+    for node in nodes:
+        node.renew()
+    server.wait(5)
+    cluster = Follower()
+    for item in read("in", [server.dump()]):
+        take(cluster, item)
+    assert cluster.stopped_with(cluster.history_of(LEASE), server.now) == OtherLeases()
+    assert cluster.stopped_with(cluster.history_of(LEASE), server.now + 15 * SECOND) == OtherLeases(late=3)
+
+
+@pytest.mark.parametrize("take", [Follower.feed, Follower.take], ids=["followed", "kept as text"])
+def test_a_lease_that_was_never_renewed_did_not_stop(take: Callable[..., object]) -> None:
+    server = FakeServer()
+    server.elector("db", "shop/db").lead(20)
+    for name in ("a", "b", "c"):
+        server.elector(name, f"shop/{name}").take()
+    server.wait(60)
+    cluster = Follower()
+    for item in read("in", [server.dump()]):
+        take(cluster, item)
+    assert cluster.stopped_with(cluster.history_of(LEASE), server.now) == OtherLeases()
+    assert cluster.stopped_with(cluster.history_of(("shop", "a")), server.now) == OtherLeases(late=1)
 
 
 def test_what_others_did_is_known_anew_after_an_observation() -> None:
@@ -248,15 +279,14 @@ def test_what_others_did_is_known_anew_after_an_observation() -> None:
     server.elector("a", "shop/db").lead(4)
     server.wait(60)
     cluster = cluster_of(server.dump())
-    status = cluster.leases[LEASE].status(server.now)
-    assert status is not None
-    assert cluster.stopped_with(status, server.now) == OtherLeases()
+    history = cluster.leases[LEASE]
+    assert cluster.stopped_with(history, server.now) == OtherLeases()
     other = FakeServer(now=server.now)
-    other.elector("b", "shop/mail").take()
+    other.elector("b", "shop/mail").lead(4)
     for item in read("in", [other.dump()]):
         cluster.feed(item)
-    assert cluster.stopped_with(status, server.now) == OtherLeases(on_time=1)
-    assert cluster.stopped_with(status, server.now + SECOND) == OtherLeases(on_time=1)
+    assert cluster.stopped_with(history, server.now) == OtherLeases(on_time=1)
+    assert cluster.stopped_with(history, server.now + SECOND) == OtherLeases(on_time=1)
 
 
 def test_writers_of_the_log_are_known_by_name() -> None:

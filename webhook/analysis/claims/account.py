@@ -196,7 +196,7 @@ def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause |
         if cause.evidence != causes.WITHOUT_EVIDENCE:
             return cause
     # A watch in which every lease stopped ends with the last renewal.
-    return causes.snapshot_cause(cluster, standing, now)
+    return causes.snapshot_cause(cluster, history, now)
 
 
 def as_json(account: Account) -> dict[str, Any]:

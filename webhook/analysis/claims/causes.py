@@ -15,7 +15,6 @@ from webhook.analysis.history.events import TOO_MANY_REQUESTS, UNAUTHENTICATED, 
 from webhook.analysis.history.follow import Follower
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases, Silence, deadline_of
-from webhook.analysis.history.status import LeaseStatus
 from webhook.analysis.inputs.items import InputKind
 from webhook.kubernetes.times import SECOND, length
 
@@ -298,9 +297,9 @@ def _other_writers(history: LeaseHistory, start: int, end: int) -> str:
     return ", ".join(f"{name(who)} wrote it {number} times in that time" for who, number in often)
 
 
-def snapshot_cause(cluster: Follower, status: LeaseStatus, now: int) -> Cause:
+def snapshot_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause:
     """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
-    others = cluster.stopped_with(status, now)
+    others = cluster.stopped_with(history, now)
     own = ("stopped", "api-server", *_HIDDEN)
     if not others.is_known:
         return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))

@@ -3,7 +3,7 @@
 import zlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Final
@@ -14,7 +14,7 @@ from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases
-from webhook.analysis.history.status import LeaseStatus, renewed_at
+from webhook.analysis.history.status import renewed_at
 from webhook.analysis.inputs.documents import Document
 from webhook.analysis.inputs.items import (
     Act,
@@ -30,7 +30,7 @@ from webhook.analysis.inputs.items import (
 )
 from webhook.analysis.inputs.kinds import observed
 from webhook.kubernetes.objects import Lease, LeaseCandidate
-from webhook.kubernetes.times import MINUTE, SECOND
+from webhook.kubernetes.times import MINUTE, SECOND, stamp_of
 
 Key = tuple[str, str]
 
@@ -38,6 +38,8 @@ MAX_COMPARED: Final = 200
 """Other leases that one is compared with if there are twice as many or more; of fewer all are."""
 _TOGETHER: Final = MINUTE
 """Leases that were last renewed within this time before one stopped with it."""
+_CREATING: Final = SECOND
+"""A renewal that is stored later than this after its lease was created is one of its own."""
 _IN_BLOCK: Final = 64
 """Leases that are compressed together: alone they would take three times as much."""
 _SEPARATOR: Final = b"\0"
@@ -56,7 +58,7 @@ class StoredLeases(Struct):
     _texts: list[bytes] = field(default_factory=list)
     """Of the block that is not full."""
     _renewed: "array[int]" = field(default_factory=lambda: array("q"))
-    """Of each, when it was last renewed and half of its duration in microseconds; _NEVER if it is not held."""
+    """Of each, when it was last renewed and half of its duration in microseconds; _NEVER if it is not compared."""
 
     def add(self, key: Key, seen: Observation) -> bool:
         """Keep a lease; False if that is not possible, because it is known or has no text."""
@@ -72,6 +74,8 @@ class StoredLeases(Struct):
         self._texts.append(seen.text)
         spec, duration = seen.object.spec, seen.object.spec.lease_duration_seconds
         at = renewed_at(spec, seen.entries) if spec.holder_identity and duration is not None else None
+        if at is not None and not _is_renewed_since_creation(seen.object, at):
+            at = None
         self._renewed.extend((_NEVER, 0) if at is None else (at, max(0, duration or 0) * SECOND // 2))
         return True
 
@@ -99,9 +103,52 @@ class StoredLeases(Struct):
         return self.numbers.get(key, _NEVER)
 
     def last_renewals(self) -> Iterator[tuple[int, int]]:
-        """Yield when each that is held was last renewed, and half of its duration."""
+        """Yield when each that is compared was last renewed, and half of its duration."""
         pairs = zip(self._renewed[::2], self._renewed[1::2], strict=True)
         return (pair for pair in pairs if pair[0] != _NEVER)
+
+
+def _is_renewed_since_creation(lease: Lease, at: int) -> bool:
+    """Return whether the write at `at` came after the creation: what no one renewed cannot have stopped."""
+    created = stamp_of(lease.metadata.creation_timestamp)
+    return created is None or created + _CREATING <= at
+
+
+class _Compared(Struct, frozen=True):
+    """Held leases at the moment `now`, in order of time."""
+
+    now: int
+    overdue: list[int]
+    """Last renewals of those that were not renewed for half of their duration."""
+    overdue_less_half: list[int]
+    """The same, less half of their duration."""
+    gone_on: list[int]
+    """Of all, last renewals less half of their duration: they outlasted what stopped before that."""
+
+
+def _compare(renewals: Sequence[tuple[int, int]], now: int) -> _Compared:
+    """Return what is counted of last renewals and halves of durations."""
+    overdue = [(at, half) for at, half in renewals if at + half <= now]
+    return _Compared(
+        now=now,
+        overdue=sorted(at for at, _ in overdue),
+        overdue_less_half=sorted(at - half for at, half in overdue),
+        gone_on=sorted(at - half for at, half in renewals),
+    )
+
+
+def _number_after(moments: Sequence[int], moment: int) -> int:
+    return len(moments) - bisect_right(moments, moment)
+
+
+def _last_renewal(history: LeaseHistory, now: int) -> tuple[int, int] | None:
+    """Return when a held lease was last renewed, and half of its duration; None if it is not compared."""
+    status = history.status(now)
+    if not status or not status.holder or status.last_renewal is None or status.duration is None:
+        return None
+    if history.lease and not _is_renewed_since_creation(history.lease, status.last_renewal):
+        return None
+    return status.last_renewal, max(0, status.duration) * SECOND // 2
 
 
 @lru_cache(8)
@@ -125,8 +172,7 @@ class Follower(Struct):
     """Namespaces in which the API server stamps writers, as a policy file says."""
     _is_watched: bool = False
     """A watch shows what happened, whatever a log beside it lacks."""
-    _last_renewals: tuple[int, list[int], list[int]] | None = None
-    """At a moment, of held leases, in order: last renewals, and these less half a duration."""
+    _compared: _Compared | None = None
     _names: list[Key] = field(default_factory=list)
 
     @property
@@ -168,7 +214,7 @@ class Follower(Struct):
 
     def feed(self, seen: Item) -> list[LeaseEvent]:
         """Take in one item, and return what happened: nothing unless it is an observation."""
-        self._last_renewals = None
+        self._compared = None
         if isinstance(seen, LogEnd):
             self.bounds.reach(min(seen.at, self.bounds.latest))
         elif isinstance(seen, Fenced):
@@ -236,21 +282,20 @@ class Follower(Struct):
         is_one_node = len(nodes) == 1 and "" not in nodes
         return OtherLeases(len(late), were_late.count(False), is_sample=step > 1, is_one_node=is_one_node)
 
-    def stopped_with(self, one: LeaseStatus, now: int) -> OtherLeases:
-        """Return how many other held leases were last renewed when an expired one was, and how many after it."""
-        if self._last_renewals is None or self._last_renewals[0] != now:
-            statuses = (lease.status(now) for lease in self.leases.values())
-            held = [
-                (status.last_renewal, max(0, status.duration) * SECOND // 2)
-                for status in statuses
-                if status and status.holder and status.last_renewal is not None and status.duration is not None
-            ]
-            held += self.stored.last_renewals()
-            self._last_renewals = now, sorted(at for at, _ in held), sorted(at - half for at, half in held)
-        _, last, going_on = self._last_renewals
-        since = one.last_renewal or 0
-        on_time = len(going_on) - bisect_right(going_on, since)
-        late = len(last) - bisect_right(last, since - _TOGETHER) - on_time
-        if one.duration is not None:
+    def stopped_with(self, history: LeaseHistory, now: int) -> OtherLeases:
+        """Return how many other held leases were last renewed when an expired one was, and how many after it.
+
+        One that is not overdue itself did not stop, and went on only if it was renewed half its duration later: what
+        is renewed every ten seconds, or every ten minutes, says nothing of the last fifteen seconds.
+        """
+        if self._compared is None or self._compared.now != now:
+            renewals = (_last_renewal(one, now) for one in self.leases.values())
+            self._compared = _compare([one for one in renewals if one] + list(self.stored.last_renewals()), now)
+        own, compared = _last_renewal(history, now), self._compared
+        status = history.status(now)
+        since = (status and status.last_renewal) or 0
+        on_time = _number_after(compared.gone_on, since)
+        late = _number_after(compared.overdue, since - _TOGETHER) - _number_after(compared.overdue_less_half, since)
+        if own is not None:
             late -= 1  # itself
         return OtherLeases(late, on_time)
