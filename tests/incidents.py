@@ -15,7 +15,7 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of
 from webhook.analysis.history.follow import Follower
 from webhook.analysis.inputs.items import Item, Observation
-from webhook.cli.options import moment
+from webhook.cli.options import parse_moment
 from webhook.kubernetes.times import SECOND
 
 FOLDER: Final = Path(__file__).parent / "data" / "incidents"
@@ -89,7 +89,7 @@ def incident(name: str) -> Incident:
 
 def instant(text: str) -> int:
     """A time of the truth in microseconds since 1970."""
-    return moment(text)
+    return parse_moment(text)
 
 
 def _log_until(data: bytes, until: int) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from tests.factories import Document, to_bytes
-from webhook.cli.options import moment
+from webhook.cli.options import parse_moment
 
 FOLDER: Final = Path(__file__).parent / "data" / "recordings"
 EXPECTED: Final = {
@@ -57,7 +57,7 @@ def recordings() -> tuple[Recording, ...]:
     """All of them, in the order of the index."""
     entries = map(json.loads, (FOLDER / "index.jsonl").read_text().splitlines())
     return tuple(
-        Recording(entry["file"], entry["client"], entry["user"], moment(entry["received"])) for entry in entries
+        Recording(entry["file"], entry["client"], entry["user"], parse_moment(entry["received"])) for entry in entries
     )
 
 

@@ -12,14 +12,14 @@ from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.registry import RULES
 from webhook.admission.verdict import Verdict
-from webhook.cli.checking.expectations import differences, expectation_of, read
+from webhook.cli.checking.expectations import expectation_of, find_differences, read_expectations
 from webhook.server.reviewer import respond
 
 PROJECT: Final = Path(__file__).parents[1]
 DAY: Final = 86_400_000_000
 MOMENTS: Final = {"when received": 0, "a day later": DAY, "ten years later": 3653 * DAY}
 POLICIES: Final = {name: load(name) for name in ("observe", "standard", "strict")}
-BY_HAND: Final = {name: read(str(path)) for name, path in EXPECTED.items()}
+BY_HAND: Final = {name: read_expectations(str(path)) for name, path in EXPECTED.items()}
 NEEDS_NOW: Final = frozenset(NEEDING_NOW.read_text().splitlines())
 
 WARNED: Final = {
@@ -121,7 +121,7 @@ def check_by_hand(recording: Recording) -> None:
     review = f"recordings/{recording.file}"
     for name, expected in BY_HAND.items():
         verdict = evaluated(recording, POLICIES[name], body=body)
-        assert [*differences(expected[review], expectation_of(review, verdict, verdict.outcome))] == [], name
+        assert [*find_differences(expected[review], expectation_of(review, verdict, verdict.outcome))] == [], name
     for name, later in MOMENTS.items():
         if recording.file not in NEEDS_NOW:
             assert said(evaluated(recording, POLICIES["strict"], later, body)) == set(

@@ -18,7 +18,7 @@ from tests.attacks.requests import Clock
 from tests.deep_json import decode
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
-from webhook.cli.options import moment
+from webhook.cli.options import parse_moment
 from webhook.server.reviewer import ReviewResponse, respond
 
 FOLDER: Final = Path(__file__).parents[1] / "data" / "attacks"
@@ -79,7 +79,7 @@ def file_of(attack: Attack, preset: str) -> Path:
 def reviews_of(attack: Attack, preset: str) -> list[Review]:
     """The recorded reviews of an attack, in order."""
     lines = gzip.decompress(file_of(attack, preset).read_bytes()).splitlines()
-    return [Review(moment(line["received"]), line["body"].encode()) for line in map(json.loads, lines)]
+    return [Review(parse_moment(line["received"]), line["body"].encode()) for line in map(json.loads, lines)]
 
 
 def every_review() -> list[Review]:
@@ -87,7 +87,7 @@ def every_review() -> list[Review]:
     lines = (
         line for file in sorted(FOLDER.glob("*.jsonl.gz")) for line in gzip.decompress(file.read_bytes()).splitlines()
     )
-    return [Review(moment(line["received"]), line["body"].encode()) for line in map(json.loads, lines)]
+    return [Review(parse_moment(line["received"]), line["body"].encode()) for line in map(json.loads, lines)]
 
 
 def store(attack: Attack, preset: str, reviews: Iterable[tuple[str, bytes]]) -> None:

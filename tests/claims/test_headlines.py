@@ -16,9 +16,9 @@ from webhook.analysis.claims.happened import events, latest
 from webhook.analysis.claims.headline import headline
 from webhook.analysis.claims.text import facts
 from webhook.analysis.history.follow import Follower
-from webhook.cli.options import moment
+from webhook.cli.options import parse_moment
 
-NOW = moment("2025-11-20T12:20:00Z")
+NOW = parse_moment("2025-11-20T12:20:00Z")
 HEARTBEAT = (drop("spec.acquireTime"), drop("spec.leaseTransitions"))
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "agent-x2x8p", "uid": "u"}
 
@@ -57,7 +57,7 @@ def test_a_silent_heartbeat_is_no_election(changes: list[Any], said: str, comman
 
 
 def test_a_heartbeat_that_goes_on_says_when_it_was_seen() -> None:
-    one = of_state(make_lease(*HEARTBEAT), moment("2025-11-20T12:00:05Z"))
+    one = of_state(make_lease(*HEARTBEAT), parse_moment("2025-11-20T12:00:05Z"))
     assert headline(one) == "heartbeat of checkout-6d5f9c-x2x8p_1f0e, seen 5 s ago"
 
 
@@ -156,7 +156,7 @@ def test_a_lease_without_stamps_is_not_all_right() -> None:
     document = {"apiVersion": "v1", "kind": "List", "items": [make_lease(), wiped]}
     for item in read("leases.json", [json.dumps(document).encode()]):
         cluster.take(item)
-    one = account_of(cluster, cluster.history_of(("shop", "wiped")), moment("2025-11-20T12:00:04Z"))
+    one = account_of(cluster, cluster.history_of(("shop", "wiped")), parse_moment("2025-11-20T12:00:04Z"))
     assert "lease-without-stamps" in [found.check for found in one.findings]
     assert advised(one).startswith(
         "The lease is held and renewed; repair what is wrong: kubectl -n shop get lease wiped"

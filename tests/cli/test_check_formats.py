@@ -15,9 +15,9 @@ from jsonschema import Draft4Validator
 from tests.factories import HOLDER, drop, make_lease, put, to_bytes
 from webhook.admission.rules.rule import Mode
 from webhook.analysis.inputs.items import Place, Unreadable
-from webhook.cli.checking.annotations import annotations
-from webhook.cli.checking.junit import junit
-from webhook.cli.checking.sarif import sarif
+from webhook.cli.checking.annotations import format_annotations
+from webhook.cli.checking.junit import format_junit
+from webhook.cli.checking.sarif import format_sarif
 from webhook.cli.main import main
 
 SCHEMA: Final = Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json"
@@ -116,11 +116,11 @@ HOSTILE: Final = st.lists(
 @given(path=HOSTILE, error=HOSTILE)
 def test_no_text_ends_a_line_a_property_or_an_element(path: str, error: str) -> None:
     outcome = Unreadable(Place(path or "-"), error, line=3)
-    (line,) = annotations(outcome)
+    (line,) = format_annotations(outcome)
     assert COMMAND.fullmatch(line), line
     assert len(line.splitlines()) == 1
-    assert len(results(sarif([outcome]))) == 1
-    root = ET.fromstring(junit([outcome], Mode.DENY).encode("utf-8", "strict"))
+    assert len(results(format_sarif([outcome]))) == 1
+    root = ET.fromstring(format_junit([outcome], Mode.DENY).encode("utf-8", "strict"))
     assert len(list(root.iter("error"))) == 1
 
 

@@ -15,7 +15,7 @@ from tests.cli.on_terminal import on_terminal, plain
 from tests.factories import make_lease, put
 from webhook.analysis.inputs.files import inputs, submitted
 from webhook.analysis.inputs.meter import Meter
-from webhook.cli.progress import INTERRUPTED, size
+from webhook.cli.progress import INTERRUPTED, format_size
 
 NOW = "2026-11-24T17:21:05Z"
 
@@ -81,7 +81,7 @@ def test_nothing_is_shown_in_a_pipe(tmp_path: Path) -> None:
     [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (12_345_678, "12 MB"), (2_500_000_000, "2.5 GB")],
 )
 def test_sizes_are_those_of_files(number: int, text: str) -> None:
-    assert size(number) == text
+    assert format_size(number) == text
 
 
 def test_a_meter_counts_bytes_and_items_and_ends_inputs(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.on_terminal import on_terminal, plain
 from tests.factories import make_lease, put
-from webhook.cli.tables import Cell, Column, fitted, print_table, shortened
+from webhook.cli.tables import Cell, Column, fit, print_table, shorten
 
 SEEDED = "tests/data/leases/seeded.json"
 LIST = ["why", "--input", SEEDED, "--now", "2026-11-22T12:00:00Z"]
@@ -34,7 +34,7 @@ SHORTER = [
     ],
 )
 def test_columns_fit(total: int, widths: list[int]) -> None:
-    assert fitted(COLUMNS, [20, 7, 15, 7], total) == widths
+    assert fit(COLUMNS, [20, 7, 15, 7], total) == widths
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_columns_fit(total: int, widths: list[int]) -> None:
     ],
 )
 def test_columns_are_shortened_further_before_the_last_one_is_left_out(total: int, widths: list[int]) -> None:
-    assert fitted(SHORTER, [20, 7, 15, 7], total) == widths
+    assert fit(SHORTER, [20, 7, 15, 7], total) == widths
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_columns_are_shortened_further_before_the_last_one_is_left_out(total: in
     ],
 )
 def test_both_sides_of_a_separator_stay_recognizable(text: str, width: int, shown: str) -> None:
-    assert shortened(text, width, "/") == shown
+    assert shorten(text, width, "/") == shown
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_both_sides_of_a_separator_stay_recognizable(text: str, width: int, show
     ],
 )
 def test_a_name_is_shortened_in_the_middle(text: str, width: int, shown: str) -> None:
-    assert shortened(text, width) == shown
+    assert shorten(text, width) == shown
 
 
 def test_an_empty_column_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook.cli.terminal import advice, indent, print_message, style, table, width
+from webhook.cli.terminal import format_advice, format_table, indent, measure_width, print_message, style
 
 
 class Terminal(io.StringIO):
@@ -40,7 +40,7 @@ def test_no_color_where_it_is_unwanted(name: str, value: str, monkeypatch: pytes
 @pytest.mark.parametrize(("columns", "used"), [("20", 60), ("90", 90), ("400", 100)])
 def test_lines_stay_readable(columns: str, used: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    assert width() == used
+    assert measure_width() == used
 
 
 def test_long_text_wraps_under_itself() -> None:
@@ -70,7 +70,11 @@ def test_a_message_is_broken_between_words(
 
 
 def test_a_table_aligns_all_but_the_last_column() -> None:
-    assert [*table([("a", "Lease", "x"), ("bcd", "b", "long text")])] == ["  a    Lease  x", "  bcd  b      long text"]
+    rows = [("a", "Lease", "x"), ("bcd", "b", "long text")]
+    assert [*format_table(rows)] == [
+        "  a    Lease  x",
+        "  bcd  b      long text",
+    ]
 
 
 POD = "operator-6d5f8b-x2x8p"
@@ -99,7 +103,7 @@ POD = "operator-6d5f8b-x2x8p"
 )
 def test_advice_is_wrapped_unless_it_has_a_command(text: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    assert advice("->", text, 2, 5) == shown
+    assert format_advice("->", text, 2, 5) == shown
 
 
 STYLED = st.tuples(st.text("ab -\xa0\t", max_size=12), st.sampled_from([None, "red"]))

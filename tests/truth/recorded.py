@@ -20,7 +20,7 @@ from tests.truth.evaluation import Evaluated, evaluate
 from tests.truth.inputs import Input, Kind
 from tests.truth.plans import Plan, Role
 from tests.truth.records import END, History, Process, Refusal, Request, Span, State
-from webhook.cli.options import moment
+from webhook.cli.options import parse_moment
 
 _DATA: Final = Path(__file__).parents[1] / "data"
 FOLDERS: Final = (_DATA / "measured-incidents", _DATA / "further-incidents")
@@ -107,7 +107,7 @@ class _Reading:
         requests = [self._request(event, key) for event in self._events for key in self._keys(event)]
         requests = [replace(one, number=number) for number, one in enumerate(requests)]
         begin = min(one.received for one in requests)
-        end = moment(self._truth["recorded_until"])
+        end = parse_moment(self._truth["recorded_until"])
         self._work()
         return History(
             plan=Plan(seed=0, length=(end - begin) // 1000),
@@ -128,7 +128,7 @@ class _Reading:
 
     def _request(self, event: Document, key: tuple[str, str, str]) -> Request:
         code = event["responseStatus"].get("code", 0)
-        received, answered = (moment(event[name]) for name in ("requestReceivedTimestamp", "stageTimestamp"))
+        received, answered = (parse_moment(event[name]) for name in ("requestReceivedTimestamp", "stageTimestamp"))
         is_write = event["verb"] not in ("get", "list", "watch")
         is_dry_run = "dryRun=All" in event["requestURI"] or bool((event.get("requestObject") or {}).get("dryRun"))
         is_stored = is_write and 200 <= code < 300 and not is_dry_run
@@ -214,7 +214,9 @@ class _Reading:
             own = [(key, process) for key, process in self._processes.items() if process.identity == one["id"]]
             if own:
                 key, process = own[0]
-                spans = tuple(Span(moment(begin), moment(end) if end else END) for begin, end in one["acted"])
+                spans = tuple(
+                    Span(parse_moment(begin), parse_moment(end) if end else END) for begin, end in one["acted"]
+                )
                 self._processes[key] = replace(process, works=spans)
 
 
@@ -277,4 +279,4 @@ def _state(key: tuple[str, str, str], one: Any) -> State | None:
 
 
 def _instant(text: str | None) -> int | None:
-    return None if text is None else moment(text)
+    return None if text is None else parse_moment(text)

@@ -18,8 +18,8 @@ from webhook.browser.reviewing import presets, review
 from webhook.cli.main import main
 from webhook.cli.reading import EvaluationTime, observed
 from webhook.cli.selection import Selection
-from webhook.cli.tables import console_of
-from webhook.cli.watching import CLOCK, frame
+from webhook.cli.tables import make_console
+from webhook.cli.watching import CLOCK, draw_frame
 from webhook.kubernetes.times import canonical, parse
 from webhook.server.reviewer import respond
 
@@ -95,5 +95,5 @@ def _top() -> str:
     assert until is not None
     out = io.StringIO()
     with redirect_stdout(out):
-        console_of(int(WIDTH)).print(Group(*frame(follower, EvaluationTime(until, CLOCK), Selection())))
+        make_console(int(WIDTH)).print(Group(*draw_frame(follower, EvaluationTime(until, CLOCK), Selection())))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines() if line.strip())

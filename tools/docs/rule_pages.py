@@ -16,7 +16,7 @@ from webhook.admission.rules.fields import fields_of
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Rule
 from webhook.api_server.rule_policies import is_refused_upstream
-from webhook.cli.rules import PRESETS, REFUSED_UPSTREAM, all_rules, file_of, kinds_of, operations_of, renewals_of
+from webhook.cli.rules import PRESETS, REFUSED_UPSTREAM, all_rules, describe_renewals, file_of, kinds_of, operations_of
 from webhook.server.reviewer import respond
 
 FOLDER: Final = DOCS / "rules"
@@ -78,9 +78,9 @@ def page(rule: Rule) -> Iterator[str]:
     yield f"| mode | {', '.join(f'`{mode}` in `{preset}`' for mode, preset in both)} |"
     if numbers(rule.id):
         yield f"| numbers | {', '.join(f'`{name}: {value}`' for name, value in numbers(rule.id).items())} |"
-    if renewals_of(rule):
-        plain = ", [plain ones](../renewals.md)" if "plain ones" in renewals_of(rule) else ""
-        yield f"| renewals | {renewals_of(rule)} ([`Event.RENEWAL`](../glossary.md#the-three-renewals){plain}) |"
+    if describe_renewals(rule):
+        plain = ", [plain ones](../renewals.md)" if "plain ones" in describe_renewals(rule) else ""
+        yield f"| renewals | {describe_renewals(rule)} ([`Event.RENEWAL`](../glossary.md#the-three-renewals){plain}) |"
     if linked := field_links(rule):
         yield f"| fields | {linked} |"
     if is_refused_upstream(rule):

@@ -17,7 +17,7 @@ from webhook.admission.policy.schema import PolicyError
 from webhook.browser import reviewing
 from webhook.browser.budget import unwatched
 from webhook.browser.session import Session
-from webhook.cli.options import moment
+from webhook.cli.options import parse_moment
 from webhook.cli.rules import all_rules
 from webhook.cli.rules import as_json as rule_as_json
 from webhook.errors import InputError
@@ -56,7 +56,7 @@ class Page:
         self, text: str, policy: str, old: str = "", user: str = "", groups: Sequence[str] = (), now: str = ""
     ) -> list[dict[str, Any]]:
         """Return what a policy file says of a review or a manifest; `now` is an RFC 3339 time, "" for its own."""
-        at = moment(now) if now else None
+        at = parse_moment(now) if now else None
         return reviewing.review(text, policy, old=old, user=user, groups=groups, now=at)
 
     def rule(self, name: str) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from webhook.analysis.inputs.items import Foreign, Input, Unreadable
 from webhook.analysis.inputs.kinds import Manifest, Submitted
 from webhook.browser.kubectl import printed
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation, Evaluator
-from webhook.cli.checking.manifests import key_of, review_of, user_info
-from webhook.cli.checking.text import as_json, subject_of
+from webhook.cli.checking.manifests import key_of, make_user_info, review_of
+from webhook.cli.checking.text import as_json, format_subject
 from webhook.cli.rules import all_rules
 from webhook.errors import InputError
 from webhook.text.quoting import escape
@@ -48,7 +48,7 @@ def review(
     in_force = parse(policy)
     if len(text) > MAX_BYTES:
         raise InputError(f"more than {MAX_BYTES} characters: open it as a file, and see Check")
-    writer = user_info(user, groups) if user else None
+    writer = make_user_info(user, groups) if user else None
     with TemporaryDirectory() as folder:
         new_path, old_path = (Path(folder) / name for name in ("object", "old"))
         new_path.write_text(text, encoding="utf-8", errors="surrogatepass")
@@ -59,7 +59,7 @@ def review(
             raise InputError(f"the stored object: {broken.error}")
         evaluator = Evaluator([in_force], Received(()), now, writer, Writes())
         stored_at = str(old_path) if replaced else None
-        outcomes = [outcome for (outcome,) in evaluator.outcomes(iter(items), stored_at, None)]
+        outcomes = [outcome for (outcome,) in evaluator.evaluate_all(iter(items), stored_at, None)]
     stored = {key_of(one.document): one.document for one in replaced if isinstance(one, Manifest)}
     bodies = (
         _body(item, stored.get(key_of(item.document)) if isinstance(item, Manifest) else None, writer) for item in items
@@ -101,7 +101,7 @@ def _describe(outcome: DocumentOutcome, body: str) -> Data:
     return {
         **shown,
         "findings": [{**one, "fix": all_rules()[one["rule"]].texts.fix} for one in shown["findings"]],
-        "subject": subject_of(outcome),
+        "subject": format_subject(outcome),
         "kubectl": "\n".join(escape(line) for line in printed(outcome.verdict, outcome.request).split("\n")),
         "response": response,
         "review": body,

@@ -38,8 +38,8 @@ from webhook.cli import reading
 from webhook.cli import timeline as timeline_command
 from webhook.cli import why as why_command
 from webhook.cli.checking.evaluation import Evaluation, Evaluator
-from webhook.cli.checking.text import Counts, Tally, as_json, rules_and_modes, subject_of
-from webhook.cli.lease_table import COLUMNS, heading, row_of
+from webhook.cli.checking.text import Counts, Tally, as_json, find_rules_and_modes, format_subject
+from webhook.cli.lease_table import COLUMNS, format_heading, make_row
 from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection
 from webhook.cli.terminal import Failure
@@ -100,14 +100,14 @@ class Session:
     def leases(self) -> Data:
         """Return what was recognized, and a row of `why` for each lease."""
         history, as_of = self._followed()
-        found = why_command.selected(history, history.names(), as_of, _EVERYTHING, is_row=True)
-        rows = _EVERYTHING.sorted(map(row_of, found))
+        found = why_command.select_accounts(history, history.names(), as_of, _EVERYTHING, is_row=True)
+        rows = _EVERYTHING.sort(map(make_row, found))
         shown = rows[:MAX_ROWS]
         return {
             "recognized": self._recognized,
             "notes": self._notes,
             "as_of": _moment(as_of),
-            "heading": heading(rows),
+            "heading": format_heading(rows),
             "head": [column.head for column in COLUMNS],
             "rows": [[cell.text for cell in row.cells[: len(COLUMNS)]] for row in shown],
             "leases": ["/".join(row.key) for row in shown],
@@ -139,14 +139,14 @@ class Session:
     def audit(self) -> Data:
         """Return what `audit` finds, the worst first."""
         with _collect_notes() as notes:
-            inventory = Inventory(reading.evaluation_time(self._now, self.paths, None).at, frozenset())
+            inventory = Inventory(reading.find_evaluation_time(self._now, self.paths, None).at, frozenset())
             tokens, fail_on = TokenCheck([]), Severity.WARNING
             audit = audit_command.Audit(inventory, tokens, fail_on, self._now, self.paths, "", _EVERYTHING)
             found = sorted(audit.run(self._observed()), key=lambda one: ORDER[one.severity])
-            notes.extend(audit.complaints())
+            notes.extend(audit.list_complaints())
         return {
             "notes": notes,
-            "summary": " ".join(audit_command.summary(audit, Severity.INFO)),
+            "summary": " ".join(audit_command.summarize(audit, Severity.INFO)),
             "findings": [
                 {**audit_command.as_json(one), "lease": _lease(one), "subject": str(one.subject)}
                 for one in found[:MAX_ROWS]
@@ -158,7 +158,7 @@ class Session:
         """Return the page of `timeline` as HTML."""
         builder = TimelineBuilder(time.time_ns() // 1000 + BOUND)
         with _collect_notes() as notes:
-            timeline = timeline_command.read(builder, self._observed(), self.paths, Cluster(), self._now)
+            timeline = timeline_command.read_timeline(builder, self._observed(), self.paths, Cluster(), self._now)
         return {"notes": notes, "html": render(fitted(timeline)), "leases": len(timeline.lanes)}
 
     def check(self, policy: Policy, *, all_logs: bool = False) -> Data:
@@ -166,10 +166,10 @@ class Session:
         evaluator = Evaluator([policy], Received(self.paths), self._now, None, Writes(all_logs))
         tally, rules, listed = Tally(), Counts(), list[Data]()
         with _collect_notes() as notes:
-            for (outcome,) in evaluator.outcomes(submitted(self.paths, meter=self._budget()), None, None):
+            for (outcome,) in evaluator.evaluate_all(submitted(self.paths, meter=self._budget()), None, None):
                 tally.count(outcome)
                 if isinstance(outcome, Evaluation):
-                    rules.update(rules_and_modes(outcome))
+                    rules.update(find_rules_and_modes(outcome))
                 if isinstance(outcome, Foreign) or (isinstance(outcome, Evaluation) and outcome.level is Mode.OFF):
                     continue
                 if len(listed) < MAX_ROWS:
@@ -178,7 +178,7 @@ class Session:
             notes.append(_UNEVALUATED.format(count(unknown, "write")))
         return {
             "notes": notes,
-            "summary": next(tally.lines(unknown)),
+            "summary": next(tally.format_lines(unknown)),
             "rules": _by_rule(rules),
             "outcomes": listed,
             "left_out": max(0, tally.levels[Mode.DENY] + tally.levels[Mode.WARN] + tally.unreadable - len(listed)),
@@ -210,12 +210,12 @@ class Session:
                     raise Failure("; ".join(_without_leases(path) for path in self.paths[:_NAMED]))
                 if history.hides_stamps:
                     notes.append(reading.HIDDEN_STAMPS)
-                as_of = reading.evaluation_time(self._now, self.paths, history.bounds.until)
+                as_of = reading.find_evaluation_time(self._now, self.paths, history.bounds.until)
                 if self._now is None and history.bounds.until is None:
                     times = (at for at, _ in history.stored.last_renewals())
-                    history.bounds.may_be_older = reading.doubt_of_list(as_of, times)
+                    history.bounds.may_be_older = reading.print_doubt_of_list(as_of, times)
             self._history, self._notes = history, notes
-        return self._history, reading.evaluation_time(self._now, self.paths, self._history.bounds.until)
+        return self._history, reading.find_evaluation_time(self._now, self.paths, self._history.bounds.until)
 
 
 def _kind(path: str, budget: Budget) -> str:
@@ -276,7 +276,7 @@ def _finding(one: Finding) -> Data:
 
 
 def _subject(outcome: Evaluation | Unreadable) -> str:
-    return subject_of(outcome) if isinstance(outcome, Evaluation) else str(outcome.place)
+    return format_subject(outcome) if isinstance(outcome, Evaluation) else str(outcome.place)
 
 
 def _lease_of(outcome: Evaluation | Unreadable) -> str:

@@ -16,7 +16,7 @@ from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import Act, Item, Observation, Unreadable
 from webhook.cli.options import Command
 from webhook.cli.progress import Progress
-from webhook.cli.reading import cluster_options, everywhere, input_option, observed, only_namespace
+from webhook.cli.reading import cluster_options, find_namespace, in_all_namespaces, input_option, observed
 from webhook.cli.terminal import Failure, print_message
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import DAY, SECOND
@@ -79,11 +79,11 @@ class _LatestLeases(Struct):
 def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -> int:
     latest = _LatestLeases()
     progress = Progress()
-    for item in observed(inputs, everywhere(cluster), progress=progress):
+    for item in observed(inputs, in_all_namespaces(cluster), progress=progress):
         latest.observe(item)
     if not latest.leases:
         raise Failure("no lease is in the input")
-    watched = _watched(latest.leases, only_namespace(cluster), time.time_ns() // 1000)
+    watched = _find_watched_leases(latest.leases, find_namespace(cluster), time.time_ns() // 1000)
     objects = [*prometheus_rules(watched, docs)]
     print(comment(_HEADER if form == "operator" else "Made by lease-webhook export alerts"))
     print(stream(objects if form == "operator" else [rules_file(objects)]), end="")
@@ -92,7 +92,7 @@ def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -
     return progress.exit_code(2 if latest.unreadable else 0)
 
 
-def _watched(leases: dict[tuple[str, str], Lease], only: str, now: int) -> list[WatchedLease]:
+def _find_watched_leases(leases: dict[tuple[str, str], Lease], only: str, now: int) -> list[WatchedLease]:
     """Return the leases that have a limit; say on standard error which have none, and why."""
     watched, abandoned, never, odd = list[WatchedLease](), list[str](), list[str](), list[str]()
     last = {key: renewed_at(lease.spec, ()) for key, lease in leases.items()}

@@ -24,20 +24,20 @@ from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import AboutInput, Fenced, Foreign, InputKind, Item, Observation, Unreadable
 from webhook.analysis.rights import AccessControl
 from webhook.cli import reading
-from webhook.cli.grants import WRITERS_HELP, overview, read_access, refuse_writers
+from webhook.cli.grants import WRITERS_HELP, format_overview, read_access, refuse_writers
 from webhook.cli.lease_table import SEVERITY_COLORS
-from webhook.cli.options import Command, format_option, moment
+from webhook.cli.options import Command, format_option, parse_moment
 from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection, check_option, labels_option, parse_checks, parse_labels
 from webhook.cli.terminal import (
     Failure,
-    advice,
+    encode_line,
+    format_advice,
     indent,
-    json_line,
     needing_the_server,
-    on_terminal,
     print_message,
     style,
+    wrap_on_terminal,
 )
 from webhook.findings import ORDER, Finding, ObjectName, Severity
 from webhook.text import yaml_writer
@@ -85,7 +85,7 @@ _METRICS: Final = "write a gauge of the findings for Prometheus, replacing the f
 @click.command("audit", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("words", metavar="", nargs=-1)
 @reading.input_option
-@click.option("--now", type=moment, metavar="RFC3339", help="evaluate the leases as of this time")
+@click.option("--now", type=parse_moment, metavar="RFC3339", help="evaluate the leases as of this time")
 @click.option("--severity", type=_SEVERITIES, default=Severity.WARNING.value, help=_SEVERITY)
 @click.option("--fail-on", type=_SEVERITIES, default=Severity.WARNING.value, help=_FAIL_ON)
 @click.option("--with-pods", is_flag=True, help="let kubectl list pods and nodes too, to find holders that are gone")
@@ -119,9 +119,11 @@ def command(
     _refuse(words)
     selection = Selection(checks=parse_checks(checks), labels=parse_labels(labels))
     in_force = load(policy) if policy else None
-    inventory = Inventory(reading.evaluation_time(now, inputs, None).at, frozenset(in_force.stamps if in_force else ()))
+    inventory = Inventory(
+        reading.find_evaluation_time(now, inputs, None).at, frozenset(in_force.stamps if in_force else ())
+    )
     tokens = TokenCheck([one for one in in_force.fences if one.token] if in_force and with_tokens else [])
-    audit = Audit(inventory, tokens, Severity(fail_on), now, inputs, reading.only_namespace(cluster), selection)
+    audit = Audit(inventory, tokens, Severity(fail_on), now, inputs, reading.find_namespace(cluster), selection)
     if inputs and in_cluster:
         raise Failure("give either --input or --in-cluster")
     if in_cluster:
@@ -135,17 +137,17 @@ def command(
     resources = sorted({replace(one, subresource="") for fence in tokens.fences for one in fence.resources})
     progress = Progress()
     items = reading.observed(
-        *(inputs, reading.everywhere(cluster), policy),
+        *(inputs, reading.in_all_namespaces(cluster), policy),
         with_pods=with_pods,
         is_inside=in_cluster,
         resources=[*map(str, resources)],
         progress=progress,
     )
     _print(audit.run(items), Severity(severity), output, is_whole=bool(checks))
-    for note in audit.complaints():
+    for note in audit.list_complaints():
         print_message(note)
     if output == "text":
-        print("\n".join(summary(audit, Severity(severity))))
+        print("\n".join(summarize(audit, Severity(severity))))
     if writers:
         _print_writers(audit, read_access(inputs, cluster, audit.only), output)
     if metrics:
@@ -160,7 +162,7 @@ def _print(findings: Iterator[Finding], least: Severity, output: str, *, is_whol
     """
     if output == "json":
         for finding in findings:
-            print(json_line(as_json(finding)))
+            print(encode_line(as_json(finding)))
     elif output == "yaml":
         for finding in findings:
             print(yaml_writer.stream([as_json(finding)]), end="")
@@ -169,8 +171,8 @@ def _print(findings: Iterator[Finding], least: Severity, output: str, *, is_whol
         for namespace, name in sorted({(one.namespace, one.name) for one in subjects}):
             print(escape(truncate(f"{namespace}/{name}", _MAX_NAME)))
     else:
-        for group in _groups(findings, least, math.inf if is_whole else MAX_EQUAL):
-            print("\n".join(group.lines()))
+        for group in _group_findings(findings, least, math.inf if is_whole else MAX_EQUAL):
+            print("\n".join(group.format_lines()))
 
 
 class _Group(Struct):
@@ -179,18 +181,18 @@ class _Group(Struct):
     findings: list[Finding] = field(default_factory=list)
     number: int = 0
 
-    def lines(self) -> Iterator[str]:
+    def format_lines(self) -> Iterator[str]:
         """Yield the lines of each, or of the first as an example of all."""
         if self.number == len(self.findings):
             for finding in self.findings:
-                yield from _lines(finding)
+                yield from _format_finding(finding)
             return
         first = self.findings[0]
-        yield from _lines(first, f"{self.number:,} findings, such as ")
+        yield from _format_finding(first, f"{self.number:,} findings, such as ")
         yield f"{' ' * _MARGIN}{style(f'--check {first.check} lists all of them', dim=True)}"
 
 
-def _groups(findings: Iterator[Finding], least: Severity, most: float) -> list[_Group]:
+def _group_findings(findings: Iterator[Finding], least: Severity, most: float) -> list[_Group]:
     """Return findings in groups, the errors first; of a check with more than `most`, only the first is kept."""
     groups: dict[tuple[str, Severity], _Group] = {}
     for finding in findings:
@@ -235,7 +237,7 @@ class Audit(Struct):
 
     def run(self, items: Iterable[Item]) -> Iterator[Finding]:
         """Yield every finding as soon as it is certain."""
-        for finding in chain(chain.from_iterable(map(self._take, items)), self._rest()):
+        for finding in chain(chain.from_iterable(map(self._examine, items)), self._finish()):
             if self._is_selected(finding):
                 self.by_check[finding.check, finding.severity] += 1
                 yield finding
@@ -262,7 +264,7 @@ class Audit(Struct):
             return 2
         return int(any(one.is_at_least(self.fail_on) for _, one in self.by_check))
 
-    def complaints(self) -> Iterator[str]:
+    def list_complaints(self) -> Iterator[str]:
         """Yield what the input does not show."""
         if not self.examined and not self.unreadable:
             yield f"no lease and no candidate{self.only and f' of namespace {self.only}'} is in the input"
@@ -270,7 +272,7 @@ class Audit(Struct):
             yield "the input has no managedFields, so stamps are not examined; kubectl needs --show-managed-fields"
         yield from self.tokens.complaints()
 
-    def _take(self, item: Item) -> Iterator[Finding]:
+    def _examine(self, item: Item) -> Iterator[Finding]:
         self.tokens.see(item)
         if self.selection.labels and isinstance(item, Observation) and self.selection.has_labels(item.object):
             self.labeled.add((item.namespace, item.name))
@@ -288,9 +290,9 @@ class Audit(Struct):
         elif isinstance(item, AboutInput) or item.input_kind is not InputKind.DUMP:
             self.history.take(item)
         else:
-            yield from self._stored(item)
+            yield from self._examine_stored(item)
 
-    def _stored(self, item: Observation) -> Iterator[Finding]:
+    def _examine_stored(self, item: Observation) -> Iterator[Finding]:
         self._count_examined(item.namespace)
         if item.object is None:
             fix = "correct the type in the manifest; an API server refuses the object"
@@ -304,10 +306,12 @@ class Audit(Struct):
         if self.only in {"", namespace}:
             self.examined += 1
 
-    def _rest(self) -> Iterator[Finding]:
+    def _finish(self) -> Iterator[Finding]:
         """Yield findings that need the whole history, or all objects."""
         if self.history.leases or self.history.candidates:
-            as_of = reading.evaluation_time(self.now, self.paths, self.history.bounds.until, self.history.bounds.shown)
+            as_of = reading.find_evaluation_time(
+                self.now, self.paths, self.history.bounds.until, self.history.bounds.shown
+            )
             at = as_of.at
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
             for (namespace, name), history in sorted(self.history.leases.items(), key=itemgetter(0)):
@@ -325,12 +329,12 @@ class Audit(Struct):
         yield from self.tokens.findings()
 
 
-def _lines(finding: Finding, lead: str = "") -> Iterator[str]:
+def _format_finding(finding: Finding, lead: str = "") -> Iterator[str]:
     who = style(escape(truncate(str(finding.subject), _MAX_NAME)), bold=True)
     severity = style(f"{finding.severity.value:<8}", fg=SEVERITY_COLORS[finding.severity])
-    yield on_terminal(f"{severity} {lead}{who}  {finding.check}", _MARGIN)
+    yield wrap_on_terminal(f"{severity} {lead}{who}  {finding.check}", _MARGIN)
     yield indent(escape(finding.message), _MARGIN)
-    yield advice("->", escape(finding.fix), _MARGIN, _MARGIN + 3)
+    yield format_advice("->", escape(finding.fix), _MARGIN, _MARGIN + 3)
 
 
 def as_json(finding: Finding) -> dict[str, Any]:
@@ -340,10 +344,10 @@ def as_json(finding: Finding) -> dict[str, Any]:
     return {**to_builtins(claim.subject), **texts, "source": claim.place, **claim_as_json(claim)}
 
 
-def summary(audit: Audit, severity: Severity) -> Iterator[str]:
+def summarize(audit: Audit, severity: Severity) -> Iterator[str]:
     """Yield how much was examined and found; `severity` is that down to which findings are shown."""
-    found = [_counted(number, one) for one in Severity if (number := audit.count(one))]
-    skipped = f"; {reading.skipped_text(audit.skipped)}" if audit.skipped else ""
+    found = [_format_count(number, one) for one in Severity if (number := audit.count(one))]
+    skipped = f"; {reading.format_skipped(audit.skipped)}" if audit.skipped else ""
     result = f": {', '.join(found) or 'nothing found'}" if audit.is_about_something else ""
     yield f"{audit.examined} examined{result}{skipped}"
     hidden = sum(audit.count(one) for one in Severity if not one.is_at_least(severity))
@@ -351,7 +355,7 @@ def summary(audit: Audit, severity: Severity) -> Iterator[str]:
         yield f"{hidden} below {severity.value} not shown: --severity info shows all"
 
 
-def _counted(number: int, severity: Severity) -> str:
+def _format_count(number: int, severity: Severity) -> str:
     """Return `1 error`, `5 warnings`, `3 info`."""
     return f"{number} info" if severity is Severity.INFO else count(number, severity.value)
 
@@ -359,11 +363,11 @@ def _counted(number: int, severity: Severity) -> str:
 def _print_writers(audit: Audit, access: AccessControl, output: str) -> None:
     """Print who may write each lease that was examined."""
     if output == "text":
-        print("\n".join(("", *overview(access, audit.leases))))
+        print("\n".join(("", *format_overview(access, audit.leases))))
         return
     for namespace, name in audit.leases:
         rights = to_builtins(access.rights_on(namespace, name))
-        print(json_line({"namespace": namespace, "name": name, "rights": rights}))
+        print(encode_line({"namespace": namespace, "name": name, "rights": rights}))
 
 
 def _write_gauges(path: str, audit: Audit) -> None:

@@ -11,7 +11,7 @@ import click
 from webhook.analysis.claims.words import count
 from webhook.certificates import inspect, issue
 from webhook.certificates.files import CA_CERTIFICATE, CA_KEY, LEAF_CERTIFICATE, Unusable, read_pair
-from webhook.cli.options import Command, directories
+from webhook.cli.options import Command, complete_directories
 from webhook.cli.terminal import Failure, style
 from webhook.text.commands import certs_command
 from webhook.text.quoting import escape
@@ -40,7 +40,7 @@ _DAYS: Final = f"days that the serving certificate is valid (default: {issue.LEA
 
 
 @click.command("certs", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.argument("directory", default="certs", metavar="[DIR]", shell_complete=directories)
+@click.argument("directory", default="certs", metavar="[DIR]", shell_complete=complete_directories)
 @click.option("--service", metavar="NAME", help=f"name of the Service (default: {DEFAULT_NAME})")
 @click.option("--namespace", metavar="N", help=f"its namespace (default: {DEFAULT_NAME})")
 @click.option("--san", "more_names", multiple=True, metavar="NAME", help="one more DNS name or IP address")
@@ -78,7 +78,7 @@ def _make(directory: Path, names: Sequence[str], days: float, *, new_ca: bool) -
     now = dt.datetime.now(dt.UTC)
     try:
         directory.mkdir(mode=0o755, parents=True, exist_ok=True)
-        authority, done = _authority(directory, now, replace=new_ca)
+        authority, done = _prepare_authority(directory, now, replace=new_ca)
         leaf = issue.issue_leaf(authority, names, days, now)
         issue.save(directory, leaf)
     except OSError as error:
@@ -96,7 +96,7 @@ def _make(directory: Path, names: Sequence[str], days: float, *, new_ca: bool) -
     return 0
 
 
-def _authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[issue.Issued, str]:
+def _prepare_authority(directory: Path, now: dt.datetime, *, replace: bool) -> tuple[issue.Issued, str]:
     """Return the CA to sign with, and what was done about it. An existing CA is replaced only on request."""
     files = {CA_CERTIFICATE, CA_KEY}
     there = {name for name in files if (directory / name).exists()}

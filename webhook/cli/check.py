@@ -19,14 +19,23 @@ from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import Received, submitted
 from webhook.analysis.inputs.items import STANDARD_INPUT, Unreadable
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation, Evaluator
-from webhook.cli.checking.expectations import Comparison, read, write
-from webhook.cli.checking.manifests import user_info
+from webhook.cli.checking.expectations import Comparison, read_expectations, write_expectations
+from webhook.cli.checking.manifests import make_user_info
 from webhook.cli.checking.printer import FORMATS, Printer
-from webhook.cli.checking.text import CHANGES, Counts, Tally, as_json, change, counts_of, lines_of, rules_and_modes
-from webhook.cli.options import Command, files, format_option, moment, policy_option
+from webhook.cli.checking.text import (
+    CHANGES,
+    Counts,
+    Tally,
+    as_json,
+    describe_change,
+    find_rules_and_modes,
+    format_counts,
+    format_outcome,
+)
+from webhook.cli.options import Command, complete_files, format_option, parse_moment, policy_option
 from webhook.cli.progress import Progress
-from webhook.cli.reading import cluster_options, everywhere, observed, skipped_text
-from webhook.cli.terminal import Failure, json_line, print_message, style
+from webhook.cli.reading import cluster_options, format_skipped, in_all_namespaces, observed
+from webhook.cli.terminal import Failure, encode_line, print_message, style
 from webhook.text.quoting import escape
 
 _UNREADABLE: Final = 2
@@ -86,8 +95,8 @@ _OF_A_CLUSTER = (
 
 
 @click.command("check", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.argument("paths", metavar="[PATH]...", nargs=-1, shell_complete=files)
-@click.option("--old", metavar="PATH", help=_OLD, shell_complete=files)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, shell_complete=complete_files)
+@click.option("--old", metavar="PATH", help=_OLD, shell_complete=complete_files)
 @click.option("--ignore", metavar="GLOB", multiple=True, help=_IGNORE)
 @click.option("--skip-foreign", is_flag=True, help=_SKIP)
 @click.option("--require", metavar="N", type=click.IntRange(0), help=_REQUIRE)
@@ -96,14 +105,14 @@ _OF_A_CLUSTER = (
 @click.option("--all-logs", is_flag=True, help=_ALL_LOGS)
 @click.option("--user", metavar="NAME", help="who writes the bare manifests")
 @click.option("--group", "groups", metavar="G", multiple=True, help="a group of --user; may be repeated")
-@click.option("--now", type=moment, metavar="RFC3339", help=_NOW)
-@click.option("--expect", metavar="FILE", help=_EXPECT, shell_complete=files)
-@click.option("--write-expected", metavar="FILE", help=_WRITE_EXPECTED, shell_complete=files)
+@click.option("--now", type=parse_moment, metavar="RFC3339", help=_NOW)
+@click.option("--expect", metavar="FILE", help=_EXPECT, shell_complete=complete_files)
+@click.option("--write-expected", metavar="FILE", help=_WRITE_EXPECTED, shell_complete=complete_files)
 @click.option("--fail-on", type=click.Choice(tuple(_LEVELS)), default="deny", show_default=True, help=_FAIL_ON)
 @click.option("--show-allowed", is_flag=True, help=_ALLOWED)
 @cluster_options
 @format_option(_FORMAT, FORMATS)
-@click.option("--annotations", metavar="FILE", help=_ANNOTATIONS, shell_complete=files)
+@click.option("--annotations", metavar="FILE", help=_ANNOTATIONS, shell_complete=complete_files)
 def command(
     *,
     paths: tuple[str, ...],
@@ -139,9 +148,9 @@ def command(
     progress = Progress()
     # Of a recording, which has an index, every file counts.
     items = submitted(paths, ignore, skip_found=not received.moments, skip_named=skip_foreign, meter=progress.meter)
-    history = None if paths else observed((), everywhere(cluster))
-    evaluator = Evaluator(policies, received, now, user_info(user, groups) if user else None, Writes(all_logs))
-    outcomes = progress.reading(evaluator.outcomes(items, old, history))
+    history = None if paths else observed((), in_all_namespaces(cluster))
+    evaluator = Evaluator(policies, received, now, make_user_info(user, groups) if user else None, Writes(all_logs))
+    outcomes = progress.track_reading(evaluator.evaluate_all(items, old, history))
     if write_expected:
         code, evaluated = _write(outcomes, write_expected)
     elif expect:
@@ -183,10 +192,10 @@ def _show(outcomes: Iterator[list[DocumentOutcome]], name: str, printer: Printer
     """Print what one policy says, and return the exit code and the number of documents that were evaluated."""
     rules = Counts()
     for (outcome,) in outcomes:
-        printer.take(outcome)
+        printer.add(outcome)
         if isinstance(outcome, Evaluation) and outcome.is_past:
-            rules.update(rules_and_modes(outcome))
-    printer.finish(counts_of([(name, rules)]), writes.unknown)
+            rules.update(find_rules_and_modes(outcome))
+    printer.finish(format_counts([(name, rules)]), writes.unknown)
     tally, least = printer.tally, printer.fails_on
     has_failed = least is not None and any(tally.levels[level] for level in Mode if level >= least)
     return _exit_code(tally, has_failed=has_failed), tally.levels.total()
@@ -206,40 +215,40 @@ def _write(outcomes: Iterator[list[DocumentOutcome]], path: str) -> tuple[int, i
     for (outcome,) in outcomes:
         tally.count(outcome)
         if isinstance(outcome, Evaluation):
-            comparison.differences(outcome)
+            comparison.compare(outcome)
         else:
             _print(outcome, "text")
     if tally.unreadable:
         raise Failure(f"{path} is not written: {tally.unreadable} unreadable")
     if comparison.seen:
-        written = write(path, comparison.seen.values())
+        written = write_expectations(path, comparison.seen.values())
         print(f"{path}: {count(written, 'line')} written: read them before you keep them")
     return 0, tally.levels.total()
 
 
 def _expect(outcomes: Iterator[list[DocumentOutcome]], path: str, output: str) -> tuple[int, int]:
     """Print what differs from a file of expectations, and return the same."""
-    comparison, tally = Comparison(path, read(path)), Tally()
+    comparison, tally = Comparison(path, read_expectations(path)), Tally()
     for (outcome,) in outcomes:
         tally.count(outcome)
         if not isinstance(outcome, Evaluation):
             _print(outcome, output)
             continue
-        different = comparison.differences(outcome)
+        different = comparison.compare(outcome)
         if output == "json":
-            print(json_line({**as_json(outcome), "differences": different}))
+            print(encode_line({**as_json(outcome), "differences": different}))
         elif different:
-            print("\n".join(lines_of(outcome, "differs", different)))
+            print("\n".join(format_outcome(outcome, "differs", different)))
     for review in comparison.missing:
         if output == "json":
-            print(json_line({"review": review, "differences": ["it was not evaluated"]}))
+            print(encode_line({"review": review, "differences": ["it was not evaluated"]}))
         else:
             print(f"{style('missing'.ljust(11), fg='red')}{escape(review)}\n           it was not evaluated")
     unexpected = comparison.unexpected + len(comparison.missing)
     if output == "text":
         summary = f"{tally.levels.total() - comparison.unexpected} as expected"
         summary += f", {unexpected} not" if unexpected else ""
-        print(f"{summary}; {skipped_text(tally.skipped)}" if tally.skipped else summary)
+        print(f"{summary}; {format_skipped(tally.skipped)}" if tally.skipped else summary)
     return _exit_code(tally, has_failed=unexpected > 0), tally.levels.total()
 
 
@@ -254,21 +263,21 @@ def _compare(
         if not isinstance(before, Evaluation) or not isinstance(after, Evaluation):
             _print(before, output)
             continue
-        changed = change(before, after)
+        changed = describe_change(before, after)
         changes[changed] += 1
         for counter, outcome in zip(counts, (before, after), strict=True):
-            counter.update(rules_and_modes(outcome))
+            counter.update(find_rules_and_modes(outcome))
         if output == "json":
-            print(json_line({**as_json(before), "against": as_json(after), "change": changed}))
+            print(encode_line({**as_json(before), "against": as_json(after), "change": changed}))
         elif changed:
             _print(after, output, changed)
     summary = ", ".join(f"{changes[change]} {change}" for change in CHANGES if changes[change])
     total = f"{count(changes.total(), 'write')}, {names[0]} against {names[1]}: {summary or 'no change'}"
     total += f"; {writes.unknown} not evaluated" if writes.unknown else ""
     if output == "text":
-        print("\n".join([*counts_of(list(zip(names, counts, strict=True))), total]))
+        print("\n".join([*format_counts(list(zip(names, counts, strict=True))), total]))
     elif tally.skipped:
-        print_message(skipped_text(tally.skipped))
+        print_message(format_skipped(tally.skipped))
     failures = {Mode.DENY: CHANGES[:1], Mode.WARN: CHANGES[:2], None: ()}[fails_on]
     has_failed = any(changes[one] for one in failures)
     return _exit_code(tally, has_failed=has_failed), changes.total()
@@ -276,4 +285,4 @@ def _compare(
 
 def _print(outcome: DocumentOutcome, output: str, label: str = "") -> None:
     if isinstance(outcome, Evaluation | Unreadable):
-        print("\n".join([json_line(as_json(outcome))] if output == "json" else lines_of(outcome, label)))
+        print("\n".join([encode_line(as_json(outcome))] if output == "json" else format_outcome(outcome, label)))

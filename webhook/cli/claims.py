@@ -7,8 +7,8 @@ import click
 from webhook.analysis.claims.claim import Kind, kind_as_json
 from webhook.analysis.claims.registry import CAUSES, KINDS, SUBJECTS
 from webhook.cli.options import Command
-from webhook.cli.reference import entry_options, find_entry, print_json, section
-from webhook.cli.terminal import indent, style, table, width
+from webhook.cli.reference import entry_options, find_entry, format_section, print_json
+from webhook.cli.terminal import format_table, indent, measure_width, style
 
 
 @click.command(
@@ -31,14 +31,14 @@ def _list_all() -> Iterator[str]:
     for number, (subject, kinds) in enumerate(SUBJECTS.items()):
         yield from ("",) if number else ()
         yield style(subject, bold=True)
-        yield from table([(kind.id, kind.means) for kind in kinds], columns=width())
+        yield from format_table([(kind.id, kind.means) for kind in kinds], columns=measure_width())
 
 
 def _explain(kind: Kind) -> Iterator[str]:
     yield style(kind.id, bold=True)
     parts = [("True if", kind.means), ("Evidence", kind.evidence), ("Arguments", ", ".join(kind.arguments) or "none")]
     for title, text in parts:
-        yield from section(title, text)
+        yield from format_section(title, text)
     if {"cause", "causes"} & set(kind.arguments):
         yield from ("", indent(style("Causes", bold=True), 2))
-        yield from table([*CAUSES.items()], by=4, columns=width())
+        yield from format_table([*CAUSES.items()], by=4, columns=measure_width())

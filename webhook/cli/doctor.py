@@ -18,9 +18,9 @@ from webhook.analysis.inputs.files import objects
 from webhook.api_server.doctor.checks import Report, examine
 from webhook.api_server.doctor.documents import LISTED, Documents, danger
 from webhook.api_server.doctor.fences_and_stamps import examine_fences, examine_stamps
-from webhook.cli.options import Command, files, format_option, policy_option
+from webhook.cli.options import Command, complete_files, format_option, policy_option
 from webhook.cli.reading import cluster_options, has_pipe, refuse_files
-from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style
+from webhook.cli.terminal import Failure, encode_line, format_advice, indent, print_message, style
 from webhook.findings import Finding
 from webhook.kubernetes.decoding_errors import explain_problem, split_path
 from webhook.kubernetes.formats import MAX_NAME
@@ -48,7 +48,7 @@ Examples:
 
 @click.command("doctor", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @click.argument("words", metavar="", nargs=-1)
-@click.option("--input", "path", metavar="FILE|-", help="instead of kubectl", shell_complete=files)
+@click.option("--input", "path", metavar="FILE|-", help="instead of kubectl", shell_complete=complete_files)
 @policy_option("the policy that should be in force, or a preset's name", metavar="FILE")
 @cluster_options
 @format_option()
@@ -61,17 +61,17 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
     now = dt.datetime.now(dt.UTC)
     if path is None and has_pipe():
         print_message("the cluster is examined, not standard input: --input - reads that")
-    found = _of_cluster(cluster) if path is None else Documents(objects(path))
+    found = _read_cluster(cluster) if path is None else Documents(objects(path))
     has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
     if path is not None and not (found.configurations or found.refused or has_fences):
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
-    reports = [Report(kind, "", (_malformed(error),)) for kind, error in found.refused]
-    in_force = _policy(policy, found)
+    reports = [Report(kind, "", (_report_malformed(error),)) for kind, error in found.refused]
+    in_force = _find_policy(policy, found)
     reports += examine_fences(found, in_force.fences if in_force else (), quote_path(policy or "policy.yaml"))
     if path is None and in_force is None and found.namespaces:
         print_message("the policy in force was not found, so it was not examined; --policy names its file")
     with suppress(Failure):
-        installed = _policy(None, found) if path is None and policy else None
+        installed = _find_policy(None, found) if path is None and policy else None
         if installed and in_force and installed.digest != in_force.digest:
             print_message("the ConfigMap in the cluster has another policy, which was not examined")
     if in_force:
@@ -86,7 +86,7 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
     return int(any(report.findings for report in reports))
 
 
-def _of_cluster(cluster: Cluster) -> Documents:
+def _read_cluster(cluster: Cluster) -> Documents:
     values = objects_of(cluster, _CONFIGURATIONS)
     if isinstance(values, str):
         raise Failure(f"the configurations cannot be read: {values}")
@@ -102,7 +102,7 @@ def _of_cluster(cluster: Cluster) -> Documents:
     return Documents(values, unread)
 
 
-def _malformed(error: msgspec.ValidationError) -> Finding:
+def _report_malformed(error: msgspec.ValidationError) -> Finding:
     problem, path = split_path(error)
     return danger(
         "malformed",
@@ -112,7 +112,7 @@ def _malformed(error: msgspec.ValidationError) -> Finding:
     )
 
 
-def _policy(name_or_path: str | None, found: Documents) -> Policy | None:
+def _find_policy(name_or_path: str | None, found: Documents) -> Policy | None:
     """Return the named policy, else the one in the same documents as the configurations."""
     try:
         if name_or_path is not None:
@@ -127,12 +127,12 @@ def _print(reports: Sequence[Report]) -> None:
     for report in reports:
         if not report.findings:
             continue
-        title = ", ".join(_name(one) for one in (report.subject, report.webhook) if one)
+        title = ", ".join(_shorten_name(one) for one in (report.subject, report.webhook) if one)
         print(style(title, bold=True))
         for finding in report.findings:
             print(f"  {style(finding.check, fg='red')}  {escape(truncate(finding.place, 200))}")
             print(indent(f"risk: {escape(finding.message)}", 6))
-            print(advice("fix:", escape(finding.fix), 6, 6))
+            print(format_advice("fix:", escape(finding.fix), 6, 6))
         print()
     entries = [report for report in reports if report.webhook]
     fenced = sum(report.is_fence for report in reports)
@@ -142,7 +142,7 @@ def _print(reports: Sequence[Report]) -> None:
     if total:
         print(f"{style('not safe', fg='red')}: {count(total, 'finding')}; {examined}")
         return
-    names = ", ".join(_name(report.webhook) for report in entries)
+    names = ", ".join(_shorten_name(report.webhook) for report in entries)
     print(f"{style('safe', fg='green')}: {examined}{f' ({names})' if names else ''}")
 
 
@@ -158,8 +158,8 @@ def _print_json(reports: Sequence[Report]) -> None:
         }
         for report in reports
     ]
-    print(json_line({"safe": is_safe, "entries": entries}))
+    print(encode_line({"safe": is_safe, "entries": entries}))
 
 
-def _name(name: str) -> str:
+def _shorten_name(name: str) -> str:
     return escape(truncate(name, MAX_NAME))

@@ -16,7 +16,7 @@ from webhook.api_server.fence.objects import manifests as fence_manifests
 from webhook.api_server.install.objects import CERTIFICATES, COMPONENTS, compose, fill, pieces_of
 from webhook.api_server.rule_policies import manifests, notes, stamp_policies
 from webhook.certificates.files import Unusable, read_pair
-from webhook.cli.options import Command, directories, files
+from webhook.cli.options import Command, complete_directories, complete_files
 from webhook.cli.terminal import Failure, print_message
 from webhook.text.commands import certs_command
 from webhook.text.quoting import quote
@@ -77,9 +77,16 @@ Examples:
 @click.option("--kubernetes", default="1.30", show_default=True, metavar="VERSION", help="for --policies-only")
 @click.option("--component", multiple=True, type=click.Choice(COMPONENTS), help="may be repeated")
 @click.option("--image", default="", metavar="IMAGE", help="image of the pods, with its version or digest")
-@click.option("--policy", metavar="FILE", shell_complete=files, help="policy file, instead of the preset standard")
 @click.option(
-    "--certs", default="certs", show_default=True, metavar="DIR", shell_complete=directories, help="for self-signed"
+    "--policy", metavar="FILE", shell_complete=complete_files, help="policy file, instead of the preset standard"
+)
+@click.option(
+    "--certs",
+    default="certs",
+    show_default=True,
+    metavar="DIR",
+    shell_complete=complete_directories,
+    help="for self-signed",
 )
 def install(
     *,
@@ -92,7 +99,7 @@ def install(
     certs: str,
 ) -> int:
     if policies_only:
-        return _policies(policy, kubernetes, component)
+        return _print_policies(policy, kubernetes, component)
     if certificate is None:
         raise click.UsageError(f"Missing option '--certificate'. Choose from: {', '.join(CERTIFICATES)}")
     pieces = pieces_of(certificate)
@@ -106,8 +113,8 @@ def install(
         text = Path(policy).read_text()
     if "stamp" in component and len(suffixes) != 1:
         raise Failure("--component stamp: needs a --policy whose `stamps` have one suffix; docs/stamp.md shows one")
-    pair = _pair(Path(certs)) if certificate == "self-signed" else {}
-    for problem in _problems(Path(certs)) if pair else ():
+    pair = _read_pair(Path(certs)) if certificate == "self-signed" else {}
+    for problem in _find_problems(Path(certs)) if pair else ():
         print_message(f"{certs}: {problem}: the API server will refuse it, and then no write is reviewed")
     print(_HEADER.format("install"))
     objects = compose(pieces, component)
@@ -116,7 +123,7 @@ def install(
     return 0
 
 
-def _policies(policy: str | None, kubernetes: str, components: tuple[str, ...]) -> int:
+def _print_policies(policy: str | None, kubernetes: str, components: tuple[str, ...]) -> int:
     minor = re.fullmatch(r"v?1\.(\d{1,3})(\..*)?", kubernetes)
     if minor is None or int(minor[1]) < _FIRST_MINOR:
         raise Failure(f"--kubernetes: policies need 1.{_FIRST_MINOR} or newer")
@@ -139,7 +146,7 @@ def _policies(policy: str | None, kubernetes: str, components: tuple[str, ...]) 
     return 0
 
 
-def _pair(directory: Path) -> dict[str, bytes]:
+def _read_pair(directory: Path) -> dict[str, bytes]:
     try:
         return {name: (directory / name).read_bytes() for name in _PAIR}
     except OSError as error:
@@ -147,7 +154,7 @@ def _pair(directory: Path) -> dict[str, bytes]:
         raise Failure(f"{error.filename}: {error.strerror}; `{command}` makes the certificate") from error
 
 
-def _problems(directory: Path) -> Sequence[str]:
+def _find_problems(directory: Path) -> Sequence[str]:
     """Return what is wrong with a certificate that is to be served by the shipped Service."""
     # cryptography takes longer to import than the rest, and only a certificate of one's own is examined.
     from webhook.certificates.inspect import inspect  # noqa: PLC0415
@@ -159,7 +166,7 @@ def _problems(directory: Path) -> Sequence[str]:
 
 
 @click.command("fence", cls=Command, help=_FENCE, epilog=_FENCE_EPILOG)
-@click.argument("policy", metavar="POLICY", shell_complete=files)
+@click.argument("policy", metavar="POLICY", shell_complete=complete_files)
 @click.option("--name", "names", multiple=True, metavar="NAME", help="only this fence; may be repeated")
 @click.option("--mode", type=click.Choice(("audit", "warn", "deny")), help="in place of the mode in the file")
 def fence(*, policy: str, names: tuple[str, ...], mode: str | None) -> int:

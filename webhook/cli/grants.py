@@ -9,7 +9,7 @@ from webhook.analysis.inputs.cluster import Cluster, objects_of
 from webhook.analysis.inputs.documents import Value
 from webhook.analysis.inputs.files import objects
 from webhook.analysis.rights import KINDS, AccessControl, Grant, Rights, RightsError, access_control
-from webhook.cli.terminal import Failure, print_message, table
+from webhook.cli.terminal import Failure, format_table, print_message
 from webhook.text.commands import quote_name
 from webhook.text.quoting import escape, truncate
 
@@ -25,7 +25,7 @@ WRITERS_HELP: Final = "also show who may write it, from RBAC objects: of the inp
 def read_access(inputs: Sequence[str], cluster: Cluster, namespace: str) -> AccessControl:
     """Read RBAC objects from files, or list those of a namespace by kubectl, "" for all. Raises Failure."""
     try:
-        return access_control(_objects(inputs, cluster, namespace))
+        return access_control(_read_objects(inputs, cluster, namespace))
     except RightsError as error:
         raise Failure(f"not an object of RBAC: {error}") from error
 
@@ -38,20 +38,20 @@ def refuse_writers(inputs: Sequence[str], *, is_listed: bool = False) -> None:
         raise click.UsageError("--writers reads the input twice: give files, with leases and RBAC objects")
 
 
-def lines(rights: Rights, namespace: str, name: str) -> Iterator[str]:
+def format_rights(rights: Rights, namespace: str, name: str) -> Iterator[str]:
     """Yield a table of the grants, and what follows from them; roles that are missing go to standard error."""
-    yield from _table(rights.grants)
-    yield from _notes(rights, namespace, name)
+    yield from _format_table(rights.grants)
+    yield from _format_notes(rights, namespace, name)
 
 
-def overview(access: AccessControl, leases: Iterable[tuple[str, str]]) -> Iterator[str]:
+def format_overview(access: AccessControl, leases: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield a row for each lease, with the subjects that may write it; those limited to it are marked."""
     rows = [("LEASE", "WRITERS (* only this lease)")]
-    rows += [(escape(f"{namespace}/{name}"), _subjects(access, namespace, name)) for namespace, name in leases]
-    yield from table(rows, by=0)
+    rows += [(escape(f"{namespace}/{name}"), _format_subjects(access, namespace, name)) for namespace, name in leases]
+    yield from format_table(rows, by=0)
 
 
-def _subjects(access: AccessControl, namespace: str, name: str) -> str:
+def _format_subjects(access: AccessControl, namespace: str, name: str) -> str:
     named: dict[str, bool] = {}
     for grant in sorted(access.rights_on(namespace, name).grants, key=_is_of_kubernetes):
         named[grant.subject] = named.get(grant.subject, True) and grant.is_named
@@ -65,7 +65,7 @@ def _is_of_kubernetes(grant: Grant) -> bool:
     return grant.name.startswith(("system:", "kube-system/")) and grant.name not in EVERYONE
 
 
-def _objects(inputs: Sequence[str], cluster: Cluster, namespace: str) -> Iterator[Value]:
+def _read_objects(inputs: Sequence[str], cluster: Cluster, namespace: str) -> Iterator[Value]:
     if inputs:
         found = [thing for path in inputs for thing in objects(path)]
         if not any(thing.get("kind") in KINDS for thing in found):
@@ -83,7 +83,7 @@ def _objects(inputs: Sequence[str], cluster: Cluster, namespace: str) -> Iterato
         yield from listed
 
 
-def _table(grants: Sequence[Grant]) -> Iterator[str]:
+def _format_table(grants: Sequence[Grant]) -> Iterator[str]:
     rows = [("SUBJECT", "VERBS", "ONLY THIS LEASE", "THROUGH")]
     rows += [
         (
@@ -94,10 +94,10 @@ def _table(grants: Sequence[Grant]) -> Iterator[str]:
         )
         for grant in grants
     ]
-    yield from table(rows, by=0)
+    yield from format_table(rows, by=0)
 
 
-def _notes(rights: Rights, namespace: str, name: str) -> Iterator[str]:
+def _format_notes(rights: Rights, namespace: str, name: str) -> Iterator[str]:
     lease = f"{quote_name(namespace)}/{quote_name(name)}"
     for through in rights.unresolved:
         print_message(f"{escape(truncate(through, 2 * _MAX_NAME))}: its role does not exist, or was not read")

@@ -51,23 +51,23 @@ class LeaseRow(Struct, frozen=True, gc=False):
     changes: int
 
 
-def row_of(account: Account, *, is_wide: bool = True) -> LeaseRow:
+def make_row(account: Account, *, is_wide: bool = True) -> LeaseRow:
     """Return a lease as a row, with the columns of WIDE if `is_wide`."""
     history, now = account.history, account.now
     worst, late = account.worst, "yellow" if account.is_late else ""
     holder, renewed, changes = account.holder, account.last_renewal, history.changes
     cells = (
         Cell(escape(truncate(f"{history.namespace}/{history.name}", _MAX_LEASE))),
-        _shared(account.state.value, STATE_COLORS[account.state]),
-        Cell(escape(name(holder))) if holder else _shared(),
-        _shared() if renewed is None else _shared(ago(renewed, now), late),
-        _shared(_describe_takeable(account)),
-        _shared(str(changes)) if changes else _shared(),
-        _shared(worst.check, SEVERITY_COLORS[worst.severity]) if worst else _shared(),
+        _make_cell(account.state.value, STATE_COLORS[account.state]),
+        Cell(escape(name(holder))) if holder else _make_cell(),
+        _make_cell() if renewed is None else _make_cell(ago(renewed, now), late),
+        _make_cell(_describe_takeable(account)),
+        _make_cell(str(changes)) if changes else _make_cell(),
+        _make_cell(worst.check, SEVERITY_COLORS[worst.severity]) if worst else _make_cell(),
     )
     return LeaseRow(
         key=(history.namespace, history.name),
-        cells=(*cells, *_wide(account)) if is_wide else cells,
+        cells=(*cells, *_make_wide_cells(account)) if is_wide else cells,
         trouble=account.trouble,
         needs_attention=worst is not None,
         renewed=renewed or 0,
@@ -83,7 +83,7 @@ def _describe_takeable(account: Account) -> str:
     return EMPTY if takeable is None else clock(takeable, account.now)
 
 
-def _wide(account: Account) -> Row:
+def _make_wide_cells(account: Account) -> Row:
     standing, usual = account.standing, account.history.interval
     duration = standing.duration if standing else None
     is_dated = standing is not None and standing.last_renewal is not None
@@ -96,12 +96,12 @@ def _wide(account: Account) -> Row:
 
 
 @lru_cache(1000)
-def _shared(text: str = EMPTY, color: str = "") -> Cell:
+def _make_cell(text: str = EMPTY, color: str = "") -> Cell:
     """Return a cell that many of 100,000 rows have in common."""
     return Cell(text, color)
 
 
-def heading(rows: Sequence[LeaseRow]) -> str:
+def format_heading(rows: Sequence[LeaseRow]) -> str:
     """Return `3 of 11 leases need attention`, or that none does."""
     troubled, total = sum(row.needs_attention for row in rows), len(rows)
     leases, need = "lease" if total == 1 else "leases", "need" if troubled > 1 else "needs"

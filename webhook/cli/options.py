@@ -26,22 +26,22 @@ class Command(click.Command):
             formatter.write(f"\n{text}\n")
 
 
-def files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_files(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(incomplete, type="file")]
 
 
-def directories(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_directories(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(incomplete, type="dir")]
 
 
-def policies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     # Bash's function forgets what came before a file.
     presets = (CompletionItem(preset) for preset in PRESETS if preset.startswith(incomplete))
-    return [*files(ctx, param, incomplete), *presets]
+    return [*complete_files(ctx, param, incomplete), *presets]
 
 
 def policy_option(text: str, name: str = "--policy", metavar: str = "NAME|FILE") -> Callable[[F], F]:
-    return click.option(name, metavar=metavar, help=text, shell_complete=policies)
+    return click.option(name, metavar=metavar, help=text, shell_complete=complete_policies)
 
 
 def format_option(text: str = "json prints one line", formats: Sequence[str] = ("text", "json")) -> Callable[[F], F]:
@@ -50,7 +50,7 @@ def format_option(text: str = "json prints one line", formats: Sequence[str] = (
     return click.option(*names, "output", type=click.Choice(formats), default="text", help=text)
 
 
-def namespaced(text: str, problem: str) -> tuple[str, str]:
+def parse_lease_name(text: str, problem: str) -> tuple[str, str]:
     """Return (namespace, name) of NAMESPACE/NAME; anything else raises Failure with the problem."""
     namespace, slash, name = text.partition("/")
     if not (namespace and slash and name) or "/" in name:
@@ -58,13 +58,13 @@ def namespaced(text: str, problem: str) -> tuple[str, str]:
     return namespace, name
 
 
-def address(text: str) -> str:
+def parse_address(text: str) -> str:
     """Return HOST:PORT to listen on, as it was typed."""
-    endpoint(text)
+    parse_endpoint(text)
     return text
 
 
-def endpoint(text: str) -> tuple[str, int]:
+def parse_endpoint(text: str) -> tuple[str, int]:
     """Return the host and the port of HOST:PORT; an IPv6 address is written in brackets, and port 0 is any."""
     host, _, port = text.rpartition(":")
     if not host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65535:
@@ -72,7 +72,7 @@ def endpoint(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def moment(text: str) -> int:
+def parse_moment(text: str) -> int:
     """Return an RFC 3339 time in microseconds since 1970; raises Failure for other text."""
     try:
         return parse_seconds(text.upper())

@@ -14,8 +14,8 @@ from webhook.admission.policy.file import DEFAULT_PRESET, PolicyFileError, load
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import ANYWHERE, MODE
 from webhook.admission.rules.rule import Mode
-from webhook.cli.options import Command, files, format_option, namespaced, policies
-from webhook.cli.terminal import Failure, json_line, style, table, width
+from webhook.cli.options import Command, complete_files, complete_policies, format_option, parse_lease_name
+from webhook.cli.terminal import Failure, encode_line, format_table, measure_width, style
 from webhook.text.quoting import escape
 
 
@@ -32,7 +32,7 @@ Example:
   lease-webhook policy check policy.yaml
 """,
 )
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...", shell_complete=files)
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_files)
 @format_option("json prints one line per file")
 def check(paths: tuple[str, ...], output: str) -> int:
     refused = []
@@ -49,20 +49,20 @@ def check(paths: tuple[str, ...], output: str) -> int:
 def _print_check(path: str, policy: Policy, output: str) -> None:
     odd = notes(policy, time.time_ns() // 1000)
     if output == "json":
-        print(json_line(_head(policy) | {"file": path, "good": True, "notes": odd}))
+        print(encode_line(_describe_head(policy) | {"file": path, "good": True, "notes": odd}))
         return
-    print(f"{escape(path)}: {style('good', fg='green')}, {_summary(policy)}")
+    print(f"{escape(path)}: {style('good', fg='green')}, {_summarize(policy)}")
     for note in odd:
         print(f"  {style('note', fg='yellow')}: {escape(note)}")
 
 
-def _summary(policy: Policy) -> str:
+def _summarize(policy: Policy) -> str:
     cap = "everything allowed (mode: off)" if policy.mode is Mode.OFF else f"rules in mode {policy.mode.word} at most"
     docs = f", docs_url {escape(policy.docs_url)}" if policy.docs_url else ""
     return f"preset {policy.preset}, hash {policy.digest}, {cap}, without_stamps {policy.document.without_stamps}{docs}"
 
 
-def _head(policy: Policy) -> dict[str, Any]:
+def _describe_head(policy: Policy) -> dict[str, Any]:
     return {
         "preset": policy.preset,
         "hash": policy.digest,
@@ -90,7 +90,7 @@ def schema() -> int:
     "of the `overrides`. Without a lease and --namespace: what applies everywhere.",
     epilog="Example:\n  lease-webhook policy show policy.yaml shop/checkout",
 )
-@click.argument("file", required=False, metavar="[NAME|FILE]", shell_complete=policies)
+@click.argument("file", required=False, metavar="[NAME|FILE]", shell_complete=complete_policies)
 @click.argument("named", default="", metavar="[NAMESPACE/NAME]")
 @click.option("--namespace", default="", metavar="N", help="for leases of this namespace")
 @format_option()
@@ -98,7 +98,7 @@ def show(file: str | None, named: str, namespace: str, output: str) -> int:
     policy = load(file)
     lease = ""
     if named:
-        namespace, lease = namespaced(named, f"{named} must be NAMESPACE/NAME")
+        namespace, lease = parse_lease_name(named, f"{named} must be NAMESPACE/NAME")
     settings = list(explain(policy, namespace, lease))
     document = policy.document
     bindings = enumerate(document.bindings)
@@ -110,15 +110,17 @@ def show(file: str | None, named: str, namespace: str, output: str) -> int:
     entries = {name: [{"position": at, **to_builtins(one)} for at, one in found] for name, found in applying.items()}
     if output == "json":
         values = [_as_json(one) for one in settings]
-        print(json_line(_head(policy) | {"namespace": namespace, "lease": lease, "settings": values} | entries))
+        print(
+            encode_line(_describe_head(policy) | {"namespace": namespace, "lease": lease, "settings": values} | entries)
+        )
         return 0
     scope = f"for lease {escape(namespace or ANYWHERE)}/{escape(lease or ANYWHERE)}"
-    print(style(escape(file or DEFAULT_PRESET), bold=True), _summary(policy), scope, "", sep="\n")
-    print("\n".join(table([_row(one, policy.mode) for one in settings], by=0)))
+    print(style(escape(file or DEFAULT_PRESET), bold=True), _summarize(policy), scope, "", sep="\n")
+    print("\n".join(format_table([_make_row(one, policy.mode) for one in settings], by=0)))
     # ASCII, so that no text controls a terminal.
-    rows = [(f"{name}[{one.pop('position')}]", _spelled(one)) for name, found in entries.items() for one in found]
+    rows = [(f"{name}[{one.pop('position')}]", _spell(one)) for name, found in entries.items() for one in found]
     if rows:
-        print("\nWhat the file says of it", *table(rows, columns=width()), sep="\n")
+        print("\nWhat the file says of it", *format_table(rows, columns=measure_width()), sep="\n")
     return 0
 
 
@@ -127,11 +129,11 @@ def _as_json(one: SettingSource) -> dict[str, Any]:
     return {**to_builtins(one), "value": value}
 
 
-def _spelled(entry: dict[str, Any]) -> str:
+def _spell(entry: dict[str, Any]) -> str:
     return ", ".join(f"{key}: {json.dumps(value)}" for key, value in entry.items() if value)
 
 
-def _row(one: SettingSource, cap: Mode) -> tuple[str, str, str]:
+def _make_row(one: SettingSource, cap: Mode) -> tuple[str, str, str]:
     layer = f"{one.layer} on {', '.join(one.operations)}" if one.operations else one.layer
     if one.name != MODE:
         return f"  {one.name}", str(one.value), layer

@@ -40,23 +40,25 @@ class Progress:
         self._ends = math.inf
         """The monotonic time at which everything ends that was stopped."""
 
-    def reading(self, items: Iterable[_T]) -> Iterator[_T]:
+    def track_reading(self, items: Iterable[_T]) -> Iterator[_T]:
         """Yield what inputs have, and show how much was read; Ctrl-C ends the inputs."""
-        with self._show_line(lambda: f"read {self._read()}", "answers with what was read"):
+        with self._show_line(lambda: f"read {self._describe_reading()}", "answers with what was read"):
             for item in items:
                 yield item
                 if self._is_over:
                     break
         if self.meter.is_stopped:
-            self._stopped_at.append(f"read {self._read()}")
+            self._stopped_at.append(f"read {self._describe_reading()}")
 
-    def each(self, things: Collection[_T], what: str) -> Iterator[_T]:
+    def track(self, things: Collection[_T], what: str) -> Iterator[_T]:
         """Yield what is to be evaluated, and show how many were; Ctrl-C ends it."""
         number, total = 0, len(things)
         self.meter.is_stopped = False
         if self._stopped_at:
             self._ends = time.monotonic() + _GRACE
-        with self._show_line(lambda: f"{number:,} of {total:,} {what} ({_share(number, total)})", "answers with these"):
+        with self._show_line(
+            lambda: f"{number:,} of {total:,} {what} ({_format_share(number, total)})", "answers with these"
+        ):
             for number, thing in enumerate(things, 1):  # noqa: B007 - for the line
                 yield thing
                 if self.meter.is_stopped or self._is_over:
@@ -76,13 +78,14 @@ class Progress:
         """True if it was stopped, and what was begun before has taken its time."""
         return time.monotonic() > self._ends
 
-    def _read(self) -> str:
+    def _describe_reading(self) -> str:
         meter = self.meter
         read = f"{meter.items:,} objects"
         if meter.size:
-            read = f"{size(min(meter.read, meter.size))} of {size(meter.size)} ({_share(meter.read, meter.size)})"
+            done, total = format_size(min(meter.read, meter.size)), format_size(meter.size)
+            read = f"{done} of {total} ({_format_share(meter.read, meter.size)})"
         elif meter.read:
-            read = size(meter.read)
+            read = format_size(meter.read)
         return read if self.count is None else f"{read}, {self.count():,} leases"
 
     @contextmanager
@@ -101,8 +104,8 @@ class Progress:
         line = _Line(sys.stderr, lambda: f"{describe()}; Ctrl-C {result}")
         streams = sys.stdout, sys.stderr
         if sys.stdout.isatty():
-            sys.stdout = cast("TextIO", _Above(sys.stdout, line))
-        sys.stderr = cast("TextIO", _Above(sys.stderr, line))
+            sys.stdout = cast("TextIO", _StreamAboveLine(sys.stdout, line))
+        sys.stderr = cast("TextIO", _StreamAboveLine(sys.stderr, line))
         line.start()
         try:
             yield
@@ -149,7 +152,7 @@ class _Line(threading.Thread):
             self.erase()
 
 
-class _Above:
+class _StreamAboveLine:
     """A stream to the same terminal, whose lines go above the line."""
 
     def __init__(self, stream: TextIO, line: _Line) -> None:
@@ -164,11 +167,11 @@ class _Above:
         return getattr(self._stream, name)
 
 
-def size(number: int) -> str:
+def format_size(number: int) -> str:
     """Return bytes as people read them, `120 MB`, as the sizes of files are."""
     unit, suffix = next(((unit, suffix) for unit, suffix in _UNITS if number >= unit), (1, "bytes"))
     return f"{number / unit:.1f} {suffix}" if 10 * unit > number > unit > 1 else f"{number // unit} {suffix}"
 
 
-def _share(number: int, total: int) -> str:
+def _format_share(number: int, total: int) -> str:
     return f"{100 * min(number, total) // total} %"

@@ -23,7 +23,7 @@ from webhook.analysis.inputs.cluster import TIMEOUT, Cluster, lease_names, liste
 from webhook.analysis.inputs.files import LOG_SUFFIXES, inputs
 from webhook.analysis.inputs.items import STANDARD_INPUT, Item, StampReader, Unreadable, Unrecorded
 from webhook.analysis.inputs.meter import Meter
-from webhook.cli.options import files, policy_option
+from webhook.cli.options import complete_files, policy_option
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
 from webhook.errors import InputError
@@ -53,10 +53,10 @@ def connection_options(function: Callable[..., int]) -> Callable[..., int]:
 
     @click.option("--context", metavar="NAME", default="", help="run kubectl with this context")
     @click.option("--cluster", "cluster_name", metavar="NAME", default="", help="run kubectl with this cluster")
-    @click.option("--kubeconfig", metavar="FILE", default="", help="for kubectl", shell_complete=files)
+    @click.option("--kubeconfig", metavar="FILE", default="", help="for kubectl", shell_complete=complete_files)
     @click.option("--as", "as_user", metavar="USER", default="", help="let kubectl impersonate this user")
     @click.option("--as-group", "as_groups", metavar="GROUP", multiple=True, help="and this group; may be repeated")
-    @click.option("--request-timeout", metavar="TIME", type=_timeout, default="60s", help=_REQUEST_TIMEOUT)
+    @click.option("--request-timeout", metavar="TIME", type=_parse_timeout, default="60s", help=_REQUEST_TIMEOUT)
     @wraps(function)
     def with_connection(  # the values are those that click passes
         context: str,
@@ -95,7 +95,7 @@ def cluster_options(function: Callable[..., int]) -> Callable[..., int]:
     return with_cluster
 
 
-def _timeout(text: str) -> str:
+def _parse_timeout(text: str) -> str:
     if not TIMEOUT.fullmatch(text):
         raise click.BadParameter(f"{quote(truncate(text))} is not a time such as 5s, 2m or 0 for no limit")
     return text
@@ -109,14 +109,14 @@ def refuse_inside(cluster: Cluster) -> None:
 
 
 input_option: Final = click.option(
-    "--input", "inputs", metavar="FILE|DIR|-", multiple=True, help="may be repeated", shell_complete=files
+    "--input", "inputs", metavar="FILE|DIR|-", multiple=True, help="may be repeated", shell_complete=complete_files
 )
 
 
 def leases_and_inputs(function: Callable[..., int]) -> Callable[..., int]:
     """Add leases as arguments and inputs as options."""
 
-    @click.argument("leases", metavar="[NAMESPACE/NAME]...", nargs=-1, shell_complete=_names)
+    @click.argument("leases", metavar="[NAMESPACE/NAME]...", nargs=-1, shell_complete=_complete_names)
     @input_option
     @wraps(function)
     def with_leases(leases: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - what click passes
@@ -141,9 +141,9 @@ def _is_lease(word: str) -> bool:
     return not (dns_label(namespace) or dns_subdomain(name))
 
 
-def _names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _complete_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     context, kubeconfig, namespace = (ctx.params.get(name) or "" for name in ("context", "kubeconfig", "namespace"))
-    cluster = everywhere(Cluster(context, kubeconfig, namespace))
+    cluster = in_all_namespaces(Cluster(context, kubeconfig, namespace))
     return [CompletionItem(one) for one in lease_names(cluster) if one.startswith(incomplete)]
 
 
@@ -155,7 +155,7 @@ def has_pipe() -> bool:
         return False  # it is closed, or no file
 
 
-def only_lease(leases: Sequence[str]) -> str | None:
+def find_named_lease(leases: Sequence[str]) -> str | None:
     """Return the lease that was named, None without one; raises Failure for several."""
     if len(leases) > 1:
         raise Failure(f"one lease at a time: {', '.join(leases)}")
@@ -165,12 +165,12 @@ def only_lease(leases: Sequence[str]) -> str | None:
 stamps_option: Final = policy_option("a policy file, whose `stamps` say where stamps are believed", metavar="FILE")
 
 
-def everywhere(cluster: Cluster) -> Cluster:
+def in_all_namespaces(cluster: Cluster) -> Cluster:
     """Return the cluster with all of its namespaces unless one is named."""
     return replace(cluster, all_namespaces=cluster.all_namespaces or not cluster.namespace)
 
 
-def only_namespace(cluster: Cluster) -> str:
+def find_namespace(cluster: Cluster) -> str:
     """Return the namespace to which the options restrict any input, too; "" for all."""
     return "" if cluster.all_namespaces else cluster.namespace
 
@@ -201,12 +201,12 @@ def observed(
     if paths or cluster is None:
         items = merged = Merged(inputs(paths, meter), time.time_ns() // 1000 + BOUND)
     elif is_inside:
-        items = _until_stopped(listed_inside(cluster, notes, with_pods=with_pods), meter)
+        items = _take_until_stopped(listed_inside(cluster, notes, with_pods=with_pods), meter)
     else:
-        items = _until_stopped(listed(cluster, notes, with_pods=with_pods, resources=resources), meter)
+        items = _take_until_stopped(listed(cluster, notes, with_pods=with_pods, resources=resources), meter)
     unreadable = 0
     gaps: deque[Unrecorded] = deque(maxlen=MAX_NAMED)
-    for item in progress.reading(items) if progress else items:
+    for item in progress.track_reading(items) if progress else items:
         if isinstance(item, Unreadable):
             unreadable += 1
             if unreadable <= MAX_NAMED:
@@ -223,7 +223,7 @@ def observed(
         print_message(note)
 
 
-def _until_stopped(items: Iterator[Item], meter: Meter) -> Iterator[Item]:
+def _take_until_stopped(items: Iterator[Item], meter: Meter) -> Iterator[Item]:
     """Yield and count what a cluster lists, until the meter stops it: Ctrl-C ends kubectl, too."""
     try:
         for item in items:
@@ -252,7 +252,7 @@ class EvaluationTime(Struct, frozen=True):
         return f"as of {canonical_seconds(self.at)} ({self.origin})"
 
 
-def evaluation_time(given: int | None, paths: Sequence[str], until: int | None, shown: int = 0) -> EvaluationTime:
+def find_evaluation_time(given: int | None, paths: Sequence[str], until: int | None, shown: int = 0) -> EvaluationTime:
     """Return the time at which the input is evaluated; `given` is the value of --now.
 
     `until` is the end of a history; None for objects of one moment, which do not say when that was. `shown` is the
@@ -269,17 +269,17 @@ def evaluation_time(given: int | None, paths: Sequence[str], until: int | None, 
         return EvaluationTime(clock, "the clock of this computer")
     if until is not None:
         return EvaluationTime(min(until, clock), "input's end", min(shown, clock))
-    written = max((at for path in paths if (at := _written(Path(path))) is not None), default=clock)
+    written = max((at for path in paths if (at := _date_input(Path(path))) is not None), default=clock)
     return EvaluationTime(min(written, clock), "when the file was written")
 
 
-def skipped_text(skipped: "Counter[str]") -> str:
+def format_skipped(skipped: "Counter[str]") -> str:
     """Return `3 skipped (Pod 2, Service 1)`: objects of other kinds."""
     kinds = ", ".join(f"{escape(truncate(kind, 40))} {count}" for kind, count in skipped.most_common(5))
     return f"{skipped.total()} skipped ({kinds}{', ...' if len(skipped) > 5 else ''})"
 
 
-def doubt_of_list(as_of: EvaluationTime, renewals: Iterable[int]) -> bool:
+def print_doubt_of_list(as_of: EvaluationTime, renewals: Iterable[int]) -> bool:
     """Say when a list was probably taken, if most of its leases were last renewed together at another time.
 
     Return whether they were.
@@ -296,7 +296,7 @@ def doubt_of_list(as_of: EvaluationTime, renewals: Iterable[int]) -> bool:
     return True
 
 
-def _written(path: Path) -> int | None:
+def _date_input(path: Path) -> int | None:
     """Return when a file, or the latest file of a directory, was written; None if that is not known."""
     try:
         written = [one for one in path.iterdir() if one.is_file()] if path.is_dir() else [path]

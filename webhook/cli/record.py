@@ -14,8 +14,8 @@ from webhook.analysis.live.leases import LiveLeases
 from webhook.analysis.live.notices import Notices
 from webhook.analysis.live.recorder import Recorder, Records
 from webhook.analysis.live.watch import Listener, Listeners, LiveWatch
-from webhook.cli.options import Command, address, directories, endpoint
-from webhook.cli.reading import cluster_options, everywhere, refuse_inside
+from webhook.cli.options import Command, complete_directories, parse_address, parse_endpoint
+from webhook.cli.reading import cluster_options, in_all_namespaces, refuse_inside
 from webhook.cli.terminal import Failure, needing_the_server, print_message
 from webhook.errors import InputError
 
@@ -45,11 +45,11 @@ _LOOK_EVERY = 5.0
 
 
 @click.command("record", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path), shell_complete=directories)
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path), shell_complete=complete_directories)
 @click.option("--in-cluster", is_flag=True, help="watch with the service account of this pod, without kubectl")
 @click.option("--max-size", type=click.IntRange(1), default=256, metavar="MIB", help="of the history; 256 unless given")
 @click.option("--save-every", type=click.FloatRange(0.1), default=60, metavar="SECONDS", help="60 unless given")
-@click.option("--metrics", type=address, metavar="ADDRESS", help=_METRICS)
+@click.option("--metrics", type=parse_address, metavar="ADDRESS", help=_METRICS)
 @click.option("--events", "with_events", is_flag=True, help=_EVENTS)
 @cluster_options
 def command(
@@ -69,7 +69,7 @@ def command(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: signals.put(number))
     recorder = Recorder(Records(directory, max_size * 1024 * 1024), print_message)
-    cluster = everywhere(cluster)
+    cluster = in_all_namespaces(cluster)
     leases = LiveLeases()
     listener: Listener = Listeners((recorder, leases)) if metrics or with_events else recorder
     watches = [
@@ -122,7 +122,7 @@ def _expose(leases: LiveLeases, place: str) -> None:
         from prometheus_client import start_http_server  # noqa: PLC0415
 
         from webhook.analysis.live.metrics import registry_of  # noqa: PLC0415
-    host, port = endpoint(place)
+    host, port = parse_endpoint(place)
     try:
         start_http_server(port, host, registry_of(leases))
     except OSError as error:
@@ -138,7 +138,7 @@ def _save_until_stopped(
 ) -> None:
     pause = save_every if notices is None else min(save_every, _LOOK_EVERY)
     saved = time.monotonic()
-    while not _has_one(signals, pause):
+    while not _wait_for_signal(signals, pause):
         if notices is not None:
             notices.post()
         if time.monotonic() - saved >= save_every or notices is None:
@@ -148,7 +148,7 @@ def _save_until_stopped(
             raise RuntimeError("a watch has ended")
 
 
-def _has_one(signals: SimpleQueue[int], seconds: float) -> bool:
+def _wait_for_signal(signals: SimpleQueue[int], seconds: float) -> bool:
     """Wait for a signal, for so long."""
     try:
         signals.get(timeout=seconds)

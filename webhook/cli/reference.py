@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from webhook.cli.options import format_option
-from webhook.cli.terminal import Failure, indent, json_line, style
+from webhook.cli.terminal import Failure, encode_line, indent, style
 
 _Entry = TypeVar("_Entry")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -42,9 +42,9 @@ def find_entry(entries: Mapping[str, _Entry], name: str, word: str) -> _Entry:
 
 def print_json(entries: Iterable[_Entry], as_json: Callable[[_Entry], dict[str, Any]]) -> None:
     """Print a line for each entry."""
-    print("\n".join(json_line(as_json(entry)) for entry in entries))
+    print("\n".join(encode_line(as_json(entry)) for entry in entries))
 
 
-def section(title: str, text: str) -> Iterator[str]:
+def format_section(title: str, text: str) -> Iterator[str]:
     """Yield the lines of a part of an explanation, an empty one first."""
     yield from ("", indent(style(title, bold=True), _MARGIN), indent(text, 2 * _MARGIN))

@@ -17,8 +17,8 @@ from webhook.admission.rules.rule import Rule
 from webhook.api_server.rule_policies import is_refused_upstream
 from webhook.cli.checking.problems import NOT_RULES
 from webhook.cli.options import Command
-from webhook.cli.reference import entry_options, find_entry, print_json, section
-from webhook.cli.terminal import indent, json_line, style, table, width
+from webhook.cli.reference import entry_options, find_entry, format_section, print_json
+from webhook.cli.terminal import encode_line, format_table, indent, measure_width, style
 from webhook.kubernetes.request import KIND_OF, Operation, Resource
 
 PRESETS: Final = ("standard", "strict")
@@ -45,7 +45,7 @@ def file_of(rule: Rule) -> str:
     return f"{rule.check.__module__.replace('.', '/')}.py"
 
 
-def renewals_of(rule: Rule) -> str:
+def describe_renewals(rule: Rule) -> str:
     """Return a note about renewals, "" if the rule is not about updates of leases."""
     if Resource.LEASES not in rule.resources or Operation.UPDATE not in rule.operations:
         return ""
@@ -69,7 +69,7 @@ def all_rules() -> dict[str, Rule]:
 def command(name: str | None, output: str) -> int:
     if name in NOT_RULES:
         text = f"{NOT_RULES[name]} `check` reports it, whatever the policy says."
-        print(json_line({"id": name, "summary": text}) if output == "json" else f"{style(name, bold=True)}\n  {text}")
+        print(encode_line({"id": name, "summary": text}) if output == "json" else f"{style(name, bold=True)}\n  {text}")
         return 0
     chosen = None if name is None else find_entry(all_rules(), name, "rule")
     if output == "json":
@@ -85,8 +85,8 @@ def as_json(one: Rule) -> dict[str, Any]:
         "id": one.id,
         "kinds": kinds_of(one).split(", "),
         "operations": operations_of(one).split(", "),
-        "modes": dict(zip(PRESETS, _modes(one.id), strict=True)),
-        "numbers": _limits(one.id),
+        "modes": dict(zip(PRESETS, _find_modes(one.id), strict=True)),
+        "numbers": _find_limits(one.id),
         "fields": [field.path for field in fields_of(one)],
         "summary": one.texts.summary,
         "text": " ".join((one.texts.summary, *one.texts.details)),
@@ -98,17 +98,21 @@ def as_json(one: Rule) -> dict[str, Any]:
 
 
 def _list_all() -> list[str]:
-    rows = [(one.id, *_modes(one.id), one.texts.summary) for one in all_rules().values()]
+    rows = [(one.id, *_find_modes(one.id), one.texts.summary) for one in all_rules().values()]
     note = "observe denies nothing: what strict would deny becomes a warning; the rest is as in standard."
-    return [*table([("rule", *PRESETS, "summary"), *rows], by=0, columns=width()), "", *indent(note, 0).splitlines()]
+    return [
+        *format_table([("rule", *PRESETS, "summary"), *rows], by=0, columns=measure_width()),
+        "",
+        *indent(note, 0).splitlines(),
+    ]
 
 
 def _explain(one: Rule) -> list[str]:
-    modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_modes(one.id), PRESETS, strict=True))
+    modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_find_modes(one.id), PRESETS, strict=True))
     facts = [("on", f"{kinds_of(one)}: {operations_of(one)}"), ("mode", modes)]
-    if limits := _limits(one.id):
+    if limits := _find_limits(one.id):
         facts.append(("numbers", ", ".join(f"{name}: {value}" for name, value in limits.items())))
-    facts += [("renewals", note)] if (note := renewals_of(one)) else []
+    facts += [("renewals", note)] if (note := describe_renewals(one)) else []
     facts += [("fields", ", ".join(field.path for field in fields_of(one)))] if one in RULES.values() else []
     facts += [("upstream", REFUSED_UPSTREAM)] if is_refused_upstream(one) else []
     if one.id in RULE_IDS:
@@ -117,26 +121,26 @@ def _explain(one: Rule) -> list[str]:
         style(one.id, bold=True),
         indent(one.texts.summary, 2),
         "",
-        *table([*facts, ("source", one.texts.source), ("file", file_of(one))], columns=width()),
+        *format_table([*facts, ("source", one.texts.source), ("file", file_of(one))], columns=measure_width()),
     ]
     for paragraph in one.texts.details:
         lines += ["", indent(paragraph, 2)]
     for title, text in (("Why", one.texts.why), ("Who is affected", one.texts.who), ("How to fix", one.texts.fix)):
-        lines += section(title, text)
+        lines += format_section(title, text)
     return lines
 
 
-def _modes(rule: str) -> Iterator[str]:
+def _find_modes(rule: str) -> Iterator[str]:
     for preset in PRESETS:
-        modes = _policy(preset).modes
+        modes = _load_policy(preset).modes
         yield modes[rule].word if rule in modes else "deny"
 
 
-def _limits(rule: str) -> dict[str, Any]:
-    numbers = getattr(_policy(PRESETS[0]).limits, rule.replace("-", "_"), None)
+def _find_limits(rule: str) -> dict[str, Any]:
+    numbers = getattr(_load_policy(PRESETS[0]).limits, rule.replace("-", "_"), None)
     return asdict(numbers) if numbers else {}
 
 
 @cache
-def _policy(preset: str) -> LeasePolicy:
+def _load_policy(preset: str) -> LeasePolicy:
     return load(preset).default

@@ -59,14 +59,14 @@ class Selection(Struct, frozen=True):
         """Return whether an account is in a state, and has a finding, that is asked for."""
         return (not self.states or account.state.value in self.states) and self.has_check(account.findings)
 
-    def sorted(self, rows: Iterable[LeaseRow]) -> list[LeaseRow]:
+    def sort(self, rows: Iterable[LeaseRow]) -> list[LeaseRow]:
         """Return rows in the order that is asked for, the worst first unless one is."""
         return sorted(rows, key=ORDERS[self.order or "worst"])
 
 
 def parse_checks(values: Iterable[str]) -> frozenset[str]:
     """Return names of checks, of which each value may have several; raises BadParameter for an unknown one."""
-    return _listed(values, KINDS, "a check; lease-webhook claims lists them")
+    return _parse_list(values, KINDS, "a check; lease-webhook claims lists them")
 
 
 def parse_labels(text: str) -> tuple[SelectorRequirement, ...]:
@@ -77,7 +77,7 @@ def parse_labels(text: str) -> tuple[SelectorRequirement, ...]:
         raise click.BadParameter(str(error)) from None
 
 
-def _listed(values: Iterable[str], known: Collection[str], what: str) -> frozenset[str]:
+def _parse_list(values: Iterable[str], known: Collection[str], what: str) -> frozenset[str]:
     found = [word for value in values for word in map(str.strip, value.split(",")) if word]
     for one in found:
         if one not in known:
@@ -109,7 +109,9 @@ def selection_options(function: Callable[..., int]) -> Callable[..., int]:
     """Add the options; the command gets them as one `Selection`."""
 
     @labels_option
-    @click.option("--state", "states", metavar="STATE,...", multiple=True, help=f"only leases that are {_or(_STATES)}")
+    @click.option(
+        "--state", "states", metavar="STATE,...", multiple=True, help=f"only leases that are {_join_with_or(_STATES)}"
+    )
     @check_option
     @click.option("--sort-by", "order", type=click.Choice(tuple(ORDERS)), help=_ORDER)
     @wraps(function)
@@ -121,7 +123,7 @@ def selection_options(function: Callable[..., int]) -> Callable[..., int]:
         **given: Any,  # noqa: ANN401 - what click passes
     ) -> int:
         selection = Selection(
-            states=_listed(states, _STATES, f"a state: {_or(_STATES)}"),
+            states=_parse_list(states, _STATES, f"a state: {_join_with_or(_STATES)}"),
             checks=parse_checks(checks),
             labels=parse_labels(labels),
             order=order or "",
@@ -131,6 +133,6 @@ def selection_options(function: Callable[..., int]) -> Callable[..., int]:
     return with_selection
 
 
-def _or(words: Collection[str]) -> str:
+def _join_with_or(words: Collection[str]) -> str:
     *most, last = words
     return f"{', '.join(most)} or {last}"

@@ -7,7 +7,7 @@ import click
 
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import API_VERSION, PolicyError
-from webhook.cli.options import Command, address, directories, files, policies
+from webhook.cli.options import Command, complete_directories, complete_files, complete_policies, parse_address
 from webhook.cli.terminal import Failure, needing_the_server
 from webhook.server.settings import Options
 
@@ -34,7 +34,7 @@ _NAMES: Final = "common or DNS name in client certificates that may send reviews
 _NO_AUDIT: Final = "do not log findings of mode audit; default: one line a minute for each rule, lease and user"
 
 
-def _docs_url(text: str) -> str:
+def _parse_docs_url(text: str) -> str:
     """Return an address that a policy file could have, too; "" is none."""
     try:
         return parse(json.dumps({"apiVersion": API_VERSION, "docs_url": text})).docs_url if text else ""
@@ -43,14 +43,14 @@ def _docs_url(text: str) -> str:
 
 
 @click.command("serve", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
-@click.option("--bind", type=address, default=DEFAULTS.bind, metavar="ADDRESS", help=_BIND)
-@click.option("--tls-dir", default=DEFAULTS.tls_dir, metavar="DIR", help=_TLS_DIR, shell_complete=directories)
-@click.option("--policy", default="", metavar="NAME|FILE", help=_POLICY, shell_complete=policies)
-@click.option("--docs-url", type=_docs_url, default="", metavar="URL", help=_DOCS_URL)
+@click.option("--bind", type=parse_address, default=DEFAULTS.bind, metavar="ADDRESS", help=_BIND)
+@click.option("--tls-dir", default=DEFAULTS.tls_dir, metavar="DIR", help=_TLS_DIR, shell_complete=complete_directories)
+@click.option("--policy", default="", metavar="NAME|FILE", help=_POLICY, shell_complete=complete_policies)
+@click.option("--docs-url", type=_parse_docs_url, default="", metavar="URL", help=_DOCS_URL)
 @click.option("--workers", type=click.IntRange(1), default=DEFAULTS.workers, metavar="N", help=_WORKERS)
-@click.option("--health-bind", type=address, default=DEFAULTS.health_bind, metavar="ADDRESS", help=_HEALTH)
-@click.option("--capture", default="", metavar="DIR", help=_CAPTURE, shell_complete=directories)
-@click.option("--client-ca", default="", metavar="FILE", help=_CLIENT_CA, shell_complete=files)
+@click.option("--health-bind", type=parse_address, default=DEFAULTS.health_bind, metavar="ADDRESS", help=_HEALTH)
+@click.option("--capture", default="", metavar="DIR", help=_CAPTURE, shell_complete=complete_directories)
+@click.option("--client-ca", default="", metavar="FILE", help=_CLIENT_CA, shell_complete=complete_files)
 @click.option("--client-name", "client_names", multiple=True, metavar="NAME", help=_NAMES)
 @click.option("--no-audit-lines", "no_audit_lines", is_flag=True, help=_NO_AUDIT)
 def command(*, client_names: tuple[str, ...], no_audit_lines: bool, **given: Any) -> int:  # noqa: ANN401 - options that `Options` names and types

@@ -15,7 +15,7 @@ from webhook.api_server.doctor.documents import LISTED, VALIDATING, Documents
 from webhook.api_server.doctor.in_force import NAME, PROOF, Fact, Sample, facts, interpret_proof, out_of_scope, samples
 from webhook.cli.options import Command, format_option
 from webhook.cli.reading import connection_options
-from webhook.cli.terminal import json_line, on_terminal, style, table, width
+from webhook.cli.terminal import encode_line, format_table, measure_width, style, wrap_on_terminal
 from webhook.text.quoting import escape
 
 _DESCRIPTION: Final = """\
@@ -61,19 +61,19 @@ class _Status(Struct, frozen=True, rename="camel"):
 def command(*, namespace: str, wait: float, cluster: Cluster, output: str) -> int:
     until = time.monotonic() + wait
     cluster = replace(cluster, namespace=namespace)
-    while (status := _status(cluster)).code and time.monotonic() + _PAUSE < until:
+    while (status := _find_status(cluster)).code and time.monotonic() + _PAUSE < until:
         time.sleep(_PAUSE)
     if output == "json":
-        print(json_line(status))
+        print(encode_line(status))
         return status.code
     word, color = _WORDS[status.in_force]
-    print(style(word, fg=color) + on_terminal(f"{word}: {status.reason}", 3)[len(word) :])
+    print(style(word, fg=color) + wrap_on_terminal(f"{word}: {status.reason}", 3)[len(word) :])
     rows = [("!" if one.is_wrong else " ", one.subject, escape(one.text)) for one in status.facts]
-    print("\n".join(table(rows, by=0, columns=width())))
+    print("\n".join(format_table(rows, by=0, columns=measure_width())))
     return status.code
 
 
-def _status(cluster: Cluster) -> _Status:
+def _find_status(cluster: Cluster) -> _Status:
     is_created, said = clusters.tried(cluster, PROOF)
     values: list[Value] = []
     unread: list[str] = []

@@ -11,9 +11,16 @@ from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import checked, read_path
 from webhook.analysis.suggestions.bindings import AllWrites, binding_policy
 from webhook.analysis.suggestions.fence import from_audit, leases_of, policy_text, written_by
-from webhook.cli.options import Command, namespaced
+from webhook.cli.options import Command, parse_lease_name
 from webhook.cli.progress import Progress
-from webhook.cli.reading import cluster_options, everywhere, leases_and_inputs, observed, only_lease, only_namespace
+from webhook.cli.reading import (
+    cluster_options,
+    find_named_lease,
+    find_namespace,
+    in_all_namespaces,
+    leases_and_inputs,
+    observed,
+)
 from webhook.cli.terminal import Failure
 from webhook.text.quoting import escape
 
@@ -50,15 +57,15 @@ _NO_LEASE: Final = "{} is not NAMESPACE/NAME"
 @leases_and_inputs
 @cluster_options
 def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Cluster) -> int:
-    lease = only_lease(leases)
-    key = None if lease is None else namespaced(lease, _NO_LEASE.format(lease))
+    lease = find_named_lease(leases)
+    key = None if lease is None else parse_lease_name(lease, _NO_LEASE.format(lease))
     seen = AllWrites(time.time_ns() // 1000)
     progress = Progress()
-    for item in observed(inputs, everywhere(cluster), resources=("pods",), progress=progress):
+    for item in observed(inputs, in_all_namespaces(cluster), resources=("pods",), progress=progress):
         seen.observe(item)
     if not seen.coverage.count:
         raise Failure("no lease and no candidate is in the input")
-    only = only_namespace(cluster)
+    only = find_namespace(cluster)
     text = binding_policy(seen, key, only)
     if not text:
         raise Failure(f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}{only and f' in {only}'}")
@@ -72,13 +79,13 @@ def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Clust
 @click.option("--writer", required=True, metavar="NAMESPACE/NAME", help="the service account")
 @click.option("--name", metavar="NAME", help="of the fence; default: from the lease")
 def fence(*, leases: tuple[str, ...], inputs: tuple[str, ...], writer: str, name: str | None) -> int:
-    namespace, account = namespaced(writer, "--writer must be a service account as namespace/name")
+    namespace, account = parse_lease_name(writer, "--writer must be a service account as namespace/name")
     if not inputs:
         raise click.UsageError("Missing option '--input'.")
     documents = (one for path in inputs for one in checked(read_path(path)))
     events = written_by(documents, f"system:serviceaccount:{namespace}:{account}")
-    lease = only_lease(leases) or _only(leases_of(events))
-    namespaced(lease, _NO_LEASE.format(lease))
+    lease = find_named_lease(leases) or _find_named_lease(leases_of(events))
+    parse_lease_name(lease, _NO_LEASE.format(lease))
     found = from_audit(events, lease)
     name = name or lease.replace("/", "-").replace(".", "-")[:57].strip("-")
     if not found.evidence:
@@ -94,7 +101,7 @@ def fence(*, leases: tuple[str, ...], inputs: tuple[str, ...], writer: str, name
     return 0
 
 
-def _only(leases: list[str]) -> str:
+def _find_named_lease(leases: list[str]) -> str:
     if not leases:
         raise Failure("name the lease: no stored write of a lease by this service account is in the input")
     if len(leases) > 1:

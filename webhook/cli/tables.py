@@ -56,21 +56,21 @@ def print_table(columns: Sequence[Column], rows: Sequence[Row], *, is_wide: bool
 
     Of very many rows a terminal shows the first ones.
     """
-    kept = range(len(columns)) if is_wide else filled(columns, rows)
+    kept = range(len(columns)) if is_wide else find_filled(columns, rows)
     if not sys.stdout.isatty():
-        for line in _plain(columns, rows, kept):
+        for line in _format_plain(columns, rows, kept):
             print(line)
         return
     columns, shown = [columns[n] for n in kept], [tuple(row[n] for n in kept) for row in rows[:MAX_ROWS]]
-    widths = widths_of(columns, shown)
+    widths = measure_widths(columns, shown)
     total = shutil.get_terminal_size().columns
-    widths = widths if is_wide else fitted(columns, widths, total)
-    console_of(max(total, sum(widths) + _GAP * len(widths))).print(drawn(columns, widths, shown))
+    widths = widths if is_wide else fit(columns, widths, total)
+    make_console(max(total, sum(widths) + _GAP * len(widths))).print(draw(columns, widths, shown))
     if len(rows) > len(shown):
         print(f"... {len(rows) - len(shown):,} more: select some, or pipe this into less, which gets all of them")
 
 
-def _plain(columns: Sequence[Column], rows: Sequence[Row], kept: Sequence[int]) -> Iterator[str]:
+def _format_plain(columns: Sequence[Column], rows: Sequence[Row], kept: Sequence[int]) -> Iterator[str]:
     """Yield lines for a pipe; of 100,000 rows no second copy is made."""
     widths = [max([len(columns[n].head), *(len(row[n].text) for row in rows)]) for n in kept]
     pairs = list(zip(kept, widths, strict=True))
@@ -79,12 +79,12 @@ def _plain(columns: Sequence[Column], rows: Sequence[Row], kept: Sequence[int]) 
         yield (" " * _GAP).join(row[n].text.ljust(width) for n, width in pairs).rstrip()
 
 
-def filled(columns: Sequence[Column], rows: Sequence[Row]) -> list[int]:
+def find_filled(columns: Sequence[Column], rows: Sequence[Row]) -> list[int]:
     """Return the numbers of the columns in which some row has something."""
     return [n for n in range(len(columns)) if any(row[n].text != EMPTY for row in rows) or not rows]
 
 
-def widths_of(columns: Sequence[Column], rows: Sequence[Row]) -> list[int]:
+def measure_widths(columns: Sequence[Column], rows: Sequence[Row]) -> list[int]:
     """Return how wide each column would be in full."""
     from rich.cells import cell_len  # noqa: PLC0415 - only on a terminal
 
@@ -92,26 +92,26 @@ def widths_of(columns: Sequence[Column], rows: Sequence[Row]) -> list[int]:
     return [max([head, *(cell_len(row[n].text) for row in rows)]) for n, head in enumerate(heads)]
 
 
-def fitted(columns: Sequence[Column], widths: Sequence[int], total: int) -> list[int]:
+def fit(columns: Sequence[Column], widths: Sequence[int], total: int) -> list[int]:
     """Return widths that fit in `total` columns of a terminal if possible; 0 is that of a column which is left out."""
     shown = [*widths]
     least = [one.least for one in columns]
-    fits = _squeezed(shown, least, total)
+    fits = _squeeze(shown, least, total)
     for number in sorted(range(len(columns)), key=lambda n: -columns[n].dispensable):
         if columns[number].dispensable <= 1:
             least = [one.shortest or one.least for one in columns]
-            fits = _squeezed(fits, least, total)
-        if _excess(fits, total) <= 0 or not columns[number].dispensable:
+            fits = _squeeze(fits, least, total)
+        if _measure_excess(fits, total) <= 0 or not columns[number].dispensable:
             break
         shown[number] = 0
-        fits = _squeezed(shown, least, total)
+        fits = _squeeze(shown, least, total)
     return fits
 
 
-def _squeezed(widths: Sequence[int], least: Sequence[int], total: int) -> list[int]:
+def _squeeze(widths: Sequence[int], least: Sequence[int], total: int) -> list[int]:
     """Return widths of which the widest were reduced first, so that what is shorter stays whole."""
     fits = [*widths]
-    for _ in range(_excess(fits, total)):
+    for _ in range(_measure_excess(fits, total)):
         wide = [n for n, limit in enumerate(least) if 0 < limit < fits[n]]
         if not wide:
             break
@@ -119,12 +119,12 @@ def _squeezed(widths: Sequence[int], least: Sequence[int], total: int) -> list[i
     return fits
 
 
-def _excess(widths: Sequence[int], total: int) -> int:
+def _measure_excess(widths: Sequence[int], total: int) -> int:
     shown = [one for one in widths if one]
     return sum(shown) + _GAP * (len(shown) - 1) - total
 
 
-def shortened(text: str, width: int, separator: str = "") -> str:
+def shorten(text: str, width: int, separator: str = "") -> str:
     """Return a text that is as wide as `width` at most, without its middle: names differ at both ends.
 
     What is on each side of `separator` is shortened by itself, and what comes before it gets a third if both are long.
@@ -137,7 +137,7 @@ def shortened(text: str, width: int, separator: str = "") -> str:
     if found and width > _SIDES * len(found):
         rest = width - cell_len(found)
         first = min(cell_len(before), max(rest - cell_len(after), rest // _SIDES))
-        return f"{shortened(before, first)}{found}{shortened(after, rest - first)}"
+        return f"{shorten(before, first)}{found}{shorten(after, rest - first)}"
     for kept in range(width - 1, 0, -1):
         tail = kept // 2
         cut = f"{text[: kept - tail]}…{text[len(text) - tail :]}"
@@ -146,7 +146,7 @@ def shortened(text: str, width: int, separator: str = "") -> str:
     return "…"
 
 
-def console_of(width: int | None = None) -> "Console":
+def make_console(width: int | None = None) -> "Console":
     """Return the terminal that standard output is; without colors where they are not wanted."""
     from rich.console import Console  # noqa: PLC0415 - only on a terminal
 
@@ -160,7 +160,7 @@ def console_of(width: int | None = None) -> "Console":
     )
 
 
-def drawn(columns: Sequence[Column], widths: Sequence[int], rows: Sequence[Row]) -> "Table":
+def draw(columns: Sequence[Column], widths: Sequence[int], rows: Sequence[Row]) -> "Table":
     """Return rows as rich draws them; a column of width 0 is left out."""
     from rich.table import Table  # noqa: PLC0415 - only on a terminal
     from rich.text import Text  # noqa: PLC0415
@@ -168,7 +168,7 @@ def drawn(columns: Sequence[Column], widths: Sequence[int], rows: Sequence[Row])
     shown = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="bold")
 
     def fitting(column: Column, cell: Cell, width: int) -> Text:
-        return Text(shortened(cell.text, width, column.separator), style=cell.color)
+        return Text(shorten(cell.text, width, column.separator), style=cell.color)
 
     numbers = [n for n, width in enumerate(widths) if width]
     for n in numbers:

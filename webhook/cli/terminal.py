@@ -51,7 +51,7 @@ def has_color() -> bool:
     return not (os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb") and sys.stdout.isatty()
 
 
-def width() -> int:
+def measure_width() -> int:
     """Return the columns to use: those of the terminal, or of COLUMNS, from 60 to 100; 100 if there is none."""
     return max(60, min(100, shutil.get_terminal_size(fallback=(100, 24)).columns))
 
@@ -64,7 +64,7 @@ def indent(text: str, by: int, columns: int | None = None, hanging: int | None =
     margin = " " * by
     wrapped = textwrap.fill(
         click.unstyle(text),
-        columns or width(),
+        columns or measure_width(),
         initial_indent=margin,
         subsequent_indent=margin if hanging is None else " " * hanging,
         break_long_words=False,
@@ -88,12 +88,12 @@ def _style_again(wrapped: str, text: str) -> str:
     return styled + "".join(rest)
 
 
-def on_terminal(text: str, hanging: int) -> str:
+def wrap_on_terminal(text: str, hanging: int) -> str:
     """Return a line; on a terminal that is narrower it is broken between words, in a pipe it stays one line."""
     return indent(text, 0, shutil.get_terminal_size().columns, hanging) if sys.stdout.isatty() else text
 
 
-def advice(lead: str, text: str, by: int, hanging: int) -> str:
+def format_advice(lead: str, text: str, by: int, hanging: int) -> str:
     """Return what to do, indented, and wrapped unless it contains a command.
 
     Commands are there to be copied, and no name in one may begin a line as if it were another.
@@ -103,7 +103,7 @@ def advice(lead: str, text: str, by: int, hanging: int) -> str:
     return " " * by + shown
 
 
-def table(rows: Sequence[tuple[str, ...]], by: int = 2, columns: int | None = None) -> Iterator[str]:
+def format_table(rows: Sequence[tuple[str, ...]], by: int = 2, columns: int | None = None) -> Iterator[str]:
     """Yield rows as aligned lines; the last column has any width, or is wrapped if `columns` limits the table."""
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)][:-1]
     start = by + sum(widths) + 2 * len(widths)
@@ -113,7 +113,7 @@ def table(rows: Sequence[tuple[str, ...]], by: int = 2, columns: int | None = No
         yield from f"{cells}{last}".rstrip().split("\n")
 
 
-def json_line(document: dict[str, Any] | Struct) -> str:
+def encode_line(document: dict[str, Any] | Struct) -> str:
     """Return one line of ASCII: names of a client may hold line separators, and reach terminals too."""
     return json.dumps(msgspec.to_builtins(document), separators=(",", ":"))
 

@@ -24,7 +24,7 @@ from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Timeline, as_json
 from webhook.analysis.timeline.page import render
 from webhook.cli import reading
-from webhook.cli.options import Command, endpoint, files, moment, namespaced
+from webhook.cli.options import Command, complete_files, parse_endpoint, parse_lease_name, parse_moment
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
 
@@ -60,12 +60,14 @@ _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHU
 
 @click.command("timeline", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @reading.leases_and_inputs
-@click.option("-o", "--output", "place", metavar="FILE", default="", help=_OUTPUT, shell_complete=files)
+@click.option("-o", "--output", "place", metavar="FILE", default="", help=_OUTPUT, shell_complete=complete_files)
 @click.option("--format", "output", type=click.Choice(("html", "json")), default="html", help="html unless given")
 @click.option("--example", "is_example", is_flag=True, help="draw a recorded election instead of an input")
 @click.option("--serve", "is_live", is_flag=True, help="serve the page, and follow what happens")
 @click.option("--bind", "address", metavar="HOST:PORT", default=None, help="with --serve; 127.0.0.1 unless given")
-@click.option("--now", type=moment, metavar="RFC3339", help="draw until this time, as of which leases have expired")
+@click.option(
+    "--now", type=parse_moment, metavar="RFC3339", help="draw until this time, as of which leases have expired"
+)
 @reading.stamps_option
 @reading.cluster_options
 def command(
@@ -85,8 +87,8 @@ def command(
         if inputs:
             raise Failure("--example is an input of its own: it takes no file")
         inputs = tuple(str(EXAMPLE / name) for name in EXAMPLE_FILES)
-    wanted = [namespaced(lease, f"{lease} is not NAMESPACE/NAME") for lease in leases]
-    cluster = reading.everywhere(cluster)
+    wanted = [parse_lease_name(lease, f"{lease} is not NAMESPACE/NAME") for lease in leases]
+    cluster = reading.in_all_namespaces(cluster)
     if is_live:
         if place or leases or policy or now is not None or output != "html" or (inputs and cluster.namespace):
             words = "no lease, -o, --format, --now and --policy, and no --namespace with --input"
@@ -94,13 +96,13 @@ def command(
         return _serve(inputs, cluster, "127.0.0.1:0" if address is None else address)
     if address is not None:
         raise Failure("--bind is for --serve")
-    only = reading.only_namespace(cluster)
+    only = reading.find_namespace(cluster)
     # The API server's clock may be ahead of this computer's.
     builder = TimelineBuilder(time.time_ns() // 1000 + BOUND, names=frozenset(wanted), namespace=only)
     progress = Progress()
     items = reading.observed(inputs, cluster, policy, progress=progress)
     progress.count = lambda: builder.follower.number
-    timeline = _selected(read(builder, items, inputs, cluster, now), wanted, only)
+    timeline = _select(read_timeline(builder, items, inputs, cluster, now), wanted, only)
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
     _write(timeline if output == "json" else fitted(timeline), output, place)
@@ -108,7 +110,7 @@ def command(
 
 
 def _write(timeline: Timeline, output: str, place: str) -> None:
-    text = drawn(timeline, output)
+    text = draw(timeline, output)
     if place in {"", "-"}:
         if buffer := getattr(sys.stdout, "buffer", None):
             buffer.write(text)  # UTF-8, whatever the encoding of the terminal is
@@ -119,23 +121,23 @@ def _write(timeline: Timeline, output: str, place: str) -> None:
         Path(place).write_bytes(text)
     except OSError as error:
         raise Failure(f"{place}: {error.strerror or error}") from error
-    print_message(f"{place}: {_summary(timeline)}")
+    print_message(f"{place}: {_summarize(timeline)}")
 
 
-def drawn(timeline: Timeline, output: str) -> bytes:
+def draw(timeline: Timeline, output: str) -> bytes:
     if output == "json":
         return msgspec.json.format(msgspec.json.encode(as_json(timeline)), indent=2) + b"\n"
     return render(timeline).encode()
 
 
-def read(
+def read_timeline(
     builder: TimelineBuilder, items: Iterable[Item], paths: Sequence[str], cluster: Cluster, now: int | None
 ) -> Timeline:
     """Return what the items of some paths, or of kubectl, show; raises Failure if that is nothing."""
     for item in items:
         builder.observe(item)
     until = builder.follower.bounds.until
-    as_of = reading.evaluation_time(now, paths, until)
+    as_of = reading.find_evaluation_time(now, paths, until)
     listing = f"kubectl get leases --context={cluster.context}" if cluster.context else "kubectl get leases"
     timeline = builder.timeline(as_of.at, tuple(paths) or (listing,), builder.clock - BOUND)
     if not timeline.lanes:
@@ -146,7 +148,7 @@ def read(
     if len(undrawn) > reading.MAX_NAMED:
         print_message(f"{len(undrawn) - reading.MAX_NAMED} more cannot be drawn")
     if paths and until is None and now is None:
-        reading.doubt_of_list(as_of, (lane.ticks.moments[-1] for lane in timeline.lanes if lane.ticks.moments))
+        reading.print_doubt_of_list(as_of, (lane.ticks.moments[-1] for lane in timeline.lanes if lane.ticks.moments))
     if builder.follower.hides_stamps:
         print_message(reading.HIDDEN_STAMPS)
     if not paths:
@@ -154,7 +156,7 @@ def read(
     return timeline
 
 
-def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]], only: str) -> Timeline:
+def _select(timeline: Timeline, wanted: Sequence[tuple[str, str]], only: str) -> Timeline:
     lanes = {(lane.namespace, lane.name): lane for lane in timeline.lanes if only in {"", lane.namespace}}
     if only and not lanes:
         raise Failure(f"no lease of namespace {only} is in the input")
@@ -165,7 +167,7 @@ def _selected(timeline: Timeline, wanted: Sequence[tuple[str, str]], only: str) 
     return msgspec.structs.replace(timeline, lanes=chosen)
 
 
-def _summary(timeline: Timeline) -> str:
+def _summarize(timeline: Timeline) -> str:
     """Return what was drawn of how many leases."""
     marks = sum(mark.count for lane in timeline.lanes for mark in lane.marks)
     renewals = sum(lane.ticks.count for lane in timeline.lanes)
@@ -182,10 +184,10 @@ def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
     from webhook.analysis.live.server import Feed, LiveServer  # noqa: PLC0415
     from webhook.analysis.live.watch import LiveWatch  # noqa: PLC0415
 
-    host, _ = endpoint(address)
+    host, _ = parse_endpoint(address)
     token = secrets.token_urlsafe(24)
     feed = Feed(", ".join(paths) or "kubectl get leases --watch")
-    with _listening(address) as listener:
+    with _listen(address) as listener:
         port = listener.getsockname()[1]
         server = LiveServer(listener, feed, token, [host, "localhost"])
         watch = None if paths else LiveWatch(feed, cluster)
@@ -214,8 +216,8 @@ def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
     return 0
 
 
-def _listening(address: str) -> socket.socket:
-    host, port = endpoint(address)
+def _listen(address: str) -> socket.socket:
+    host, port = parse_endpoint(address)
     try:
         if not ip_address(socket.gethostbyname(host) if ":" not in host else host).is_loopback:
             shown = "is not this computer alone: whoever knows the address can read the leases, unencrypted"

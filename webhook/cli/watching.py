@@ -13,10 +13,10 @@ from webhook.analysis.history.follow import Follower, Key
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.live.leases import LiveLeases
 from webhook.analysis.live.watch import LiveWatch
-from webhook.cli.lease_table import COLUMNS, TOP, WIDE, LeaseRow, heading, row_of
+from webhook.cli.lease_table import COLUMNS, TOP, WIDE, LeaseRow, format_heading, make_row
 from webhook.cli.reading import EvaluationTime
 from webhook.cli.selection import Selection
-from webhook.cli.tables import console_of, drawn, filled, fitted, widths_of
+from webhook.cli.tables import draw, find_filled, fit, make_console, measure_widths
 from webhook.cli.terminal import Failure
 
 if TYPE_CHECKING:
@@ -36,16 +36,16 @@ _AROUND: Final = 4
 
 def watch_all(cluster: Cluster, selection: Selection, policy: str | None, namespace: str = "") -> int:
     """Show the leases of a cluster as they are, the worst first; the `policy` file says which stamps to believe."""
-    return _live(cluster, policy, lambda follower, as_of: frame(follower, as_of, selection, namespace))
+    return _show_live(cluster, policy, lambda follower, as_of: draw_frame(follower, as_of, selection, namespace))
 
 
-def frame(
+def draw_frame(
     follower: Follower, as_of: EvaluationTime, selection: Selection, namespace: str = ""
 ) -> "list[RenderableType]":
     """Return what is drawn of all leases at one moment, as wide as the terminal."""
     keys = [key for key in follower.names() if namespace in {"", key[0]}]
-    rows = [row_of(one) for one in _accounts(follower, keys, as_of, selection)]
-    return [*_lines([heading(rows), as_of.text]), *_table(selection.sorted(rows))]
+    rows = [make_row(one) for one in _find_accounts(follower, keys, as_of, selection)]
+    return [*_draw_lines([format_heading(rows), as_of.text]), *_draw_table(selection.sort(rows))]
 
 
 def watch_one(
@@ -57,45 +57,47 @@ def watch_one(
         namespace, name = key
         found = [one for one in follower.names() if one[1] == name and namespace in {"", one[0]}]
         if not found:
-            return [*_lines([f"no lease {namespace}{namespace and '/'}{name} yet"])]
+            return [*_draw_lines([f"no lease {namespace}{namespace and '/'}{name} yet"])]
         account = account_of(follower, follower.history_of(found[0]), as_of.at)
-        return [*_lines(describe(account, as_of))]
+        return [*_draw_lines(describe(account, as_of))]
 
-    return _live(cluster, policy, draw)
+    return _show_live(cluster, policy, draw)
 
 
-def _accounts(follower: Follower, keys: Sequence[Key], as_of: EvaluationTime, selection: Selection) -> "list[Account]":
+def _find_accounts(
+    follower: Follower, keys: Sequence[Key], as_of: EvaluationTime, selection: Selection
+) -> "list[Account]":
     histories = (follower.history_of(key) for key in keys)
     live = (one for one in histories if not one.is_deleted and selection.has_labels(one.lease))
     accounts = (account_of(follower, one, as_of.at) for one in live)
     return [one for one in accounts if selection.includes(one)]
 
 
-def _table(rows: Sequence[LeaseRow]) -> "list[RenderableType]":
+def _draw_table(rows: Sequence[LeaseRow]) -> "list[RenderableType]":
     from rich.text import Text  # noqa: PLC0415 - only on a terminal
 
     if not rows:
         return []
-    size = console_of().size
+    size = make_console().size
     shown = rows[: max(1, size.height - _AROUND - 1)]
     every = (*COLUMNS, *WIDE)
     numbers = [n for n, column in enumerate(every) if column.head in TOP]
     numbers.sort(key=lambda n: TOP.index(every[n].head))
     columns, cells = [every[n] for n in numbers], [tuple(row.cells[n] for n in numbers) for row in shown]
-    kept = filled(columns, cells)
+    kept = find_filled(columns, cells)
     columns, cells = [columns[n] for n in kept], [tuple(row[n] for n in kept) for row in cells]
-    table = drawn(columns, fitted(columns, widths_of(columns, cells), size.width), cells)
+    table = draw(columns, fit(columns, measure_widths(columns, cells), size.width), cells)
     more = len(rows) - len(shown)
     return [table, Text(f"... {more:,} more" if more else "", style="dim")]
 
 
-def _lines(lines: Sequence[str]) -> "list[Text]":
+def _draw_lines(lines: Sequence[str]) -> "list[Text]":
     from rich.text import Text  # noqa: PLC0415 - only on a terminal
 
     return [Text.from_ansi(line) for line in "\n".join(lines).split("\n")]
 
 
-def _live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
+def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
     if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
         raise Failure("this needs a terminal; `lease-webhook record` keeps what happens, and `why` lists what is")
     from rich.console import Group  # noqa: PLC0415 - only on a terminal
@@ -109,7 +111,7 @@ def _live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
     last: list[RenderableType] = []
     try:
         watch.start()
-        with Live(console=console_of(), screen=True, auto_refresh=False, vertical_overflow="crop") as live:
+        with Live(console=make_console(), screen=True, auto_refresh=False, vertical_overflow="crop") as live:
             while True:
                 began = time.monotonic()
                 with leases.now() as (follower, now):
@@ -119,7 +121,7 @@ def _live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
                 time.sleep(max(_PAUSE, _SHARE * (time.monotonic() - began)))
     except KeyboardInterrupt:
         # What was seen last stays on the terminal.
-        console_of().print(Group(*last))
+        make_console().print(Group(*last))
     finally:
         for number in _ENDING:
             signal.signal(number, signal.SIG_IGN)

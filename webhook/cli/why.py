@@ -21,13 +21,13 @@ from webhook.analysis.inputs import cluster as clusters
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.rights import Rights
 from webhook.cli import reading
-from webhook.cli.grants import WRITERS_HELP, lines, read_access, refuse_writers
-from webhook.cli.lease_table import COLUMNS, SEVERITY_COLORS, STATE_COLORS, WIDE, heading, row_of
-from webhook.cli.options import Command, format_option, moment
+from webhook.cli.grants import WRITERS_HELP, format_rights, read_access, refuse_writers
+from webhook.cli.lease_table import COLUMNS, SEVERITY_COLORS, STATE_COLORS, WIDE, format_heading, make_row
+from webhook.cli.options import Command, format_option, parse_moment
 from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection, selection_options
 from webhook.cli.tables import print_table
-from webhook.cli.terminal import Failure, advice, indent, json_line, print_message, style, width
+from webhook.cli.terminal import Failure, encode_line, format_advice, indent, measure_width, print_message, style
 from webhook.cli.watching import watch_all, watch_one
 from webhook.findings import Severity
 from webhook.kubernetes.objects import Lease
@@ -66,7 +66,7 @@ _LABEL: Final = 16
 
 @click.command("why", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
 @reading.leases_and_inputs
-@click.option("--now", type=moment, metavar="RFC3339", help="decide what has expired as of this time")
+@click.option("--now", type=parse_moment, metavar="RFC3339", help="decide what has expired as of this time")
 @reading.stamps_option
 @reading.cluster_options
 @selection_options
@@ -87,39 +87,39 @@ def command(
     verbose: bool,
     output: str,
 ) -> int:
-    key = _named(reading.only_lease(leases), cluster.namespace)
-    cluster = _scoped(cluster, key, selection)
+    key = _parse_lease(reading.find_named_lease(leases), cluster.namespace)
+    cluster = _narrow_cluster(cluster, key, selection)
     _refuse_verbose(is_of_all=verbose and key is None)
     if watch:
         if inputs or now is not None or writers or output != "text":
             raise click.UsageError("--watch is of a cluster, now: no --input, --now, --writers and --format")
         if key is None:
-            return watch_all(cluster, selection, policy, reading.only_namespace(cluster))
-        return watch_one(cluster, key, policy, lambda one, as_of: [*_lines(one, as_of, verbose=verbose)])
+            return watch_all(cluster, selection, policy, reading.find_namespace(cluster))
+        return watch_one(cluster, key, policy, lambda one, as_of: [*_format_account(one, as_of, verbose=verbose)])
     if writers:
         refuse_writers(inputs, is_listed=key is None or output == "name")
     progress = Progress()
-    history = _history(inputs, cluster, policy, progress)
-    as_of = reading.evaluation_time(now, inputs, history.bounds.until, history.bounds.shown)
+    history = _read_history(inputs, cluster, policy, progress)
+    as_of = reading.find_evaluation_time(now, inputs, history.bounds.until, history.bounds.shown)
     if now is None and history.bounds.until is None:
-        is_older = reading.doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
+        is_older = reading.print_doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
         history.bounds.may_be_older = is_older and bool(inputs)
     if key is None:
-        _print_all(history, reading.only_namespace(cluster), as_of, selection, output, progress)
+        _print_all(history, reading.find_namespace(cluster), as_of, selection, output, progress)
         return progress.exit_code(0)
-    one = _found(history, *key, is_whole=bool(inputs) or cluster.all_namespaces)
+    one = _find_lease(history, *key, is_whole=bool(inputs) or cluster.all_namespaces)
     for item in () if inputs else clusters.lease_events(cluster, one.namespace, one.name):
         history.feed(item)
     account = account_of(history, one, as_of.at, as_of.seen_until)
     access = read_access(inputs, cluster, one.namespace) if writers else None
     rights = access.rights_on(one.namespace, one.name) if access else None
     if output in {"text", "wide"}:
-        print("\n".join(_lines(account, as_of, verbose=verbose or output == "wide")))
+        print("\n".join(_format_account(account, as_of, verbose=verbose or output == "wide")))
         if rights:
             print(f"\n{style('Who may write it', bold=True)}")
-            print("\n".join(lines(rights, one.namespace, one.name)))
+            print("\n".join(format_rights(rights, one.namespace, one.name)))
     else:
-        print(_written(account, output, rights))
+        print(_format_for_program(account, output, rights))
     return progress.exit_code(0)
 
 
@@ -128,15 +128,15 @@ def _refuse_verbose(*, is_of_all: bool) -> None:
         raise click.UsageError("--verbose is of one lease: name it; --format wide shows every column of all")
 
 
-def _written(account: Account, output: str, rights: Rights | None = None) -> str:
+def _format_for_program(account: Account, output: str, rights: Rights | None = None) -> str:
     """Return an account for a program."""
     if output == "name":
         return escape(f"{account.history.namespace}/{account.history.name}")
     document = as_json(account) | ({"rights": to_builtins(rights)} if rights else {})
-    return json_line(document) if output == "json" else yaml_writer.stream([document]).rstrip("\n")
+    return encode_line(document) if output == "json" else yaml_writer.stream([document]).rstrip("\n")
 
 
-def _named(lease: str | None, namespace: str) -> tuple[str, str] | None:
+def _parse_lease(lease: str | None, namespace: str) -> tuple[str, str] | None:
     """Return (namespace, name) of the lease that was named; the namespace is "" where none was."""
     if lease is None:
         return None
@@ -151,16 +151,16 @@ def _named(lease: str | None, namespace: str) -> tuple[str, str] | None:
     return found
 
 
-def _scoped(cluster: Cluster, key: Key | None, selection: Selection) -> Cluster:
+def _narrow_cluster(cluster: Cluster, key: Key | None, selection: Selection) -> Cluster:
     """Return the cluster with the namespaces to look in: of one lease its own, whose leases it is compared with."""
     if key is None:
-        return reading.everywhere(cluster)
+        return reading.in_all_namespaces(cluster)
     if not selection.is_everything:
         raise click.UsageError("--state, --check and --selector are for the list of all leases")
     return cluster if cluster.all_namespaces else replace(cluster, namespace=key[0] or cluster.namespace)
 
 
-def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None, progress: Progress) -> Follower:
+def _read_history(inputs: Sequence[str], cluster: Cluster, policy: str | None, progress: Progress) -> Follower:
     history = Follower(stamped=frozenset(load(policy).stamps) if policy else frozenset())
     progress.count = lambda: history.number
     for item in reading.observed(inputs, cluster, policy, progress=progress):
@@ -172,7 +172,7 @@ def _history(inputs: Sequence[str], cluster: Cluster, policy: str | None, progre
     return history
 
 
-def _found(history: Follower, namespace: str, name: str, *, is_whole: bool) -> LeaseHistory:
+def _find_lease(history: Follower, namespace: str, name: str, *, is_whole: bool) -> LeaseHistory:
     known = history.names()
     found = [key for key in known if key[1] == name and namespace in ("", key[0])]
     if len(found) == 1:
@@ -198,15 +198,15 @@ def _print_all(
     if not names:
         raise Failure(f"no lease of namespace {namespace} is in the input")
     if output not in {"text", "wide"}:
-        _write_all(selected(history, progress.each(names, "leases"), as_of, selection), selection, output)
+        _write_all(select_accounts(history, progress.track(names, "leases"), as_of, selection), selection, output)
         return
     stored, is_wide = sorted(names, key=history.stored.place), output == "wide"
-    accounts = selected(history, progress.each(stored, "leases"), as_of, selection, is_row=True)
-    rows = [row_of(account, is_wide=is_wide) for account in accounts]
-    print(heading(rows) if selection.is_everything else f"{len(rows)} of {count(len(names), 'lease')}")
+    accounts = select_accounts(history, progress.track(stored, "leases"), as_of, selection, is_row=True)
+    rows = [make_row(account, is_wide=is_wide) for account in accounts]
+    print(format_heading(rows) if selection.is_everything else f"{len(rows)} of {count(len(names), 'lease')}")
     columns = (*COLUMNS, *WIDE) if is_wide else COLUMNS
     if rows:
-        print_table(columns, [row.cells for row in selection.sorted(rows)], is_wide=is_wide)
+        print_table(columns, [row.cells for row in selection.sort(rows)], is_wide=is_wide)
     print(as_of.text)
 
 
@@ -214,14 +214,18 @@ def _write_all(accounts: Iterator[Account], selection: Selection, output: str) -
     """Write leases for a program: in the order of their names, each as soon as it is known, or as it is asked for."""
     if selection.order in {"", "name"}:
         for account in accounts:
-            print(_written(account, output))
+            print(_format_for_program(account, output))
         return
-    texts = {row.key: (row, text) for row, text in ((row_of(one), _written(one, output)) for one in accounts)}
-    for row in selection.sorted(row for row, _ in texts.values()):
-        print(texts[row.key][1])
+    rows, texts = [], {}
+    for account in accounts:
+        row = make_row(account)
+        rows.append(row)
+        texts[row.key] = _format_for_program(account, output)
+    for row in selection.sort(rows):
+        print(texts[row.key])
 
 
-def selected(
+def select_accounts(
     history: Follower,
     names: Iterable[Key],
     as_of: reading.EvaluationTime,
@@ -245,35 +249,37 @@ def selected(
             yield account
 
 
-def _lines(account: Account, as_of: reading.EvaluationTime, *, verbose: bool) -> Iterator[str]:
+def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose: bool) -> Iterator[str]:
     """Yield the state, the facts, what happened, what is wrong, what to do."""
     history = account.history
     title = style(escape(f"{history.namespace}/{history.name}"), bold=True)
     state = style(account.state.value, fg=STATE_COLORS[account.state])
     yield indent(f"{title}  {state}: {escape(headline(account))}", 0, hanging=2)
     yield style(as_of.text if verbose else f"{as_of.text}; --verbose: more", dim=True)
-    yield from _part("", list(facts(account, verbose=verbose)))
-    yield from _part("What happened", list(events(account, MAX_EVENTS) if verbose else latest(account)))
+    yield from _format_part("", list(facts(account, verbose=verbose)))
+    yield from _format_part("What happened", list(events(account, MAX_EVENTS) if verbose else latest(account)))
     if verbose or history.is_moment:
-        yield from _part("What Events say (clients write them; they are kept for an hour)", list(quoted(account)))
-    yield from _wrong(account, verbose=verbose)
+        yield from _format_part(
+            "What Events say (clients write them; they are kept for an hour)", list(quoted(account))
+        )
+    yield from _format_findings(account, verbose=verbose)
     yield ""
     yield style(indent(escape(account.advice.sentence), 0), bold=True)
     if account.advice.command:
-        yield advice("", escape(account.advice.command), 2, 2)
+        yield format_advice("", escape(account.advice.command), 2, 2)
     if history.is_moment:
         yield ""
         yield indent(_MOMENT, 0)
 
 
-def _part(head: str, lines: Sequence[Line]) -> Iterator[str]:
+def _format_part(head: str, lines: Sequence[Line]) -> Iterator[str]:
     if lines:
         yield ""
         yield from [style(head, bold=True)] if head else []
-        yield from _block(lines, 2 if head else 0)
+        yield from _format_lines(lines, 2 if head else 0)
 
 
-def _wrong(account: Account, *, verbose: bool) -> Iterator[str]:
+def _format_findings(account: Account, *, verbose: bool) -> Iterator[str]:
     """Yield what is wrong; without `verbose` the latest finding of each kind, and none that the headline says."""
     worrying = [one for one in account.findings if one.severity is not Severity.INFO]
     if not verbose:
@@ -288,12 +294,12 @@ def _wrong(account: Account, *, verbose: bool) -> Iterator[str]:
         yield f"{style(one.severity.value, fg=SEVERITY_COLORS[one.severity])}  {one.check}{over}{earlier}"
         yield indent(escape(one.message), 2)
         if verbose and one.fix != account.advice.command:  # that is shown below
-            yield advice("->", escape(one.fix), 2, 5)
+            yield format_advice("->", escape(one.fix), 2, 5)
 
 
-def _block(lines: Iterable[Line], by: int = 0) -> Iterator[str]:
+def _format_lines(lines: Iterable[Line], by: int = 0) -> Iterator[str]:
     for line in lines:
-        wrapped = indent(escape(line.text), 0, width() - _LABEL - by).split("\n")
+        wrapped = indent(escape(line.text), 0, measure_width() - _LABEL - by).split("\n")
         for number, text in enumerate(wrapped):
             label = line.label if number == 0 else ""
             yield f"{' ' * by}{label:<{_LABEL - 1}} {text}".rstrip()

@@ -6,10 +6,10 @@ import click
 from msgspec import to_builtins
 
 from webhook.analysis.inputs.cluster import Cluster
-from webhook.cli.grants import lines, read_access
-from webhook.cli.options import Command, format_option, namespaced
+from webhook.cli.grants import format_rights, read_access
+from webhook.cli.options import Command, format_option, parse_lease_name
 from webhook.cli.reading import cluster_options, input_option
-from webhook.cli.terminal import json_line
+from webhook.cli.terminal import encode_line
 
 _HELP: Final = """\
 Shows who may write one lease, from the RBAC objects of the cluster: each subject, its verbs on this lease, and the
@@ -36,10 +36,10 @@ Examples:
 @format_option()
 @cluster_options
 def command(*, lease: str, inputs: tuple[str, ...], output: str, cluster: Cluster) -> int:
-    namespace, name = namespaced(lease, f"{lease} is not NAMESPACE/NAME")
+    namespace, name = parse_lease_name(lease, f"{lease} is not NAMESPACE/NAME")
     rights = read_access(inputs, cluster, namespace).rights_on(namespace, name)
     if output == "json":
-        print(json_line({"namespace": namespace, "name": name, **to_builtins(rights)}))
+        print(encode_line({"namespace": namespace, "name": name, **to_builtins(rights)}))
         return 0
-    print("\n".join(lines(rights, namespace, name)))
+    print("\n".join(format_rights(rights, namespace, name)))
     return 0

@@ -18,7 +18,7 @@ _DATA: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
 
-def annotations(outcome: Evaluation | Unreadable) -> Iterator[str]:
+def format_annotations(outcome: Evaluation | Unreadable) -> Iterator[str]:
     """Yield a line for each problem that denies or warns; a path is relative to the root of the repository."""
     about = f"{truncate(outcome.subject)}: " if isinstance(outcome, Evaluation) else ""
     for problem in problems_of(outcome):
@@ -26,8 +26,9 @@ def annotations(outcome: Evaluation | Unreadable) -> Iterator[str]:
             properties = {"file": outcome.place.path.removeprefix("./")}
             properties |= {"line": str(problem.line)} if problem.line else {}
             properties["title"] = f"lease-webhook: {problem.rule}"
-            yield f"::{command} {_properties(properties.items())}::{escape(about + problem.text).translate(_DATA)}"
+            text = escape(about + problem.text).translate(_DATA)
+            yield f"::{command} {_format_properties(properties.items())}::{text}"
 
 
-def _properties(properties: Iterable[tuple[str, str]]) -> str:
+def _format_properties(properties: Iterable[tuple[str, str]]) -> str:
     return ",".join(f"{name}={escape(value).translate(_PROPERTY)}" for name, value in properties)

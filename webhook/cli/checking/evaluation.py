@@ -21,7 +21,7 @@ from webhook.analysis.inputs.files import Received, submitted
 from webhook.analysis.inputs.items import Foreign, Input, Item, Observation, Place, Unreadable
 from webhook.analysis.inputs.kinds import Manifest, Submitted
 from webhook.analysis.inputs.lines import NOWHERE, Source
-from webhook.cli.checking.manifests import Key, UnknownField, key_of, review_of, unknown_fields
+from webhook.cli.checking.manifests import Key, UnknownField, find_unknown_fields, key_of, review_of
 from webhook.cli.terminal import Failure
 from webhook.kubernetes.field import not_supported
 from webhook.kubernetes.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest, Operation
@@ -88,7 +88,7 @@ class Evaluator(Struct):
     is_writer_missing: bool = False
     """A manifest was evaluated without its writer."""
 
-    def outcomes(
+    def evaluate_all(
         self, items: Iterator[Submitted | Input], old: str | None, history: Iterable[Item] | None
     ) -> Iterator[list[DocumentOutcome]]:
         """Yield what each policy says of each document, and then of each write of a history, in order."""
@@ -107,7 +107,7 @@ class Evaluator(Struct):
             if isinstance(one, Input):
                 logs.append(one)
             elif isinstance(one, Document | Manifest):
-                yield [self._evaluated(one, stored, policy) for policy in self.policies]
+                yield [self._evaluate_document(one, stored, policy) for policy in self.policies]
             else:
                 yield [one] * len(self.policies)
         for item in Merged(logs, time.time_ns() // 1000 + BOUND) if history is None else history:
@@ -115,27 +115,29 @@ class Evaluator(Struct):
                 yield [item] * len(self.policies)
             elif isinstance(item, Observation) and (request := self.writes.request(item)):
                 yield [
-                    _evaluated(item.place, request, policy, item.at, writer_known=item.user is not None)
+                    _evaluate_request(item.place, request, policy, item.at, writer_known=item.user is not None)
                     for policy in self.policies
                 ]
 
-    def _evaluated(self, item: Document | Manifest, stored: Mapping[Key, Value], policy: Policy) -> DocumentOutcome:
+    def _evaluate_document(
+        self, item: Document | Manifest, stored: Mapping[Key, Value], policy: Policy
+    ) -> DocumentOutcome:
         try:
             if isinstance(item, Document):
                 at = self.now if self.now is not None else self.received.of(item.place.path)
-                found = _evaluated(item.place, decode(item.text), policy, at, writer_known=True)
+                found = _evaluate_request(item.place, decode(item.text), policy, at, writer_known=True)
                 return replace(found, source=item.source)
             self.is_writer_missing = self.is_writer_missing or self.writer is None
             body = review_of(item.document, stored.get(key_of(item.document)), self.writer)
-            found = _evaluated(item.place, decode(body), policy, self.now, writer_known=self.writer is not None)
-            return replace(found, is_past=False, source=item.source, unknown=unknown_fields(item.document))
+            found = _evaluate_request(item.place, decode(body), policy, self.now, writer_known=self.writer is not None)
+            return replace(found, is_past=False, source=item.source, unknown=find_unknown_fields(item.document))
         except (ReviewError, ValueError) as error:
             return Unreadable(item.place, str(error), line=item.source.line_of())
         except RecursionError:
             return Unreadable(item.place, "nested too deeply", line=item.source.line_of())
 
 
-def _evaluated(
+def _evaluate_request(
     place: Place, request: AdmissionRequest, policy: Policy, now: int | None, *, writer_known: bool
 ) -> Evaluation:
     """Evaluate one write as `serve` would: by the same rules, to the same verdict.
@@ -143,7 +145,7 @@ def _evaluated(
     `now` is in microseconds since 1970; None takes the latest time that an API server stamped into the request, else
     the clock. Without `writer_known` the rules about the writer are left out.
     """
-    at = _received_at(request, policy) if now is None else now
+    at = _date_request(request, policy) if now is None else now
     verdict = evaluate(request, policy, at, writer_known=writer_known)
     is_unknown_version = request.group == GROUP and request.resource in KIND_OF and not request.is_ours
     if policy.mode is Mode.DENY and is_unknown_version:
@@ -151,7 +153,7 @@ def _evaluated(
     return Evaluation(place, request, verdict, policy)
 
 
-def _received_at(request: AdmissionRequest, policy: Policy) -> int:
+def _date_request(request: AdmissionRequest, policy: Policy) -> int:
     """Return when an API server received the write, as far as it shows; a stamp of the future is a forged one.
 
     The constant entry of stamped leases is of no time; the stamp is, where the policy says that there are some.

@@ -40,7 +40,7 @@ def expectation_of(review: str, verdict: Verdict, word: Outcome) -> Expectation:
     return Expectation(review, word, verdict.code, tuple(sorted(rules)))
 
 
-def differences(expected: Expectation, found: Expectation) -> Iterator[str]:
+def find_differences(expected: Expectation, found: Expectation) -> Iterator[str]:
     """Yield what of an outcome is not as expected, in one line each."""
     if expected.verdict != found.verdict:
         yield f"verdict: expected {expected.verdict}, is {found.verdict}"
@@ -52,10 +52,10 @@ def differences(expected: Expectation, found: Expectation) -> Iterator[str]:
         yield f"rules: {rule} is not expected"
 
 
-def read(path: str) -> dict[str, Expectation]:
+def read_expectations(path: str) -> dict[str, Expectation]:
     """Return the expectations of a file by review. Raises Failure with the line that is wrong."""
     found: dict[str, Expectation] = {}
-    for number, line in enumerate(_content(path).split(b"\n"), 1):
+    for number, line in enumerate(_read_content(path).split(b"\n"), 1):
         if not line.strip():
             continue
         try:
@@ -70,7 +70,7 @@ def read(path: str) -> dict[str, Expectation]:
     return found
 
 
-def _content(path: str) -> bytes:
+def _read_content(path: str) -> bytes:
     try:
         with Path(path).open("rb") as file:
             content = file.read(MAX_FILE + 1)
@@ -81,7 +81,7 @@ def _content(path: str) -> bytes:
     return content
 
 
-def write(path: str, found: Iterable[Expectation]) -> int:
+def write_expectations(path: str, found: Iterable[Expectation]) -> int:
     """Write a file that does not exist yet, a line for each, and return their number. Raises Failure."""
     lines = [msgspec.json.encode(one) + b"\n" for one in found]
     try:
@@ -94,7 +94,7 @@ def write(path: str, found: Iterable[Expectation]) -> int:
     return len(lines)
 
 
-def review_at(place: Place, expectations: str) -> str:
+def name_review(place: Place, expectations: str) -> str:
     """Return how a file of expectations names a document."""
     path = Path(os.path.relpath(place.path, Path(expectations).parent)).as_posix()
     return path if place.is_only else f"{path}#{place.document}"
@@ -111,13 +111,15 @@ class Comparison(Struct):
     seen: dict[str, Expectation] = field(default_factory=dict)
     unexpected: int = 0
 
-    def differences(self, evaluation: Evaluation) -> list[str]:
+    def compare(self, evaluation: Evaluation) -> list[str]:
         """Return what differs; a document without a line differs, too."""
-        review = review_at(evaluation.place, self.path)
+        review = name_review(evaluation.place, self.path)
         found = expectation_of(review, evaluation.verdict, evaluation.word)
         self.seen[review] = found
         expected = self.expected.get(review)
-        different = [f"no line expects it: {found.verdict}"] if expected is None else [*differences(expected, found)]
+        different = (
+            [f"no line expects it: {found.verdict}"] if expected is None else [*find_differences(expected, found)]
+        )
         if different:
             self.unexpected += 1
         return different

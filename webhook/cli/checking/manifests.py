@@ -37,7 +37,7 @@ class UnknownField(Struct, frozen=True):
         return f"unknown field {field}: the API server drops it, and kubectl refuses it{self.hint}"
 
 
-def user_info(name: str, groups: Sequence[str] = ()) -> Value:
+def make_user_info(name: str, groups: Sequence[str] = ()) -> Value:
     """Return `request.userInfo` of the writer of a manifest, with the groups that every authenticator adds."""
     found = [*groups]
     if name.startswith(_SERVICE_ACCOUNT):
@@ -50,7 +50,7 @@ def user_info(name: str, groups: Sequence[str] = ()) -> Value:
 
 def key_of(document: Value) -> Key:
     """Return (kind, namespace, name) of the stored object that a manifest is about."""
-    metadata = _mapping(document, "metadata")
+    metadata = _get_mapping(document, "metadata")
     return (str(document["kind"]), str(metadata.get("namespace") or _DEFAULT_NAMESPACE), str(metadata.get("name", "")))
 
 
@@ -61,11 +61,11 @@ def review_of(new: Value, old: Value | None, writer: Value | None) -> bytes:
     """
     version, kind = str(new["apiVersion"]).partition("/")[2], str(new["kind"])
     _, namespace, name = key_of(new)
-    new = _with(_without_unknown_fields(new), "namespace", _DEFAULT_NAMESPACE)
+    new = _add_to_metadata(_drop_unknown_fields(new), "namespace", _DEFAULT_NAMESPACE)
     if old is not None:
         # What is stored has a resourceVersion; a manifest that was written by hand may have none, and is as good.
-        revision = _mapping(new, "metadata").get("resourceVersion") or "1"
-        old = _with(_with(old, "namespace", _DEFAULT_NAMESPACE), "resourceVersion", revision)
+        revision = _get_mapping(new, "metadata").get("resourceVersion") or "1"
+        old = _add_to_metadata(_add_to_metadata(old, "namespace", _DEFAULT_NAMESPACE), "resourceVersion", revision)
         old = old | {"apiVersion": new["apiVersion"]}
     request: Value = {
         "uid": "manifest",
@@ -74,7 +74,7 @@ def review_of(new: Value, old: Value | None, writer: Value | None) -> bytes:
         "operation": "CREATE" if old is None else "UPDATE",
         "namespace": namespace,
         "name": name,
-        "object": new if old is None else _stored(new, old),
+        "object": new if old is None else _merge_into_stored(new, old),
         "oldObject": old,
     }
     if writer:
@@ -82,7 +82,7 @@ def review_of(new: Value, old: Value | None, writer: Value | None) -> bytes:
     return encoded({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
 
 
-def _without_unknown_fields(document: Value) -> Value:
+def _drop_unknown_fields(document: Value) -> Value:
     """Return the manifest as an API server decodes it: what its version does not have is dropped before a review."""
     kind, version = str(document["kind"]), str(document["apiVersion"]).partition("/")[2]
     if version not in versions_of(kind):
@@ -95,13 +95,13 @@ def _without_unknown_fields(document: Value) -> Value:
     return kept
 
 
-def _mapping(value: object, field: str) -> Value:
+def _get_mapping(value: object, field: str) -> Value:
     """Return a field of a mapping that is a mapping itself; an empty one for anything else."""
     found = value.get(field) if isinstance(value, dict) else None
     return found if isinstance(found, dict) else {}
 
 
-def _with(document: Value, field: str, value: object) -> Value:
+def _add_to_metadata(document: Value, field: str, value: object) -> Value:
     """Return the document with a field of metadata that it lacks, if its metadata can hold one."""
     metadata = document.get("metadata")
     if not isinstance(metadata, dict) or metadata.get(field):
@@ -109,56 +109,58 @@ def _with(document: Value, field: str, value: object) -> Value:
     return {**document, "metadata": {**metadata, field: value}}
 
 
-def _stored(new: Value, old: Value) -> Value:
+def _merge_into_stored(new: Value, old: Value) -> Value:
     """Return `new` as the API server would store it over `old`: fields of the server's own that it leaves out stay."""
     if not isinstance(new.get("metadata"), dict):
         return new
-    kept = {field: value for field, value in _mapping(old, "metadata").items() if field in _STORED}
+    kept = {field: value for field, value in _get_mapping(old, "metadata").items() if field in _STORED}
     entries = kept.get("managedFields")
-    if _holder(new) != _holder(old) and isinstance(entries, list):
+    if _get_holder(new) != _get_holder(old) and isinstance(entries, list):
         # The write moves holderIdentity to its writer's entry; the old owners' stamps say nothing about this write.
-        kept["managedFields"] = [_entry_without_holder(entry) for entry in entries]
+        kept["managedFields"] = [_drop_holder(entry) for entry in entries]
     return {**new, "metadata": kept | new["metadata"]}
 
 
-def _holder(document: Value) -> object:
-    return _mapping(document, "spec").get("holderIdentity") or ""
+def _get_holder(document: Value) -> object:
+    return _get_mapping(document, "spec").get("holderIdentity") or ""
 
 
-def _entry_without_holder(entry: object) -> object:
-    fields = _mapping(entry, "fieldsV1")
-    spec = _mapping(fields, "f:spec")
+def _drop_holder(entry: object) -> object:
+    fields = _get_mapping(entry, "fieldsV1")
+    spec = _get_mapping(fields, "f:spec")
     if not isinstance(entry, dict) or not spec:
         return entry
     rest = {field: value for field, value in spec.items() if field != "f:holderIdentity"}
     return {**entry, "fieldsV1": {**fields, "f:spec": rest}}
 
 
-def unknown_fields(document: Value) -> tuple[UnknownField, ...]:
+def find_unknown_fields(document: Value) -> tuple[UnknownField, ...]:
     """Return the first fields of a manifest that its version does not have, which an API server drops."""
-    return tuple(field for field, _ in zip(_unknown(document), range(_MAX_UNKNOWN), strict=False))
+    return tuple(field for field, _ in zip(_find_unknown_fields(document), range(_MAX_UNKNOWN), strict=False))
 
 
-def _unknown(document: Value) -> Iterator[UnknownField]:
+def _find_unknown_fields(document: Value) -> Iterator[UnknownField]:
     kind, version = str(document["kind"]), str(document["apiVersion"]).partition("/")[2]
     if version not in versions_of(kind):
         return
-    yield from _beyond(document, "", _OBJECT)
-    metadata = _mapping(document, "metadata")
-    yield from _beyond(metadata, "metadata.", ObjectMeta.__struct_encode_fields__)
+    yield from _find_fields_beyond(document, "", _OBJECT)
+    metadata = _get_mapping(document, "metadata")
+    yield from _find_fields_beyond(metadata, "metadata.", ObjectMeta.__struct_encode_fields__)
     owners = metadata.get("ownerReferences")
     for number, owner in enumerate(owners if isinstance(owners, list) else ()):
         if isinstance(owner, dict):
-            yield from _beyond(owner, f"metadata.ownerReferences[{number}].", OwnerReference.__struct_encode_fields__)
+            yield from _find_fields_beyond(
+                owner, f"metadata.ownerReferences[{number}].", OwnerReference.__struct_encode_fields__
+            )
     known = spec_fields(kind, version)
-    for field in _beyond(_mapping(document, "spec"), "spec.", known):
+    for field in _find_fields_beyond(_get_mapping(document, "spec"), "spec.", known):
         name = field.path.removeprefix("spec.")
         others = [one for one in versions_of(kind) if name in spec_fields(kind, one)]
         has = "has" if len(others) == 1 else "have"
         yield UnknownField(field.path, f"; {', '.join(others)} {has} it") if others else field
 
 
-def _beyond(found: Value, prefix: str, known: Sequence[str]) -> Iterator[UnknownField]:
+def _find_fields_beyond(found: Value, prefix: str, known: Sequence[str]) -> Iterator[UnknownField]:
     for name in found:
         if name not in known:
             yield UnknownField(f"{prefix}{name}", nearest(name, known))

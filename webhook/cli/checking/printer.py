@@ -7,13 +7,13 @@ from msgspec import Struct, field
 
 from webhook.admission.rules.rule import Mode
 from webhook.analysis.inputs.items import Foreign
-from webhook.cli.checking.annotations import annotations
+from webhook.cli.checking.annotations import format_annotations
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
-from webhook.cli.checking.junit import junit
-from webhook.cli.checking.sarif import sarif
-from webhook.cli.checking.text import Tally, as_json, lines_of
-from webhook.cli.reading import skipped_text
-from webhook.cli.terminal import json_line, print_message
+from webhook.cli.checking.junit import format_junit
+from webhook.cli.checking.sarif import format_sarif
+from webhook.cli.checking.text import Tally, as_json, format_outcome
+from webhook.cli.reading import format_skipped
+from webhook.cli.terminal import encode_line, print_message
 
 FORMATS: Final = ("text", "json", "junit", "sarif", "github")
 
@@ -31,34 +31,34 @@ class Printer(Struct):
     tally: Tally = field(default_factory=Tally)
     _kept: list[DocumentOutcome] = field(default_factory=list)
 
-    def take(self, outcome: DocumentOutcome) -> None:
+    def add(self, outcome: DocumentOutcome) -> None:
         """Count an outcome, and print it, or keep it for a document of all."""
         self.tally.count(outcome)
         if isinstance(outcome, Foreign):
             return
         if self.annotations:
-            self.annotations.writelines(f"{line}\n" for line in annotations(outcome))
+            self.annotations.writelines(f"{line}\n" for line in format_annotations(outcome))
         if self.output == "json":
-            print(json_line(as_json(outcome)))
+            print(encode_line(as_json(outcome)))
         elif self.output == "github":
-            for line in annotations(outcome):
+            for line in format_annotations(outcome):
                 print(line)
         elif self.output != "text":
             self._kept.append(outcome)
         elif self._is_listed(outcome):
-            print("\n".join(lines_of(outcome)))
+            print("\n".join(format_outcome(outcome)))
 
     def finish(self, counts: Iterable[str], unknown: int) -> None:
         """Print what comes at the end; `counts` are lines for people, `unknown` the writes that were not evaluated."""
         if self.output == "junit":
-            print(junit(self._kept, self.fails_on))
+            print(format_junit(self._kept, self.fails_on))
         elif self.output == "sarif":
-            print(sarif(self._kept))
+            print(format_sarif(self._kept))
         if self.output == "text":
-            for line in (*counts, *self.tally.lines(unknown)):
+            for line in (*counts, *self.tally.format_lines(unknown)):
                 print(line)
         elif self.tally.skipped:
-            print_message(skipped_text(self.tally.skipped))
+            print_message(format_skipped(self.tally.skipped))
 
     def _is_listed(self, outcome: DocumentOutcome) -> bool:
         """Return whether text has an outcome: what is allowed only on request."""

@@ -41,7 +41,7 @@ def problems_of(outcome: Evaluation | Unreadable) -> Iterator[Problem]:
     verdict = outcome.verdict
     findings = [one for one in verdict.findings if one.mode is not Mode.OFF]
     for one in sorted(findings, key=lambda one: -one.mode):
-        yield Problem(one.rule, one.mode, escape(_text(one, outcome.policy)), outcome.line_of(one.error.field))
+        yield Problem(one.rule, one.mode, escape(_describe(one, outcome.policy)), outcome.line_of(one.error.field))
     worst = max((one.mode for one in findings), default=Mode.OFF)
     if not verdict.allowed and worst is not Mode.DENY:
         yield Problem(REQUEST, Mode.DENY, escape(verdict.message), outcome.line)
@@ -51,7 +51,7 @@ def problems_of(outcome: Evaluation | Unreadable) -> Iterator[Problem]:
         yield Problem(UNKNOWN_FIELD, Mode.WARN, escape(field.text), outcome.line_of(field.path))
 
 
-def _text(finding: Result, policy: Policy) -> str:
+def _describe(finding: Result, policy: Policy) -> str:
     """Say of a denied write what is wrong, of an admitted one what happened."""
     if finding.mode is not Mode.DENY and finding.happened is not None:
         return finding.happened.within(_MAX_TEXT, policy.page_of(finding.rule))

@@ -25,7 +25,7 @@ _LEVELS: Final = {Mode.DENY: "error", Mode.WARN: "warning", Mode.AUDIT: "note"}
 Object = dict[str, Any]
 
 
-def sarif(outcomes: Iterable[DocumentOutcome]) -> str:
+def format_sarif(outcomes: Iterable[DocumentOutcome]) -> str:
     """Return the document about what was checked: a result for each finding."""
     seen: Counter[str] = Counter()
     rules: dict[str, int] = {}
@@ -38,10 +38,14 @@ def sarif(outcomes: Iterable[DocumentOutcome]) -> str:
         subject = truncate(outcome.subject) if isinstance(outcome, Evaluation) else ""
         for problem in problems_of(outcome):
             index = rules.setdefault(problem.rule, len(rules))
-            results.append(_result(outcome.place, subject, problem, index, seen))
+            results.append(_make_result(outcome.place, subject, problem, index, seen))
     run = {
         "tool": {
-            "driver": {"name": "lease-webhook", "semanticVersion": __version__, "rules": [_rule(one) for one in rules]}
+            "driver": {
+                "name": "lease-webhook",
+                "semanticVersion": __version__,
+                "rules": [_describe_rule(one) for one in rules],
+            }
         },
         "automationDetails": {"id": "lease-webhook/check/"},
         "invocations": [{"executionSuccessful": is_successful}],
@@ -51,7 +55,7 @@ def sarif(outcomes: Iterable[DocumentOutcome]) -> str:
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def _rule(name: str) -> Object:
+def _describe_rule(name: str) -> Object:
     if name in NOT_RULES:
         return {"id": name, "shortDescription": {"text": NOT_RULES[name]}}
     texts = all_rules()[name].texts
@@ -59,25 +63,25 @@ def _rule(name: str) -> Object:
     return {"id": name, "shortDescription": {"text": escape(texts.summary)}, "help": {"text": text}}
 
 
-def _result(place: Place, subject: str, problem: Problem, index: int, seen: Counter[str]) -> Object:
+def _make_result(place: Place, subject: str, problem: Problem, index: int, seen: Counter[str]) -> Object:
     line = {"region": {"startLine": problem.line}} if problem.line else {}
     return {
         "ruleId": problem.rule,
         "ruleIndex": index,
         "level": _LEVELS[problem.level],
         "message": {"text": f"{escape(subject)}: {problem.text}" if subject else problem.text},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri(place.path)}, **line}}],
-        "partialFingerprints": {"finding/v1": _fingerprint(problem.rule, place.path, subject, seen)},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": make_uri(place.path)}, **line}}],
+        "partialFingerprints": {"finding/v1": _compute_fingerprint(problem.rule, place.path, subject, seen)},
     }
 
 
-def uri(path: str) -> str:
+def make_uri(path: str) -> str:
     """Return a path as a relative reference, or as a file: URI if it is absolute; standard input is `-`."""
     quoted = quote(path.encode("utf-8", "surrogatepass"))
     return f"file://{quoted}" if path.startswith("/") else quoted.removeprefix("./")
 
 
-def _fingerprint(rule: str, path: str, name: str, seen: Counter[str]) -> str:
+def _compute_fingerprint(rule: str, path: str, name: str, seen: Counter[str]) -> str:
     """Return the same text for the same (n-th) problem in the next run; messages have times and numbers."""
     key = "\0".join((rule, path, name))
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -10,8 +10,8 @@ from webhook.admission.rules.rule import Mode
 from webhook.admission.verdict import Result
 from webhook.analysis.inputs.items import Foreign, Place, Unreadable
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
-from webhook.cli.reading import skipped_text
-from webhook.cli.terminal import indent, style, table, width
+from webhook.cli.reading import format_skipped
+from webhook.cli.terminal import format_table, indent, measure_width, style
 from webhook.text.quoting import escape, truncate
 
 Counts = Counter[tuple[str, Mode]]
@@ -25,33 +25,33 @@ _KUBECTL: Final = "kubectl"
 """The path of what kubectl listed, of which only the objects' names say something."""
 
 
-def change(before: Evaluation, after: Evaluation) -> str:
+def describe_change(before: Evaluation, after: Evaluation) -> str:
     """Return the change in words, "" for none."""
     old, new = before.level, after.level
     if new != old:
         return f"newly {after.word}" if new > old else f"no longer {before.word}"
-    return "" if _seen_by_writer(before) == _seen_by_writer(after) else "other rules"
+    return "" if _find_rules_shown_to_writer(before) == _find_rules_shown_to_writer(after) else "other rules"
 
 
-def rules_and_modes(evaluation: Evaluation) -> set[tuple[str, Mode]]:
+def find_rules_and_modes(evaluation: Evaluation) -> set[tuple[str, Mode]]:
     """Return what each rule did."""
     return {(finding.rule, finding.mode) for finding in evaluation.verdict.findings}
 
 
-def _seen_by_writer(evaluation: Evaluation) -> set[tuple[str, Mode]]:
+def _find_rules_shown_to_writer(evaluation: Evaluation) -> set[tuple[str, Mode]]:
     """Return what the writer is shown; audit findings are for the log only."""
-    return {(rule, mode) for rule, mode in rules_and_modes(evaluation) if mode > Mode.AUDIT}
+    return {(rule, mode) for rule, mode in find_rules_and_modes(evaluation) if mode > Mode.AUDIT}
 
 
-def counts_of(columns: list[tuple[str, Counts]]) -> list[str]:
+def format_counts(columns: list[tuple[str, Counts]]) -> list[str]:
     """Return how many writes each rule denies, warns about or notes; of several columns, where they differ."""
     rules = sorted({rule for _, counter in columns for rule, _ in counter})
-    rows = [(rule, *(_count(counter, rule) for _, counter in columns)) for rule in rules]
+    rows = [(rule, *(_format_count(counter, rule) for _, counter in columns)) for rule in rules]
     shown = [row for row in rows if len(columns) == 1 or len(set(row[1:])) > 1]
-    return ["", *table([("rule", *(name for name, _ in columns)), *shown]), ""] if shown else []
+    return ["", *format_table([("rule", *(name for name, _ in columns)), *shown]), ""] if shown else []
 
 
-def _count(counter: Counts, rule: str) -> str:
+def _format_count(counter: Counts, rule: str) -> str:
     found = (f"{counter[rule, mode]} {mode.word}" for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT) if counter[rule, mode])
     return ", ".join(found) or "-"
 
@@ -73,9 +73,9 @@ class Tally(Struct):
             self.skipped[outcome.kind] += 1
         else:
             self.levels[outcome.level] += 1
-            self.page = self.page or next((outcome.policy.page_of(one.rule) for one in _denying(outcome)), "")
+            self.page = self.page or next((outcome.policy.page_of(one.rule) for one in _find_denying(outcome)), "")
 
-    def lines(self, unknown: int) -> Iterator[str]:
+    def format_lines(self, unknown: int) -> Iterator[str]:
         """Yield the summary, with the number of writes that were not evaluated, and where to read on."""
         counts = ((Mode.DENY, "denied"), (Mode.WARN, "allowed with warnings"), (Mode.OFF, "allowed"))
         found = ", ".join(f"{self.levels[level]} {word}" for level, word in counts if self.levels[level])
@@ -83,7 +83,7 @@ class Tally(Struct):
         text = f"{evaluated} evaluated{f': {found}' if found else ''}"
         text += f"; {self.unreadable} unreadable" if self.unreadable else ""
         text += f"; {unknown} not evaluated" if unknown else ""
-        text += f"; {skipped_text(self.skipped)}" if self.skipped else ""
+        text += f"; {format_skipped(self.skipped)}" if self.skipped else ""
         if not evaluated and not self.unreadable:
             text += ": nothing here is a Lease, a LeaseCandidate or an AdmissionReview"
         yield text
@@ -91,59 +91,61 @@ class Tally(Struct):
             yield f"Why a rule exists: {self.page}"
 
 
-def _denying(evaluation: Evaluation) -> list[Result]:
+def _find_denying(evaluation: Evaluation) -> list[Result]:
     return [finding for finding in evaluation.verdict.findings if finding.mode is Mode.DENY]
 
 
-def lines_of(outcome: Evaluation | Unreadable, label: str = "", reasons: Sequence[str] | None = None) -> list[str]:
+def format_outcome(
+    outcome: Evaluation | Unreadable, label: str = "", reasons: Sequence[str] | None = None
+) -> list[str]:
     """Return an outcome as lines for people; `label` replaces the word for the verdict, `reasons` its own ones."""
-    where = escape(place_of(outcome.place, outcome.line))
+    where = escape(format_place(outcome.place, outcome.line))
     if isinstance(outcome, Unreadable):
-        return [f"{style('unreadable', fg='red')} {where}", *_wrapped([escape(outcome.error)], _MARGIN)]
+        return [f"{style('unreadable', fg='red')} {where}", *_wrap([escape(outcome.error)], _MARGIN)]
     word, color = outcome.word, _COLORS[outcome.level]
     margin = max(_MARGIN, len(label) + 2)
     head = style((label or word).ljust(margin), fg=color) + style(where, bold=True)
-    subject = subject_of(outcome)
+    subject = format_subject(outcome)
     if not where:
         lines = [style((label or word).ljust(margin), fg=color) + style(subject, bold=True)]
-    elif margin + len(where) + len("  ") + len(subject) <= width():
+    elif margin + len(where) + len("  ") + len(subject) <= measure_width():
         lines = [f"{head}  {style(subject, dim=True)}"]
     else:
-        lines = [head, *(style(line, dim=True) for line in _wrapped([subject], margin))]
-    return lines + _wrapped(_reasons(outcome) if reasons is None else map(escape, reasons), margin)
+        lines = [head, *(style(line, dim=True) for line in _wrap([subject], margin))]
+    return lines + _wrap(_format_reasons(outcome) if reasons is None else map(escape, reasons), margin)
 
 
-def place_of(place: Place, line: int = 0) -> str:
+def format_place(place: Place, line: int = 0) -> str:
     """Return a place as editors and terminals open it, `deploy/lease.yaml:12`; "" for an object of a cluster."""
     if place.path == _KUBECTL:
         return ""
     return f"{place.path}:{line}" if line and not place.is_only else place.short
 
 
-def subject_of(evaluation: Evaluation) -> str:
+def format_subject(evaluation: Evaluation) -> str:
     """Return what was evaluated: `Lease shop/checkout, takeover`."""
     event = evaluation.verdict.event or evaluation.request.operation.lower()
     return ", ".join(filter(None, (escape(truncate(evaluation.subject)), event)))
 
 
-def _reasons(evaluation: Evaluation) -> Iterable[str]:
+def _format_reasons(evaluation: Evaluation) -> Iterable[str]:
     verdict = evaluation.verdict
-    found = _denying(evaluation)
-    yield from (f"{_at(evaluation, one.error.field)}{one.rule}: {one.error}" for one in found)
+    found = _find_denying(evaluation)
+    yield from (f"{_format_line_number(evaluation, one.error.field)}{one.rule}: {one.error}" for one in found)
     if not verdict.allowed and not found:
         yield verdict.message
     yield from (f"warning: {warning}" for warning in verdict.warnings)
-    yield from (f"warning: {_at(evaluation, one.path)}{escape(one.text)}" for one in evaluation.unknown)
+    yield from (f"warning: {_format_line_number(evaluation, one.path)}{escape(one.text)}" for one in evaluation.unknown)
 
 
-def _at(evaluation: Evaluation, path: str) -> str:
+def _format_line_number(evaluation: Evaluation, path: str) -> str:
     """Return `line 12: ` for a field on another line than its document."""
     line = evaluation.line_of(path)
     return f"line {line}: " if line != evaluation.line else ""
 
 
-def _wrapped(texts: Iterable[str], margin: int) -> list[str]:
-    columns = width()
+def _wrap(texts: Iterable[str], margin: int) -> list[str]:
+    columns = measure_width()
     return [line for text in texts for line in indent(text, margin, columns).splitlines()]
 
 
