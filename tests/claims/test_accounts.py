@@ -182,7 +182,7 @@ def test_two_applications_on_one_lease() -> None:
     assert "lease-shared" not in text(account(of_log(server), server.now))
 
 
-def test_refused_writes_name_the_right_that_is_missing() -> None:
+def test_a_refusal_without_a_message_is_no_proof_of_a_missing_right() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.elector("db-1", "shop/db").fail(403)
@@ -191,10 +191,7 @@ def test_refused_writes_name_the_right_that_is_missing() -> None:
     assert found.message == "1 write by shop/db from pod db-1 refused with 403, the last one at 11:07:00Z"
     can_i = "kubectl auth can-i update leases.coordination.k8s.io/db -n shop --as=system:serviceaccount:shop:db"
     assert found.fix == can_i
-    assert advised(one) == (
-        "shop/db needs a Role and RoleBinding that allow update on the lease. To see whether it may update it now: "
-        f"{can_i}"
-    )
+    assert advised(one) == (f"The API server refused what shop/db wrote. To see whether it may update it now: {can_i}")
 
 
 def test_a_release_and_who_follows() -> None:

@@ -39,6 +39,13 @@ def test_what_refuses_the_next_holder_is_what_to_look_at(message: str, sentence:
     assert command in found
 
 
+def test_a_quota_is_not_a_missing_right() -> None:
+    message = 'leases.coordination.k8s.io "db" is forbidden: exceeded quota: few, requested: count/leases=1'
+    found = after_expiry(message)
+    assert "A ResourceQuota of the namespace left no room for the write of shop/db" in found
+    assert found.endswith("kubectl -n shop describe resourcequota few")
+
+
 def test_an_invalid_write_of_the_next_holder_is_not_about_rights() -> None:
     found = after_expiry("Lease is invalid: spec.leaseTransitions", code=422)
     assert "The API server refused what shop/db wrote" in found

@@ -34,6 +34,8 @@ _EXPLAINED: Final = frozenset({Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame
 _TERMINATED: Final = "because it is being terminated"
 """Source: kubernetes/apiserver `pkg/admission/plugin/namespace/lifecycle/admission.go`."""
 _VERB: Final = re.compile(r'^[^"]*"[^"]*" is forbidden: User "[^"]*" cannot ([a-z]{3,20}) resource ')
+_QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),")
+"""`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
 _FORBIDDEN: Final = 403
 
 
@@ -152,11 +154,17 @@ def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     if _TERMINATED in refusal.message:
         sentence = "The namespace is being deleted, and nothing is created in it any more:"
         return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
+    if quota := _QUOTA.search(refusal.message):
+        sentence = f"A ResourceQuota of the namespace left no room for the write of {who}:"
+        return Advice(sentence, f"{kubectl_in(history.namespace)} describe resourcequota {quote_name(quota[1])}")
     if refusal.by is By.OTHER and refusal.code != _FORBIDDEN:
         return Advice(f"The API server refused what {who} wrote. To see the lease:", f"{_lease(history)} -o yaml")
     found = _VERB.search(refusal.message)
     verb = found[1] if found else "update"
     known = {one.process.user for one in history.tenures if one.process}
+    if refusal.by is not By.RIGHTS:
+        sentence = f"The API server refused what {who} wrote. To see whether it may {verb} it now:"
+        return Advice(sentence, rights(verb, history.namespace, history.name, refusal.writer))
     needs = f"{who} needs a Role and RoleBinding that allow {verb} on the lease."
     if known and refusal.writer.user not in known:
         needs = f"{who} lacks the right, and never held the lease."

@@ -124,7 +124,9 @@ def beside(found: Sequence[Finding], stored: Iterable[Finding]) -> list[Finding]
 def late_sentence(one: causes.Gap, since: str = "") -> str:
     """Return how late a holder renewed, why, and what it risked."""
     deadline = deadline_of(one.duration)
-    risk = f"With client-go's usual settings it had stopped leading {length(deadline)} after its last renewal"
+    risk = (
+        f"With client-go's usual settings a process that runs stops leading {length(deadline)} after its last renewal"
+    )
     if one.length >= (one.duration or 0) * SECOND:
         risk += "; the lease expired, and no one took it"
     late = f"{holder_or_another(one.tenure)} did not renew for {length(one.length)}{since}"
