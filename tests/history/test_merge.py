@@ -1,13 +1,18 @@
-"""Several inputs as one stream: how many are open at once."""
+"""Several inputs as one stream: how many are open at once, and what comes first where clocks differ."""
 
+import json
 from collections.abc import Iterator
 from functools import partial
 
 import pytest
 
+from tests.factories import Document
+from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import merged
+from tests.inputs.reading import read
 from webhook.analysis.history import merge
-from webhook.analysis.inputs.items import Input, Item, LogEnd, Place, Unreadable
+from webhook.analysis.inputs.items import Input, Item, LogEnd, Observation, Place, Unreadable
+from webhook.kubernetes.times import canonical, parse
 
 
 class Files:
@@ -47,3 +52,72 @@ def test_only_so_many_inputs_are_open_at_once(items: list[Item], monkeypatch: py
 def test_inputs_without_items_are_passed_over() -> None:
     assert list(merged([], [])) == []
     assert list(merged([], [LogEnd(5)])) == [LogEnd(5)]
+
+
+def as_requested(event: Document) -> Document:
+    """The event as a log shows it at level Request."""
+    stored = event["responseObject"]
+    asked = {**stored, "metadata": {key: stored["metadata"][key] for key in ("name", "namespace")}}
+    shown = {key: value for key, value in event.items() if key != "responseObject"}
+    return {**shown, "level": "Request", "requestObject": asked}
+
+
+def shifted(event: Document, seconds: float) -> Document:
+    """The event as an API server whose clock is ahead logs it."""
+    keys = "requestReceivedTimestamp", "stageTimestamp"
+    return {**event, **{key: canonical(parse(event[key]) + int(seconds * SECOND)) for key in keys}}
+
+
+def in_order(log: list[Document]) -> list[Observation]:
+    lines = b"".join(json.dumps(one).encode() + b"\n" for one in log)
+    found = merged([*read("log", [lines])])
+    return [one for one in found if isinstance(one, Observation)]
+
+
+def two_renewals() -> FakeServer:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(5)
+    return server
+
+
+def test_a_write_comes_after_the_state_that_it_replaced_whatever_the_clocks_say() -> None:
+    """At level Request a log does not show the resourceVersion of a write, only which one it replaced."""
+    created, *renewals = two_renewals().log
+    found = in_order([shifted(as_requested(renewals[0]), 3), created, *renewals[1:]])
+    assert [one.replaces for one in found] == ["", "101", "102"]
+
+
+def test_a_creation_comes_before_the_first_write_to_what_it_created() -> None:
+    created, *renewals = (as_requested(one) for one in two_renewals().log)
+    renewals = [{**one, "objectRef": {**one["objectRef"], "uid": "u"}} for one in renewals]
+    found = in_order([shifted(created, 3), *renewals])
+    assert [one.verb for one in found] == ["create", "update", "update"]
+
+
+def test_a_creation_comes_after_the_writes_to_an_older_object() -> None:
+    """Its deletion need not be in the log: then nothing says that the clocks differ."""
+    created, *renewals = (as_requested(one) for one in two_renewals().log)
+    found = in_order([*renewals, shifted(created, 30)])
+    assert [one.verb for one in found] == ["update", "update", "create"]
+
+
+def test_of_two_requests_with_one_answer_the_one_that_replaced_another_state_made_it() -> None:
+    """A patch that changes nothing is answered with the state as it is, even by a clock that is behind."""
+    created, renewal, *_ = two_renewals().log
+    user = {"username": "alice"}
+    patch = {**renewal, "verb": "patch", "user": user, "objectRef": {**renewal["objectRef"], "resourceVersion": ""}}
+    found = in_order([created, shifted(patch, -1), renewal])
+    assert [one.writer.user for one in found if one.writer] == [
+        "system:serviceaccount:shop:db",
+        "system:serviceaccount:shop:db",
+        "alice",
+    ]
+
+
+def test_of_two_patches_with_one_answer_it_is_not_known_which_one_made_it() -> None:
+    created, renewal, *_ = two_renewals().log
+    patch = {**renewal, "verb": "patch", "objectRef": {**renewal["objectRef"], "resourceVersion": ""}}
+    other = shifted({**patch, "user": {"username": "alice"}}, 0.1)
+    _, maker, second = in_order([created, patch, other])
+    assert maker.writer is None
+    assert second.writer is not None

@@ -1,14 +1,15 @@
 """Several inputs as one history: in order of time, and each write once, with all that is known of it.
 
 An event of an audit log and a change of a watch that have the same resourceVersion are one write: the log knows when it
-was made and by whom, the watch shows the object. resourceVersions order what is stored; the rest is ordered by time.
+was made and by whom, the watch shows the object. What is stored is ordered by resourceVersions, of each write or else
+of the state that it replaced, because the clocks of API servers differ; the rest is ordered by time.
 """
 
 import heapq
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, count, islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Final
 
 import msgspec
@@ -75,6 +76,14 @@ class _Seen(Struct):
     @property
     def is_deletion(self) -> bool:
         return isinstance(self.item, Observation) and self.item.act is Act.DELETED
+
+    @property
+    def is_stored_write(self) -> bool:
+        return isinstance(self.item, Observation) and self.item.is_stored and self.item.act is not Act.READ
+
+    @property
+    def is_creation(self) -> bool:
+        return self.is_stored_write and self.observation.act is Act.CREATED
 
     def joined_with(self, shown: "_Seen") -> "_Seen":
         """Return the same write with the object that another input shows of it."""
@@ -253,7 +262,9 @@ def _ordered(items: Sequence[_Seen]) -> list[_Seen]:
     _date(states)
     rest = sorted(others.values(), key=_time)
     rest = _with_requests(states, rest)
-    return _without_contradictions(_with_late_deletions(list(heapq.merge(states, rest, key=_time))))
+    chain, rest = _chained(states, rest)
+    merged = list(heapq.merge(chain, rest, key=_time))
+    return _without_contradictions(_with_late_deletions(_with_early_creations(merged)))
 
 
 def _identity(item: Observation | Fenced) -> object:
@@ -278,10 +289,36 @@ def _joined(group: Sequence[_Seen]) -> list[_Seen]:
     if not logged:
         assert shown is not None
         return [shown]
-    first, *rest = {_identity(one.item): one for one in logged}.values()
+    requests = list({_identity(one.item): one for one in logged}.values())
+    maker = _maker_of(requests)
+    rest = [one for one in requests if one is not maker]
     for one in rest:
         one.revision = 0
-    return [first if shown is None else first.joined_with(shown), *rest]
+    if any(_may_be_the_maker(one, maker) for one in rest):
+        maker.item = replace(maker.observation, writer=None)
+    return [maker if shown is None else maker.joined_with(shown), *rest]
+
+
+def _maker_of(requests: Sequence[_Seen]) -> _Seen:
+    """Return which request, of those that were answered with one state, made it: one that replaced another state.
+
+    A request that changes nothing is answered with the state as it is. Without such a request it is the first one.
+    """
+    return next((one for one in requests if _is_change(one)), requests[0])
+
+
+def _is_change(one: _Seen) -> bool:
+    """Return whether a request is known to have made the state that it was answered with."""
+    replaced = number_of(one.observation.replaces)
+    return 0 < replaced < one.revision or one.observation.act in {Act.CREATED, Act.DELETED}
+
+
+def _may_be_the_maker(other: _Seen, maker: _Seen) -> bool:
+    """Return whether a state may as well be that of another writer's request, at about the same time."""
+    if _is_change(maker) or other.observation.act is Act.READ or other.observation.writer == maker.observation.writer:
+        return False
+    took = other.observation.answer.took if other.observation.answer else 0
+    return not other.observation.replaces and other.time - took <= maker.time + _TOLERANCE
 
 
 def _date(states: Sequence[_Seen]) -> None:
@@ -327,6 +364,48 @@ def _may_have_made(one: _Seen, states: Sequence[_Seen], number: int) -> bool:
     # Stamps are whole seconds.
     took = request.answer.took if request.answer else 0
     return (at - took) // SECOND * SECOND <= stamp <= at
+
+
+def _chained(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen], list[_Seen]]:
+    """Return the states with the requests of which a log shows what state they found, and what has no such place."""
+    places = [(one.revision, 0, 0, one) for one in states]
+    without = []
+    for number, one in enumerate(rest):
+        # What made no state of its own was answered with the one that it found.
+        found = one.is_stored_write and number_of(one.observation.resource_version or one.observation.replaces)
+        if found:
+            places.append((found, 1, number, one))
+        else:
+            without.append(one)
+    return [one for *_, one in sorted(places, key=itemgetter(0, 1, 2))], without
+
+
+def _with_early_creations(items: list[_Seen]) -> list[_Seen]:
+    """Place a creation of which a log does not show the state before the first writes to what it created."""
+    for number, one in enumerate(items):
+        if one.is_creation and not one.revision:
+            place = _place_of_creation(items, number)
+            items[place : number + 1] = [one, *items[place:number]]
+    return items
+
+
+def _place_of_creation(items: Sequence[_Seen], number: int) -> int:
+    """Return the number of the first write to what a creation that stands at a number has created."""
+    place, creation = number, items[number]
+    later = (one.observation for one in items[number + 1 :] if one.is_stored_write)
+    known = next((one.uid for one in later if one.uid), "")
+    for earlier in range(number - 1, -1, -1):
+        before = items[earlier]
+        if not before.is_stored_write:
+            continue
+        uid = before.observation.uid
+        is_near = before.time > creation.time - _TOLERANCE
+        if before.is_deletion or before.is_creation or (known and uid and uid != known):
+            return place
+        if not (is_near or (known and uid == known)):
+            return number  # it had existed for long: its deletion is not shown
+        known, place = known or uid, earlier
+    return place
 
 
 def _with_late_deletions(items: list[_Seen]) -> list[_Seen]:
