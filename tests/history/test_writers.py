@@ -63,11 +63,23 @@ def test_a_release_by_another_user_is_no_handover() -> None:
     )
 
 
-def test_a_release_that_nobody_follows_is_found_in_a_watch_by_its_field_manager() -> None:
+def test_a_removal_under_another_field_manager_accuses_nobody() -> None:
     found = account(watch(released_by_alice()))
-    (release,) = (one for one in found.findings if one.check == "foreign-release")
-    assert "field manager kubectl-patch removed a_1 as the holder" in release.message
-    assert "--input AUDIT-LOG" in release.fix
+    checks = {one.check: one for one in found.findings}
+    assert "foreign-release" not in checks
+    removed = checks["holder-removed"]
+    assert "a_1 was removed as the holder while the lease was live: if it did not do that itself" in removed.message
+    assert "The field manager was kubectl-patch; its renewals have operator" in removed.message
+    assert "--input AUDIT-LOG" in removed.fix
+
+
+def test_a_removal_under_another_field_manager_is_not_noted_once_the_lease_has_expired() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(20)
+    server.wait(16)
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": ""}, "kubectl-patch", "alice", "")
+    checks = {one.check for one in account(watch(server)).findings}
+    assert not checks & {"foreign-release", "holder-removed"}
 
 
 def test_a_holder_that_is_removed_and_takes_it_back_led_throughout() -> None:
@@ -161,8 +173,10 @@ def test_a_holder_that_stops_is_late_however_long_its_lease_lasts() -> None:
     )
 
 
-@pytest.mark.parametrize(("manager", "is_holder"), [("operator", True), ("kubectl", False), ("", None)])
-def test_a_writer_is_compared_by_field_manager_if_the_input_shows_no_user(manager: str, is_holder: bool | None) -> None:
+@pytest.mark.parametrize(("manager", "is_holder"), [("operator", True), ("kubectl", None), ("", None)])
+def test_a_writer_is_known_by_its_own_field_manager_if_the_input_shows_no_user(
+    manager: str, is_holder: bool | None
+) -> None:
     tenure = Tenure("a_1", 0, Handover.SEEN, 0, renewals=1)
     assert tenure.is_by(None, manager, "operator") is is_holder
     assert tenure.is_by(Writer("jane", ""), manager, "operator") is None
@@ -171,7 +185,8 @@ def test_a_writer_is_compared_by_field_manager_if_the_input_shows_no_user(manage
 def test_who_put_a_holder_there_is_not_compared_with_who_removes_it() -> None:
     assert Tenure("a_1", 0, Handover.CREATED, 0).is_by(None, "kubectl", "operator") is None
     seen = Tenure("a_1", 0, Handover.SEEN, 0, is_since_own=True)
-    assert seen.is_by(None, "kubectl", "operator") is False
+    assert seen.is_by(None, "kubectl", "operator") is None
+    assert seen.is_by(None, "operator", "operator") is True
 
 
 def test_the_holder_of_a_released_lease_is_removed() -> None:

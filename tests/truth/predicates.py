@@ -379,23 +379,19 @@ def _lease_stolen(facts: Facts, claim: Claim) -> bool:
 @_is("foreign-release")
 def _foreign_release(facts: Facts, claim: Claim) -> bool:
     previous = claim["previous"]
-    own = {one.manager for one in facts.processes_of(previous) if one.role is Role.ELECTOR}
-
-    def is_foreign(write: Write) -> bool:
-        if (claim.get("by") or {}).get("known") == "manager":
-            return write.process.manager not in own
-        return not facts.is_own(write, previous)
-
-    return _happened(facts, claim, lambda one: _is_removal(one, previous) and is_foreign(one))
+    return _happened(facts, claim, lambda one: _is_removal(one, previous) and not facts.is_own(one, previous))
 
 
 @_is("holder-removed")
 def _holder_removed(facts: Facts, claim: Claim) -> bool:
     # By clocks that differ it may be any of several instants: the renewal before the removal was not after it.
     at = facts.latest(claim, "earliest")
-    return _happened(
-        facts, claim, lambda one: _is_removal(one, claim["previous"]) and facts.may_be_live(min(at, one.at))
-    )
+
+    def may_be_live(removal: Write) -> bool:
+        renewals = [one.end for one in facts.writes if one.is_renewal and one.at < removal.at]
+        return facts.may_be_live(min(removal.at, max([at, *renewals[-1:]])))
+
+    return _happened(facts, claim, lambda one: _is_removal(one, claim["previous"]) and may_be_live(one))
 
 
 def _is_removal(write: Write, identity: str) -> bool:

@@ -21,7 +21,7 @@ from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import interval, known
 from webhook.analysis.claims.succession import SHORTEST, creation
-from webhook.analysis.claims.words import at_most, clock, count, holder_or_another, name, remover, user, writer
+from webhook.analysis.claims.words import at_most, clock, count, holder_or_another, name, user, writer
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.events import API_SERVER, UNAUTHENTICATED, By, Handover, Refusal, Tenure
 from webhook.analysis.history.follow import Follower
@@ -208,14 +208,12 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
             yield from _replaced(history, before, after, now)
         elif after.began is Handover.DELETED:
             yield from _deleted(history, before, after, now)
-        elif before.is_own_release is False:
-            yield _foreign_release(history, before, after, now)
-        elif before.was_removed and was_live(before.last_renewal, before.duration, before.until or now):
-            yield _removed(history, before, now)
+        elif _was_removed_while_leading(before, now):
+            yield _removal(history, before, after, now)
         elif after.since in lost and (before.renewals or before.is_own_taking):
             yield _lost(history, lost[after.since], after, now)
-    if tenures and tenures[-1].is_own_release is False:
-        yield _foreign_release(history, tenures[-1], None, now)
+    if tenures and _was_removed_while_leading(tenures[-1], now):
+        yield _removal(history, tenures[-1], None, now)
     if history.is_deleted and tenures:
         yield from _deleted(history, tenures[-1], None, now)
 
@@ -299,14 +297,23 @@ def is_nameless(refusal: Refusal) -> bool:
     return refusal.code == UNAUTHENTICATED and not refusal.writer.user and not refusal.is_read
 
 
+def _was_removed_while_leading(tenure: Tenure, now: int) -> bool:
+    """Return whether another one removed the holder, or the lease was live and the holder need not have done it."""
+    is_live = was_live(tenure.last_renewal, tenure.duration, tenure.until or now)
+    return tenure.is_own_release is False or (tenure.was_removed and is_live)
+
+
+def _removal(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
+    if before.is_own_release is False:
+        return _foreign_release(history, before, after, now)
+    return _removed(history, before, now)
+
+
 def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
-    who, by = before.released_by, remover(before)
-    at = before.until or now
+    who = before.released_by or Writer()
+    by, at = writer(who), before.until or now
     led, severity = ", which still led", Severity.ERROR
-    if who is None or not who.user:
-        # A client chooses its field manager: one that its own pod runs beside it may have another.
-        led, severity = ", unless that did it itself by another client", Severity.WARNING
-    if severity is Severity.ERROR and not was_live(before.last_renewal, before.duration, at):
+    if not was_live(before.last_renewal, before.duration, at):
         led = ", which may still have led"
     if before.had_expired:
         severity = Severity.WARNING
@@ -320,14 +327,13 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
             "have led at once, until the old holder noticed"
         )
     sentence = f"Find out why {by} did ({_IN_STRICT}). Whether it may:"
-    command = rights("update", history.namespace, history.name, who) if who and who.user else ""
-    advice = Advice(sentence, command or audit_log(history.namespace, history.name))
+    advice = Advice(sentence, rights("update", history.namespace, history.name, who))
     return claim(
         *(history, "foreign-release", severity, message, advice, "foreign-release"),
         over_since=at,
         arguments={
             "previous": _identity(before),
-            "by": BySomeone(before.released_by, before.released_manager),
+            "by": BySomeone(who),
             **interval(before.ended),
         },
     )
@@ -341,10 +347,13 @@ def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
         f"at {clock(at, now)}{'' if is_dated else ' or later'} {name(before.holder)} was removed as the holder {live}: "
         "if it did not do that itself, two may have led at once"
     )
+    if before.is_released_as_other:
+        # A client chooses its field manager, and one process may write by several clients.
+        message += f". The field manager was {name(before.released_manager)}; its renewals have {name(before.manager)}"
     advice = Advice("The audit log of the API server shows who removed it:", audit_log(history.namespace, history.name))
-    # A stamp has whole seconds, and the renewal that it dates came before the removal.
-    within = {**interval(before.ended)}
-    within |= {"earliest": max(before.last_renewal, within["earliest"])} if "earliest" in within else {}
+    within, renewal = {**interval(before.ended)}, before.renewed or before.taken
+    if "earliest" in within and not renewal.is_claimed:
+        within["earliest"] = max(within["earliest"], renewal.earliest)  # which came before the removal
     arguments = {"previous": _identity(before), **within}
     return claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
 

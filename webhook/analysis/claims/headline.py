@@ -149,7 +149,8 @@ def _freed(account: "Account", standing: LeaseStatus) -> str:
     """Say when the lease was released; whoever removed the holder may have done so long after its last renewal."""
     tenure, lease = account.history.tenure, account.history.lease
     at = standing.last_renewal if tenure is None or tenure.until is None else tenure.until
-    if tenure is not None and tenure.is_own_release is False and tenure.is_end_dated:
+    is_foreign = tenure is not None and (tenure.is_own_release is False or tenure.is_released_as_other)
+    if tenure is not None and is_foreign and tenure.is_end_dated:
         return f"no one holds it: its holder was removed{_since(at, account.now)}"
     is_removed = lease is not None and lease.spec.holder_identity is None
     return "no one holds it" if is_removed else f"no one holds it: it was released{_since(at, account.now)}"

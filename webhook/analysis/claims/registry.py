@@ -171,15 +171,14 @@ _INCIDENTS: Final = (
     Kind(
         "foreign-release",
         "`previous` was removed from holderIdentity in [earliest, latest] by a writer that is not its process; a "
-        "warning, if `by` is a field manager: by another field manager than those of its renewals, which its own pod "
-        "may use, too",
-        "the process on both sides, for an error; the field manager on both sides, for a warning",
+        "warning, if the lease had expired by then",
+        "the process on both sides",
         ("previous", "identity", "earliest", "latest", "by"),
     ),
     Kind(
         "holder-removed",
         "`previous` was removed from holderIdentity in [earliest, latest] while the lease was live, or may have been: "
-        "it was live at `earliest`",
+        "it was live at `earliest`, or between that and the removal",
         "both states",
         ("previous", "earliest", "latest", "by"),
     ),

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from webhook.analysis.claims.words import at_most, clock, count, name, remover, writer
+from webhook.analysis.claims.words import at_most, clock, count, name, writer
 from webhook.analysis.history.events import Handover, Other, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND, length
@@ -93,8 +93,8 @@ def ending(tenure: Tenure) -> str:
     if tenure.is_deleted:
         deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
         return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
-    if tenure.is_own_release is False:
-        return f"{remover(tenure)} removed {holder} as the holder"
+    if tenure.is_own_release is False and tenure.released_by:
+        return f"{writer(tenure.released_by)} removed {holder} as the holder"
     if tenure.was_removed:
         return f"{holder} was removed as the holder"
     return f"{holder} {_release(tenure)}"

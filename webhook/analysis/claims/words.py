@@ -63,12 +63,6 @@ def by_writer(one: Writer | None) -> str:
     return f" by {writer(one)}" if one and one.user else ""
 
 
-def remover(tenure: Tenure) -> str:
-    """Say who removed a holder."""
-    who = tenure.released_by
-    return writer(who) if who and who.user else f"field manager {name(tenure.released_manager)}"
-
-
 def count(number: int, what: str, plural: str = "") -> str:
     """`1 lease`, `2 leases`."""
     return f"{number} {what if number == 1 else plural or f'{what}s'}"

@@ -137,6 +137,8 @@ class Tenure(Struct):
     """False if another writer removed the holder; None if it was not released, or if that cannot be known."""
     is_removed: bool = False
     """The write that ended it removed the field of the holder: most clients empty it when they release a lease."""
+    is_released_as_other: bool = False
+    """Its holder was removed under another field manager than that of its renewals: a hint, as clients choose it."""
     asked: Write | None = None
     """The write that set preferredHolder: the holder was asked to step down."""
     asked_for: str = ""
@@ -152,6 +154,8 @@ class Tenure(Struct):
     """How far its clock was ahead of the API server's, in microseconds; None unless two of its writes agree."""
     is_ambiguous: bool = False
     """The input does not show who renewed it, and field managers or leaseTransitions differ: others may have."""
+    kept: Write = Write()
+    """The last renewal, whoever made it, or what put the holder there."""
     touched: tuple[int, Writer] | None = None
     """When another writer last renewed it in the holder's place."""
     is_touched_last: bool = False
@@ -239,7 +243,11 @@ class Tenure(Struct):
         return self.process
 
     def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
-        """True if a writer is the holder, False if it is another one, None if that cannot be known."""
+        """True if a writer is the holder, False if it is another one, None if that cannot be known.
+
+        Without a writer, a field manager that is its own says that it was; another one says nothing, as a process may
+        write by several clients.
+        """
         if writer is not None and writer.user:
             if self.process is not None and self.process.is_same(writer):
                 return True
@@ -248,7 +256,7 @@ class Tenure(Struct):
             # Who was seen to write it may be a stranger; a pod that the holder names is not.
             return True if self._is_here(writer) and self._is_pod_of(writer) else None
         # Who put the holder there, as an API server does, need not be the one that renews.
-        return manager == own_manager if manager and own_manager and self.has_own_manager else None
+        return True if manager and manager == own_manager and self.has_own_manager else None
 
     @property
     def has_own_manager(self) -> bool:
@@ -292,8 +300,9 @@ class Tenure(Struct):
 
     @property
     def was_removed(self) -> bool:
-        """True if the holder did not release the lease itself, as far as is known."""
-        return self.is_own_release is False or (self.is_removed and self.is_own_release is None)
+        """True if the holder did not release the lease itself, or not as most clients do."""
+        is_odd = self.is_removed or self.is_released_as_other
+        return self.is_own_release is False or (is_odd and self.is_own_release is None)
 
     @property
     def had_expired(self) -> bool:

@@ -658,7 +658,7 @@ class LeaseHistory(Struct):
         is_unseen = self.tenure is not None and self.tenure.has_unseen_renewals
         is_unseen = is_unseen or (is_claimed and self.write.is_dated_by_a_server)
         is_dated = self.write.is_dated_by_a_server and not is_unseen
-        how = self._taking(kept, duration, at, is_dated=is_dated)
+        how = self._taking(self.tenure, kept, duration, is_dated=is_dated)
         if how is Handover.EXPIRED:
             self._expired(duration, kept, at)
             if self.holder and self.holder.asked is not None:
@@ -668,10 +668,14 @@ class LeaseHistory(Struct):
         self._ended(last if is_end_known and last is not None else at, how)
         self._add(holder, at, how, writer).is_close = is_close
 
-    def _taking(self, kept: int | None, duration: int | None, at: int, *, is_dated: bool) -> Handover:
+    def _taking(
+        self, tenure: Tenure | None, kept_until: int | None, duration: int | None, *, is_dated: bool
+    ) -> Handover:
         """Classify the present write: a stamp has whole seconds, and the holder's fraction only by a right clock."""
-        is_whole = not self.write.is_logged and 0 in {at % SECOND, (kept or 0) % SECOND}
-        return taking(kept, duration, at, max(self.write.skew, SECOND if is_whole else 0), is_dated=is_dated)
+        at, kept = self.write.at, tenure.kept if tenure and tenure.kept.at == kept_until else Write()
+        is_whole = not self.write.is_logged and 0 in {at % SECOND, (kept_until or 0) % SECOND}
+        skew = max(self.write.skew, SECOND if is_whole else 0)
+        return taking(kept_until, duration, at, less=skew + self.write.took, more=skew + kept.took, is_dated=is_dated)
 
     def _released(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
         """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""
@@ -681,6 +685,8 @@ class LeaseHistory(Struct):
             is_own = holder.is_by(writer, manager, holder.manager)
             holder.is_own_release = None if is_own is False and holder.may_be_of(writer) else is_own
             holder.is_removed = self.lease is not None and self.lease.spec.holder_identity is None
+            is_hint = not (writer and writer.user) and holder.has_own_manager
+            holder.is_released_as_other = is_hint and bool(holder.manager) and manager not in {"", holder.manager}
         self._ended(at, Handover.RELEASED, writer)
         if holder and holder.was_removed:
             self._released_at = holder.last_renewal  # it may have stopped long before
@@ -705,6 +711,7 @@ class LeaseHistory(Struct):
         if tenure.is_replaced_by(writer) and (not is_former or is_back):
             self._replaced(tenure, at, writer)
             return
+        tenure.kept = self.write
         if not tenure.renewed_by(writer, at):
             tenure.touched, tenure.is_touched_last = (at, writer or Writer()), True
             self._happened(EventKind.RENEWED, at, writer=writer)
@@ -741,7 +748,8 @@ class LeaseHistory(Struct):
 
     def _replaced(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
         """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
-        how = self._taking(tenure.kept_until, tenure.duration, at, is_dated=self.write.is_dated_by_a_server)
+        is_dated = self.write.is_dated_by_a_server
+        how = self._taking(tenure, tenure.kept_until, tenure.duration, is_dated=is_dated)
         is_expired = how is Handover.EXPIRED
         self._ended(tenure.last_renewal if is_expired else at, Handover.EXPIRED if is_expired else Handover.REPLACED)
         following = self._add(tenure.holder, at, Handover.EXPIRED if is_expired else Handover.REPLACED, writer)
@@ -850,7 +858,7 @@ class LeaseHistory(Struct):
         last = since if seen is None else seen
         tenure = Tenure(holder, since, how, last, previous, leaderless, namespace=self.namespace)
         tenure.is_dated = self.write.is_dated or how is Handover.SEEN
-        tenure.taken = self.write
+        tenure.taken = tenure.kept = self.write
         is_coordinated = self.lease is not None and bool(self.lease.spec.strategy)
         tenure.is_exact = self.write.is_logged and not self.write.skew
         tenure.is_coordinated = is_coordinated

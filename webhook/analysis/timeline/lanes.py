@@ -348,7 +348,8 @@ class _LeaseLane(Struct):
                 self.spans.turn(SpanKind.OVERDUE, at)
             case EventKind.RELEASED | EventKind.DELETED:
                 # Who was removed by another one most likely goes on as the leader.
-                if event.kind is EventKind.DELETED or not (tenure and tenure.is_own_release is False):
+                is_foreign = tenure is not None and (tenure.is_own_release is False or tenure.is_released_as_other)
+                if event.kind is EventKind.DELETED or not is_foreign:
                     self.spans.begin(SpanKind.LEADERLESS, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
                 how = ending(tenure) if tenure else f"the lease was deleted{by_writer(event.writer)}"
