@@ -14,7 +14,7 @@ MAX_LISTED: Final = 16  # gaps of an input, readers of a lease
 _MAX_STATES: Final = 20_000
 _MIN_HOLE: Final = 5 * SECOND
 _HOLE: Final = 3
-"""A log has a hole where it has no request for so many times the mean interval, and for longer than the minimum."""
+"""A log has a hole where it has no answer for so many times the mean interval, and for longer than the minimum."""
 _NEVER: Final = 2**62
 
 
@@ -34,7 +34,7 @@ class Bounds(Struct):
     is_skewed_within: bool = False
     """Whether they do within one input, which several of them wrote."""
     holes: deque[tuple[int, int]] = field(default_factory=partial(deque, (), MAX_LISTED))
-    """Times in which an audit log has no request for any lease, the latest."""
+    """Times in which an audit log has no answer about any lease, the latest."""
     _reached: int | None = None
     _requests: int = 0
     _first_request: int = 0
@@ -85,23 +85,24 @@ class Bounds(Struct):
             if len(self._claimed) > 2:
                 del self._claimed[min(self._claimed, key=self._claimed.__getitem__)]
 
-    def requested(self, received: int, answered: int) -> int | None:
+    def requested(self, answered: int) -> int | None:
         """Note a request in an audit log; return since when the log has none for any lease, None if it went on.
 
-        Then requests may be missing: nothing that a lease shows before is known to be so afterwards.
+        Then requests may be missing: nothing that a lease shows before is known to be so afterwards. One that was
+        received before, and answered late, does not show that no other one was answered meanwhile.
         """
         since, number = self._last_request, self._requests
         self._first_request = self._first_request or answered
         self._last_request = max(since, answered)
         self._requests += 1
         mean = (since - self._first_request) // max(1, number - 1)
-        if number == 0 or received - since <= max(_MIN_HOLE, _HOLE * mean):
+        if number == 0 or answered - since <= max(_MIN_HOLE, _HOLE * mean):
             return None
-        self.holes.append((since, received))
+        self.holes.append((since, answered))
         return since
 
     def has_hole(self, start: int, end: int) -> bool:
-        """Return whether an audit log has no request for any lease in a part of a time."""
+        """Return whether an audit log has no answer about any lease in a part of a time."""
         return any(begin < end and start < until for begin, until in self.holes)
 
     def begins(self, ends: int) -> int:

@@ -253,11 +253,11 @@ class Follower(Struct):
         self._is_watched = self._is_watched or seen.input_kind is InputKind.WATCH
         if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
             return
-        since = self.bounds.requested(seen.at - (seen.answer.took if seen.answer else 0), seen.at)
+        since = self.bounds.requested(seen.at)
         # Of one lease alone a log has no requests either while no one wants it.
         if since is not None and not self._is_watched and len(self.leases) > 1:
             for one in self.leases.values():
-                one.hidden_since = one.hidden_since or since
+                one.lose_sight(since)
 
     def _followed(self, key: Key) -> LeaseHistory | None:
         if key in self.stored.numbers:

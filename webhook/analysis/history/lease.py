@@ -113,6 +113,8 @@ class LeaseHistory(Struct):
     """How many reads were answered that it does not exist, since anything was stored; when the first and the last."""
     answered: deque[int] = field(default_factory=partial(deque, (), MAX_OTHERS))
     """When it was read without delay while it was not renewed."""
+    _hole: int | None = None
+    """The beginning of the latest hole in the log."""
     _revision: int = 0
     _path: str = ""
     """The input that showed the latest state."""
@@ -236,6 +238,7 @@ class LeaseHistory(Struct):
         self.is_moment = self.is_moment and seen.input_kind is InputKind.DUMP
         if seen.input_kind is InputKind.AUDIT_LOG:
             self._hear(seen)
+            self._bridge(seen)
         if seen.act is Act.READ:
             self._note_read(seen)
             who = (seen.writer.pod or seen.writer.name) if seen.writer else ""
@@ -266,6 +269,23 @@ class LeaseHistory(Struct):
             self._happened(EventKind.SHARED, self.at or 0)
         return self._events
 
+    def lose_sight(self, since: int) -> None:
+        """Remember that an audit log may lack requests since then."""
+        if self.hidden_since is None:
+            self.hidden_since = self._hole = since
+
+    def _bridge(self, seen: Observation) -> None:
+        """Forget a hole in the log if the holder waited for an answer throughout: it made no other request then.
+
+        If anything else was written, the next write to the lease replaces a state that is not known.
+        """
+        holder, last = self.holder, self.renewals.last
+        if self._hole is None or self.hidden_since != self._hole or seen.at is None or holder is None or last is None:
+            return
+        received = seen.at - (seen.answer.took if seen.answer else 0)
+        if received <= last + (self.renewals.longest_usual or 0) and holder.is_by(seen.writer):
+            self.hidden_since = None
+
     def _is_unknown(self, seen: Observation) -> bool:
         """True if a log does not show what a write changed, nor a watch beside it, and it need not be a renewal."""
         if seen.object is not None or self.lease is None or self.is_deleted or self._path != seen.place.path:
@@ -286,6 +306,8 @@ class LeaseHistory(Struct):
             dating, earliest, latest = Dating.LOG, at - took - skew, at + skew
         elif seen.at is None and seen.object is not None and (not seen.entries or is_constant(seen.entries)):
             dating, earliest, latest = Dating.WRITER_CLOCK, at, at
+        elif seen.input_kind is InputKind.REVIEW and at % SECOND:
+            dating, earliest, latest = Dating.STAMP, at - skew, at + skew  # an index says when it was received
         else:
             dating, second = Dating.STAMP, at // SECOND * SECOND
             earliest, latest = second - skew, second + SECOND + skew
@@ -671,11 +693,15 @@ class LeaseHistory(Struct):
     def _taking(
         self, tenure: Tenure | None, kept_until: int | None, duration: int | None, *, is_dated: bool
     ) -> Handover:
-        """Classify the present write: a stamp has whole seconds, and the holder's fraction only by a right clock."""
-        at, kept = self.write.at, tenure.kept if tenure and tenure.kept.at == kept_until else Write()
-        is_whole = not self.write.is_logged and 0 in {at % SECOND, (kept_until or 0) % SECOND}
-        skew = max(self.write.skew, SECOND if is_whole else 0)
-        return taking(kept_until, duration, at, less=skew + self.write.took, more=skew + kept.took, is_dated=is_dated)
+        """Classify the present write: both it and the renewal before were stored at some time in an interval."""
+        write, at = self.write, kept_until or 0
+        # Of a renewal that only a state shows, the stamp has whole seconds.
+        first, last, skew = at // SECOND * SECOND, at // SECOND * SECOND + SECOND, 0
+        if tenure is not None and tenure.kept.at == kept_until:
+            first, last, skew = tenure.kept.earliest, tenure.kept.latest or at, tenure.kept.skew
+        less = write.at - write.earliest + last - at - skew
+        more = (write.latest or write.at) - write.at + at - first - skew
+        return taking(kept_until, duration, write.at, less=max(0, less), more=max(0, more), is_dated=is_dated)
 
     def _released(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
         """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""

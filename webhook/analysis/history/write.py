@@ -44,11 +44,6 @@ class Write(Struct, frozen=True):
         return self.dating is Dating.LOG
 
     @property
-    def took(self) -> int:
-        """How long before `at` it may have been stored, by one clock: as long as its request took, if a log says so."""
-        return self.at - self.earliest - self.skew if self.is_logged else 0
-
-    @property
     def is_claimed(self) -> bool:
         """Whether only the writer's own clock says when it was made."""
         return self.dating is Dating.WRITER_CLOCK
