@@ -301,6 +301,26 @@ def test_other_states(spec: dict[str, object], state: State, words: str) -> None
     assert "Can be taken" in text(one) or state is State.UNKNOWN
 
 
+def test_the_request_of_the_last_renewal_is_none_after_it() -> None:
+    server, (db, mail, cart) = shop()
+    # A client sets renewTime before it sends the write.
+    db.ahead = -0.05
+    together(60, db, mail, cart)
+    together(20, mail, cart)
+    said = text(account(of_log(server), server.now))
+    assert "Its process made no request (killed, paused, blocked, cut off), or its API server hung" in said
+
+
+def test_a_lease_that_was_deleted_and_may_not_be_created_again() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete("shop/db")
+    server.wait(2)
+    message = 'leases.coordination.k8s.io "db" is forbidden: unable to create new content in namespace shop because it'
+    server.elector("db-1", "shop/db").fail(403, f"{message} is being terminated")
+    assert advised(account(of_log(server), server.now)).startswith("The namespace is being deleted")
+
+
 def test_a_lease_that_was_deleted() -> None:
     server, (db, *_) = shop()
     db.lead(20)
@@ -308,7 +328,7 @@ def test_a_lease_that_was_deleted() -> None:
     one = account(of_log(server), server.now)
     assert headline(one) == "the lease was deleted 0 s ago by admin"
     assert "11:07:00Z: admin deleted the lease while db-0_1 held it" in text(one)
-    assert advised(one).startswith("The lease was deleted; a program that still runs creates it again")
+    assert advised(one).startswith("The lease was deleted; a client that runs and may create it does so")
     assert as_json(one)["holder"] is None
     server.wait(4)
     db.lead(4)

@@ -47,17 +47,24 @@ def test_a_leader_whose_writes_were_refused_is_followed(message: str, said: str,
     assert command in one.advice.command
 
 
-def test_a_leader_whose_token_expired_is_followed() -> None:
+@pytest.mark.parametrize(
+    ("verbs", "what"),
+    [(["update"], "1 write"), (["get", "get"], "2 reads"), (["get", "update"], "2 requests")],
+    ids=["it writes", "it reads first", "it does both"],
+)
+def test_a_leader_whose_token_expired_is_followed(verbs: list[str], what: str) -> None:
     server, (db, *_) = shop()
     db.lead(40)
-    server.wait(2)
-    db.fail_unauthenticated()
+    server.wait(1)
+    for verb in verbs:
+        server.wait(0.5)
+        db.fail_unauthenticated(verb)
     server.wait(16)
     server.elector("db-1", "shop/db").lead(10)
     one = account(of_log(server), server.now)
     (lost,) = (found for found in one.findings if found.severity.value == "warning")
     assert (
-        "Its writes may have been refused: 1 write answered with 401 (Unauthorized), from its address and program"
+        f"Its requests may have been refused: {what} answered with 401 (Unauthorized), from its address and program"
         in (lost.message)
     )
     assert "The API server did not accept the credentials" in advised(one)

@@ -191,9 +191,9 @@ class Elector(Struct):
         """Try to renew in vain."""
         self.server.logged(self.lease, "update", self.user, self.pod, {"message": message}, code, took)
 
-    def fail_unauthenticated(self) -> None:
-        """Try to renew with a token that is not accepted; the API server does not know whose it is."""
-        self.server.logged(self.lease, "update", "", "", {"message": "Unauthorized"}, 401)
+    def fail_unauthenticated(self, verb: str = "update") -> None:
+        """Try to renew, or to read, with a token that is not accepted; the API server does not know whose it is."""
+        self.server.logged(self.lease, verb, "", "", {"message": "Unauthorized"}, 401)
         self.server.log[-1] |= {"stage": "ResponseStarted", "user": {}, "sourceIPs": [_address(self.pod)]}
 
     def _write(self, changes: Document) -> None:

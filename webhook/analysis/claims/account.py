@@ -192,6 +192,9 @@ def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause |
     if history.kind is not InputKind.DUMP and cluster.bounds.until is not None:
         tenure = history.tenure
         start = tenure.last_renewal if tenure and tenure.touched else standing.last_renewal
+        if tenure and history.kind is InputKind.AUDIT_LOG:
+            # renewTime is older than the request that brings it, which is no request after the renewal.
+            start = max(start, tenure.last_renewal)
         cause = causes.cause_of(cluster, history, tenure, start, min(now, cluster.bounds.until))
         if cause.evidence != causes.WITHOUT_EVIDENCE:
             return cause

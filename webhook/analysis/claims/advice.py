@@ -234,7 +234,11 @@ def _without_lease(account: "Account") -> Advice:
     if history.is_deleted and tenure and tenure.deleted_by and tenure.deleted_by.user in CLEANUP_CONTROLLERS:
         return after_deletion(history, tenure.deleted_by)
     if history.is_deleted:
-        return Advice("The lease was deleted; a program that still runs creates it again:", f"{lease} --watch")
+        writes = [one for one in history.refusals if one.is_denied and not one.is_read]
+        refused = [one for one in writes if one.received > history.deleted_at]
+        if refused:
+            return after_refusal(history, refused[-1])
+        return Advice("The lease was deleted; a client that runs and may create it does so:", f"{lease} --watch")
     if history.absent:
         pods = f"{kubectl_in(history.namespace)} get leases,pods"
         return Advice("It does not exist; its clients create it when they may:", pods)

@@ -144,10 +144,13 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     nameless = [one for one in nameless if one.source and one.source in history.sources_of(tenure)]
     if nameless and not requests:
         # Only who believes to lead writes before it has read, and the holder was not heard under its name.
-        writes = count(len(nameless), "write")
+        requests_were = {one.is_read for one in nameless}
+        what = count(
+            len(nameless), "request" if len(requests_were) > 1 else "read" if True in requests_were else "write"
+        )
         is_alone = history.is_only_source_of(tenure, nameless[-1].source)
         doubt = "" if is_alone else ", which it shares with others"
-        text = f"{writes} answered with 401 (Unauthorized), from its address and program{doubt}, and none by its name"
+        text = f"{what} answered with 401 (Unauthorized), from its address and program{doubt}, and none by its name"
         left = ("refused-credentials",) if is_alone else ("refused-credentials", "stopped")
         return Cause(Blame.REFUSED, text, left, nameless[-1])
     compared = cluster.others_of(history, start, end)
@@ -350,7 +353,7 @@ def sentence_of(cause: Cause) -> str:
     if cause.blame is Blame.UNKNOWN:
         return f"Why is not known: {cause.evidence}."
     if cause.refusal and not cause.refusal.writer.user:
-        return f"Its writes may have been refused: {cause.evidence}."
+        return f"Its requests may have been refused: {cause.evidence}."
     if cause.blame is Blame.SERVER and cause.left == ("failed",):
         return f"The API server could not store its writes: {cause.evidence}."
     if cause.blame is Blame.REFUSED and cause.refusal and cause.refusal.is_read:

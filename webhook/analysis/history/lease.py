@@ -84,6 +84,8 @@ class LeaseHistory(Struct):
     stamped: int = 0
     """The stamp of the latest write, 0 if a client may have invented it."""
     is_deleted: bool = False
+    deleted_at: int = 0
+    """When it was last deleted, in microseconds since 1970."""
     is_seen_created: bool = False
     """The input shows how it was created."""
     is_mixed: bool = False
@@ -431,7 +433,7 @@ class LeaseHistory(Struct):
         self._events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=seen.at is not None))
         if holder is not None or self.lease is None:
             self._ended(at, Handover.DELETED)
-        self.is_deleted = True
+        self.is_deleted, self.deleted_at = True, at
         self._passed(at)
 
     def _changed(self, seen: Observation, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
