@@ -20,7 +20,7 @@ from lab.fleet.engines import ENGINES
 from webhook.analysis.history.events import Handover, Tenure
 from webhook.analysis.history.follow import Follower
 from webhook.analysis.history.merge import Merged
-from webhook.analysis.inputs.files import inputs
+from webhook.analysis.inputs.files import find_inputs
 
 ROOT: Final = Path(__file__).parents[2]
 DATA: Final = ROOT / "tests" / "data"
@@ -138,7 +138,7 @@ def _compare(folder: Path, names: Iterable[str], took: dict[str, float] | None =
 
 def _followed(folder: Path) -> Follower:
     follower = Follower()
-    for item in Merged(inputs([str(folder)]), 2**62):
+    for item in Merged(find_inputs([str(folder)]), 2**62):
         follower.feed(item)
     return follower
 

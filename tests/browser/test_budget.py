@@ -14,7 +14,7 @@ LOG = FOLDER / "leader-paused/audit.log.gz"
 
 
 def read_whole(budget: Budget, content: bytes) -> bytes:
-    return budget.opened(io.BufferedReader(io.BytesIO(content))).read()
+    return budget.wrap(io.BufferedReader(io.BytesIO(content))).read()
 
 
 def test_what_is_read_is_counted() -> None:
@@ -30,7 +30,7 @@ def test_a_byte_more_than_the_limit_is_refused_with_the_command_to_use() -> None
 
 def test_what_is_read_twice_counts_once() -> None:
     budget = Budget(limit=10)
-    plain = budget.opened(io.BufferedReader(io.BytesIO(b"0123456789")))
+    plain = budget.wrap(io.BufferedReader(io.BytesIO(b"0123456789")))
     assert plain.read(4) == b"0123"
     assert plain.seekable()
     plain.seek(0)
@@ -53,7 +53,7 @@ def test_a_small_file_that_unpacks_to_more_than_the_limit_ends_with_a_sentence(t
         for _ in range(50):
             file.write(b'{"kind":"Event","apiVersion":"audit.k8s.io/v1"}\n' * 1000)
     session = Session([str(bomb)], limit=1_000_000)
-    for view in (session.leases, session.audit, session.timeline):
+    for view in (session.list_leases, session.audit, session.draw_timeline):
         with pytest.raises(TooLargeError, match="more than 1 MB"):
             view()
 

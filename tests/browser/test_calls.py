@@ -11,7 +11,7 @@ from tests.factories import make_lease, put
 from tests.incidents import FOLDER
 from tests.timeline.election_samples import HOSTILE_NAMES
 from webhook.browser.calls import CALLS, Page, answer
-from webhook.browser.reviewing import presets
+from webhook.browser.reviewing import make_preset_files
 from webhook.browser.session import Session
 from webhook.text.quoting import escape
 
@@ -37,7 +37,7 @@ def test_a_page_opens_files_and_shows_each_view() -> None:
     assert call(page, "account", lease=lease)["lease"] == lease
     assert call(page, "audit")["findings"]
     assert call(page, "timeline")["html"]
-    assert call(page, "check", policy=presets()["strict"], all_logs=True)["summary"]
+    assert call(page, "check", policy=make_preset_files()["strict"], all_logs=True)["summary"]
 
 
 def test_a_page_begins_with_presets_the_schema_and_the_rules() -> None:
@@ -55,13 +55,13 @@ def test_progress_is_passed_on() -> None:
 
 def test_a_review_takes_a_time_as_people_write_it() -> None:
     lease = json.dumps(make_lease())
-    found = call(Page(), "review", text=lease, policy=presets()["strict"], now="2026-01-31t12:00:00z")
+    found = call(Page(), "review", text=lease, policy=make_preset_files()["strict"], now="2026-01-31t12:00:00z")
     assert found[0]["verdict"] in {"allowed", "warned", "denied"}
 
 
 def test_the_lines_of_kubectl_stay_lines() -> None:
     lease = json.dumps(make_lease(put("spec.holderIdentity", "a\nb"), put("spec.leaseDurationSeconds", -1)))
-    (found,) = call(Page(), "review", text=lease, policy=presets()["strict"])
+    (found,) = call(Page(), "review", text=lease, policy=make_preset_files()["strict"])
     lines = found["kubectl"].split("\n")
     assert len(lines) > 1
     assert not [line for line in lines if "Error from server" in line[1:] or "* spec" in line[1:]]
@@ -71,10 +71,12 @@ def test_the_lines_of_kubectl_stay_lines() -> None:
     ("name", "given", "problem"),
     [
         pytest.param("open", {"paths": ["LICENSE"]}, "LICENSE has no lease", id="a failure of a command"),
-        pytest.param("review", {"text": "a: b", "policy": presets()["strict"]}, "nothing here", id="an unusable input"),
+        pytest.param(
+            "review", {"text": "a: b", "policy": make_preset_files()["strict"]}, "nothing here", id="an unusable input"
+        ),
         pytest.param(
             "review",
-            {"text": "a: b", "policy": presets()["strict"], "now": "2026-"},
+            {"text": "a: b", "policy": make_preset_files()["strict"], "now": "2026-"},
             '"2026-" is not an RFC 3339 time',
             id="half a time",
         ),

@@ -4,7 +4,7 @@ import pytest
 
 from tests.factories import make_lease, make_review, put, to_bytes
 from webhook.admission.verdict import Cause, Verdict
-from webhook.browser.kubectl import printed
+from webhook.browser.kubectl import format_as_kubectl
 from webhook.kubernetes.review import decode
 
 LEASE = decode(to_bytes(make_review(put("request.name", "pinned"), new=make_lease(put("metadata.name", "pinned")))))
@@ -39,4 +39,4 @@ LATE = Cause("FieldValueInvalid", "Invalid value: too late", "spec.renewTime")
     ],
 )
 def test_text(verdict: Verdict, lines: list[str]) -> None:
-    assert printed(verdict, LEASE).splitlines() == lines
+    assert format_as_kubectl(verdict, LEASE).splitlines() == lines

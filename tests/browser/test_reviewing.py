@@ -11,10 +11,10 @@ from tests.recordings import FOLDER as RECORDINGS
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
 from webhook.browser import reviewing
-from webhook.browser.reviewing import presets, review
+from webhook.browser.reviewing import make_preset_files, review
 from webhook.errors import InputError
 
-STRICT = presets()["strict"]
+STRICT = make_preset_files()["strict"]
 STEAL = RECORDINGS / "1.36.3/kubectl-unusual/18-update-steal-unexpired-by-other-namespace.json"
 TAKEN, LIVE = (Path(f"docs/examples/{name}-lease.yaml").read_text() for name in ("taken", "live"))
 WRITER = "system:serviceaccount:shop:checkout"
@@ -26,7 +26,9 @@ def first(text: str, **more: Any) -> dict[str, Any]:
 
 
 def test_every_preset_is_a_policy_file() -> None:
-    assert {name: parse(text).preset for name, text in presets().items()} == {name: name for name in presets()}
+    assert {name: parse(text).preset for name, text in make_preset_files().items()} == {
+        name: name for name in make_preset_files()
+    }
 
 
 def test_a_review_is_denied_with_what_kubectl_prints() -> None:
@@ -39,7 +41,7 @@ def test_a_review_is_denied_with_what_kubectl_prints() -> None:
 
 
 def test_another_policy_decides_otherwise() -> None:
-    assert review(STEAL.read_text(), presets()["observe"])[0]["verdict"] == "warned"
+    assert review(STEAL.read_text(), make_preset_files()["observe"])[0]["verdict"] == "warned"
 
 
 def test_a_manifest_is_evaluated_at_the_time_that_is_given() -> None:

@@ -30,7 +30,7 @@ def printed(*words: str) -> str:
 
 
 def test_the_leases_are_the_rows_of_why() -> None:
-    found = Session(STOLEN).leases()
+    found = Session(STOLEN).list_leases()
     shown = printed("why", *INPUTS, "--format", "wide")
     for row in [[found["heading"]], found["head"], *found["rows"]]:
         assert all(cell in shown for cell in row)
@@ -38,7 +38,7 @@ def test_the_leases_are_the_rows_of_why() -> None:
 
 
 def test_each_file_is_recognized() -> None:
-    said = [(one["kind"], one["says"]) for one in Session([*STOLEN, OLD, "LICENSE"]).leases()["recognized"]]
+    said = [(one["kind"], one["says"]) for one in Session([*STOLEN, OLD, "LICENSE"]).list_leases()["recognized"]]
     assert said == [
         ("audit log", "an audit log"),
         ("watch", "a watch"),
@@ -48,18 +48,18 @@ def test_each_file_is_recognized() -> None:
 
 
 def test_what_cannot_be_read_is_a_note() -> None:
-    assert any("LICENSE" in note for note in Session([*STOLEN, "LICENSE"]).leases()["notes"])
+    assert any("LICENSE" in note for note in Session([*STOLEN, "LICENSE"]).list_leases()["notes"])
 
 
 def test_a_list_without_managed_fields_says_what_is_missing(tmp_path: Path) -> None:
     file = tmp_path / "lease.json"
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a", "namespace": "b"}}
     file.write_text(json.dumps(lease | {"spec": {"holderIdentity": "x"}}))
-    assert any("--show-managed-fields" in note for note in Session([str(file)]).leases()["notes"])
+    assert any("--show-managed-fields" in note for note in Session([str(file)]).list_leases()["notes"])
 
 
 def test_an_account_is_what_why_prints_of_a_lease() -> None:
-    found = Session(STOLEN).account(LEASE)
+    found = Session(STOLEN).explain_lease(LEASE)
     shown = " ".join(printed("why", LEASE, *INPUTS, "--verbose").split())
     texts = [found["headline"], found["advice"]["sentence"], *(one["message"] for one in found["findings"])]
     texts += [text for part in ("facts", "events") for _, text in found[part]]
@@ -70,7 +70,7 @@ def test_an_account_is_what_why_prints_of_a_lease() -> None:
 
 def test_a_lease_that_is_not_there_is_refused() -> None:
     with pytest.raises(click.ClickException, match="shop/none is not in the input"):
-        Session(STOLEN).account("shop/none")
+        Session(STOLEN).explain_lease("shop/none")
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_files_without_a_lease_are_refused_with_what_they_are(content: bytes, pr
     path = tmp_path / "given"
     path.write_bytes(content)
     with pytest.raises(click.ClickException, match=re.escape(problem)):
-        Session([str(path)]).leases()
+        Session([str(path)]).list_leases()
 
 
 def test_the_history_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session(STOLEN)
-    session.leases()
-    monkeypatch.setattr(reading, "observed", None)
-    assert session.account(LEASE)["lease"] == LEASE
+    session.list_leases()
+    monkeypatch.setattr(reading, "read_for_history", None)
+    assert session.explain_lease(LEASE)["lease"] == LEASE
 
 
 def test_the_findings_are_those_of_audit_the_worst_first() -> None:
@@ -126,10 +126,10 @@ def test_a_finding_about_another_object_names_no_lease(tmp_path: Path) -> None:
 
 
 def test_a_timeline_is_the_page_of_the_command() -> None:
-    found = Session(STOLEN, now=1_795_320_000_000_000).timeline()
+    found = Session(STOLEN, now=1_795_320_000_000_000).draw_timeline()
     assert found["leases"] == 4
     assert found["html"].startswith("<!DOCTYPE html>")
-    assert all(lease in found["html"] for lease in Session(STOLEN).leases()["leases"])
+    assert all(lease in found["html"] for lease in Session(STOLEN).list_leases()["leases"])
 
 
 @pytest.mark.parametrize("policy", ["strict", "standard"])
@@ -167,7 +167,7 @@ def test_check_lists_what_is_unreadable() -> None:
 
 def test_more_rows_than_a_page_lists_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "MAX_ROWS", 1)
-    leases, audit = Session(STOLEN).leases(), Session(STOLEN).audit()
+    leases, audit = Session(STOLEN).list_leases(), Session(STOLEN).audit()
     assert (len(leases["rows"]), leases["left_out"]) == (1, 3)
     assert (len(audit["findings"]), audit["left_out"] > 0) == (1, True)
     folder = "tests/data/leases"

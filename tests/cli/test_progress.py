@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.on_terminal import on_terminal, plain
 from tests.factories import make_lease, put
-from webhook.analysis.inputs.files import inputs, submitted
+from webhook.analysis.inputs.files import find_inputs, read_for_check
 from webhook.analysis.inputs.meter import Meter
 from webhook.cli.progress import INTERRUPTED, format_size
 
@@ -88,19 +88,19 @@ def test_a_meter_counts_bytes_and_items_and_ends_inputs(tmp_path: Path) -> None:
     path = tmp_path / "leases.json"
     path.write_text("\n".join(json.dumps(make_lease()) for _ in range(3)))
     meter = Meter()
-    (one,) = inputs([str(path)], meter)
+    (one,) = find_inputs([str(path)], meter)
     assert meter.size == path.stat().st_size
     items = one.read()
     next(items)
     assert (meter.read, meter.items) == (meter.size, 1)
     meter.is_stopped = True
     assert list(items) == []
-    assert list(submitted([str(path)], meter=meter)) == []
+    assert list(read_for_check([str(path)], meter=meter)) == []
 
 
 def test_a_stopped_pipe_that_nothing_comes_through_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = os.pipe()
     with open(reader) as pipe, open(writer, "w"):  # noqa: PTH123 - a file descriptor
         monkeypatch.setattr("sys.stdin", pipe)
-        (one,) = inputs(["-"], Meter(is_stopped=True))
+        (one,) = find_inputs(["-"], Meter(is_stopped=True))
         assert list(one.read()) == []

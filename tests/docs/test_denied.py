@@ -5,7 +5,7 @@ from tests.rules.findings import RIVAL, by_user, take, update, written
 from tools.docs.pages import DOCS, blocks
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.file import load
-from webhook.browser.kubectl import printed
+from webhook.browser.kubectl import format_as_kubectl
 from webhook.kubernetes.review import decode
 from webhook.kubernetes.times import SECOND
 
@@ -22,4 +22,4 @@ def test_texts_of_kubectl() -> None:
     shown = [block.text.strip() for block in blocks(DOCS / "denied.md")]
     for review, preset in ((ABSURD, "standard"), (STEAL, "strict")):
         request = decode(to_bytes(review))
-        assert printed(evaluate(request, load(preset), NOW + 4 * SECOND), request) in shown
+        assert format_as_kubectl(evaluate(request, load(preset), NOW + 4 * SECOND), request) in shown

@@ -10,7 +10,7 @@ from tests.policy.fences.made import FENCE, STAMPS, fence
 from tests.policy.files import text
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
-from webhook.analysis.inputs.documents import Document, documents
+from webhook.analysis.inputs.documents import Document, split_documents
 from webhook.analysis.suggestions.fence import from_audit, written_by
 from webhook.api_server.doctor.documents import Documents
 from webhook.api_server.doctor.fences_and_stamps import examine_fences
@@ -52,5 +52,5 @@ def test_the_doctor_reads_any_objects(objects: list[dict[str, Any]]) -> None:
 @given(OBJECTS)
 def test_proposals_read_any_objects(objects: list[dict[str, Any]]) -> None:
     events = [{**one, "kind": "Event", "apiVersion": "audit.k8s.io/v1"} for one in objects]
-    read = documents("audit.log", map(to_bytes, events))
+    read = split_documents("audit.log", map(to_bytes, events))
     from_audit(written_by((one for one in read if isinstance(one, Document)), ""), "shop/operator")

@@ -8,8 +8,8 @@ import pytest
 from tests.factories import to_bytes
 from webhook.admission.policy.fences import FencedResource
 from webhook.admission.policy.parse import parse
-from webhook.analysis.inputs.documents import Document, documents
-from webhook.analysis.inputs.files import checked
+from webhook.analysis.inputs.documents import Document, split_documents
+from webhook.analysis.inputs.files import require_readable
 from webhook.analysis.inputs.kinds import AuditEvent
 from webhook.analysis.suggestions.fence import Suggestion, from_audit, leases_of, policy_text, tally, written_by
 
@@ -38,7 +38,7 @@ def written(*events: dict[str, Any]) -> list[AuditEvent]:
 
 
 def readable(events: Iterable[dict[str, Any]]) -> Iterator[Document]:
-    return checked(documents("audit.log", map(to_bytes, events)))
+    return require_readable(split_documents("audit.log", map(to_bytes, events)))
 
 
 def audited(*events: dict[str, Any]) -> Suggestion:

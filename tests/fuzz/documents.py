@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.incidents import incident
 from tests.recordings import recordings
 from webhook.analysis.inputs import kinds
-from webhook.analysis.inputs.documents import Document, LastLine, documents
+from webhook.analysis.inputs.documents import Document, LastLine, split_documents
 from webhook.analysis.inputs.files import read
 from webhook.analysis.inputs.items import Unreadable
 from webhook.analysis.inputs.lines import NOWHERE
@@ -27,12 +27,12 @@ def check(data: bytes) -> None:
     for item in read(io.BufferedReader(io.BytesIO(data)), "file"):
         _assert_understood(item)
     for is_json in (False, True):
-        whole = list(documents("file", [data], is_json=is_json))
+        whole = list(split_documents("file", [data], is_json=is_json))
         for item in whole:
             _assert_understood(item)
         for size in (7, 1) if len(data) <= _FEW else (997,):
             cut = [data[start : start + size] for start in range(0, len(data), size)]
-            found = documents("file", cut, is_json=is_json)
+            found = split_documents("file", cut, is_json=is_json)
             assert [*map(_comparable, found)] == [*map(_comparable, whole)], f"others in pieces of {size} bytes"
 
 
@@ -69,9 +69,9 @@ def _assert_understood(item: Document | Unreadable | LastLine) -> None:
     if isinstance(item, Document):
         with contextlib.suppress(ValueError, RecursionError):
             _ = item.value
-    found: Sequence[object] = [kinds.observed(item)]
+    found: Sequence[object] = [kinds.interpret_for_history(item)]
     if not isinstance(item, LastLine):
-        found = [*found, kinds.submitted(item)]
+        found = [*found, kinds.interpret_for_check(item)]
     for one in (item, *found):
         if isinstance(one, Unreadable):
             assert one.error, "an error without words"

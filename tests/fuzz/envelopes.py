@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from webhook.analysis.inputs import kinds
-from webhook.analysis.inputs.documents import document
-from webhook.analysis.inputs.envelopes import MAX_DEPTH, events
+from webhook.analysis.inputs.documents import make_document
+from webhook.analysis.inputs.envelopes import MAX_DEPTH, find_events
 from webhook.analysis.inputs.items import Place
 from webhook.kubernetes.decoding_errors import error_in
 
@@ -19,20 +19,20 @@ _FEW: Final = 8000
 
 def check(data: bytes) -> None:
     """Look for events; raises AssertionError for a law that does not hold."""
-    found = list(events(data))
+    found = list(find_events(data))
     for number, event in enumerate(found, 1):
         assert b"audit.k8s.io" in event, "not an event"
-        kinds.observed(document(Place("file", number), event))
+        kinds.interpret_for_history(make_document(Place("file", number), event))
     if data[:1] != b"{" or error_in(memoryview(data)):
         return
     try:
         text = data.decode()
     except UnicodeDecodeError:
         return
-    assert list(events(b"[" + data + b"," + data + b"]")) == 2 * list(events(data, 1))
+    assert list(find_events(b"[" + data + b"," + data + b"]")) == 2 * list(find_events(data, 1))
     wrapped = json.dumps({"records": [{"log": text}], "other": text}).encode()
-    assert list(events(wrapped)) == list(events(text.strip().encode(), 4))
-    assert list(events(data, MAX_DEPTH)) in ([], [data])
+    assert list(find_events(wrapped)) == list(find_events(text.strip().encode(), 4))
+    assert list(find_events(data, MAX_DEPTH)) in ([], [data])
 
 
 def seeds() -> Iterator[bytes]:

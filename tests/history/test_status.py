@@ -4,7 +4,7 @@ import pytest
 
 from tests.factories import NOW, Tweak, drop, make_entry, make_lease, put, to_bytes
 from webhook.analysis.history.status import LeaseStatus, State, status_of, was_live, written_at
-from webhook.analysis.inputs.kinds import typed
+from webhook.analysis.inputs.kinds import decode_our_object
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.objects import Lease
 
@@ -12,7 +12,7 @@ SECOND = 1_000_000
 
 
 def lease_of(*tweaks: Tweak) -> Lease:
-    found, _, _ = typed("Lease", "v1", to_bytes(make_lease(*tweaks)))
+    found, _, _ = decode_our_object("Lease", "v1", to_bytes(make_lease(*tweaks)))
     assert isinstance(found, Lease)
     return found
 

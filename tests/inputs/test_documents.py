@@ -29,7 +29,7 @@ def cut(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def decoded(chunks: Iterable[bytes]) -> list[object]:
-    found = documents.documents("in", chunks, is_json=True)
+    found = documents.split_documents("in", chunks, is_json=True)
     return [json.loads(one.text) if isinstance(one, Document) else one for one in found]
 
 
@@ -71,15 +71,17 @@ def test_an_array_is_a_list(items: list[object], size: int) -> None:
 @example(b"\t10.", 1, True)
 @settings(max_examples=300, deadline=None)
 def test_any_bytes_end_and_give_the_same_in_any_pieces(data: bytes, size: int, is_json: bool) -> None:
-    found = list(documents.documents("in", cut(data, size), is_json=is_json))
-    assert [type(one) for one in found] == [type(one) for one in documents.documents("in", [data], is_json=is_json)]
+    found = list(documents.split_documents("in", cut(data, size), is_json=is_json))
+    assert [type(one) for one in found] == [
+        type(one) for one in documents.split_documents("in", [data], is_json=is_json)
+    ]
     for one in found:
         if isinstance(one, Document):
             msgspec.json.decode(one.text, type=msgspec.Raw)
 
 
 def test_the_items_of_a_list_without_a_kind_have_that_of_the_list() -> None:
-    (one,) = documents.documents(
+    (one,) = documents.split_documents(
         "in", [b'{"items":[{"a":1}],"kind":"LeaseList","apiVersion":"coordination.k8s.io/v1"}']
     )
     assert isinstance(one, Document)
@@ -126,19 +128,19 @@ def test_broken_text_costs_only_itself(text: str, expected: list[object], size: 
     ],
 )
 def test_an_error_says_where_it_is(text: str, error: str) -> None:
-    (one,) = documents.documents("in", [text.encode()])
+    (one,) = documents.split_documents("in", [text.encode()])
     assert isinstance(one, Unreadable)
     assert one.error == error
 
 
 def test_yaml_with_braces_is_no_broken_json() -> None:
-    (one,) = documents.documents("in", [b'{"kind": Lease, # of the shop\n "a": [1,],}'])
+    (one,) = documents.split_documents("in", [b'{"kind": Lease, # of the shop\n "a": [1,],}'])
     assert isinstance(one, Document)
     assert one.value == {"kind": "Lease", "a": [1]}
 
 
 def test_a_key_twice_is_refused_where_the_value_is_wanted() -> None:
-    (one,) = documents.documents("in", [b'{"kind": "Lease", "a": {"b": 1, "b": 2}}'])
+    (one,) = documents.split_documents("in", [b'{"kind": "Lease", "a": {"b": 1, "b": 2}}'])
     assert isinstance(one, Document)
     with pytest.raises(ValueError, match="key 'b' appears twice"):
         _ = one.value
@@ -146,7 +148,7 @@ def test_a_key_twice_is_refused_where_the_value_is_wanted() -> None:
 
 def test_a_line_is_given_before_the_next_is_read() -> None:
     pieces = iter([b'{"type":"ADDED"}\n{"ty', b'pe":"MODIFIED"}\n'])
-    found = documents.documents("in", pieces)
+    found = documents.split_documents("in", pieces)
     next(found)
     assert next(pieces) == b'pe":"MODIFIED"}\n'
 
@@ -187,7 +189,7 @@ def test_a_stream_of_nothing_but_beginnings_is_given_up(monkeypatch: pytest.Monk
 def test_a_captured_review_of_any_depth_is_kept_as_it_is(size: int, is_json: bool) -> None:
     plain = to_bytes(make_review(old=make_lease(), new=make_lease())).strip()
     deep = plain.replace(b'"managedFields":[', b'"managedFields":[' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b",", 1)
-    found = documents.documents("in", cut(plain + b"\n" + deep + b"\n" + plain, size), is_json=is_json)
+    found = documents.split_documents("in", cut(plain + b"\n" + deep + b"\n" + plain, size), is_json=is_json)
     reviews = [one.text.strip() for one in found if isinstance(one, Document) and one.kind == "AdmissionReview"]
     assert reviews == [plain, deep, plain]
     assert decode(reviews[1]).uid == decode(plain).uid
@@ -198,14 +200,14 @@ def test_a_value_that_no_api_server_accepts_is_not_encoded(monkeypatch: pytest.M
     for _ in range(100_000):
         deep = {"a": deep}
     with pytest.raises(ValueError, match="nested too deeply"):
-        documents.encoded(deep)
+        documents.encode(deep)
     monkeypatch.setattr(documents, "MAX_DOCUMENT", 10)
     with pytest.raises(ValueError, match="more than 20 MiB as JSON"):
-        documents.encoded({"a": "x" * 20})
+        documents.encode({"a": "x" * 20})
 
 
 def test_a_number_goes_on_in_the_next_piece() -> None:
-    (one,) = documents.documents("in", [b"1234", b"5"], is_json=True)
+    (one,) = documents.split_documents("in", [b"1234", b"5"], is_json=True)
     assert isinstance(one, Unreadable)
     assert one.error == "not a Kubernetes object"
 
@@ -213,26 +215,26 @@ def test_a_number_goes_on_in_the_next_piece() -> None:
 def test_yaml_that_is_too_large_as_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "MAX_DOCUMENT", 1000)
     aliases = "kind: Lease\napiVersion: coordination.k8s.io/v1\na: &a " + "x" * 400 + "\nb: [*a, *a, *a]\n"
-    (one,) = documents.documents("in", [aliases.encode()])
+    (one,) = documents.split_documents("in", [aliases.encode()])
     assert isinstance(one, Unreadable)
     assert one.error == "more than 20 MiB as JSON"
 
 
 def test_blanks_without_a_line_break_are_not_kept() -> None:
-    (one,) = documents.documents("in", cut(b" " * 5000 + b'{"a":1}', 100))
+    (one,) = documents.split_documents("in", cut(b" " * 5000 + b'{"a":1}', 100))
     assert isinstance(one, Document)
 
 
 def test_a_value_that_nests_more_deeply_than_it_can_be_read_is_named() -> None:
-    (one,) = documents.documents("in", [b'{"a":' + b"[" * 990 + b"]" * 990 + b"}"])
+    (one,) = documents.split_documents("in", [b'{"a":' + b"[" * 990 + b"]" * 990 + b"}"])
     assert isinstance(one, Document | Unreadable)
-    assert documents.problem_of(RecursionError()) == "nested too deeply"
+    assert documents.describe_problem(RecursionError()) == "nested too deeply"
 
 
 def test_lines_of_an_audit_log_that_are_no_events_cost_only_themselves() -> None:
     event = b'{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","objectRef":{"resource":"leases"}}\n'
     lines = [event, b"\n", b'{"kind":"Lease","items":"leases"}\n', b'{"leases":,}\n', b"pods\n", event]
-    *found, last = documents.audit_log("in", lines, [b"leases"])
+    *found, last = documents.split_audit_log("in", lines, [b"leases"])
     assert [one.kind if isinstance(one, Document) else one for one in found] == [
         "Event",
         "Lease",
@@ -245,11 +247,11 @@ def test_lines_of_an_audit_log_that_are_no_events_cost_only_themselves() -> None
 def test_bytes_that_are_no_text_are_named() -> None:
     with pytest.raises(UnicodeDecodeError) as caught:
         b"\xff".decode()
-    assert documents.problem_of(caught.value) == "not UTF-8"
+    assert documents.describe_problem(caught.value) == "not UTF-8"
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_the_column_of_what_is_broken_counts_from_the_start_of_its_line(size: int) -> None:
-    found = [*documents.documents("in", cut(b'{"a": 1}\n{"b": 2} truu\n', size), is_json=True)]
+    found = [*documents.split_documents("in", cut(b'{"a": 1}\n{"b": 2} truu\n', size), is_json=True)]
     assert isinstance(found[-1], Unreadable)
     assert found[-1].error == "line 2, column 11: not JSON: invalid character"

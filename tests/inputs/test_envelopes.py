@@ -129,7 +129,7 @@ def test_a_line_that_was_cut_off_is_unreadable() -> None:
     ids=["a line of text", "another object", "a kind of another type", "nothing", "broken, but no event"],
 )
 def test_what_holds_no_event_is_no_envelope(value: object) -> None:
-    assert list(envelopes.events(json.dumps(value).encode())) == []
+    assert list(envelopes.find_events(json.dumps(value).encode())) == []
 
 
 def nested(depth: int) -> bytes:

@@ -18,7 +18,7 @@ from tests.recordings import FOLDER
 from webhook.analysis.inputs import cluster, files
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import Foreign, Item, LogEnd, Observation, Unreadable
-from webhook.cli.reading import observed
+from webhook.cli.reading import read_for_history
 from webhook.errors import InputError
 
 __all__ = ["fake"]
@@ -33,7 +33,7 @@ def names(items: list[Item]) -> list[str]:
 
 
 def test_recorded_reviews_have_the_time_of_their_index() -> None:
-    items = list(observed([str(FOLDER)]))
+    items = list(read_for_history([str(FOLDER)]))
     assert len(items) == 339
     assert all(isinstance(one, Observation) and one.at for one in items)
 
@@ -43,7 +43,7 @@ def test_a_denied_review_was_not_stored(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(source.read_bytes())
     entry = {"file": "a.json", "received": "2026-11-20T23:12:47.422117Z", "verdict": "denied"}
     (tmp_path / "index.jsonl").write_text(json.dumps(entry))
-    (one,) = observed([str(tmp_path)])
+    (one,) = read_for_history([str(tmp_path)])
     assert isinstance(one, Observation)
     assert not one.is_stored
 
@@ -55,14 +55,14 @@ def test_yaml_and_its_lists(tmp_path: Path, separator: str) -> None:
         [yaml.safe_dump(one) for one in leases] if separator else [yaml.safe_dump({"kind": "List", "items": leases})]
     )
     (tmp_path / "x.yaml").write_text(separator.join(documents))
-    assert names(list(observed([str(tmp_path)]))) == ["a", "b"]
+    assert names(list(read_for_history([str(tmp_path)]))) == ["a", "b"]
 
 
 def test_broken_yaml_costs_only_itself(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_bytes(
         b"a: b: c\n---\n- 1\n---\n" + yaml.safe_dump(make_lease()).encode() + b"---\n\xff\n"
     )
-    found = list(observed([str(tmp_path)]))
+    found = list(read_for_history([str(tmp_path)]))
     assert [type(one) for one in found] == [Unreadable, Unreadable, Unreadable, Observation]
 
 
@@ -75,7 +75,7 @@ def test_rotated_and_zipped_logs_of_a_directory_come_in_the_order_of_their_event
         text = line(event).encode()
         (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     (tmp_path / "empty.log").write_text("")
-    found = list(observed([str(tmp_path)]))
+    found = list(read_for_history([str(tmp_path)]))
     assert names(found) == ["audit.log.2.gz", "audit.log.1", "audit.log"]
     assert isinstance(found[-1], LogEnd)
 
@@ -84,7 +84,7 @@ def test_a_damaged_gzip_file_is_named(tmp_path: Path) -> None:
     whole = gzip.compress(line(make_event()).encode() * 100)
     (tmp_path / "damaged.gz").write_bytes(whole[:40] + bytes(20) + whole[60:])
     (tmp_path / "none.gz").write_bytes(b"\x1f\x8b\x01" + bytes(20))
-    found = list(observed([str(tmp_path)]))
+    found = list(read_for_history([str(tmp_path)]))
     errors = [one.error.partition(":")[0] for one in found if isinstance(one, Unreadable)]
     assert sorted(errors) == ["not gzip", "the gzip file is damaged"]
 
@@ -92,7 +92,7 @@ def test_a_damaged_gzip_file_is_named(tmp_path: Path) -> None:
 def test_what_comes_before_the_cut_of_a_gzip_file_is_read(tmp_path: Path) -> None:
     file = tmp_path / "x.log.gz"
     file.write_bytes(gzip.compress(line(make_event()).encode())[:-4])
-    error, event = observed([str(file)])
+    error, event = read_for_history([str(file)])
     assert isinstance(error, Unreadable)
     assert error.error == "the gzip file is cut off; what comes before the cut is read"
     assert isinstance(event, Observation)
@@ -101,19 +101,19 @@ def test_what_comes_before_the_cut_of_a_gzip_file_is_read(tmp_path: Path) -> Non
 def test_a_missing_file_and_hidden_ones(tmp_path: Path) -> None:
     (tmp_path / ".hidden.json").write_text("{}")
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
-    (gone,) = observed([str(tmp_path), str(tmp_path / "gone")])
+    (gone,) = read_for_history([str(tmp_path), str(tmp_path / "gone")])
     assert isinstance(gone, Unreadable)
     assert gone.error == "No such file or directory"
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line(make_lease()).encode())))
-    assert names(list(observed(["-"]))) == ["checkout"]
+    assert names(list(read_for_history(["-"]))) == ["checkout"]
 
 
 def test_other_kinds_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"kind": "Pod", "apiVersion": "v1"}')
-    (one,) = observed([str(tmp_path)])
+    (one,) = read_for_history([str(tmp_path)])
     assert isinstance(one, Foreign)
 
 
@@ -129,7 +129,7 @@ def test_kubectl_is_run_with_the_options_of_the_user(fake: Install) -> None:
         groups=("a", "b"),
         request_timeout="5s",
     )
-    assert names(list(cluster.listed(chosen, notes))) == ["checkout"]
+    assert names(list(cluster.list_items(chosen, notes))) == ["checkout"]
     assert notes == []
     assert log.read_text().splitlines()[0] == (
         "get leases.coordination.k8s.io --all-namespaces --output=json --show-managed-fields --chunk-size=500 "
@@ -149,7 +149,7 @@ def test_prompts_of_kubectl_are_passed_on_and_its_last_line_is_the_error(
 ) -> None:
     fake(fails=True)
     with pytest.raises(InputError, match="no rights") as raised:
-        list(cluster.listed(Cluster(namespace="shop"), []))
+        list(cluster.list_items(Cluster(namespace="shop"), []))
     assert str(raised.value) == "Error from server (Forbidden): no rights"
     assert capsys.readouterr().err == "open a browser\n"
 
@@ -169,17 +169,17 @@ def test_a_namespace_without_leases_is_named(
         monkeypatch.setattr(cluster, "_STAMPED", ("--namespace=empty",))
     fake(candidates='error: the server doesn\'t have a resource type "leasecandidates"')
     with pytest.raises(InputError) as raised:
-        list(cluster.listed(scope, []))
+        list(cluster.list_items(scope, []))
     assert str(raised.value) == problem
 
 
 def test_candidates_that_may_not_be_read_are_a_note(fake: Install) -> None:
     notes: list[str] = []
     fake(candidates="Error from server (Forbidden): no")
-    assert len(list(cluster.listed(Cluster(), notes))) == 1
+    assert len(list(cluster.list_items(Cluster(), notes))) == 1
     assert notes == ["candidates were not read: Error from server (Forbidden): no"]
     fake(candidates='error: the server doesn\'t have a resource type "leasecandidates"')
-    assert len(list(cluster.listed(Cluster(), notes))) == 1
+    assert len(list(cluster.list_items(Cluster(), notes))) == 1
     assert len(notes) == 1
 
 
@@ -195,13 +195,13 @@ def test_candidates_that_may_not_be_read_are_a_note(fake: Install) -> None:
 def test_a_note_about_what_kubectl_said_is_one_plain_line(said: str, note: str, fake: Install) -> None:
     notes: list[str] = []
     fake(candidates=said)
-    list(cluster.listed(Cluster(), notes))
+    list(cluster.list_items(Cluster(), notes))
     assert notes == [f"candidates were not read: {note}"]
 
 
 def test_a_namespace_with_candidates_alone_is_not_without(fake: Install) -> None:
     fake()
-    (one,) = cluster.listed(Cluster(namespace="waiting"), [])
+    (one,) = cluster.list_items(Cluster(namespace="waiting"), [])
     assert isinstance(one, Observation)
     assert one.kind == "LeaseCandidate"
 
@@ -209,14 +209,14 @@ def test_a_namespace_with_candidates_alone_is_not_without(fake: Install) -> None
 def test_a_missing_kubectl_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="kubectl cannot be run"):
-        list(cluster.listed(Cluster(), []))
+        list(cluster.list_items(Cluster(), []))
     with pytest.raises(InputError, match="kubectl cannot be run"):
-        list(cluster.lease_events(Cluster(), "shop", "a"))
+        list(cluster.list_lease_events(Cluster(), "shop", "a"))
 
 
 def test_a_reader_that_stops_early_ends_kubectl(fake: Install) -> None:
     fake()
-    items = cluster.listed(Cluster(), [])
+    items = cluster.list_items(Cluster(), [])
     next(items)
     assert isinstance(items, Generator)
     items.close()
@@ -224,15 +224,15 @@ def test_a_reader_that_stops_early_ends_kubectl(fake: Install) -> None:
 
 def test_many_blank_lines_come_before_a_value(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("\n" * 100 + line(make_lease()))
-    assert names(list(observed([str(tmp_path / "x.json")]))) == ["checkout"]
+    assert names(list(read_for_history([str(tmp_path / "x.json")]))) == ["checkout"]
 
 
 def test_objects_are_read_up_to_a_broken_one(tmp_path: Path) -> None:
     log, twice = tmp_path / "audit.log", tmp_path / "x.json"
     log.write_text(line(make_event()))
-    assert [one["kind"] for one in files.objects(str(log))] == ["Event"]
+    assert [one["kind"] for one in files.read_objects(str(log))] == ["Event"]
     twice.write_text('{"kind": "A"}\n{"a": 1, "a": 2}\n')
-    found = files.objects(str(twice))
+    found = files.read_objects(str(twice))
     assert next(found) == {"kind": "A"}
     with pytest.raises(InputError, match="#2: key 'a' appears twice"):
         next(found)
@@ -242,7 +242,7 @@ def test_what_cannot_be_opened_below_a_directory_is_named(tmp_path: Path) -> Non
     (tmp_path / "loop.json").symlink_to("loop.json")
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "link.json").symlink_to("folder.json")
-    (gone,) = observed([str(tmp_path)])
+    (gone,) = read_for_history([str(tmp_path)])
     assert isinstance(gone, Unreadable)
     assert gone.place.path.endswith("loop.json")
 
@@ -251,7 +251,7 @@ def test_an_index_that_cannot_be_read_costs_only_its_times(tmp_path: Path, monke
     index = tmp_path / "index.jsonl"
     index.write_text('{"file": 5}\n')
     (tmp_path / "x.json").write_text(line(make_lease()))
-    assert names(list(observed([str(tmp_path)]))) == ["checkout"]
+    assert names(list(read_for_history([str(tmp_path)]))) == ["checkout"]
     opened = Path.open
 
     def refuse(path: Path, *words: Any, **more: Any) -> Any:
@@ -260,6 +260,6 @@ def test_an_index_that_cannot_be_read_costs_only_its_times(tmp_path: Path, monke
         return opened(path, *words, **more)
 
     monkeypatch.setattr(Path, "open", refuse)
-    problem, found = observed([str(tmp_path)])
+    problem, found = read_for_history([str(tmp_path)])
     assert isinstance(problem, Unreadable)
     assert (problem.error, isinstance(found, Observation)) == ("Permission denied", True)

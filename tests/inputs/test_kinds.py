@@ -38,7 +38,7 @@ from webhook.analysis.inputs.items import (
     Unreadable,
     Writer,
 )
-from webhook.analysis.inputs.kinds import NO_POD, decoded
+from webhook.analysis.inputs.kinds import NO_POD, decode_event
 from webhook.kubernetes.objects import Lease, LeaseCandidate
 
 
@@ -97,7 +97,7 @@ def test_an_event_of_a_watch_in_yaml_is_not_a_manifest() -> None:
     text = yaml.safe_dump(watched(make_lease())).encode()
     found = only(list(read("in", [text])))
     assert (found.input_kind, found.act, found.name) == (InputKind.WATCH, Act.UPDATED, "checkout")
-    (document,) = documents.documents("in", [text])
+    (document,) = documents.split_documents("in", [text])
     assert isinstance(document, documents.Document)
     assert kinds.is_of_history(document)
 
@@ -435,7 +435,7 @@ def test_blanks_before_the_first_value_are_not_kept() -> None:
     """A megabyte of gzip may hold a gigabyte of them."""
     tracemalloc.start()
     try:
-        found = list(documents.documents("in", (b" \n" * 2048 for _ in range(500))))
+        found = list(documents.split_documents("in", (b" \n" * 2048 for _ in range(500))))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -445,8 +445,8 @@ def test_blanks_before_the_first_value_are_not_kept() -> None:
 
 
 def test_an_event_of_the_audit_log_knows_its_pod() -> None:
-    assert decoded(to_bytes(make_event())).pod == "checkout-6d5f9c-x2x8p"
-    assert decoded(to_bytes(make_event(drop("user.extra")))).pod == NO_POD
+    assert decode_event(to_bytes(make_event())).pod == "checkout-6d5f9c-x2x8p"
+    assert decode_event(to_bytes(make_event(drop("user.extra")))).pod == NO_POD
 
 
 def test_options_of_another_type_leave_the_verb_of_the_operation() -> None:

@@ -125,7 +125,7 @@ def test_many_small_merges_into_a_large_mapping_end() -> None:
 
 def cut(text: str, size: int = 100) -> list[Document | Unreadable]:
     data = text.encode()
-    found = documents.documents("in", (data[place : place + size] for place in range(0, len(data), size)))
+    found = documents.split_documents("in", (data[place : place + size] for place in range(0, len(data), size)))
     return [one for one in found if not isinstance(one, documents.LastLine)]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from webhook.analysis.inputs.documents import Document
 from webhook.analysis.inputs.files import read
 from webhook.analysis.inputs.items import Unreadable
-from webhook.analysis.inputs.lines import Source, sources_of_items
+from webhook.analysis.inputs.lines import Source, find_sources
 
 YAML = """\
 # a comment
@@ -105,5 +105,5 @@ def test_a_line_is_found_or_the_first_whatever_the_text(text: str | bytes, path:
 
 @pytest.mark.parametrize("text", ["", "# a comment alone\n", "- a list\n", "items: 7\n", "kind: List\n"])
 def test_a_text_without_items_has_no_sources_and_its_only_line_is_the_first(text: str) -> None:
-    assert [*sources_of_items(text, 3)] == []
+    assert [*find_sources(text, 3)] == []
     assert Source(text, 3).line_of("metadata.name") == 3

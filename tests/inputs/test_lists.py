@@ -107,18 +107,18 @@ def test_pieces_may_end_anywhere() -> None:
         data = KUBECTL.encode()
         first = data.index(b"[") + 1
         pieces = [data[:first], *(data[place : place + size] for place in range(first, len(data), size))]
-        items = documents.items_of_list("list.json", lambda pieces=pieces: iter(pieces))  # type: ignore[misc]
+        items = documents.split_list("list.json", lambda pieces=pieces: iter(pieces))  # type: ignore[misc]
         assert items is not None
         assert [json.loads(one.text) for one in items if isinstance(one, Document)] == ITEMS
 
 
 def test_a_value_without_an_end_is_not_looked_for_forever() -> None:
     pieces = [b'{"kind": "List", "items": ["', *([b"a" * 2**20] * 30)]
-    assert documents.items_of_list("list.json", lambda: iter(pieces)) is None
+    assert documents.split_list("list.json", lambda: iter(pieces)) is None
 
 
 def test_what_does_not_begin_as_a_list_is_none() -> None:
-    assert documents.items_of_list("list.json", lambda: iter([b"[1, 2]"])) is None
+    assert documents.split_list("list.json", lambda: iter([b"[1, 2]"])) is None
 
 
 def test_what_stands_before_it_is_not_read_again(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of, as_json
 from webhook.analysis.history.follow import Follower
 from webhook.analysis.inputs.cluster import LEASES
-from webhook.analysis.inputs.files import inputs
+from webhook.analysis.inputs.files import find_inputs
 from webhook.analysis.inputs.items import Item, Observation, Unreadable
 from webhook.analysis.live.recorder import Condenser, Recorder, Records
 
@@ -93,7 +93,7 @@ def test_why_says_the_same_of_every_recorded_incident(path: Path, tmp_path: Path
     record = condensed(observations(data))
     write_record(tmp_path, observations(data), 2 * len(record))
     assert len(list(tmp_path.glob("leases-*"))) > 1
-    directory = [one.read() for one in inputs([str(tmp_path)])]
+    directory = [one.read() for one in find_inputs([str(tmp_path)])]
     for found in (accounts(read("in", [record])), accounts(*directory)):
         assert found.keys() == expected.keys()
         different = [one for key in expected for one in differences(expected[key], found[key])]

@@ -9,8 +9,8 @@ from tests.cli.test_stamps import StampingServer, policy
 from tests.history.fake_server import FakeServer
 from webhook.admission.policy.file import load
 from webhook.analysis.inputs.cluster import CANDIDATES, LEASES
-from webhook.analysis.inputs.documents import documents
-from webhook.analysis.inputs.kinds import observations
+from webhook.analysis.inputs.documents import split_documents
+from webhook.analysis.inputs.kinds import interpret_all
 from webhook.analysis.live import leases as module
 from webhook.analysis.live.leases import LiveLeases
 from webhook.kubernetes.times import SECOND
@@ -36,7 +36,7 @@ def show(leases: LiveLeases, server: FakeServer, clock: Clock, *, ahead: int = 0
     """Show what the server did as it happens, to a computer whose clock is ahead."""
     for at, kind, lease in server.events:
         clock.now = at + ahead * SECOND
-        for item in observations(documents("-", [json.dumps({"type": kind, "object": lease}).encode()])):
+        for item in interpret_all(split_documents("-", [json.dumps({"type": kind, "object": lease}).encode()])):
             leases.observe(item)
     server.events.clear()
 
@@ -104,6 +104,6 @@ def test_it_is_watching_from_the_first_lease_until_the_watch_ends(clock: Clock) 
 def test_what_is_no_lease_does_not_begin_the_watch(clock: Clock) -> None:
     leases = LiveLeases()
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "shop", "uid": "u"}}
-    for item in observations(documents("-", [json.dumps({"type": "ADDED", "object": pod}).encode()])):
+    for item in interpret_all(split_documents("-", [json.dumps({"type": "ADDED", "object": pod}).encode()])):
         leases.observe(item)
     assert not leases.is_watching

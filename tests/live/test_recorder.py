@@ -12,7 +12,7 @@ import pytest
 from tests.factories import Document, make_candidate, make_lease, put
 from tests.inputs.reading import read
 from webhook.analysis.inputs.cluster import CANDIDATES, EVENTS, LEASES
-from webhook.analysis.inputs.files import inputs
+from webhook.analysis.inputs.files import find_inputs
 from webhook.analysis.inputs.items import Item, Observation, Unreadable, Unrecorded
 from webhook.analysis.live import recorder as module
 from webhook.analysis.live.recorder import Recorder, Records
@@ -66,7 +66,7 @@ class Run:
 
 
 def recorded(directory: Path) -> list[Item]:
-    return [item for one in inputs([str(directory)]) for item in one.read()]
+    return [item for one in find_inputs([str(directory)]) for item in one.read()]
 
 
 def names(items: Iterable[Item]) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ from tests.live.kubectl_script import install, is_running, process_ids
 from tests.waiting import PATIENCE, wait_for
 from webhook.analysis.live.server import Feed
 from webhook.cli.main import main
-from webhook.cli.reading import observed
+from webhook.cli.reading import read_for_history
 
 ROOT = Path(__file__).parents[2]
 
@@ -158,7 +158,7 @@ def test_an_address_beyond_this_computer_must_be_given_and_is_warned_about(
 def test_a_broken_part_of_an_input_is_named_on_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a\x1b[2J.json"
     file.write_text("{]")
-    Feed("a file").read(observed([str(file)]))
+    Feed("a file").read(read_for_history([str(file)]))
     assert capsys.readouterr().err.startswith(f"{tmp_path}/a\\x1b[2J.json#1: line 1, column 2: not JSON")
 
 

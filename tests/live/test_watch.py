@@ -56,7 +56,7 @@ def test_a_reason_is_said_once(reasons: list[str], said: list[str], monkeypatch:
 
     monkeypatch.setattr(watch, "MAX_PAUSE", 0.01)
     monkeypatch.setattr(watch, "_GRACE", 0)
-    monkeypatch.setattr("webhook.analysis.inputs.cluster.watching", watching)
+    monkeypatch.setattr("webhook.analysis.inputs.cluster.start_watch", watching)
     listener = Listener(len(reasons) + 2)
     live = LiveWatch(listener, Cluster(), CANDIDATES)
     live.start()
@@ -74,12 +74,12 @@ def test_a_reason_is_said_once(reasons: list[str], said: list[str], monkeypatch:
 def test_a_warning_is_no_reason_why_kubectl_ended(printed: str, reason: str) -> None:
     words = [sys.executable, "-c", "import sys; print(sys.argv[1], file=sys.stderr)", printed]
     with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
-        assert Complaints(process).reason() == reason
+        assert Complaints(process).wait_for_reason() == reason
 
 
 def test_what_kubectl_says_of_a_deprecated_version_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     printed = "Warning: coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+\nopen a browser"
     words = [sys.executable, "-c", "import sys; print(sys.argv[1], file=sys.stderr)", printed]
     with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
-        Complaints(process).reason()
+        Complaints(process).wait_for_reason()
     assert capsys.readouterr().err == "open a browser\n"

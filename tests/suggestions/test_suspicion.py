@@ -9,7 +9,7 @@ from tests.recordings import FOLDER
 from tests.suggestions.seen import annotated, audited, item, reviewed
 from webhook.analysis.inputs.items import ClockSkew, InputKind, Item, LogEnd, Observation, Place
 from webhook.analysis.suggestions.bindings import TOOK, AllWrites, Evidence
-from webhook.cli.reading import observed
+from webhook.cli.reading import read_for_history
 from webhook.kubernetes.times import DAY, MINUTE, SECOND
 
 
@@ -67,7 +67,7 @@ def test_a_steal_shows_in_a_log_beside_a_watch_of_the_same_writes() -> None:
     follower = AllWrites(NOW)
     found = [
         (one.input_kind, one.writer.name if one.writer else "")
-        for one in observed([str(directory)])
+        for one in read_for_history([str(directory)])
         if isinstance(one, Observation) and one.namespace == "invoices" and follower.attacks_of(one)
     ]
     assert found == [(InputKind.AUDIT_LOG, "invoices/migration")]

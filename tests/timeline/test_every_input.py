@@ -19,7 +19,7 @@ FOLDERS = sorted({path.parent for path in DATA.rglob("*") if path.is_file()})
 def assert_drawn(path: Path) -> None:
     now = time.time_ns() // 1000
     builder = TimelineBuilder(now)
-    for item in reading.observed([str(path)]):
+    for item in reading.read_for_history([str(path)]):
         builder.observe(item)
     timeline = builder.timeline(builder.follower.bounds.until or now)
     lanes = json.loads(page_data(fitted(timeline)))["lanes"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.history.observing import observe_all
 from webhook.analysis.history.merge import Merged
-from webhook.analysis.inputs.files import inputs
+from webhook.analysis.inputs.files import find_inputs
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Lane, MarkKind, SpanKind, Timeline
 from webhook.analysis.timeline.page import page_data
@@ -49,7 +49,7 @@ MARKED = {
 @cache
 def timeline_of(incident: str, files: tuple[str, ...]) -> Timeline:
     builder = TimelineBuilder(LATEST)
-    items = Merged(inputs([str(FOLDER / incident / file) for file in files]), LATEST)
+    items = Merged(find_inputs([str(FOLDER / incident / file) for file in files]), LATEST)
     observe_all(builder, items)
     assert builder.follower.bounds.until is not None
     return builder.timeline(builder.follower.bounds.until)

@@ -50,7 +50,7 @@ def written(tmp_path: Path, *leases: dict[str, Any]) -> str:
 
 def timeline_of(path: str, now: str = NOW) -> Timeline:
     builder = TimelineBuilder(parse(now.replace("Z", ".000000Z")))
-    for item in reading.observed([path]):
+    for item in reading.read_for_history([path]):
         builder.observe(item)
     return builder.timeline(builder.clock)
 
@@ -100,7 +100,7 @@ def test_of_a_list_of_every_kind_of_lease_the_page_says_what_why_says(capsys: py
 
 def test_the_live_page_says_the_same_of_a_lease_that_had_expired_when_it_began(tmp_path: Path) -> None:
     feed = Feed("kubectl get leases --watch")
-    feed.read(reading.observed([written(tmp_path, stored("expired"))]))
+    feed.read(reading.read_for_history([written(tmp_path, stored("expired"))]))
     (lane,) = feed.since(0).timeline.lanes
     (gap,) = lane.gaps(feed.since(0).timeline.ends)
     assert canonical(gap.begins) == "2026-11-22T11:20:00.250000Z"
@@ -138,7 +138,7 @@ def test_a_lease_is_frozen_from_the_write_that_froze_it_to_the_one_that_repaired
     path = tmp_path / "audit.log"
     path.write_bytes(server.audit_log())
     builder = TimelineBuilder(START + 3600 * SECOND)
-    for item in reading.observed([str(path)]):
+    for item in reading.read_for_history([str(path)]):
         builder.observe(item)
     (lane,) = builder.timeline(builder.follower.bounds.until or 0).lanes
     kinds = [(span.kind, round((span.begins - START) / SECOND)) for span in lane.spans]

@@ -14,9 +14,9 @@ from rich.console import Group
 from tools.docs.pages import ROOT, Example
 from webhook.admission.policy.file import load
 from webhook.analysis.history.follow import Follower
-from webhook.browser.reviewing import presets, review
+from webhook.browser.reviewing import make_preset_files, review
 from webhook.cli.main import main
-from webhook.cli.reading import EvaluationTime, observed
+from webhook.cli.reading import EvaluationTime, read_for_history
 from webhook.cli.selection import Selection
 from webhook.cli.tables import make_console
 from webhook.cli.watching import CLOCK, draw_frame
@@ -82,14 +82,14 @@ def _proof() -> str:
     """Return what kubectl prints of the proof, whose time an API server has written in UTC before it asks."""
     text = (ROOT / "deploy" / "proof.yaml").read_text()
     (sent,) = re.findall(r'renewTime: "([^"]+)"', text)
-    (answer,) = review(text.replace(sent, canonical(parse(sent))), presets()["standard"])
+    (answer,) = review(text.replace(sent, canonical(parse(sent))), make_preset_files()["standard"])
     return str(answer["kubectl"])
 
 
 def _top() -> str:
     """Return what `top` shows at the end of the recorded watch."""
     follower = Follower()
-    for item in observed([str(_WATCH)]):
+    for item in read_for_history([str(_WATCH)]):
         follower.take(item)
     until = follower.bounds.until
     assert until is not None

@@ -24,7 +24,7 @@ class TooLargeError(InputError):
     """The inputs have more bytes than the budget."""
 
 
-def unwatched(_read: int, _size: int) -> None:
+def ignore_progress(_read: int, _size: int) -> None:
     """Do nothing with the bytes that were read, of so many."""
 
 
@@ -36,10 +36,10 @@ class Budget(Meter):
 
     path: str = "FILE"
     limit: int = MAX_BYTES
-    progress: Callable[[int, int], None] = unwatched
+    progress: Callable[[int, int], None] = ignore_progress
     used: int = 0
 
-    def opened(self, plain: io.BufferedReader) -> io.BufferedReader:
+    def wrap(self, plain: io.BufferedReader) -> io.BufferedReader:
         """Return a file that raises TooLargeError beyond the limit."""
         return io.BufferedReader(_Counted(self, plain), _PIECE)
 

@@ -15,7 +15,7 @@ import msgspec
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
 from webhook.browser import reviewing
-from webhook.browser.budget import unwatched
+from webhook.browser.budget import ignore_progress
 from webhook.browser.session import Session
 from webhook.cli.options import parse_moment
 from webhook.cli.rules import all_rules
@@ -27,18 +27,18 @@ from webhook.text.quoting import escape
 class Page:
     """The state of one page: the files that are open."""
 
-    def __init__(self, progress: Callable[[int, int], None] = unwatched) -> None:
+    def __init__(self, progress: Callable[[int, int], None] = ignore_progress) -> None:
         self._progress = progress
         self._session = Session(())
 
     def open(self, paths: Sequence[str]) -> dict[str, Any]:
         """Take other files, and return what `why` lists of them."""
         self._session = Session(paths, self._progress)
-        return self._session.leases()
+        return self._session.list_leases()
 
     def account(self, lease: str) -> dict[str, Any]:
         """Return what `why` says of one lease."""
-        return self._session.account(lease)
+        return self._session.explain_lease(lease)
 
     def audit(self) -> dict[str, Any]:
         """Return what `audit` finds."""
@@ -46,7 +46,7 @@ class Page:
 
     def timeline(self) -> dict[str, Any]:
         """Return the page of `timeline`."""
-        return self._session.timeline()
+        return self._session.draw_timeline()
 
     def check(self, policy: str, *, all_logs: bool = False) -> dict[str, Any]:
         """Return what a policy file denies of what is open."""
@@ -67,7 +67,7 @@ class Page:
         """Return what does not depend on any file."""
         schema = resources.files("webhook.admission.policy").joinpath("policy.schema.json").read_bytes()
         return {
-            "presets": reviewing.presets(),
+            "presets": reviewing.make_preset_files(),
             "schema": msgspec.json.decode(schema),
             "rules": {rule.id: rule.texts.summary for rule in all_rules().values()},
         }
@@ -84,14 +84,14 @@ _calls: Final = msgspec.json.Decoder(dict[str, Any])
 def answer(page: Page, name: str, arguments: str) -> str:
     """Return the answer to one call as JSON; never raises."""
     # Names may have lone surrogates, which JSON in UTF-8 cannot carry.
-    return json.dumps(_answered(page, name, arguments))
+    return json.dumps(_call(page, name, arguments))
 
 
-def _answered(page: Page, name: str, arguments: str) -> dict[str, Any]:
+def _call(page: Page, name: str, arguments: str) -> dict[str, Any]:
     try:
         if name not in CALLS:
             return {"error": f"there is no call {escape(name)}"}
-        return {"result": _escaped(getattr(page, name)(**_calls.decode(arguments)))}
+        return {"result": _escape_texts(getattr(page, name)(**_calls.decode(arguments)))}
     except PolicyError as refused:
         return {"problem": {"line": refused.line, "path": escape(refused.path), "problem": escape(refused.problem)}}
     except (InputError, click.ClickException) as problem:
@@ -103,12 +103,12 @@ def _answered(page: Page, name: str, arguments: str) -> dict[str, Any]:
         return {"error": escape(f"this is a bug: {type(bug).__name__}: {' '.join(str(bug).split())}")}
 
 
-def _escaped(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def _escape_texts(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     """Return a value whose texts show what would be hidden, as every command prints them."""
     if isinstance(value, str):
         return escape(value)
     if isinstance(value, dict):
-        return {key: one if key in RAW else _escaped(one) for key, one in value.items()}
+        return {key: one if key in RAW else _escape_texts(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_escaped(one) for one in value]
-    return _escaped(msgspec.to_builtins(value)) if isinstance(value, msgspec.Struct) else value
+        return [_escape_texts(one) for one in value]
+    return _escape_texts(msgspec.to_builtins(value)) if isinstance(value, msgspec.Struct) else value

@@ -15,12 +15,12 @@ WEBHOOK: Final = "leases.lease-webhook.svc"
 _INVALID: Final = "Invalid"
 
 
-def printed(verdict: Verdict, request: AdmissionRequest) -> str:
+def format_as_kubectl(verdict: Verdict, request: AdmissionRequest) -> str:
     """Return the lines of warnings and of a denial; "" for a write that is just admitted."""
-    return "\n".join(_lines(verdict, request))
+    return "\n".join(_format_lines(verdict, request))
 
 
-def _lines(verdict: Verdict, request: AdmissionRequest) -> Iterator[str]:
+def _format_lines(verdict: Verdict, request: AdmissionRequest) -> Iterator[str]:
     yield from (f"Warning: {warning}" for warning in verdict.warnings)
     if verdict.allowed:
         return

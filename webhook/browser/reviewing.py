@@ -12,10 +12,10 @@ from webhook.admission.policy.schema import API_VERSION, PRESETS
 from webhook.admission.verdict import encode
 from webhook.analysis.history.writes import Writes
 from webhook.analysis.inputs.documents import Document
-from webhook.analysis.inputs.files import Received, submitted
+from webhook.analysis.inputs.files import CaptureIndex, read_for_check
 from webhook.analysis.inputs.items import Foreign, Input, Unreadable
 from webhook.analysis.inputs.kinds import Manifest, Submitted
-from webhook.browser.kubectl import printed
+from webhook.browser.kubectl import format_as_kubectl
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation, Evaluator
 from webhook.cli.checking.manifests import key_of, make_user_info, review_of
 from webhook.cli.checking.text import as_json, format_subject
@@ -32,7 +32,7 @@ _LOG: Final = "this is a log or a watch, which has many writes: open it as a fil
 _NOTHING: Final = "nothing here is a Lease, a LeaseCandidate or an AdmissionReview"
 
 
-def presets() -> dict[str, str]:
+def make_preset_files() -> dict[str, str]:
     """Return each preset as a policy file."""
     return {name: f"apiVersion: {API_VERSION}\npreset: {name}\n" for name in PRESETS}
 
@@ -53,16 +53,17 @@ def review(
         new_path, old_path = (Path(folder) / name for name in ("object", "old"))
         new_path.write_text(text, encoding="utf-8", errors="surrogatepass")
         old_path.write_text(old, encoding="utf-8", errors="surrogatepass")
-        items = _submitted(new_path)[:MAX_DOCUMENTS]
-        replaced = _submitted(old_path) if old.strip() else []
+        items = _read_for_check(new_path)[:MAX_DOCUMENTS]
+        replaced = _read_for_check(old_path) if old.strip() else []
         if broken := next((one for one in replaced if isinstance(one, Unreadable)), None):
             raise InputError(f"the stored object: {broken.error}")
-        evaluator = Evaluator([in_force], Received(()), now, writer, Writes())
+        evaluator = Evaluator([in_force], CaptureIndex(()), now, writer, Writes())
         stored_at = str(old_path) if replaced else None
         outcomes = [outcome for (outcome,) in evaluator.evaluate_all(iter(items), stored_at, None)]
     stored = {key_of(one.document): one.document for one in replaced if isinstance(one, Manifest)}
     bodies = (
-        _body(item, stored.get(key_of(item.document)) if isinstance(item, Manifest) else None, writer) for item in items
+        _make_review(item, stored.get(key_of(item.document)) if isinstance(item, Manifest) else None, writer)
+        for item in items
     )
     found = [
         _describe(outcome, body)
@@ -74,16 +75,16 @@ def review(
     return found
 
 
-def _submitted(path: Path) -> list[Submitted]:
+def _read_for_check(path: Path) -> list[Submitted]:
     found: list[Submitted] = []
-    for one in submitted([str(path)]):
+    for one in read_for_check([str(path)]):
         if isinstance(one, Input):
             raise InputError(_LOG)
         found.append(one)
     return found
 
 
-def _body(item: Submitted, stored: dict[str, Any] | None, writer: Data | None) -> str:
+def _make_review(item: Submitted, stored: dict[str, Any] | None, writer: Data | None) -> str:
     """Return the review as one line of JSON: as it was, or as an API server would send it for a manifest."""
     if isinstance(item, Document):
         return msgspec.json.format(item.text, indent=-1).decode()
@@ -102,7 +103,7 @@ def _describe(outcome: DocumentOutcome, body: str) -> Data:
         **shown,
         "findings": [{**one, "fix": all_rules()[one["rule"]].texts.fix} for one in shown["findings"]],
         "subject": format_subject(outcome),
-        "kubectl": "\n".join(escape(line) for line in printed(outcome.verdict, outcome.request).split("\n")),
+        "kubectl": "\n".join(escape(line) for line in format_as_kubectl(outcome.verdict, outcome.request).split("\n")),
         "response": response,
         "review": body,
     }

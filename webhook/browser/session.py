@@ -27,12 +27,12 @@ from webhook.analysis.claims.words import count
 from webhook.analysis.history.follow import Follower, Key
 from webhook.analysis.history.writes import Writes
 from webhook.analysis.inputs.cluster import Cluster
-from webhook.analysis.inputs.files import Received, inputs, submitted
+from webhook.analysis.inputs.files import CaptureIndex, find_inputs, read_for_check
 from webhook.analysis.inputs.items import Foreign, InputKind, Item, Observation, Unreadable
 from webhook.analysis.timeline.downsampling import fitted
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.page import render
-from webhook.browser.budget import MAX_BYTES, Budget, unwatched
+from webhook.browser.budget import MAX_BYTES, Budget, ignore_progress
 from webhook.cli import audit as audit_command
 from webhook.cli import reading
 from webhook.cli import timeline as timeline_command
@@ -82,7 +82,7 @@ class Session:
     def __init__(
         self,
         paths: Sequence[str],
-        progress: Callable[[int, int], None] = unwatched,
+        progress: Callable[[int, int], None] = ignore_progress,
         *,
         limit: int = MAX_BYTES,
         now: int | None = None,
@@ -97,16 +97,16 @@ class Session:
 
     # ---- what was read -------------------------------------------------------------------------------------------
 
-    def leases(self) -> Data:
+    def list_leases(self) -> Data:
         """Return what was recognized, and a row of `why` for each lease."""
-        history, as_of = self._followed()
+        history, as_of = self._read_histories()
         found = why_command.select_accounts(history, history.names(), as_of, _EVERYTHING, is_row=True)
         rows = _EVERYTHING.sort(map(make_row, found))
         shown = rows[:MAX_ROWS]
         return {
             "recognized": self._recognized,
             "notes": self._notes,
-            "as_of": _moment(as_of),
+            "as_of": _describe_time(as_of),
             "heading": format_heading(rows),
             "head": [column.head for column in COLUMNS],
             "rows": [[cell.text for cell in row.cells[: len(COLUMNS)]] for row in shown],
@@ -115,9 +115,9 @@ class Session:
             "left_out": len(rows) - len(shown),
         }
 
-    def account(self, lease: str) -> Data:
+    def explain_lease(self, lease: str) -> Data:
         """Return what `why NAMESPACE/NAME` says; raises Failure if it is not in the input."""
-        history, as_of = self._followed()
+        history, as_of = self._read_histories()
         namespace, _, name = lease.partition("/")
         known: Key = (namespace, name)
         if known not in history.names():
@@ -128,11 +128,11 @@ class Session:
             "title": lease,
             "state": account.state.value,
             "headline": headline(account),
-            "as_of": _moment(as_of),
-            "facts": _lines(facts(account)),
-            "events": _lines(events(account)),
-            "quoted": _lines(quoted(account)),
-            "findings": [_finding(one) for one in account.findings],
+            "as_of": _describe_time(as_of),
+            "facts": _list_lines(facts(account)),
+            "events": _list_lines(events(account)),
+            "quoted": _list_lines(quoted(account)),
+            "findings": [_describe_finding(one) for one in account.findings],
             "advice": {"sentence": account.advice.sentence, "command": account.advice.command},
         }
 
@@ -142,72 +142,72 @@ class Session:
             inventory = Inventory(reading.find_evaluation_time(self._now, self.paths, None).at, frozenset())
             tokens, fail_on = TokenCheck([]), Severity.WARNING
             audit = audit_command.Audit(inventory, tokens, fail_on, self._now, self.paths, "", _EVERYTHING)
-            found = sorted(audit.run(self._observed()), key=lambda one: ORDER[one.severity])
+            found = sorted(audit.run(self._read_items()), key=lambda one: ORDER[one.severity])
             notes.extend(audit.list_complaints())
         return {
             "notes": notes,
             "summary": " ".join(audit_command.summarize(audit, Severity.INFO)),
             "findings": [
-                {**audit_command.as_json(one), "lease": _lease(one), "subject": str(one.subject)}
+                {**audit_command.as_json(one), "lease": _name_lease(one), "subject": str(one.subject)}
                 for one in found[:MAX_ROWS]
             ],
             "left_out": max(0, len(found) - MAX_ROWS),
         }
 
-    def timeline(self) -> Data:
+    def draw_timeline(self) -> Data:
         """Return the page of `timeline` as HTML."""
         builder = TimelineBuilder(time.time_ns() // 1000 + BOUND)
         with _collect_notes() as notes:
-            timeline = timeline_command.read_timeline(builder, self._observed(), self.paths, Cluster(), self._now)
+            timeline = timeline_command.read_timeline(builder, self._read_items(), self.paths, Cluster(), self._now)
         return {"notes": notes, "html": render(fitted(timeline)), "leases": len(timeline.lanes)}
 
     def check(self, policy: Policy, *, all_logs: bool = False) -> Data:
         """Return what a policy denies and warns about, as `check` lists it."""
-        evaluator = Evaluator([policy], Received(self.paths), self._now, None, Writes(all_logs))
+        evaluator = Evaluator([policy], CaptureIndex(self.paths), self._now, None, Writes(all_logs))
         tally, rules, listed = Tally(), Counts(), list[Data]()
         with _collect_notes() as notes:
-            for (outcome,) in evaluator.evaluate_all(submitted(self.paths, meter=self._budget()), None, None):
+            for (outcome,) in evaluator.evaluate_all(read_for_check(self.paths, meter=self._make_budget()), None, None):
                 tally.count(outcome)
                 if isinstance(outcome, Evaluation):
                     rules.update(find_rules_and_modes(outcome))
                 if isinstance(outcome, Foreign) or (isinstance(outcome, Evaluation) and outcome.level is Mode.OFF):
                     continue
                 if len(listed) < MAX_ROWS:
-                    listed.append({**as_json(outcome), "subject": _subject(outcome), "lease": _lease_of(outcome)})
+                    listed.append({**as_json(outcome), "subject": _name_subject(outcome), "lease": _lease_of(outcome)})
         if unknown := evaluator.writes.unknown:
             notes.append(_UNEVALUATED.format(count(unknown, "write")))
         return {
             "notes": notes,
             "summary": next(tally.format_lines(unknown)),
-            "rules": _by_rule(rules),
+            "rules": _group_by_rule(rules),
             "outcomes": listed,
             "left_out": max(0, tally.levels[Mode.DENY] + tally.levels[Mode.WARN] + tally.unreadable - len(listed)),
         }
 
     # ---- how it is read ------------------------------------------------------------------------------------------
 
-    def _budget(self) -> Budget:
+    def _make_budget(self) -> Budget:
         path = " --input ".join(self.paths) or "FILE"
         return Budget(path=path, limit=self._limit, progress=self._progress)
 
-    def _observed(self) -> Iterator[Item]:
+    def _read_items(self) -> Iterator[Item]:
         progress = Progress()
-        progress.meter = self._budget()
-        return reading.observed(self.paths, progress=progress)
+        progress.meter = self._make_budget()
+        return reading.read_for_history(self.paths, progress=progress)
 
-    def _followed(self) -> tuple[Follower, reading.EvaluationTime]:
+    def _read_histories(self) -> tuple[Follower, reading.EvaluationTime]:
         """Return the history of all leases, which is read once, and the time as of which it is evaluated."""
         if self._history is None:
             history = Follower()
-            kinds = [(path, _kind(path, self._budget())) for path in self.paths]
+            kinds = [(path, _find_kind(path, self._make_budget())) for path in self.paths]
             self._recognized = [
                 {"path": path, "kind": kind, "says": _KINDS.get(kind, _NO_KIND)} for path, kind in kinds
             ]
             with _collect_notes() as notes:
-                for item in self._observed():
+                for item in self._read_items():
                     history.take(item)
                 if not history.number:
-                    raise Failure("; ".join(_without_leases(path) for path in self.paths[:_NAMED]))
+                    raise Failure("; ".join(_explain_missing_leases(path) for path in self.paths[:_NAMED]))
                 if history.hides_stamps:
                     notes.append(reading.HIDDEN_STAMPS)
                 as_of = reading.find_evaluation_time(self._now, self.paths, history.bounds.until)
@@ -218,14 +218,14 @@ class Session:
         return self._history, reading.find_evaluation_time(self._now, self.paths, self._history.bounds.until)
 
 
-def _kind(path: str, budget: Budget) -> str:
+def _find_kind(path: str, budget: Budget) -> str:
     """Return the kind of the first items of a file about leases; "" if there is none."""
-    items = (item for one in inputs([path], budget) for item in one.read())
+    items = (item for one in find_inputs([path], budget) for item in one.read())
     seen = (item.input_kind for item in islice(items, _PEEKED) if isinstance(item, Observation))
     return next((kind.value for kind in seen), "")
 
 
-def _without_leases(path: str) -> str:
+def _explain_missing_leases(path: str) -> str:
     """Return why a file shows no lease, by its first bytes."""
     with Path(path).open("rb") as file:
         head = file.read(_HEAD)
@@ -250,22 +250,22 @@ def _collect_notes() -> Iterator[list[str]]:
     notes[:0] = printed.getvalue().splitlines()
 
 
-def _moment(as_of: reading.EvaluationTime) -> str:
+def _describe_time(as_of: reading.EvaluationTime) -> str:
     """Return the time of evaluation and where it comes from, without the option that a page does not have."""
     return f"As of {canonical_seconds(as_of.at)}, {as_of.origin.partition(';')[0]}"
 
 
-def _lines(lines: Iterator[Line]) -> list[list[str]]:
+def _list_lines(lines: Iterator[Line]) -> list[list[str]]:
     return [[line.label, line.text] for line in lines]
 
 
-def _lease(finding: Finding) -> str:
+def _name_lease(finding: Finding) -> str:
     """Return the lease that a finding is about, "" for another object."""
     subject = finding.subject
     return f"{subject.namespace}/{subject.name}" if subject.kind == "Lease" else ""
 
 
-def _finding(one: Finding) -> Data:
+def _describe_finding(one: Finding) -> Data:
     return {
         "severity": one.severity.value,
         "check": one.check,
@@ -275,7 +275,7 @@ def _finding(one: Finding) -> Data:
     }
 
 
-def _subject(outcome: Evaluation | Unreadable) -> str:
+def _name_subject(outcome: Evaluation | Unreadable) -> str:
     return format_subject(outcome) if isinstance(outcome, Evaluation) else str(outcome.place)
 
 
@@ -285,7 +285,7 @@ def _lease_of(outcome: Evaluation | Unreadable) -> str:
     return f"{outcome.request.namespace}/{outcome.request.name}"
 
 
-def _by_rule(counts: Counts) -> list[Data]:
+def _group_by_rule(counts: Counts) -> list[Data]:
     rules = sorted({rule for rule, _ in counts})
     modes = (Mode.DENY, Mode.WARN, Mode.AUDIT)
     return [{"rule": rule, **{mode.word: counts[rule, mode] for mode in modes}} for rule in rules]

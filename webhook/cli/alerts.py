@@ -16,7 +16,7 @@ from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import Act, Item, Observation, Unreadable
 from webhook.cli.options import Command
 from webhook.cli.progress import Progress
-from webhook.cli.reading import cluster_options, find_namespace, in_all_namespaces, input_option, observed
+from webhook.cli.reading import cluster_options, find_namespace, in_all_namespaces, input_option, read_for_history
 from webhook.cli.terminal import Failure, print_message
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import DAY, SECOND
@@ -79,7 +79,7 @@ class _LatestLeases(Struct):
 def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -> int:
     latest = _LatestLeases()
     progress = Progress()
-    for item in observed(inputs, in_all_namespaces(cluster), progress=progress):
+    for item in read_for_history(inputs, in_all_namespaces(cluster), progress=progress):
         latest.observe(item)
     if not latest.leases:
         raise Failure("no lease is in the input")

@@ -136,7 +136,7 @@ def command(
             raise Failure("--writers runs kubectl, or reads --input: without --in-cluster")
     resources = sorted({replace(one, subresource="") for fence in tokens.fences for one in fence.resources})
     progress = Progress()
-    items = reading.observed(
+    items = reading.read_for_history(
         *(inputs, reading.in_all_namespaces(cluster), policy),
         with_pods=with_pods,
         is_inside=in_cluster,

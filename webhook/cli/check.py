@@ -16,7 +16,7 @@ from webhook.admission.rules.rule import Mode
 from webhook.analysis.claims.words import count
 from webhook.analysis.history.writes import Writes
 from webhook.analysis.inputs.cluster import Cluster
-from webhook.analysis.inputs.files import Received, submitted
+from webhook.analysis.inputs.files import CaptureIndex, read_for_check
 from webhook.analysis.inputs.items import STANDARD_INPUT, Unreadable
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation, Evaluator
 from webhook.cli.checking.expectations import Comparison, read_expectations, write_expectations
@@ -34,7 +34,7 @@ from webhook.cli.checking.text import (
 )
 from webhook.cli.options import Command, complete_files, format_option, parse_moment, policy_option
 from webhook.cli.progress import Progress
-from webhook.cli.reading import cluster_options, format_skipped, in_all_namespaces, observed
+from webhook.cli.reading import cluster_options, format_skipped, in_all_namespaces, read_for_history
 from webhook.cli.terminal import Failure, encode_line, print_message, style
 from webhook.text.quoting import escape
 
@@ -144,11 +144,13 @@ def command(
     first = load(policy)
     policies = [first] if against is None else [first, load(against)]
     names = [policy or first.preset] if against is None else [policy or first.preset, against]
-    received = Received([path for path in paths if path != STANDARD_INPUT])
+    received = CaptureIndex([path for path in paths if path != STANDARD_INPUT])
     progress = Progress()
     # Of a recording, which has an index, every file counts.
-    items = submitted(paths, ignore, skip_found=not received.moments, skip_named=skip_foreign, meter=progress.meter)
-    history = None if paths else observed((), in_all_namespaces(cluster))
+    items = read_for_check(
+        paths, ignore, skip_found=not received.moments, skip_named=skip_foreign, meter=progress.meter
+    )
+    history = None if paths else read_for_history((), in_all_namespaces(cluster))
     evaluator = Evaluator(policies, received, now, make_user_info(user, groups) if user else None, Writes(all_logs))
     outcomes = progress.track_reading(evaluator.evaluate_all(items, old, history))
     if write_expected:

@@ -13,8 +13,8 @@ from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
 from webhook.analysis.claims.words import count
-from webhook.analysis.inputs.cluster import NO_SUCH_KIND, Cluster, objects_of
-from webhook.analysis.inputs.files import objects
+from webhook.analysis.inputs.cluster import NO_SUCH_KIND, Cluster, get_objects
+from webhook.analysis.inputs.files import read_objects
 from webhook.api_server.doctor.checks import Report, examine
 from webhook.api_server.doctor.documents import LISTED, Documents, danger
 from webhook.api_server.doctor.fences_and_stamps import examine_fences, examine_stamps
@@ -61,7 +61,7 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
     now = dt.datetime.now(dt.UTC)
     if path is None and has_pipe():
         print_message("the cluster is examined, not standard input: --input - reads that")
-    found = _read_cluster(cluster) if path is None else Documents(objects(path))
+    found = _read_cluster(cluster) if path is None else Documents(read_objects(path))
     has_fences = any(policy or one.is_of_a_fence for one in found.fence_objects)
     if path is not None and not (found.configurations or found.refused or has_fences):
         raise Failure("no ValidatingWebhookConfiguration in it; see `lease-webhook doctor --help` for where to get one")
@@ -87,13 +87,13 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
 
 
 def _read_cluster(cluster: Cluster) -> Documents:
-    values = objects_of(cluster, _CONFIGURATIONS)
+    values = get_objects(cluster, _CONFIGURATIONS)
     if isinstance(values, str):
         raise Failure(f"the configurations cannot be read: {values}")
     unread: list[str] = []
     places = sorted(Documents(values).namespaces)
     for kinds, *words in [*((kinds,) for kinds in LISTED), *(("configmaps", f"--namespace={one}") for one in places)]:
-        found = objects_of(cluster, kinds, *words)
+        found = get_objects(cluster, kinds, *words)
         if not isinstance(found, str):
             values += found
         elif NO_SUCH_KIND not in found:

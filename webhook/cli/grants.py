@@ -5,9 +5,9 @@ from typing import Final
 
 import click
 
-from webhook.analysis.inputs.cluster import Cluster, objects_of
+from webhook.analysis.inputs.cluster import Cluster, get_objects
 from webhook.analysis.inputs.documents import Value
-from webhook.analysis.inputs.files import objects
+from webhook.analysis.inputs.files import read_objects
 from webhook.analysis.rights import KINDS, AccessControl, Grant, Rights, RightsError, access_control
 from webhook.cli.terminal import Failure, format_table, print_message
 from webhook.text.commands import quote_name
@@ -67,7 +67,7 @@ def _is_of_kubernetes(grant: Grant) -> bool:
 
 def _read_objects(inputs: Sequence[str], cluster: Cluster, namespace: str) -> Iterator[Value]:
     if inputs:
-        found = [thing for path in inputs for thing in objects(path)]
+        found = [thing for path in inputs for thing in read_objects(path)]
         if not any(thing.get("kind") in KINDS for thing in found):
             raise Failure(
                 "no role and no binding is in the input: kubectl get roles,rolebindings,"
@@ -77,7 +77,7 @@ def _read_objects(inputs: Sequence[str], cluster: Cluster, namespace: str) -> It
         return
     of_namespace = f"--namespace={namespace}" if namespace else "--all-namespaces"
     for kinds, where in ((_RESOURCES, ()), ("roles,rolebindings", (of_namespace,))):
-        listed = objects_of(cluster, kinds, *where, *cluster.options)
+        listed = get_objects(cluster, kinds, *where, *cluster.options)
         if isinstance(listed, str):
             raise Failure(f"kubectl get {kinds}: {listed}")
         yield from listed

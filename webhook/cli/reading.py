@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from webhook.admission.policy.file import load
 from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE
 from webhook.analysis.history.merge import Merged
-from webhook.analysis.inputs.cluster import TIMEOUT, Cluster, lease_names, listed, listed_inside
-from webhook.analysis.inputs.files import LOG_SUFFIXES, inputs
+from webhook.analysis.inputs.cluster import TIMEOUT, Cluster, list_inside, list_items, list_lease_names
+from webhook.analysis.inputs.files import LOG_SUFFIXES, find_inputs
 from webhook.analysis.inputs.items import STANDARD_INPUT, Item, StampReader, Unreadable, Unrecorded
 from webhook.analysis.inputs.meter import Meter
 from webhook.cli.options import complete_files, policy_option
@@ -144,7 +144,7 @@ def _is_lease(word: str) -> bool:
 def _complete_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     context, kubeconfig, namespace = (ctx.params.get(name) or "" for name in ("context", "kubeconfig", "namespace"))
     cluster = in_all_namespaces(Cluster(context, kubeconfig, namespace))
-    return [CompletionItem(one) for one in lease_names(cluster) if one.startswith(incomplete)]
+    return [CompletionItem(one) for one in list_lease_names(cluster) if one.startswith(incomplete)]
 
 
 def has_pipe() -> bool:
@@ -175,7 +175,7 @@ def find_namespace(cluster: Cluster) -> str:
     return "" if cluster.all_namespaces else cluster.namespace
 
 
-def observed(
+def read_for_history(
     paths: Sequence[str],
     cluster: Cluster | None = None,
     policy: str | None = None,
@@ -199,11 +199,11 @@ def observed(
     merged = None
     meter = progress.meter if progress else Meter()
     if paths or cluster is None:
-        items = merged = Merged(inputs(paths, meter), time.time_ns() // 1000 + BOUND)
+        items = merged = Merged(find_inputs(paths, meter), time.time_ns() // 1000 + BOUND)
     elif is_inside:
-        items = _take_until_stopped(listed_inside(cluster, notes, with_pods=with_pods), meter)
+        items = _take_until_stopped(list_inside(cluster, notes, with_pods=with_pods), meter)
     else:
-        items = _take_until_stopped(listed(cluster, notes, with_pods=with_pods, resources=resources), meter)
+        items = _take_until_stopped(list_items(cluster, notes, with_pods=with_pods, resources=resources), meter)
     unreadable = 0
     gaps: deque[Unrecorded] = deque(maxlen=MAX_NAMED)
     for item in progress.track_reading(items) if progress else items:

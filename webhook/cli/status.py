@@ -74,13 +74,13 @@ def command(*, namespace: str, wait: float, cluster: Cluster, output: str) -> in
 
 
 def _find_status(cluster: Cluster) -> _Status:
-    is_created, said = clusters.tried(cluster, PROOF)
+    is_created, said = clusters.try_to_create(cluster, PROOF)
     values: list[Value] = []
     unread: list[str] = []
     unknown: list[Fact] = []
 
     def read(kinds: str, *words: str) -> None:
-        found = clusters.objects_of(cluster, kinds, *words)
+        found = clusters.get_objects(cluster, kinds, *words)
         if not isinstance(found, str):
             values.extend(found)
         elif clusters.NO_SUCH_KIND not in found:
@@ -96,7 +96,7 @@ def _find_status(cluster: Cluster) -> _Status:
     found, metrics = Documents(values, unread), list[Sample]()
     for pod in found.find_all("Pod"):
         if (pod.metadata.labels or {}).get("app.kubernetes.io/name") == NAME:
-            text, problem = clusters.exposed(cluster, namespace, pod.metadata.name)
+            text, problem = clusters.read_metrics(cluster, namespace, pod.metadata.name)
             metrics += samples(pod.metadata.name, text.decode(errors="replace"))
             if problem:
                 unknown.append(Fact("pod", f"{pod.metadata.name}: not known: {problem}"))

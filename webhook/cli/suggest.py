@@ -8,7 +8,7 @@ import click
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
 from webhook.analysis.inputs.cluster import Cluster
-from webhook.analysis.inputs.files import checked, read_path
+from webhook.analysis.inputs.files import read_path, require_readable
 from webhook.analysis.suggestions.bindings import AllWrites, binding_policy
 from webhook.analysis.suggestions.fence import from_audit, leases_of, policy_text, written_by
 from webhook.cli.options import Command, parse_lease_name
@@ -19,7 +19,7 @@ from webhook.cli.reading import (
     find_namespace,
     in_all_namespaces,
     leases_and_inputs,
-    observed,
+    read_for_history,
 )
 from webhook.cli.terminal import Failure
 from webhook.text.quoting import escape
@@ -61,7 +61,7 @@ def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Clust
     key = None if lease is None else parse_lease_name(lease, _NO_LEASE.format(lease))
     seen = AllWrites(time.time_ns() // 1000)
     progress = Progress()
-    for item in observed(inputs, in_all_namespaces(cluster), resources=("pods",), progress=progress):
+    for item in read_for_history(inputs, in_all_namespaces(cluster), resources=("pods",), progress=progress):
         seen.observe(item)
     if not seen.coverage.count:
         raise Failure("no lease and no candidate is in the input")
@@ -82,7 +82,7 @@ def fence(*, leases: tuple[str, ...], inputs: tuple[str, ...], writer: str, name
     namespace, account = parse_lease_name(writer, "--writer must be a service account as namespace/name")
     if not inputs:
         raise click.UsageError("Missing option '--input'.")
-    documents = (one for path in inputs for one in checked(read_path(path)))
+    documents = (one for path in inputs for one in require_readable(read_path(path)))
     events = written_by(documents, f"system:serviceaccount:{namespace}:{account}")
     lease = find_named_lease(leases) or _find_named_lease(leases_of(events))
     parse_lease_name(lease, _NO_LEASE.format(lease))

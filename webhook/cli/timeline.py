@@ -100,7 +100,7 @@ def command(
     # The API server's clock may be ahead of this computer's.
     builder = TimelineBuilder(time.time_ns() // 1000 + BOUND, names=frozenset(wanted), namespace=only)
     progress = Progress()
-    items = reading.observed(inputs, cluster, policy, progress=progress)
+    items = reading.read_for_history(inputs, cluster, policy, progress=progress)
     progress.count = lambda: builder.follower.number
     timeline = _select(read_timeline(builder, items, inputs, cluster, now), wanted, only)
     if not place and output == "html" and sys.stdout.isatty():
@@ -199,7 +199,9 @@ def _serve(paths: Sequence[str], cluster: Cluster, address: str) -> int:
             if watch:
                 watch.start()
             else:
-                threading.Thread(target=feed.read, args=(reading.observed(paths),), name="input", daemon=True).start()
+                threading.Thread(
+                    target=feed.read, args=(reading.read_for_history(paths),), name="input", daemon=True
+                ).start()
             print(f"http://{shown}:{port}/{token}/", flush=True)
             print_message("Ctrl-C ends it")
             while True:

@@ -108,7 +108,7 @@ def command(
         _print_all(history, reading.find_namespace(cluster), as_of, selection, output, progress)
         return progress.exit_code(0)
     one = _find_lease(history, *key, is_whole=bool(inputs) or cluster.all_namespaces)
-    for item in () if inputs else clusters.lease_events(cluster, one.namespace, one.name):
+    for item in () if inputs else clusters.list_lease_events(cluster, one.namespace, one.name):
         history.feed(item)
     account = account_of(history, one, as_of.at, as_of.seen_until)
     access = read_access(inputs, cluster, one.namespace) if writers else None
@@ -163,7 +163,7 @@ def _narrow_cluster(cluster: Cluster, key: Key | None, selection: Selection) -> 
 def _read_history(inputs: Sequence[str], cluster: Cluster, policy: str | None, progress: Progress) -> Follower:
     history = Follower(stamped=frozenset(load(policy).stamps) if policy else frozenset())
     progress.count = lambda: history.number
-    for item in reading.observed(inputs, cluster, policy, progress=progress):
+    for item in reading.read_for_history(inputs, cluster, policy, progress=progress):
         history.take(item)
     if not history.number:
         raise Failure("no lease is in the input")

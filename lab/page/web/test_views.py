@@ -9,7 +9,7 @@ import pytest
 from lab.page.web.served import ROOT, Web
 from tests.factories import make_candidate, make_lease, put
 from webhook.admission.policy.parse import parse
-from webhook.browser.reviewing import presets
+from webhook.browser.reviewing import make_preset_files
 from webhook.browser.session import Session
 
 DATA = ROOT / "tests/data"
@@ -54,7 +54,7 @@ def test_a_log_as_log_services_deliver_it(web: Web, file: Path) -> None:
 
 def test_why_shows_what_the_command_finds(web: Web) -> None:
     web.open(LOG, WATCH)
-    account = Session([str(LOG), str(WATCH)]).account(LEASE)
+    account = Session([str(LOG), str(WATCH)]).explain_lease(LEASE)
     web.show("why")
     web.page.click(f"#leases button.link:text-is('{LEASE}')")
     web.page.wait_for_selector(f"#account h2:has-text('{LEASE}')")
@@ -88,7 +88,7 @@ def test_check_says_what_a_policy_denies(web: Web, policy: str) -> None:
     web.open(LOG, WATCH)
     web.show("check")
     web.page.click(f"#policy-of-check button:text-is('{policy}')")
-    expected = Session([str(LOG), str(WATCH)]).check(parse(presets()[policy]))["summary"]
+    expected = Session([str(LOG), str(WATCH)]).check(parse(make_preset_files()[policy]))["summary"]
     web.page.wait_for_selector(f"#checked h2:text-is('{expected}')")
 
 

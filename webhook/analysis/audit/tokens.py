@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from webhook.admission.policy.fences import Fence
 from webhook.admission.rules.expiry import date_last_renewal
-from webhook.analysis.inputs.items import Act, Foreign, Item, Observation, number_of
+from webhook.analysis.inputs.items import Act, Foreign, Item, Observation, parse_number
 from webhook.findings import Finding, ObjectName, Severity
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.objects import Lease, ObjectMeta
@@ -81,13 +81,13 @@ def _covers(fence: Fence, kind: str) -> bool:
 
 
 def _about(fence: Fence, token: int, one: Foreign, metadata: ObjectMeta, lease: Observation) -> Iterator[Finding]:
-    revision, term = number_of(metadata.resource_version), lease.term or 0
+    revision, term = parse_number(metadata.resource_version), lease.term or 0
     its_token = f"its token is of term {token} of lease {fence.lease_text}"
     where = kubectl_in(one.namespace) if one.namespace else "kubectl"
     object_ = f"{where} get {quote_name(one.kind.lower())} {quote_name(one.name)} -o yaml --show-managed-fields"
     subject, source = ObjectName(one.kind, one.namespace, one.name), str(one.place)
     # A term that began after the lease was listed is not less than the resourceVersion of the lease.
-    if 0 < revision <= token or term < token < number_of(lease.resource_version):
+    if 0 < revision <= token or term < token < parse_number(lease.resource_version):
         message = f"{its_token}, and there was no such term, as after a restore of etcd: the leader cannot write it"
         named = f"{quote_name(one.kind.lower())} {quote_name(one.name)}"
         reset = f"{where} annotate --overwrite {named} {fence.token_key}={'0' * 18}"

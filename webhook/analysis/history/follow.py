@@ -28,7 +28,7 @@ from webhook.analysis.inputs.items import (
     Place,
     Unrecorded,
 )
-from webhook.analysis.inputs.kinds import observed
+from webhook.analysis.inputs.kinds import interpret_for_history
 from webhook.kubernetes.objects import Lease, LeaseCandidate
 from webhook.kubernetes.times import MINUTE, SECOND, stamp_of
 
@@ -94,7 +94,7 @@ class StoredLeases(Struct):
             path, packed = self._blocks[block]
             texts = _unpacked(packed)
         found = Document(place=Place(path), kind="Lease", api_version="coordination.k8s.io/v1", text=texts[place])
-        seen = observed(found)
+        seen = interpret_for_history(found)
         assert isinstance(seen, Observation)
         return seen
 

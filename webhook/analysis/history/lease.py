@@ -49,7 +49,7 @@ from webhook.analysis.history.status import (
 from webhook.analysis.history.taking import taking
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.history.writes import forged_stamps
-from webhook.analysis.inputs.items import Act, Fenced, InputKind, Observation, Stretch, Writer, number_of
+from webhook.analysis.inputs.items import Act, Fenced, InputKind, Observation, Stretch, Writer, parse_number
 from webhook.kubernetes.managed_fields import Entry, entries_of
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, normalized, readable, stamp_of
@@ -420,7 +420,7 @@ class LeaseHistory(Struct):
 
     def _is_older(self, lease: Lease) -> bool:
         """True for a state that is older than one that is known, as in logs whose lines are not quite in order."""
-        revision = number_of(lease.metadata.resource_version)
+        revision = parse_number(lease.metadata.resource_version)
         if 0 < revision < self._revision or (self.is_deleted and 0 < revision == self._revision):
             return True
         self._revision = revision or self._revision

@@ -30,7 +30,7 @@ from webhook.analysis.inputs.items import (
     Observation,
     Place,
     Unreadable,
-    number_of,
+    parse_number,
 )
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND
@@ -147,7 +147,7 @@ class Merged:
             yield from self._pass_on(2)
 
     def _seen(self, item: Observation) -> _Seen:
-        revision = number_of(item.resource_version) if item.is_stored else 0
+        revision = parse_number(item.resource_version) if item.is_stored else 0
         return _Seen(item, revision=revision, is_exact=item.at is not None)
 
     def _pass_on(self, parts: int) -> Iterator[Item]:
@@ -309,7 +309,7 @@ def _maker_of(requests: Sequence[_Seen]) -> _Seen:
 
 def _is_change(one: _Seen) -> bool:
     """Return whether a request is known to have made the state that it was answered with."""
-    replaced = number_of(one.observation.replaces)
+    replaced = parse_number(one.observation.replaces)
     return 0 < replaced < one.revision or one.observation.act in {Act.CREATED, Act.DELETED}
 
 
@@ -372,7 +372,7 @@ def _chained(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen
     without = []
     for number, one in enumerate(rest):
         # What made no state of its own was answered with the one that it found.
-        found = one.is_stored_write and number_of(one.observation.resource_version or one.observation.replaces)
+        found = one.is_stored_write and parse_number(one.observation.resource_version or one.observation.replaces)
         if found:
             places.append((found, 1, number, one))
         else:

@@ -19,10 +19,10 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Raw, Struct
 
-from webhook.analysis.inputs.documents import Value, documents
-from webhook.analysis.inputs.files import checked, read
+from webhook.analysis.inputs.documents import Value, split_documents
+from webhook.analysis.inputs.files import read, require_readable
 from webhook.analysis.inputs.items import Item
-from webhook.analysis.inputs.kinds import observations
+from webhook.analysis.inputs.kinds import interpret_all
 from webhook.errors import InputError
 from webhook.kubernetes.request import GROUP, VERSIONS_OF
 from webhook.text.quoting import escape, truncate
@@ -117,7 +117,7 @@ class Cluster(Struct, frozen=True):
         return [f"--namespace={self.namespace}"] if self.namespace else []
 
 
-def listed(
+def list_items(
     cluster: Cluster, notes: list[str], *, with_pods: bool = False, resources: Sequence[str] = ()
 ) -> Iterator[Item]:
     """Yield the leases and, if the cluster has candidates and the user may read them, those; raises InputError.
@@ -127,41 +127,43 @@ def listed(
     paged = f"--chunk-size={PAGE}"
     item = None
     for resource in (LEASES, *resources):
-        for item in _listed(cluster, resource, *_STAMPED, paged):
+        for item in _list_resource(cluster, resource, *_STAMPED, paged):
             yield item
     for resource in ("pods", "nodes") if with_pods else ():
-        yield from _listed(cluster, resource, "--output=json", paged)
+        yield from _list_resource(cluster, resource, "--output=json", paged)
     result = _run(cluster, "get", CANDIDATES, *cluster.scope, *_STAMPED, paged)
     if result.returncode == 0:
-        for item in observations(read(io.BytesIO(result.stdout), "kubectl")):
+        for item in interpret_all(read(io.BytesIO(result.stdout), "kubectl")):
             yield item
     elif NO_SUCH_KIND not in result.stderr.decode(errors="replace"):
-        notes.append(f"candidates were not read: {_last_line(result.stderr)}")
+        notes.append(f"candidates were not read: {_find_reason(result.stderr)}")
     if item is None and not cluster.all_namespaces:
         where = f"namespace {cluster.namespace}" if cluster.namespace else "the namespace of the context"
         raise InputError(f"{where} has no leases, or does not exist; -A looks in all namespaces")
 
 
-def watching(cluster: Cluster, resource: str = LEASES) -> "subprocess.Popen[bytes]":
+def start_watch(cluster: Cluster, resource: str = LEASES) -> "subprocess.Popen[bytes]":
     """Return a kubectl that lists the leases, then prints each change; its caller reads stderr. Raises InputError."""
     # Without a timeout, since a watch has no end.
     what = [resource, *_SELECTED.get(resource, ()), *cluster.scope, *cluster.options]
-    return _started(["get", *what, *_STAMPED, "--watch", "--output-watch-events"])
+    return _start(["get", *what, *_STAMPED, "--watch", "--output-watch-events"])
 
 
 def post_event(cluster: Cluster, event: dict[str, Any], *, is_inside: bool = False) -> None:
     """Create an Event; raises InputError if that is refused or fails."""
     namespace, body = event["metadata"]["namespace"], json.dumps(event).encode()
     if is_inside:
-        for _ in PodServer(cluster.timeout_seconds).lines(f"/api/v1/namespaces/{quote(namespace)}/events", body=body):
+        for _ in PodServer(cluster.timeout_seconds).read_lines(
+            f"/api/v1/namespaces/{quote(namespace)}/events", body=body
+        ):
             pass
         return
     result = _run(cluster, "create", "--filename=-", f"--namespace={namespace}", given=body)
     if result.returncode:
-        raise InputError(_last_line(result.stderr))
+        raise InputError(_find_reason(result.stderr))
 
 
-def lease_names(cluster: Cluster) -> list[str]:
+def list_lease_names(cluster: Cluster) -> list[str]:
     """Return every lease as NAMESPACE/NAME, for a shell that completes it; none if that is not known at once."""
     columns = "--output=custom-columns=:metadata.namespace,:metadata.name"
     try:
@@ -171,26 +173,26 @@ def lease_names(cluster: Cluster) -> list[str]:
     return ["/".join(line.split()) for line in result.stdout.decode(errors="replace").splitlines() if line.strip()]
 
 
-def lease_events(cluster: Cluster, namespace: str, name: str) -> Iterator[Item]:
+def list_lease_events(cluster: Cluster, namespace: str, name: str) -> Iterator[Item]:
     """Yield the Events about a lease; nothing if the user may not read them."""
     about = f"--field-selector=involvedObject.kind=Lease,involvedObject.name={name}"
     result = _run(cluster, "get", "events", about, f"--namespace={namespace}", "--output=json")
     if result.returncode == 0:
-        yield from observations(read(io.BytesIO(result.stdout), "kubectl"))
+        yield from interpret_all(read(io.BytesIO(result.stdout), "kubectl"))
 
 
-def objects_of(cluster: Cluster, kinds: str, *words: str) -> list[Value] | str:
+def get_objects(cluster: Cluster, kinds: str, *words: str) -> list[Value] | str:
     """Return the objects of some kinds in the cluster, or why they could not be read."""
     result = _run(cluster, "get", kinds, *words, "--output=json")
     if result.returncode:
-        return _last_line(result.stderr)
+        return _find_reason(result.stderr)
     try:
-        return [one.value for one in checked(read(io.BytesIO(result.stdout), "kubectl"))]
+        return [one.value for one in require_readable(read(io.BytesIO(result.stdout), "kubectl"))]
     except (InputError, ValueError, RecursionError) as error:
         return escape(truncate(str(error), _MAX_REASON))
 
 
-def tried(cluster: Cluster, manifest: bytes) -> tuple[bool, str]:
+def try_to_create(cluster: Cluster, manifest: bytes) -> tuple[bool, str]:
     """Return whether the API server itself would create an object, of which nothing is stored, and what it said."""
     words = ("create", "--dry-run=server", "--validate=false", "--filename=-", f"--namespace={cluster.namespace}")
     result = _run(cluster, *words, given=manifest)
@@ -198,20 +200,20 @@ def tried(cluster: Cluster, manifest: bytes) -> tuple[bool, str]:
     return result.returncode == 0, "\n".join(map(escape, lines))
 
 
-def exposed(cluster: Cluster, namespace: str, pod: str) -> tuple[bytes, str]:
+def read_metrics(cluster: Cluster, namespace: str, pod: str) -> tuple[bytes, str]:
     """Return the metrics of a pod, or why they were not read.
 
     By `kubectl port-forward`: what an API server proxies to pods is refused by the shipped NetworkPolicy, and by the
     firewalls of some clouds.
     """
     words = ("port-forward", f"--namespace={namespace}", f"pod/{pod}", ":health", *cluster.options)
-    with _started(words) as process:
+    with _start(words) as process:
         limit = threading.Timer(_MAX_FORWARD, process.kill)
         limit.start()
         try:
             said = cast("BinaryIO", process.stdout).readline()
             if (port := _FORWARDED.search(said)) is None:
-                return b"", _last_line(cast("BinaryIO", process.stderr).read())
+                return b"", _find_reason(cast("BinaryIO", process.stderr).read())
             connection = http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=_MAX_FORWARD)
             connection.request("GET", "/metrics")
             return connection.getresponse().read(_MAX_RESPONSE), ""
@@ -222,7 +224,7 @@ def exposed(cluster: Cluster, namespace: str, pod: str) -> tuple[bytes, str]:
             process.terminate()
 
 
-def _last_line(said: bytes) -> str:
+def _find_reason(said: bytes) -> str:
     """Return why kubectl failed, after what its libraries log; it may repeat whatever an API server sent."""
     last = next((line for line in reversed(said.splitlines()) if line.strip()), b"no reason given")
     return escape(truncate(last.decode(errors="replace").strip(), _MAX_REASON))
@@ -249,23 +251,23 @@ class Complaints(threading.Thread):
                     sys.stderr.write(part.decode(errors="replace"))
                     sys.stderr.flush()
 
-    def reason(self) -> str:
+    def wait_for_reason(self) -> str:
         """Return the last line, which is why kubectl has ended; "" if there is none."""
         self.join(END)
-        return _last_line(self._last) if self._last else ""
+        return _find_reason(self._last) if self._last else ""
 
 
-def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
+def _list_resource(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
     words = ("get", resource, *cluster.scope, *shown, cluster.timeout, *cluster.options)
-    with _started(words) as process:
+    with _start(words) as process:
         complaints = Complaints(process)
         try:
-            yield from observations(read(cast("BinaryIO", process.stdout), "kubectl"))
+            yield from interpret_all(read(cast("BinaryIO", process.stdout), "kubectl"))
         except BaseException:
             process.terminate()
             raise
         finally:
-            reason = complaints.reason()
+            reason = complaints.wait_for_reason()
     if process.returncode:
         problem = reason or f"kubectl get {resource} ended with exit code {process.returncode}"
         hint = "; -n NAMESPACE looks in one namespace" if "at the cluster scope" in problem else ""
@@ -274,12 +276,12 @@ def _listed(cluster: Cluster, resource: str, *shown: str) -> Iterator[Item]:
 
 def _run(cluster: Cluster, *words: str, given: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":
     everything = [*words, cluster.timeout, *cluster.options]
-    with _started(everything, stdin=None if given is None else subprocess.PIPE) as process:
+    with _start(everything, stdin=None if given is None else subprocess.PIPE) as process:
         output, errors = process.communicate(given)
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def _started(words: Sequence[str], stdin: int | None = None) -> "subprocess.Popen[bytes]":
+def _start(words: Sequence[str], stdin: int | None = None) -> "subprocess.Popen[bytes]":
     try:
         return subprocess.Popen(["kubectl", *words], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603, S607 - no shell; the user's own
     except OSError as error:
@@ -288,7 +290,7 @@ def _started(words: Sequence[str], stdin: int | None = None) -> "subprocess.Pope
         raise InputError(problem) from error
 
 
-def listed_inside(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:
+def list_inside(cluster: Cluster, notes: list[str], *, with_pods: bool = False) -> Iterator[Item]:
     """Yield the same with the service account of the pod that this runs in, whose image has no kubectl.
 
     Raises InputError if this is not a pod, or the API server does not list leases.
@@ -318,7 +320,7 @@ class _RefusedError(InputError):
         self.following = following
 
 
-def watched_inside(namespace: str, resource: str) -> Iterator[bytes]:
+def watch_inside(namespace: str, resource: str) -> Iterator[bytes]:
     """Yield the same as a watch by kubectl, which goes on where it ended as long as the API server knows that place.
 
     Raises InputError if it does not, or refuses, or if this is not a pod.
@@ -328,24 +330,26 @@ def watched_inside(namespace: str, resource: str) -> Iterator[bytes]:
     *newer, oldest = [path.format(scope) for path in _PATHS[resource]]
     for path in newer:
         try:
-            yield from _watched(server, path)
+            yield from _watch(server, path)
         except _RefusedError as refused:
             if refused.status != http.client.NOT_FOUND:
                 raise
-    yield from _watched(server, oldest)
+    yield from _watch(server, oldest)
 
 
-def _watched(server: "PodServer", path: str) -> Iterator[bytes]:
+def _watch(server: "PodServer", path: str) -> Iterator[bytes]:
     """Yield a list, then what changes; it ends by raising InputError."""
     version = ""
-    for _, page in server.pages(path):
+    for _, page in server.read_pages(path):
         kind = b'"kind":"%s","apiVersion":"%s",' % (page.kind.removesuffix("List").encode(), page.api_version.encode())
         yield from (b'{"type":"ADDED","object":{' + kind + bytes(item)[1:] + b"}\n" for item in page.items or ())
         version = page.metadata.resource_version
     event = _Event("")
     while event.type != "ERROR":
         try:
-            for line in server.lines(f"{path}watch=true&allowWatchBookmarks=true&resourceVersion={version}", _BATCH):
+            for line in server.read_lines(
+                f"{path}watch=true&allowWatchBookmarks=true&resourceVersion={version}", _BATCH
+            ):
                 event = _event.decode(line)
                 version = event.object.metadata.resource_version or version
                 yield line + b"\n"
@@ -372,10 +376,10 @@ class PodServer:
 
     def list(self, path: str) -> Iterator[Item]:
         """Yield the objects of a list, each as it was when its page was read."""
-        for body, _ in self.pages(f"{path}?", is_one_state=False):
-            yield from observations(documents(path, [body], is_json=True))
+        for body, _ in self.read_pages(f"{path}?", is_one_state=False):
+            yield from interpret_all(split_documents(path, [body], is_json=True))
 
-    def pages(self, path: str, *, is_one_state: bool = True) -> "Iterator[tuple[bytes, _Page]]":
+    def read_pages(self, path: str, *, is_one_state: bool = True) -> "Iterator[tuple[bytes, _Page]]":
         """Yield a list, page by page, as it is and decoded; the path ends where further parameters follow.
 
         An API server knows a state of the cluster for some minutes. Then it refuses to continue (410), or, unless all
@@ -384,7 +388,7 @@ class PodServer:
         following = ""
         while True:
             try:
-                lines = self.lines(f"{path}limit={PAGE}{f'&continue={quote(following)}' if following else ''}")
+                lines = self.read_lines(f"{path}limit={PAGE}{f'&continue={quote(following)}' if following else ''}")
                 body = b"\n".join(lines)
             except _RefusedError as refused:
                 if is_one_state or refused.status != http.client.GONE or refused.following in {"", following}:
@@ -400,7 +404,7 @@ class PodServer:
             if not following:
                 return
 
-    def lines(self, target: str, pause: float = 0.0, body: bytes | None = None) -> Iterator[bytes]:
+    def read_lines(self, target: str, pause: float = 0.0, body: bytes | None = None) -> Iterator[bytes]:
         """Yield the lines of an answer, after a pause in seconds whenever no more are there; raises InputError.
 
         With a `body`, an object is created.
@@ -417,7 +421,7 @@ class PodServer:
             connected = self._connection.sock
             answer = self._connection.getresponse()
             if answer.status not in {http.client.OK, http.client.CREATED}:
-                raise _RefusedError(answer.status, target.partition("?")[0], _token_in(answer.read(_PIECE)))
+                raise _RefusedError(answer.status, target.partition("?")[0], _find_token(answer.read(_PIECE)))
             rest = b""
             while piece := answer.read1(_PIECE):
                 *lines, rest = (rest + piece).split(b"\n")
@@ -434,7 +438,7 @@ class PodServer:
                 self._connection.close()
 
 
-def _token_in(status: bytes) -> str:
+def _find_token(status: bytes) -> str:
     """Return the token with which a list may be continued that an API server refused, "" if there is none."""
     try:
         return _shown.decode(status).metadata.following
@@ -454,16 +458,16 @@ class _Page(Struct, gc=False, rename="camel"):
     items: list[Raw] | None = None
 
 
-class _Shown(Struct, frozen=True, gc=False):
+class _WatchedObject(Struct, frozen=True, gc=False):
     metadata: _Metadata = _Metadata()
     code: int = 0
 
 
 class _Event(Struct, frozen=True, gc=False):
     type: str
-    object: _Shown = _Shown()
+    object: _WatchedObject = _WatchedObject()
 
 
 _page: Final = msgspec.json.Decoder(_Page)
 _event: Final = msgspec.json.Decoder(_Event)
-_shown: Final = msgspec.json.Decoder(_Shown)
+_shown: Final = msgspec.json.Decoder(_WatchedObject)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from webhook.analysis.inputs import envelopes
 from webhook.analysis.inputs.items import Place, Unreadable
-from webhook.analysis.inputs.lines import NOWHERE, Source, sources_of_items
+from webhook.analysis.inputs.lines import NOWHERE, Source, find_sources
 from webhook.kubernetes.decoding_errors import NESTED, PLACE, TRAILING, TRUNCATED, error_in
 from webhook.kubernetes.review import OPENING, without_lone_surrogates
 from webhook.text import yaml_reader
@@ -113,15 +113,15 @@ class _Envelope(Struct, frozen=True, gc=False, rename="camel"):
     renewals: Raw = _NULL
 
 
-def documents(path: str, pieces: Iterable[bytes], *, is_json: bool = False) -> Iterator[_Found | LastLine]:
+def split_documents(path: str, pieces: Iterable[bytes], *, is_json: bool = False) -> Iterator[_Found | LastLine]:
     """Yield every document of one input, the items of a List instead of the List; `is_json`: nothing in it is YAML.
 
     Audit events in envelopes come instead of these, and the last of them again as the end of their log.
     """
-    return _Cutter(path, pieces, is_json=is_json).documents()
+    return _Cutter(path, pieces, is_json=is_json).split()
 
 
-def items_of_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[_Found] | None:
+def split_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[_Found] | None:
     """Return the items of a file that is one List in JSON, of any size; None if it is not, or is broken.
 
     `opened` gives its bytes from the start, in pieces, twice: the kind of a List may follow its items.
@@ -135,12 +135,12 @@ def items_of_list(path: str, opened: Callable[[], Iterator[bytes]]) -> Iterator[
     kind, version = first.kind.removesuffix("List"), first.version
     items = _ListItems(opened())
     return (
-        document(Place(path, number), item, kind, version, source=Source(item, items.line))
+        make_document(Place(path, number), item, kind, version, source=Source(item, items.line))
         for number, item in enumerate(items, 1)
     )
 
 
-def audit_log(path: str, lines: Iterable[bytes], markers: Sequence[bytes]) -> Iterator[_Found | LastLine]:
+def split_audit_log(path: str, lines: Iterable[bytes], markers: Sequence[bytes]) -> Iterator[_Found | LastLine]:
     """Yield every line that contains a marker; one without its end is a part of one that is too long."""
     last, number, is_rest = b"", 0, False
     for line in lines:
@@ -159,11 +159,11 @@ def audit_log(path: str, lines: Iterable[bytes], markers: Sequence[bytes]) -> It
             if AUDIT_EVENT.match(line):
                 yield Document(place=place, kind="Event", api_version="audit.k8s.io/v1", text=line)
             else:
-                yield document(place, line)
+                yield make_document(place, line)
     yield LastLine(last)
 
 
-def encoded(value: object) -> bytes:
+def encode(value: object) -> bytes:
     """Return a value as JSON; raises ValueError if no API server would accept it, which aliases of YAML can cause."""
     try:
         text = json.dumps(value).encode()
@@ -188,7 +188,7 @@ class _ListItems:
         self._text = b""
 
     def __iter__(self) -> Iterator[bytes]:
-        self._more()
+        self._read_more()
         found = LIST.match(self._text)
         if found is None:
             raise ValueError(_NO_OBJECT)
@@ -215,7 +215,7 @@ class _ListItems:
     def _next(self, place: int) -> int:
         """Return where the first character after white space is."""
         while (place := _WHITE.match(self._text, place).end()) == len(self._text):  # type: ignore[union-attr]
-            place = self._more(place)
+            place = self._read_more(place)
         return place
 
     def _value(self, place: int) -> tuple[bytes, int]:
@@ -223,7 +223,7 @@ class _ListItems:
         while not (after := TRAILING.search(problem := error_in(memoryview(self._text)[place:]))):
             if len(self._text) - place > MAX_DOCUMENT:
                 raise ValueError(problem)
-            place = self._more(place)
+            place = self._read_more(place)
         end = place + int(after[1]) - 1
         return self._text[place:end], end
 
@@ -232,7 +232,7 @@ class _ListItems:
         self.line += self._text.count(b"\n", self._counted, place)
         self._counted = place
 
-    def _more(self, place: int = 0) -> int:
+    def _read_more(self, place: int = 0) -> int:
         """Read more, and forget what lies before a place; return where that is then."""
         piece = next(self._pieces, b"")
         if not piece:
@@ -261,21 +261,21 @@ class _Cutter:
         self._wasted = 0
         self._last_event = b""
 
-    def documents(self) -> Iterator[_Found | LastLine]:
-        while len(self._text) < len(codecs.BOM_UTF8) and self._more():
+    def split(self) -> Iterator[_Found | LastLine]:
+        while len(self._text) < len(codecs.BOM_UTF8) and self._read_more():
             pass
         if self._text.startswith(codecs.BOM_UTF8):
             self._start = len(codecs.BOM_UTF8)
-        while (first := self._first()) >= 0:
+        while (first := self._find_first()) >= 0:
             problem = ""
             if self._text[first] in b"{[" or self._is_json:
                 self._start = first
-                end, problem = self._end_of_json()
+                end, problem = self._find_end_of_json()
                 if not problem:
-                    yield from self._from_json(bytes(memoryview(self._text)[self._start : end]), self._line)
+                    yield from self._split_json(bytes(memoryview(self._text)[self._start : end]), self._line)
                     self._advance(end)
                     continue
-            end = self._end_of_document()
+            end = self._find_end_of_document()
             if end < 0:
                 is_broken = self._wasted > _MAX_WASTED
                 problem = "too much is broken" if is_broken else f"a document of more than {MAX_LIST // 1024**2} MiB"
@@ -291,13 +291,13 @@ class _Cutter:
                     place=place, kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text, source=source
                 )
             elif problem and (replaced := without_lone_surrogates(text)) and not error_in(memoryview(replaced)):
-                yield from self._from_json(replaced, line)
+                yield from self._split_json(replaced, line)
             else:
-                yield from self._from_text(text, line, problem)
+                yield from self._split_text(text, line, problem)
         if self._last_event:
             yield LastLine(self._last_event)
 
-    def _first(self) -> int:
+    def _find_first(self) -> int:
         """Skip blank lines; return where the first character after them is, -1 at the end of the input."""
         while True:
             found = _BLANK_LINES.match(self._text, self._start)
@@ -309,16 +309,16 @@ class _Cutter:
                 self._start = indented.end()
             if indented.end() < len(self._text):
                 return indented.end()
-            if not self._more():
+            if not self._read_more():
                 return -1
 
-    def _end_of_json(self) -> tuple[int, str]:
+    def _find_end_of_json(self) -> tuple[int, str]:
         """Return where the value that begins here ends, or what is wrong with it."""
         while True:
             problem, size = error_in(memoryview(self._text)[self._start :]), len(self._text) - self._start
             if not problem:
                 # A number may go on in the next piece.
-                if not (self._text[-1:].isdigit() and self._more()):
+                if not (self._text[-1:].isdigit() and self._read_more()):
                     return len(self._text), ""
             elif after := TRAILING.search(problem):
                 return self._start + int(after[1]) - 1, ""
@@ -326,11 +326,11 @@ class _Cutter:
                 place = PLACE.search(problem)
                 # An error at the end of a piece may be no more than the middle of a number or of an escape.
                 is_cut = problem == TRUNCATED or (place is not None and int(place[1]) >= size - _LONGEST_TOKEN)
-                if not is_cut or size > MAX_LIST or not self._more():
+                if not is_cut or size > MAX_LIST or not self._read_more():
                     self._wasted += size if is_cut else 0
-                    return -1, self._located(problem)
+                    return -1, self._locate(problem)
 
-    def _located(self, problem: str) -> str:
+    def _locate(self, problem: str) -> str:
         """Return a problem of msgspec with its place."""
         found = PLACE.search(problem)
         if found is None:
@@ -342,7 +342,7 @@ class _Cutter:
         what = problem[: found.start()].removeprefix("JSON is malformed: ").strip()
         return f"line {line}, column {column}: not JSON: {what}"
 
-    def _end_of_document(self) -> int:
+    def _find_end_of_document(self) -> int:
         """Return where the next document begins, or the end of the input; -1 if that is too far away."""
         place = self._start
         while self._wasted <= _MAX_WASTED:
@@ -352,11 +352,11 @@ class _Cutter:
             place = max(0, len(self._text) - _MAX_NEXT - self._start)
             if len(self._text) - self._start > MAX_LIST:
                 return -1
-            if not self._more():
+            if not self._read_more():
                 return found.start() + 1 if found else len(self._text)
         return -1
 
-    def _from_json(self, whole: bytes, line: int) -> Iterator[_Found]:
+    def _split_json(self, whole: bytes, line: int) -> Iterator[_Found]:
         """Yield the items of a List or of an array, else the value itself, which begins at that line."""
         kind = version = ""
         items: Sequence[Raw] | None = None
@@ -372,29 +372,29 @@ class _Cutter:
         except (ValueError, RecursionError):
             pass  # the value itself is reported
         if items is None:
-            yield from self._from_value(whole, line)
+            yield from self._split_value(whole, line)
             return
         line += whole.count(b"\n", 0, place)
         for item in map(bytes, items):
             # Only white space and commas are between items, so the first place is the right one.
             start = whole.find(item, place)
             line += whole.count(b"\n", place, start)
-            yield from self._from_value(item, line, kind, version)
+            yield from self._split_value(item, line, kind, version)
             line += item.count(b"\n")
             place = start + len(item)
 
-    def _from_value(self, text: bytes, line: int, kind: str = "", version: str = "") -> Iterator[_Found]:
+    def _split_value(self, text: bytes, line: int, kind: str = "", version: str = "") -> Iterator[_Found]:
         """Yield the document that a value is, or the audit events in it."""
         place = self._place()
-        found = document(place, text, kind, version, source=Source(text, line))
+        found = make_document(place, text, kind, version, source=Source(text, line))
         if isinstance(found, Document) and (found.kind or found.change):
             if found.api_version.startswith(envelopes.AUDIT):
                 self._last_event = text
             yield found
             return
         is_envelope = False
-        for event in envelopes.events(text):
-            inner = document(self._place() if is_envelope else place, event)
+        for event in envelopes.find_events(text):
+            inner = make_document(self._place() if is_envelope else place, event)
             if isinstance(inner, Document) and inner.api_version.startswith(envelopes.AUDIT):
                 self._last_event = event
             is_envelope = True
@@ -402,7 +402,7 @@ class _Cutter:
         if not is_envelope:
             yield found
 
-    def _from_text(self, data: bytes, line: int, problem: str) -> Iterator[_Found]:
+    def _split_text(self, data: bytes, line: int, problem: str) -> Iterator[_Found]:
         """Yield the documents of what is not JSON, because of `problem`, or does not look like it."""
         try:
             text = data.decode()
@@ -434,11 +434,11 @@ class _Cutter:
         items, sources = [value], [Source(text, line)]
         if isinstance(value, dict) and isinstance(value.get("items"), list) and _is_list(value.get("kind")):
             items, kind, version = value["items"], value["kind"].removesuffix("List"), value.get("apiVersion", "")
-            sources = [*sources_of_items(text, line)]
+            sources = [*find_sources(text, line)]
         for item, source in zip_longest(items, sources, fillvalue=Source(text, line)):
             place = self._place()
             try:
-                found = document(place, encoded(item), kind, str(version), source=source)
+                found = make_document(place, encode(item), kind, str(version), source=source)
             except ValueError as large:
                 found = Unreadable(place, str(large), line=source.line_of())
             yield replace(found, is_foreign=is_foreign) if isinstance(found, Unreadable) else found
@@ -451,7 +451,7 @@ class _Cutter:
         self._line += self._text.count(b"\n", self._start, end)
         self._start = end
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         """Read more, as much again if much is unread; False at the end of the input."""
         newline = self._text.rfind(b"\n", 0, self._start)
         self._indent = self._start - newline - 1 if newline >= 0 else self._indent + self._start
@@ -471,7 +471,7 @@ def _is_list(kind: object) -> bool:
     return isinstance(kind, str) and kind.endswith("List")
 
 
-def document(
+def make_document(
     place: Place, text: bytes, kind: str = "", version: str = "", change: str = "", *, source: Source = NOWHERE
 ) -> _Found:
     """Return the document that one JSON value is."""
@@ -482,10 +482,10 @@ def document(
     except msgspec.ValidationError:
         return Unreadable(place, _NO_OBJECT, is_foreign=not change, line=source.line_of())
     except (ValueError, RecursionError) as error:
-        return Unreadable(place, problem_of(error), line=source.line)
+        return Unreadable(place, describe_problem(error), line=source.line)
     event = envelope.type
     if envelope.kind is None and not change and event and isinstance(event, str) and envelope.shown is not _NULL:
-        shown = document(place, bytes(envelope.shown), change=event)
+        shown = make_document(place, bytes(envelope.shown), change=event)
         if envelope.renewals is not _NULL and isinstance(shown, Document):
             return replace(shown, renewals=bytes(envelope.renewals))
         return shown
@@ -495,7 +495,7 @@ def document(
     )
 
 
-def problem_of(error: ValueError | RecursionError) -> str:
+def describe_problem(error: ValueError | RecursionError) -> str:
     """Return in one line why a text could not be decoded."""
     if isinstance(error, RecursionError):
         return NESTED
@@ -504,7 +504,7 @@ def problem_of(error: ValueError | RecursionError) -> str:
     return f"not JSON: {error}" if isinstance(error, msgspec.DecodeError) else str(error)
 
 
-def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> Value:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> Value:
     found = dict(pairs)
     if len(found) < len(pairs):
         (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
@@ -516,4 +516,4 @@ _CUT_OFF: Final = "cut off, or a bracket is missing"
 _NO_OBJECT: Final = "not a Kubernetes object"
 _items: Final = msgspec.json.Decoder(list[Raw])
 _envelope: Final = msgspec.json.Decoder(_Envelope)
-_strict: Final = json.JSONDecoder(object_pairs_hook=_without_repeated_keys)
+_strict: Final = json.JSONDecoder(object_pairs_hook=_refuse_repeated_keys)

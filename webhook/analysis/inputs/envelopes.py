@@ -66,21 +66,21 @@ _list: Final = msgspec.json.Decoder(list[Raw])
 _string: Final = msgspec.json.Decoder(str)
 
 
-def events(text: bytes, depth: int = 0) -> Iterator[bytes]:
+def find_events(text: bytes, depth: int = 0) -> Iterator[bytes]:
     """Yield every audit event in a JSON value; what is broken, or too deep, as it is."""
     try:
-        parts = _opened(text) if depth < MAX_DEPTH else None
+        parts = _open_envelope(text) if depth < MAX_DEPTH else None
     except (ValueError, RecursionError):
         parts = None
     if parts is not None:
         for part in parts:
-            yield from events(part, depth + 1)
+            yield from find_events(part, depth + 1)
     elif b"audit.k8s.io" in text:
         # An event, or one that a service has cut off because it was too long.
         yield text
 
 
-def _opened(text: bytes) -> Iterator[bytes] | None:
+def _open_envelope(text: bytes) -> Iterator[bytes] | None:
     """Return what a value contains; None if it is an event. Raises ValueError or RecursionError if it is broken."""
     start = text[:1]
     if start == b"[":
@@ -91,14 +91,14 @@ def _opened(text: bytes) -> Iterator[bytes] | None:
         return iter(())
     envelope = _envelope.decode(text)
     if "protoPayload" in envelope:
-        return _from_google(text)
+        return _read_google_entry(text)
     kind, version = (msgspec.json.decode(envelope.get(key, _NOTHING)) for key in ("kind", "apiVersion"))
     if kind is None:
         return (bytes(part) for key, part in envelope.items() if key in _PARTS)
     return None if kind == "Event" and str(version).startswith(AUDIT) else iter(())
 
 
-def _from_google(text: bytes) -> Iterator[bytes]:
+def _read_google_entry(text: bytes) -> Iterator[bytes]:
     """Return the event that an entry of Google Cloud Logging shows, unless it is about something else."""
     entry = _entry.decode(text)
     payload = entry.proto_payload
@@ -111,7 +111,7 @@ def _from_google(text: bytes) -> Iterator[bytes]:
         "stage": "ResponseComplete",
         "verb": verb,
         "user": {"username": payload.authentication_info.principal_email},
-        "objectRef": _reference(payload.resource_name),
+        "objectRef": _parse_reference(payload.resource_name),
         "responseStatus": {"code": _HTTP_OF_RPC.get(payload.status.code, 500), "message": payload.status.message},
         "stageTimestamp": entry.timestamp,
         "annotations": entry.labels,
@@ -124,7 +124,7 @@ def _from_google(text: bytes) -> Iterator[bytes]:
     return iter([msgspec.json.encode(event)])
 
 
-def _reference(name: str) -> dict[str, str]:
+def _parse_reference(name: str) -> dict[str, str]:
     """Return `coordination.k8s.io/v1/namespaces/shop/leases/checkout` as an objectRef."""
     group, version, *rest = [*name.split("/"), "", ""]
     namespace = ""

@@ -57,7 +57,7 @@ def read(
     `path` is its name in what is found; of an audit log only lines that contain one of the markers are read.
     """
     try:
-        plain = _unzipped(file) if meter is None else meter.opened(_unzipped(file))
+        plain = _unzip(file) if meter is None else meter.wrap(_unzip(file))
         start = plain.peek(_START)
         first: list[bytes] = []
         if len(start.lstrip()) < _START:
@@ -69,11 +69,13 @@ def read(
             start = b"".join(first)
         if documents.AUDIT_EVENT.match(start):
             lines = iter(partial(plain.readline, MAX_DOCUMENT + 1), b"")
-            yield from documents.audit_log(path, chain(first, lines), markers)
-        elif not first and (items := _items_of_list(plain, path, start)):
+            yield from documents.split_audit_log(path, chain(first, lines), markers)
+        elif not first and (items := _read_list(plain, path, start)):
             yield from items
         else:
-            yield from documents.documents(path, chain(first, _pieces(plain)), is_json=path.endswith(".jsonl"))
+            yield from documents.split_documents(
+                path, chain(first, _read_pieces(plain)), is_json=path.endswith(".jsonl")
+            )
     except EOFError:
         yield Unreadable(Place(path), "the gzip file is cut off; what comes before the cut is read")
     except zlib.error as error:
@@ -115,7 +117,7 @@ def read_path(
     """Yield the documents of a file or of standard input, as in `read`; one that cannot be opened is unreadable."""
     meter = Meter() if meter is None else meter
     if path == STANDARD_INPUT:
-        yield from read(_standard_input(meter), path, markers, meter)
+        yield from read(_open_standard_input(meter), path, markers, meter)
         return
     try:
         with io.BufferedReader(_MeteredFile(path, meter), _PIECE) as file:
@@ -124,14 +126,14 @@ def read_path(
         yield Unreadable(Place(path, is_only=True), error.strerror or str(error))
 
 
-def _standard_input(meter: Meter) -> BinaryIO:
+def _open_standard_input(meter: Meter) -> BinaryIO:
     try:
         return io.BufferedReader(_MeteredFile(sys.stdin.fileno(), meter), _PIECE)
     except (OSError, ValueError):
         return sys.stdin.buffer  # it is not a file of this process
 
 
-def checked(found: Iterable[Document | Unreadable | LastLine]) -> Iterator[Document]:
+def require_readable(found: Iterable[Document | Unreadable | LastLine]) -> Iterator[Document]:
     """Yield the documents; raises InputError for one that is broken."""
     for one in found:
         if isinstance(one, Unreadable):
@@ -140,19 +142,19 @@ def checked(found: Iterable[Document | Unreadable | LastLine]) -> Iterator[Docum
             yield one
 
 
-def objects(path: str) -> Iterator[Value]:
+def read_objects(path: str) -> Iterator[Value]:
     """Yield the value of every document of a file or of standard input.
 
     Raises InputError for one that is broken, or has a key twice.
     """
-    for one in checked(read_path(path)):
+    for one in require_readable(read_path(path)):
         try:
             yield one.value
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{one.place}: {documents.problem_of(error)}") from None
+            raise InputError(f"{one.place}: {documents.describe_problem(error)}") from None
 
 
-def submitted(
+def read_for_check(
     paths: Sequence[str],
     ignore: Sequence[str] = (),
     *,
@@ -172,20 +174,20 @@ def submitted(
         if path == STANDARD_INPUT or not _is_directory(Path(path)):
             named.append((path, skip_named))
         else:
-            below = files_below(Path(path), SUFFIXES, ignore)
+            below = find_files(Path(path), SUFFIXES, ignore)
             named += [(found, skip_found) if isinstance(found, str) else found for found in below]
-    meter.size += sum(_size(one[0]) for one in named if isinstance(one, tuple))
+    meter.size += sum(_get_size(one[0]) for one in named if isinstance(one, tuple))
     for one in named:
         if not isinstance(one, tuple):
             yield one
         elif not meter.is_stopped:
-            yield from _until_stopped(_submitted(one[0], meter, skip=one[1]), meter)
+            yield from _take_until_stopped(_read_file_for_check(one[0], meter, skip=one[1]), meter)
 
 
 _T = TypeVar("_T")
 
 
-def _until_stopped(items: Iterable[_T], meter: Meter) -> Iterator[_T]:
+def _take_until_stopped(items: Iterable[_T], meter: Meter) -> Iterator[_T]:
     """Yield items until their input is stopped: what comes then may be half of one."""
     for item in items:
         if meter.is_stopped:
@@ -194,7 +196,7 @@ def _until_stopped(items: Iterable[_T], meter: Meter) -> Iterator[_T]:
         yield item
 
 
-def _size(path: str) -> int:
+def _get_size(path: str) -> int:
     """Return the bytes of a file, 0 if that is not known."""
     try:
         return 0 if path == STANDARD_INPUT else Path(path).stat().st_size
@@ -202,7 +204,7 @@ def _size(path: str) -> int:
         return 0
 
 
-def _submitted(path: str, meter: Meter, *, skip: bool) -> Iterator[Submitted | Input]:
+def _read_file_for_check(path: str, meter: Meter, *, skip: bool) -> Iterator[Submitted | Input]:
     """Yield the items of one file, the first once it is known whether there is a second."""
     found = read_path(path, kinds.LEASE_MARKERS, meter)
     read = list(islice(found, 2)) or [Unreadable(Place(path), "empty", is_foreign=True)]
@@ -212,11 +214,11 @@ def _submitted(path: str, meter: Meter, *, skip: bool) -> Iterator[Submitted | I
     for document in rest:
         if isinstance(document, LastLine) or kinds.is_of_history(document):
             # Standard input cannot be read twice.
-            again = partial(_observed, path, Received(()), meter)
-            whole = partial(kinds.observations, chain([document], rest))
+            again = partial(_read_file_for_history, path, CaptureIndex(()), meter)
+            whole = partial(kinds.interpret_all, chain([document], rest))
             yield Input(path, whole if path == STANDARD_INPUT else again)
             return
-        item = kinds.submitted(document)
+        item = kinds.interpret_for_check(document)
         if skip and isinstance(item, Unreadable) and item.is_foreign:
             yield Foreign(item.place, "template" if item.is_template else "not a Kubernetes object")
         elif isinstance(item, kinds.Manifest) and _is_named_by_a_template(item.document):
@@ -234,28 +236,28 @@ def _is_named_by_a_template(document: Value) -> bool:
     return any(isinstance(name, str) and documents.TEMPLATE.search(name) for name in names)
 
 
-def inputs(paths: Sequence[str], meter: Meter | None = None) -> Iterator[Input]:
+def find_inputs(paths: Sequence[str], meter: Meter | None = None) -> Iterator[Input]:
     """Yield every file in files and directories, and standard input, in the order of names."""
     meter = Meter() if meter is None else meter
-    received = Received([path for path in paths if path != STANDARD_INPUT])
+    received = CaptureIndex([path for path in paths if path != STANDARD_INPUT])
     found: list[str | Unreadable | Foreign] = [*received.unreadable]
     for path in paths:
         if path == STANDARD_INPUT or not _is_directory(Path(path)):
             found.append(path)
         else:
-            found += files_below(Path(path), LOG_SUFFIXES)
-    meter.size += sum(_size(one) for one in found if isinstance(one, str))
+            found += find_files(Path(path), LOG_SUFFIXES)
+    meter.size += sum(_get_size(one) for one in found if isinstance(one, str))
     for one in found:
         if isinstance(one, str):
-            yield Input(one, partial(_observed, one, received, meter))
+            yield Input(one, partial(_read_file_for_history, one, received, meter))
         elif isinstance(one, Unreadable):
             yield Input(one.place.path, partial(iter, (one,)))
 
 
-def _observed(path: str, received: "Received", meter: Meter) -> Iterator[Item]:
+def _read_file_for_history(path: str, received: "CaptureIndex", meter: Meter) -> Iterator[Item]:
     was_denied = received.was_denied(path)
-    observations = kinds.observations(read_path(path, kinds.LEASE_MARKERS, meter), received.of(path))
-    for item in _until_stopped(observations, meter):
+    observations = kinds.interpret_all(read_path(path, kinds.LEASE_MARKERS, meter), received.of(path))
+    for item in _take_until_stopped(observations, meter):
         yield replace(item, answer=Answer(403)) if was_denied and isinstance(item, Observation) else item
 
 
@@ -269,7 +271,7 @@ class _GzipFile(gzip.GzipFile):
         return len(piece)
 
 
-def _unzipped(file: BinaryIO) -> io.BufferedReader:
+def _unzip(file: BinaryIO) -> io.BufferedReader:
     # Files, pipes and standard input are this already; from a pipe it returns what is available, without waiting.
     plain = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", file))
     if plain.peek(2)[:2] != _GZIP:
@@ -277,7 +279,7 @@ def _unzipped(file: BinaryIO) -> io.BufferedReader:
     return io.BufferedReader(cast("io.RawIOBase", _GzipFile(fileobj=plain)), _PIECE)
 
 
-def _items_of_list(file: io.BufferedReader, path: str, start: bytes) -> Iterator[Document | Unreadable] | None:
+def _read_list(file: io.BufferedReader, path: str, start: bytes) -> Iterator[Document | Unreadable] | None:
     """Return the items of a List, which is held as a whole only if it cannot be read twice, or is broken."""
     if documents.LIST.match(start) is None or not file.seekable():
         return None
@@ -285,20 +287,20 @@ def _items_of_list(file: io.BufferedReader, path: str, start: bytes) -> Iterator
 
     def opened() -> Iterator[bytes]:
         file.seek(begin)
-        return _pieces(file)
+        return _read_pieces(file)
 
-    items = documents.items_of_list(path, opened)
+    items = documents.split_list(path, opened)
     if items is None:
         file.seek(begin)
     return items
 
 
-def _pieces(file: io.BufferedReader) -> Iterator[bytes]:
+def _read_pieces(file: io.BufferedReader) -> Iterator[bytes]:
     while piece := file.read1(_PIECE):
         yield piece
 
 
-class Received:
+class CaptureIndex:
     """The `moments` at which files were received, by all indexes that concern some directories.
 
     `unreadable` are the lines that could not be read.
@@ -308,7 +310,7 @@ class Received:
         self.unreadable: list[Unreadable] = []
         self.moments: dict[Path, int] = {}
         self._denied: set[Path] = set()
-        for index in _indexes(directories):
+        for index in _find_indexes(directories):
             self._read(index)
 
     def of(self, path: str) -> int | None:
@@ -332,7 +334,7 @@ class Received:
             entry = _entry.decode(line)
             if isinstance(entry.file, str) and isinstance(entry.received, str):
                 path = (index.parent / entry.file).resolve()
-                self.moments[path] = _moment(entry.received)
+                self.moments[path] = _parse_moment(entry.received)
                 if entry.verdict == "denied":
                     self._denied.add(path)
         except msgspec.ValidationError:
@@ -340,10 +342,10 @@ class Received:
         except OSError as error:
             self.unreadable.append(Unreadable(place, str(error)))
         except (ValueError, RecursionError) as error:
-            self.unreadable.append(Unreadable(place, documents.problem_of(error)))
+            self.unreadable.append(Unreadable(place, documents.describe_problem(error)))
 
 
-def _moment(text: str) -> int:
+def _parse_moment(text: str) -> int:
     try:
         return parse_seconds(text.upper())
     except ValueError:
@@ -359,7 +361,7 @@ class _Entry(Struct, frozen=True):
 _entry: Final = msgspec.json.Decoder(_Entry)
 
 
-def _indexes(directories: Sequence[str]) -> Iterator[Path]:
+def _find_indexes(directories: Sequence[str]) -> Iterator[Path]:
     """Yield the nearest index above each directory, and every one below it."""
     for directory in map(Path, directories):
         above = (parent / INDEX for parent in directory.resolve().parents)
@@ -371,7 +373,7 @@ def _indexes(directories: Sequence[str]) -> Iterator[Path]:
             yield from sorted(index for index in directory.rglob(INDEX) if index.is_file())
 
 
-def files_below(
+def find_files(
     directory: Path, suffixes: Sequence[str], ignore: Sequence[str] = ()
 ) -> Iterator[str | Unreadable | Foreign]:
     """Yield the path of every file below a directory that has one of the suffixes, in order of names.
@@ -387,7 +389,7 @@ def files_below(
             continue
         place = Place(str(path), is_only=True)
         try:
-            if path != directory and (reason := _reason(path, directory, ignore)):
+            if path != directory and (reason := _find_reason_to_skip(path, directory, ignore)):
                 yield Foreign(place, reason)
             elif is_folder:
                 # A folder may vanish while others are read.
@@ -400,7 +402,7 @@ def files_below(
             yield Unreadable(place, error.strerror or str(error))
 
 
-def _reason(path: Path, directory: Path, ignore: Sequence[str]) -> str:
+def _find_reason_to_skip(path: Path, directory: Path, ignore: Sequence[str]) -> str:
     if path.name.startswith("."):
         return "hidden"
     names = (path.name, path.relative_to(directory).as_posix())

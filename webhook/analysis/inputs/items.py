@@ -312,7 +312,7 @@ class Input(NamedTuple):
     read: Callable[[], Iterator[Item]]
 
 
-def number_of(text: str | None) -> int:
+def parse_number(text: str | None) -> int:
     """Return a resourceVersion or a term; 0 if it is not a number."""
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS else 0
 
@@ -353,7 +353,7 @@ class StampReader(Struct):
         before, self._last[key] = self._last.get(key), stamp
         # Administrators, the API server and controllers leave the stamp of the write before.
         is_old = item.act is not Act.STORED and is_spec_written and before is not None and stamp == before
-        is_seen = stamp != before if before is not None else item.act is Act.CREATED or _dates(stamp, spec)
+        is_seen = stamp != before if before is not None else item.act is Act.CREATED or _dates_renewal(stamp, spec)
         # A watch does not show who wrote. A client can leave the constant entry alone if its write sets nothing, so a
         # spec that changed beside it was stamped by the API server. One state, as of a list, does not show that.
         is_watched = item.input_kind is InputKind.WATCH and item.act is not Act.DELETED
@@ -361,14 +361,14 @@ class StampReader(Struct):
         if writer is None and stamp.writer and is_watched and is_proven and is_seen:
             writer = Writer(stamp.user, uid="" if here.by_user else stamp.pod_uid)
         if isinstance(old, Lease) and (stamp_before := _stamp_of(old, here)) is not None:
-            old = _dated(old, stamp_before)
+            old = _date_lease(old, stamp_before)
         # The text, of a list, is that of the object as it was read.
         term = _term_of(stamp, item.object)
-        shown = _dated(item.object, stamp)
+        shown = _date_lease(item.object, stamp)
         return replace(item, object=shown, old=old, writer=writer, term=term, is_stamp_old=is_old, text=b"")
 
 
-def _dates(stamp: Stamp, spec: LeaseSpec) -> bool:
+def _dates_renewal(stamp: Stamp, spec: LeaseSpec) -> bool:
     """True if a stamp is of the write that set renewTime, unless the clock of that writer is off."""
     claimed = readable(normalized(spec.renew_time))
     return stamp.written is not None and claimed is not None and abs(claimed - stamp.written) <= _NEAR
@@ -380,11 +380,11 @@ def _stamp_of(lease: Lease, stamps: Stamps) -> Stamp | None:
 
 def _term_of(stamp: Stamp, lease: Lease) -> int | None:
     """Return the term as a fence knows it: a lease that was not renewed since it was created has no stamp of it."""
-    number = number_of(stamp.term or lease.metadata.resource_version)
+    number = parse_number(stamp.term or lease.metadata.resource_version)
     return (number if stamp.term else number - 1) if number else None
 
 
-def _dated(lease: Lease, stamp: Stamp) -> Lease:
+def _date_lease(lease: Lease, stamp: Stamp) -> Lease:
     """Return the lease with one entry without a manager: the names of managers are not known where it is stamped."""
     entry: dict[str, object] = {"operation": "Update", "apiVersion": "coordination.k8s.io/v1", "fieldsV1": _OWNED}
     if stamp.written is not None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.change import change_made_by
 from webhook.admission.rules.expiry import stamp_of_writer
-from webhook.analysis.inputs.documents import Document, LastLine, Value, problem_of
+from webhook.analysis.inputs.documents import Document, LastLine, Value, describe_problem
 from webhook.analysis.inputs.envelopes import AUDIT
 from webhook.analysis.inputs.items import (
     NO_TEXTS,
@@ -107,7 +107,7 @@ def is_of_history(document: Document | Unreadable) -> bool:
     return isinstance(document, Document) and (bool(document.change) or document.api_version.startswith(AUDIT))
 
 
-def submitted(document: Document | Unreadable) -> Submitted:
+def interpret_for_check(document: Document | Unreadable) -> Submitted:
     """Return a document as what can be evaluated by itself; a key that appears twice makes a manifest unreadable."""
     if isinstance(document, Unreadable):
         return document
@@ -117,7 +117,7 @@ def submitted(document: Document | Unreadable) -> Submitted:
         if kind == _REVIEW:
             return document
         if kind in _OURS and not slash:
-            return _without_group(document)
+            return _refuse_without_group(document)
         if group == GROUP and kind not in _OURS:
             return Unreadable(
                 place, f"the kinds of {GROUP} are {' and '.join(KIND_OF.values())}", line=document.source.line_of()
@@ -126,10 +126,10 @@ def submitted(document: Document | Unreadable) -> Submitted:
             return Manifest(place, document.value, document.source)
         return Foreign(place, kind or "no kind")
     except (ValueError, RecursionError) as error:
-        return Unreadable(place, problem_of(error), line=document.source.line_of())
+        return Unreadable(place, describe_problem(error), line=document.source.line_of())
 
 
-def observed(document: Document | Unreadable | LastLine, received: int | None = None) -> Item | None:
+def interpret_for_history(document: Document | Unreadable | LastLine, received: int | None = None) -> Item | None:
     """Return what a document says; None for what says nothing of one lease, such as another kind's audit event.
 
     `received` is when a review was received, in microseconds since 1970, if an index says so.
@@ -137,18 +137,18 @@ def observed(document: Document | Unreadable | LastLine, received: int | None = 
     if isinstance(document, Unreadable):
         return document
     if isinstance(document, LastLine):
-        return _log_end(document)
+        return _interpret_last_line(document)
     try:
         if document.kind == "Event" and document.api_version.startswith(AUDIT):
-            return _logged(document)
-        return _reviewed(document, received) if document.kind == _REVIEW else _observed_object(document)
+            return _interpret_event(document)
+        return _interpret_review(document, received) if document.kind == _REVIEW else _interpret_object(document)
     except (ValueError, RecursionError) as error:
-        return Unreadable(document.place, problem_of(error))
+        return Unreadable(document.place, describe_problem(error))
 
 
-def observations(documents: Iterable[Document | Unreadable | LastLine], received: int | None = None) -> Iterator[Item]:
+def interpret_all(documents: Iterable[Document | Unreadable | LastLine], received: int | None = None) -> Iterator[Item]:
     """Yield what each document says, if it says something."""
-    return (item for document in documents if (item := observed(document, received)) is not None)
+    return (item for document in documents if (item := interpret_for_history(document, received)) is not None)
 
 
 class _WithMetadata(Struct, frozen=True, gc=False):
@@ -158,7 +158,9 @@ class _WithMetadata(Struct, frozen=True, gc=False):
 _with_metadata: Final = msgspec.json.Decoder(_WithMetadata)
 
 
-def typed(kind: str, version: str, data: bytes | Raw) -> tuple[Lease | LeaseCandidate | None, ObjectMeta, str]:
+def decode_our_object(
+    kind: str, version: str, data: bytes | Raw
+) -> tuple[Lease | LeaseCandidate | None, ObjectMeta, str]:
     """Return the object of one of our kinds, its metadata, and why it cannot be decoded, if it cannot: then it is None.
 
     Raises ValueError if it is not JSON, RecursionError if nested deeply.
@@ -180,22 +182,22 @@ def _text_at(value: object, *path: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _observed_object(document: Document) -> Item | None:
+def _interpret_object(document: Document) -> Item | None:
     """Return what an object or a change of a watch says; None for a BOOKMARK, and for an ERROR, which ends a watch.
 
     ValueError is raised if what a recorder added cannot be read.
     """
     act, place, kind, data = _ACT_OF_CHANGE.get(document.change), document.place, document.kind, document.text
     if act is None:
-        return _unrecorded(document) if document.change == GAP else None
+        return _interpret_gap(document) if document.change == GAP else None
     group, slash, version = document.api_version.partition("/")
     if kind in _OURS and not slash:
-        return _without_group(document)
+        return _refuse_without_group(document)
     if kind not in _OURS or group != GROUP or version not in VERSIONS_OF[f"{kind.lower()}s"]:
         if kind in _OURS and group == GROUP:
             return Foreign(place, truncate(f"{kind} {version}", _MAX_NAME))
         if kind == "Event" and document.api_version in {"v1", "events.k8s.io/v1"}:
-            return _election_event(place, data)
+            return _interpret_election_event(place, data)
         # If an object that may hold a lease is gone, the lease is left over.
         is_holder = kind in {"Pod", "Node"} and document.api_version == "v1"
         metadata = _with_metadata.decode(data).metadata if _TOKEN_MARKER in data else None
@@ -205,7 +207,7 @@ def _observed_object(document: Document) -> Item | None:
         namespace, name = _text_at(one, "metadata", "namespace"), _text_at(one, "metadata", "name")
         account = _text_at(one, "spec", "serviceAccountName") if name and is_holder and kind == "Pod" else ""
         return Foreign(place, kind or "no kind", namespace, name, account, metadata)
-    shown, named, problem = typed(kind, version, data)
+    shown, named, problem = decode_our_object(kind, version, data)
     return Observation(
         place=place,
         input_kind=InputKind.WATCH if document.change else InputKind.DUMP,
@@ -222,13 +224,13 @@ def _observed_object(document: Document) -> Item | None:
     )
 
 
-def _unrecorded(document: Document) -> Unrecorded:
+def _interpret_gap(document: Document) -> Unrecorded:
     found = msgspec.json.decode(document.text)
     start, end = (times.parse_seconds(_text_at(found, name)) for name in ("from", "to"))
     return Unrecorded(start, end, truncate(_text_at(found, "reason"), _MAX_NAME))
 
 
-def _election_event(place: Place, data: bytes) -> Foreign:
+def _interpret_election_event(place: Place, data: bytes) -> Foreign:
     """Return what an Event says of a leader, as client-go records it (`tools/leaderelection/resourcelock`)."""
     one = msgspec.json.decode(data)
     said = _text_at(one, "message") or _text_at(one, "note")
@@ -242,12 +244,12 @@ def _election_event(place: Place, data: bytes) -> Foreign:
     )
 
 
-def _without_group(document: Document) -> Unreadable:
+def _refuse_without_group(document: Document) -> Unreadable:
     problem = f"a {document.kind} needs apiVersion: {GROUP}/v1 or another version of that group"
     return Unreadable(document.place, problem, line=document.source.line_of())
 
 
-def _reviewed(document: Document, received: int | None) -> Observation | Foreign | Unreadable:
+def _interpret_review(document: Document, received: int | None) -> Observation | Foreign | Unreadable:
     """Return what a review says; `received` is when it came, None if nothing but its own stamps can say."""
     data = document.text
     try:
@@ -355,20 +357,20 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
         )
 
     @property
-    def answered(self) -> int | None:
+    def answered_at(self) -> int | None:
         """When it was logged, in microseconds since 1970; None if that is absent or unreadable."""
         return times.instant(times.normalized(self.stage_timestamp))
 
 
-decoded: Final = msgspec.json.Decoder(AuditEvent, strict=False).decode
+decode_event: Final = msgspec.json.Decoder(AuditEvent, strict=False).decode
 """Returns an event; raises ValueError or RecursionError."""
 _failures: Final = msgspec.json.Decoder(list[Status])
 
 
-def _logged(document: Document) -> Observation | Fenced | None:
+def _interpret_event(document: Document) -> Observation | Fenced | None:
     """Return what one event says of leases, candidates or a fence; None if it is about something else."""
     data = document.text
-    event = decoded(data)
+    event = decode_event(data)
     # Who is not authenticated is answered, and logged, before the request is handled (`filters/authn_audit.go`).
     is_refused_at_once = event.stage == "ResponseStarted" and event.response_status.code == 401
     if event.stage != "ResponseComplete" and not is_refused_at_once:
@@ -376,12 +378,12 @@ def _logged(document: Document) -> Observation | Fenced | None:
     reference, act = event.object_ref, _ACT_OF_VERB.get(event.verb)
     kind = KIND_OF.get(reference.resource)
     if kind is None or reference.api_group != GROUP or act is None:
-        return _fenced(event, document) if _FENCE_MARKER in data else None
-    answered, asked = event.answered, times.instant(times.normalized(event.request_received_timestamp))
-    shown = _object(event, act)
+        return _interpret_fence(event, document) if _FENCE_MARKER in data else None
+    answered, asked = event.answered_at, times.instant(times.normalized(event.request_received_timestamp))
+    shown = _choose_object(event, act)
     stored, named, problem = None, ObjectMeta(), ""
     if shown is not None:
-        stored, named, problem = typed(kind, reference.api_version, shown)
+        stored, named, problem = decode_our_object(kind, reference.api_version, shown)
     if stored is not None and shown is event.request_object:
         # It has the stamps of an earlier write, or any that the client invented.
         stored = replace(stored, metadata=replace(stored.metadata, managed_fields=NULL))
@@ -424,7 +426,7 @@ def _is_dry_run(event: AuditEvent) -> bool:
     return isinstance(options, dict) and options.get("dryRun") == ["All"]
 
 
-def _object(event: AuditEvent, act: Act) -> Raw | None:
+def _choose_object(event: AuditEvent, act: Act) -> Raw | None:
     """Return the object as it was stored, else as it was sent; a patch is not an object."""
     if act in {Act.READ, Act.COLLECTION} or not 200 <= event.response_status.code < 300:
         return None
@@ -434,13 +436,13 @@ def _object(event: AuditEvent, act: Act) -> Raw | None:
     return None
 
 
-def _fenced(event: AuditEvent, document: Document) -> Fenced | None:
+def _interpret_fence(event: AuditEvent, document: Document) -> Fenced | None:
     """Return what an event says of a fence; None if it says nothing of one."""
     is_refused = _is_denied(event)
     message = event.response_status.message if is_refused else ""
     if not _FENCE.search(message):
-        message, is_refused = next((text for text in _annotated(event) if _FENCE.search(text)), ""), False
-    fence, lease, at = _FENCE.search(message), _LEASE.search(message), event.answered
+        message, is_refused = next((text for text in _find_annotated_messages(event) if _FENCE.search(text)), ""), False
+    fence, lease, at = _FENCE.search(message), _LEASE.search(message), event.answered_at
     if fence is None or lease is None or at is None:
         return None
     return Fenced(
@@ -450,7 +452,7 @@ def _fenced(event: AuditEvent, document: Document) -> Fenced | None:
         namespace=lease[1],
         name=lease[2],
         writer=event.writer,
-        target=_target(event),
+        target=_describe_target(event),
         message=message,
         is_refused=is_refused,
     )
@@ -467,14 +469,14 @@ def _resource(event: AuditEvent) -> str:
     return ".".join(part for part in (event.object_ref.resource, event.object_ref.api_group) if part)
 
 
-def _annotated(event: AuditEvent) -> list[str]:
+def _find_annotated_messages(event: AuditEvent) -> list[str]:
     try:
         return [one.message for one in _failures.decode((event.annotations or {}).get(FENCE_ANNOTATION, "[]"))]
     except (ValueError, RecursionError):
         return []
 
 
-def _target(event: AuditEvent) -> str:
+def _describe_target(event: AuditEvent) -> str:
     """`create deployments.apps shop/checkout`: what was to be done to what."""
     reference = event.object_ref
     below = f"/{reference.subresource}" if reference.subresource else ""
@@ -482,9 +484,9 @@ def _target(event: AuditEvent) -> str:
     return " ".join(truncate(part, _MAX_NAME) for part in (event.verb, _resource(event) + below, name) if part)
 
 
-def _log_end(line: LastLine) -> LogEnd | None:
+def _interpret_last_line(line: LastLine) -> LogEnd | None:
     try:
-        at = decoded(line.text).answered
+        at = decode_event(line.text).answered_at
     except (ValueError, RecursionError):
         return None
     return None if at is None else LogEnd(at)

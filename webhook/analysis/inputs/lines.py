@@ -39,7 +39,7 @@ class Source(Struct, frozen=True, gc=False):
             return self.line
         try:
             text = self.text.decode() if isinstance(self.text, bytes) else self.text
-            return self.line + _line_in(text, [*self.inside, *_parts(path)])
+            return self.line + _find_line(text, [*self.inside, *_split_path(path)])
         except (ValueError, yaml.YAMLError):
             return self.line
 
@@ -47,11 +47,11 @@ class Source(Struct, frozen=True, gc=False):
 NOWHERE: Final = Source()
 
 
-def sources_of_items(text: str, line: int) -> Iterator[Source]:
+def find_sources(text: str, line: int) -> Iterator[Source]:
     """Yield the source of each of the `items` of a List in YAML: the lines from its first one to the next item's."""
     events: Iterator[Any] = yaml.parse(text, Loader=LOADER)
     root = next((event for event in events if _is_node(event)), None)
-    found = _field(events, "items") if isinstance(root, MappingStartEvent) else None
+    found = _find_field(events, "items") if isinstance(root, MappingStartEvent) else None
     starts: list[int] = []
     if found and isinstance(found[0], SequenceStartEvent):
         while _is_node(event := next(events)):
@@ -62,11 +62,11 @@ def sources_of_items(text: str, line: int) -> Iterator[Source]:
         yield Source("\n".join(lines[start:end]), line + start, ("0",))
 
 
-def _parts(path: str) -> list[str]:
+def _split_path(path: str) -> list[str]:
     return [bracket or name for bracket, name in _PART.findall(path)]
 
 
-def _line_in(text: str, path: Sequence[str]) -> int:
+def _find_line(text: str, path: Sequence[str]) -> int:
     """Return the line, counted from 0, of the deepest node on a path that is there."""
     events: Iterator[Any] = yaml.parse(text, Loader=LOADER)
     rest = [*path]
@@ -77,16 +77,16 @@ def _line_in(text: str, path: Sequence[str]) -> int:
     while rest:
         key, found = rest.pop(0), None
         if isinstance(event, MappingStartEvent):
-            found = _field(events, key)
+            found = _find_field(events, key)
         elif isinstance(event, SequenceStartEvent):
-            found = _element(events, key)
+            found = _find_element(events, key)
         if found is None:
             return line
         event, line = found
     return line
 
 
-def _field(events: Iterator[Any], key: str) -> tuple[Any, int] | None:
+def _find_field(events: Iterator[Any], key: str) -> tuple[Any, int] | None:
     """Return the start of the value of a key, and the line of the key; None if the mapping does not have it."""
     while _is_node(event := next(events)):
         _skip(events, event)
@@ -97,7 +97,7 @@ def _field(events: Iterator[Any], key: str) -> tuple[Any, int] | None:
     return None
 
 
-def _element(events: Iterator[Any], key: str) -> tuple[Any, int] | None:
+def _find_element(events: Iterator[Any], key: str) -> tuple[Any, int] | None:
     number, event = 0, next(events)
     while _is_node(event):
         if str(number) == key:

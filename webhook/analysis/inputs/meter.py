@@ -16,6 +16,6 @@ class Meter(Struct):
     items: int = 0
     is_stopped: bool = False
 
-    def opened(self, plain: Any) -> Any:  # noqa: ANN401 - a `BufferedReader`, of a module that does no I/O
+    def wrap(self, plain: Any) -> Any:  # noqa: ANN401 - a `BufferedReader`, of a module that does no I/O
         """Return what a file is read from, once it is uncompressed: a meter that limits memory counts these bytes."""
         return plain

@@ -37,7 +37,7 @@ from webhook.analysis.inputs.items import (
     Observation,
     Stretch,
 )
-from webhook.analysis.inputs.kinds import GAP, observations
+from webhook.analysis.inputs.kinds import GAP, interpret_all
 from webhook.analysis.live.watch import Listing
 from webhook.errors import InputError
 from webhook.kubernetes.objects import Lease
@@ -285,7 +285,7 @@ class Recorder:
         self._lock = threading.Lock()
         self._condenser = Condenser()
         self._seen_until = records.seen_until
-        for item in observations(read_path(str(records.latest))) if _is_file(records.latest) else ():
+        for item in interpret_all(read_path(str(records.latest))) if _is_file(records.latest) else ():
             if isinstance(item, Observation):
                 # It is recorded already.
                 list(self._condenser.take(item))

@@ -11,10 +11,10 @@ from msgspec import Struct, field
 from webhook.analysis.history.follow import Key
 from webhook.analysis.inputs import cluster as clusters
 from webhook.analysis.inputs.cluster import LEASES, Cluster
-from webhook.analysis.inputs.documents import Document, LastLine, document
+from webhook.analysis.inputs.documents import Document, LastLine, make_document
 from webhook.analysis.inputs.files import read
 from webhook.analysis.inputs.items import Act, InputKind, Item, Observation, Place, Unreadable
-from webhook.analysis.inputs.kinds import observations
+from webhook.analysis.inputs.kinds import interpret_all
 from webhook.errors import InputError
 
 FIRST_PAUSE: Final = 0.5
@@ -140,25 +140,25 @@ class LiveWatch(threading.Thread):
         self._reason, self._has_shown = "", False
         try:
             if self._is_inside:
-                lines = clusters.watched_inside(self._cluster.namespace, self._resource)
-                self._show(document(Place(self._resource), line) for line in lines)
+                lines = clusters.watch_inside(self._cluster.namespace, self._resource)
+                self._show(make_document(Place(self._resource), line) for line in lines)
             else:
                 self._run_kubectl()
         except (InputError, ValueError) as error:
             self._reason = str(error)
 
     def _run_kubectl(self) -> None:
-        self._process = process = clusters.watching(self._cluster, self._resource)
+        self._process = process = clusters.start_watch(self._cluster, self._resource)
         # If it was stopped before there was a process, this one is left.
         if self._stopping.is_set():
             process.terminate()
         complaints = clusters.Complaints(process)
         self._show(read(cast("BinaryIO", process.stdout), self._resource))
         process.wait()
-        self._reason = complaints.reason()
+        self._reason = complaints.wait_for_reason()
 
     def _show(self, shown: Iterable[Document | Unreadable | LastLine]) -> None:
-        for item in observations(shown):
+        for item in interpret_all(shown):
             if not self._has_shown:
                 self._feed.show_status("")
             self._has_shown = True

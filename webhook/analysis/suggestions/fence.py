@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from webhook.admission.policy.fences import FencedResource, read_resource, why_not_fenced
 from webhook.admission.policy.schema import FENCED_OPERATIONS, PolicyError
 from webhook.analysis.inputs.documents import Document
-from webhook.analysis.inputs.kinds import AuditEvent, decoded
+from webhook.analysis.inputs.kinds import AuditEvent, decode_event
 from webhook.kubernetes.request import GROUP
 from webhook.text.quoting import escape
 from webhook.text.yaml_writer import scalar
@@ -43,7 +43,7 @@ def written_by(documents: Iterable[Document], username: str) -> list[AuditEvent]
         if one.kind != "Event" or not one.api_version.startswith("audit.k8s.io/"):
             continue
         try:
-            event = decoded(one.text)
+            event = decode_event(one.text)
         except (ValueError, RecursionError):
             continue
         is_stored = event.stage == "ResponseComplete" and 200 <= event.response_status.code < 300

@@ -17,7 +17,7 @@ from webhook.admission.verdict import Cause, Outcome, Verdict
 from webhook.analysis.history.merge import Merged
 from webhook.analysis.history.writes import Writes
 from webhook.analysis.inputs.documents import Document, Value
-from webhook.analysis.inputs.files import Received, submitted
+from webhook.analysis.inputs.files import CaptureIndex, read_for_check
 from webhook.analysis.inputs.items import Foreign, Input, Item, Observation, Place, Unreadable
 from webhook.analysis.inputs.kinds import Manifest, Submitted
 from webhook.analysis.inputs.lines import NOWHERE, Source
@@ -81,7 +81,7 @@ class Evaluator(Struct):
     """Evaluates documents by each policy; `now` is for manifests, and for reviews without a time."""
 
     policies: Sequence[Policy]
-    received: Received
+    received: CaptureIndex
     now: int | None
     writer: Value | None
     writes: Writes
@@ -92,7 +92,7 @@ class Evaluator(Struct):
         self, items: Iterator[Submitted | Input], old: str | None, history: Iterable[Item] | None
     ) -> Iterator[list[DocumentOutcome]]:
         """Yield what each policy says of each document, and then of each write of a history, in order."""
-        replaced = [*submitted([old])] if old else []
+        replaced = [*read_for_check([old])] if old else []
         if any(isinstance(one, Input) for one in replaced):
             raise Failure("--old is what is stored at one moment: it takes no log and no watch")
         stored = {key_of(one.document): one.document for one in replaced if isinstance(one, Manifest)}

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.policy.schema import nearest
-from webhook.analysis.inputs.documents import Value, encoded
+from webhook.analysis.inputs.documents import Value, encode
 from webhook.kubernetes.objects import ObjectMeta, OwnerReference, spec_fields, versions_of
 from webhook.kubernetes.request import GROUP
 from webhook.text.quoting import quote, truncate
@@ -79,7 +79,7 @@ def review_of(new: Value, old: Value | None, writer: Value | None) -> bytes:
     }
     if writer:
         request["userInfo"] = writer
-    return encoded({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    return encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
 
 
 def _drop_unknown_fields(document: Value) -> Value:
