@@ -7,7 +7,7 @@ import pytest
 
 from lab.rendered.prometheus import EVENT, MINUTES, Series, constant, firing
 from lab.rendered.test_alerts import WEEK
-from webhook.analysis.alerts import WatchedLease, prometheus_rules, recorder_rule, rules_file
+from webhook.analysis.alerts import WatchedLease, make_prometheus_rules, make_recorder_rule, make_rules_file
 
 LOST, GONE, FUTURE = "LeaseWithoutLeader", "LeaseMissing", "LeaseRenewedInTheFuture"
 HANDS, UNLISTED, ABSENT, SILENT = "LeaseChangesHands", "LeaseNotRenewed", "LeaseMetricsMissing", "LeaseHeartbeatSilent"
@@ -16,7 +16,7 @@ HANDS, UNLISTED, ABSENT, SILENT = "LeaseChangesHands", "LeaseNotRenewed", "Lease
 @pytest.fixture
 def rules() -> dict[str, Any]:
     leases = [WatchedLease("shop", "checkout", 15), WatchedLease("east", "agent", 60, is_heartbeat=True)]
-    return rules_file(prometheus_rules(leases))
+    return make_rules_file(make_prometheus_rules(leases))
 
 
 def renewed(name: str, namespace: str, until: int = MINUTES, *, ahead: int = 0, replica: str = "a") -> Series:
@@ -95,7 +95,7 @@ def test_one_holder_with_two_owners_is_one(rules: dict[str, Any], tmp_path: Path
 
 
 def test_what_deploy_ships_gives_every_lease_the_same_limit(tmp_path: Path) -> None:
-    shipped = rules_file(prometheus_rules(()))
+    shipped = make_rules_file(make_prometheus_rules(()))
     series = healthy() | renewed("checkout", "shop", EVENT)
     assert firing(shipped, series, {EVENT + 14: [], EVENT + 18: [UNLISTED]}, tmp_path) == ""
 
@@ -133,5 +133,5 @@ def recorded(live: str, *, stolen: str = f"0x{MINUTES}", leaderless: str = f"0x{
     ],
 )
 def test_what_a_recorder_shows(series: Series, fired: list[str], tmp_path: Path) -> None:
-    rules = rules_file([recorder_rule()])
+    rules = make_rules_file([make_recorder_rule()])
     assert firing(rules, series, {EVENT + 6: fired}, tmp_path) == ""

@@ -26,7 +26,7 @@ def audited(*documents: Document, now: int = NOW + 4 * SECOND, interval: float |
             assert item.object is not None
             subject = Subject(item.object, item.namespace, item.name, now, interval=interval, source=str(item.place))
             found += inventory.add(subject)
-    return [*found, *inventory.rest()]
+    return [*found, *inventory.finish()]
 
 
 def marked(found: Sequence[Finding]) -> list[tuple[str, str]]:
@@ -277,7 +277,7 @@ def orphans(inventory: Inventory, document: Document) -> dict[str, str]:
         assert isinstance(item, Observation)
         assert item.object is not None
         list(inventory.add(Subject(item.object, item.namespace, item.name, inventory.now)))
-    return checks(list(inventory.rest()))
+    return checks(list(inventory.finish()))
 
 
 HELD = make_lease(SLOW)

@@ -10,7 +10,7 @@ import yaml
 
 from tests.factories import make_lease
 from tests.test_rights import BINDING, ROLE, rule
-from webhook.analysis.rights import access_control
+from webhook.analysis.rights import read_access_control
 from webhook.cli.grants import format_overview
 from webhook.cli.main import main
 
@@ -133,7 +133,7 @@ def test_audit_shows_who_may_write_each_lease(capsys: pytest.CaptureFixture[str]
 
 def test_a_row_has_a_few_subjects_and_counts_the_others() -> None:
     subjects = [{"kind": "User", "name": f"u{at}"} for at in range(9)]
-    access = access_control([ROLE, {**BINDING, "subjects": subjects}])
+    access = read_access_control([ROLE, {**BINDING, "subjects": subjects}])
     row = list(format_overview(access, [("shop", "checkout"), ("other", "checkout")]))[1:]
     assert row[0].endswith("User u5, 3 more")
     assert row[1].split() == ["other/checkout", "-"]
@@ -143,7 +143,7 @@ def test_a_row_begins_with_others_than_kubernetes_itself() -> None:
     names = ["system:masters", "system:authenticated", "ann"]
     subjects = [{"kind": "Group", "name": name} for name in names]
     subjects.append({"kind": "ServiceAccount", "namespace": "kube-system", "name": "gc"})
-    access = access_control([ROLE, {**BINDING, "subjects": subjects}])
+    access = read_access_control([ROLE, {**BINDING, "subjects": subjects}])
     row = list(format_overview(access, [("shop", "checkout")]))[1]
     assert row.split("  ", 1)[1].split(", ") == [
         "Group ann",

@@ -11,7 +11,7 @@ from tests.policy.files import text
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
 from webhook.analysis.inputs.documents import Document, split_documents
-from webhook.analysis.suggestions.fence import from_audit, written_by
+from webhook.analysis.suggestions.fence import find_writes_by, suggest_fence
 from webhook.api_server.doctor.documents import Documents
 from webhook.api_server.doctor.fences_and_stamps import examine_fences
 from webhook.api_server.fence.objects import manifests
@@ -53,4 +53,4 @@ def test_the_doctor_reads_any_objects(objects: list[dict[str, Any]]) -> None:
 def test_proposals_read_any_objects(objects: list[dict[str, Any]]) -> None:
     events = [{**one, "kind": "Event", "apiVersion": "audit.k8s.io/v1"} for one in objects]
     read = split_documents("audit.log", map(to_bytes, events))
-    from_audit(written_by((one for one in read if isinstance(one, Document)), ""), "shop/operator")
+    suggest_fence(find_writes_by((one for one in read if isinstance(one, Document)), ""), "shop/operator")

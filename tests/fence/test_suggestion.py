@@ -11,7 +11,14 @@ from webhook.admission.policy.parse import parse
 from webhook.analysis.inputs.documents import Document, split_documents
 from webhook.analysis.inputs.files import require_readable
 from webhook.analysis.inputs.kinds import AuditEvent
-from webhook.analysis.suggestions.fence import Suggestion, from_audit, leases_of, policy_text, tally, written_by
+from webhook.analysis.suggestions.fence import (
+    Suggestion,
+    find_leases,
+    find_writes_by,
+    format_policy,
+    format_tally,
+    suggest_fence,
+)
 
 USER = "system:serviceaccount:shop:operator"
 
@@ -34,7 +41,7 @@ def event(pod: str, resource: str, **changes: Any) -> dict[str, Any]:
 
 
 def written(*events: dict[str, Any]) -> list[AuditEvent]:
-    return written_by(readable(events), USER)
+    return find_writes_by(readable(events), USER)
 
 
 def readable(events: Iterable[dict[str, Any]]) -> Iterator[Document]:
@@ -42,7 +49,7 @@ def readable(events: Iterable[dict[str, Any]]) -> Iterator[Document]:
 
 
 def audited(*events: dict[str, Any]) -> Suggestion:
-    return from_audit(written(*events), "shop/operator")
+    return suggest_fence(written(*events), "shop/operator")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\x1d", "\x85", "\u2028"])
@@ -50,7 +57,7 @@ def test_names_of_resources_and_pods_add_no_line_to_the_policy(end: str) -> None
     added = f"{end}- name: added{end}  lease: other/other{end}  writers: [other/other]{end}  resources: [secrets]"
     found = audited(*(event(f"a{added}", what) for what in ("leases", "configmaps", f"x{added}")))
     assert (len(found.evidence), len(found.left_out)) == (1, 2)
-    text = policy_text("operator", "shop/operator", "shop/operator", found)
+    text = format_policy("operator", "shop/operator", "shop/operator", found)
     assert "added" not in "".join(line.partition("#")[0] for line in text.splitlines())
     assert len(parse(f"apiVersion: lease-webhook/v1\n{text}").fences) == 1
 
@@ -97,16 +104,16 @@ def test_a_token_without_a_pod_is_named() -> None:
 
 def test_the_lease_that_is_written_most_is_first() -> None:
     events = written(event("a", "leases"), event("a", "pods"))
-    assert leases_of(events) == ["shop/operator"]
+    assert find_leases(events) == ["shop/operator"]
 
 
 def test_the_proposal_is_a_policy() -> None:
     found = Suggestion({FencedResource("", "configmaps"): "UPDATE"}, {"events": "why"})
-    text = policy_text("shop-operator", "shop/operator", "shop/operator", found)
+    text = format_policy("shop-operator", "shop/operator", "shop/operator", found)
     assert parse(f"apiVersion: lease-webhook/v1\n{text}").fences[0].namespaces == ()
     assert text.endswith("# left out: events: why\n")
 
 
 def test_a_tally_is_short() -> None:
-    assert tally({"a": 1, "b": 3}) == "3 by b, 1 by a"
-    assert tally(dict.fromkeys("abcdef", 1)) == "1 by a, 1 by b, 1 by c, 1 by d, and 2 more"
+    assert format_tally({"a": 1, "b": 3}) == "3 by b, 1 by a"
+    assert format_tally(dict.fromkeys("abcdef", 1)) == "1 by a, 1 by b, 1 by c, 1 by d, and 2 more"

@@ -36,14 +36,14 @@ def observations(data: bytes) -> list[Observation]:
 
 def condensed(seen: Iterable[Observation]) -> bytes:
     condenser = Condenser()
-    history = b"".join(line for one in seen for line in condenser.take(one))
+    history = b"".join(line for one in seen for line in condenser.observe(one))
     return history + b"".join(condenser.snapshot())
 
 
 def write_record(directory: Path, seen: Iterable[Observation], limit: int) -> None:
     records = Records(directory, limit)
     recorder = Recorder(records, print)
-    recorder.began(LEASES)
+    recorder.begin(LEASES)
     for one in seen:
         recorder.observe(one)
     recorder.save()
@@ -183,17 +183,17 @@ def change(number: int, *tweaks: Any, kind: str = "MODIFIED") -> Observation:
 )
 def test_whatever_is_no_ordinary_renewal_is_recorded_with_the_state_before_it(tweak: Any) -> None:
     condenser = Condenser()
-    list(condenser.take(change(0, kind="ADDED")))
-    assert [list(condenser.take(change(number))) for number in (1, 2, 3)] == [[], [], []]
-    before, after = condenser.take(change(4, tweak))
+    list(condenser.observe(change(0, kind="ADDED")))
+    assert [list(condenser.observe(change(number))) for number in (1, 2, 3)] == [[], [], []]
+    before, after = condenser.observe(change(4, tweak))
     assert json.loads(before)["renewals"]["latest"] == [2_000_000] * 3
     assert "renewals" not in json.loads(after)
 
 
 def test_the_same_state_again_is_nothing() -> None:
     condenser = Condenser()
-    list(condenser.take(change(0, kind="ADDED")))
-    assert list(condenser.take(change(0, kind="ADDED"))) == []
+    list(condenser.observe(change(0, kind="ADDED")))
+    assert list(condenser.observe(change(0, kind="ADDED"))) == []
 
 
 def test_many_rhythms_are_recorded_before_they_are_too_many() -> None:

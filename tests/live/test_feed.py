@@ -47,7 +47,7 @@ def seen(feed: Feed, server: FakeServer, clock: Clock) -> None:
 
 
 def names(feed: Feed, version: int) -> list[str]:
-    return [lane.name for lane in feed.since(version).timeline.lanes]
+    return [lane.name for lane in feed.get_changes(version).timeline.lanes]
 
 
 def test_only_what_has_changed_since_a_version_is_given(clock: Clock) -> None:
@@ -75,7 +75,7 @@ def test_the_end_is_now_by_the_clock_of_the_api_server(ahead: float, clock: Cloc
         for item in items(server):
             feed.observe(item)
     clock.now += 3 * SECOND
-    assert abs(feed.since(0).timeline.ends - (server.now + 3 * SECOND)) < SECOND
+    assert abs(feed.get_changes(0).timeline.ends - (server.now + 3 * SECOND)) < SECOND
 
 
 def test_one_lease_with_forged_stamps_does_not_move_the_clock(clock: Clock) -> None:
@@ -89,7 +89,7 @@ def test_one_lease_with_forged_stamps_does_not_move_the_clock(clock: Clock) -> N
                 for one in event[2]["metadata"]["managedFields"]:
                     one["time"] = "2099-01-01T00:00:00Z"
         seen(feed, server, clock)
-    assert abs(feed.since(0).timeline.ends - server.now) <= 2 * SECOND
+    assert abs(feed.get_changes(0).timeline.ends - server.now) <= 2 * SECOND
 
 
 def test_the_clock_is_compared_by_so_many_leases(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,12 +108,12 @@ def test_a_lease_that_nobody_renews_changes_when_its_time_runs_out(clock: Clock)
     server, feed = FakeServer(), Feed("x")
     together(4, server.elector("a", "shop/db"))
     seen(feed, server, clock)
-    version = feed.since(0).version
+    version = feed.get_changes(0).version
     clock.now += 14 * SECOND
-    change = feed.since(version)
+    change = feed.get_changes(version)
     assert change.timeline.lanes == ()
     clock.now += 2 * SECOND
-    (lane,) = feed.since(change.version).timeline.lanes
+    (lane,) = feed.get_changes(change.version).timeline.lanes
     assert lane.spans[-1].kind is SpanKind.OVERDUE
 
 
@@ -124,16 +124,16 @@ def test_a_cause_comes_once_more_when_the_other_leases_have_said_theirs(clock: C
     together(18, m)
     together(2, server.elector("b", "shop/db"), m)
     seen(feed, server, clock)
-    change = feed.since(0)
+    change = feed.get_changes(0)
     (taken,) = [mark for mark in change.timeline.lanes[0].marks if mark.kind is MarkKind.TAKEOVER_BY_EXPIRY]
     assert "other lease was renewed on time" in taken.text
     clock.now += 5 * SECOND
-    change = feed.since(change.version)
+    change = feed.get_changes(change.version)
     assert [lane.name for lane in change.timeline.lanes] == ["db"]
     clock.now += 5 * SECOND
-    change = feed.since(change.version)
+    change = feed.get_changes(change.version)
     clock.now += SECOND
-    assert feed.since(change.version).timeline.lanes == ()
+    assert feed.get_changes(change.version).timeline.lanes == ()
 
 
 def test_a_search_for_causes_ends_after_a_moment(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,26 +141,26 @@ def test_a_search_for_causes_ends_after_a_moment(clock: Clock, monkeypatch: pyte
     server, feed = FakeServer(), Feed("x")
     together(30, server.elector("a", "shop/db"), server.elector("m", "shop/mail"))
     seen(feed, server, clock)
-    change = feed.since(0)
+    change = feed.get_changes(0)
     assert len(change.timeline.lanes) == 2
-    assert len(feed.since(change.version).timeline.lanes) == 2
+    assert len(feed.get_changes(change.version).timeline.lanes) == 2
 
 
 def test_what_is_gone_when_a_watch_begins_again_was_deleted(clock: Clock) -> None:
     server, feed = FakeServer(), Feed("x")
     a, m = server.elector("a", "shop/db"), server.elector("m", "shop/mail")
-    feed.began()
+    feed.begin()
     together(4, a, m)
     seen(feed, server, clock)
-    feed.began()
+    feed.begin()
     del server.leases["shop/db"]
     server.wait(4)
     m.renew()
     server.events = [(server.now, "ADDED", server.leases["shop/mail"])]
     seen(feed, server, clock)
-    assert [mark.kind for mark in feed.since(0).timeline.lanes[0].marks].count(MarkKind.DELETED) == 0
+    assert [mark.kind for mark in feed.get_changes(0).timeline.lanes[0].marks].count(MarkKind.DELETED) == 0
     clock.now += 6 * SECOND
-    db, mail = feed.since(0).timeline.lanes
+    db, mail = feed.get_changes(0).timeline.lanes
     assert db.marks[-1].kind is MarkKind.DELETED
     assert db.marks[-1].text == "the lease was deleted while a_1 held it, then or later"
     assert [span.kind for span in mail.spans] == [SpanKind.HELD]
@@ -173,10 +173,10 @@ def test_what_was_missed_between_two_watches_is_drawn_as_not_recorded(clock: Clo
     seen(feed, server, clock)
     together(60, a)
     server.events = [(server.now, "ADDED", server.leases["shop/db"])]
-    feed.began()
+    feed.begin()
     seen(feed, server, clock)
     clock.now += 6 * SECOND
-    (lane,) = feed.since(0).timeline.lanes
+    (lane,) = feed.get_changes(0).timeline.lanes
     assert [span.kind for span in lane.spans] == [SpanKind.HELD, SpanKind.UNRECORDED, SpanKind.HELD]
     missed = lane.spans[1]
     assert (missed.holder, missed.text((), 0)) == ("", "not recorded: the input does not show who held it")
@@ -189,7 +189,7 @@ def test_a_lease_that_says_no_time_says_nothing_of_the_clock(clock: Clock) -> No
     feed = Feed("x")
     for item in read("kubectl", [json.dumps({"type": "MODIFIED", "object": lease}).encode()]):
         feed.observe(item)
-    assert feed.since(0).timeline.ends == START
+    assert feed.get_changes(0).timeline.ends == START
 
 
 def test_an_input_that_has_ended_goes_no_further(clock: Clock) -> None:
@@ -198,7 +198,7 @@ def test_an_input_that_has_ended_goes_no_further(clock: Clock) -> None:
     seen(feed, server, clock)
     feed.read(())
     clock.now += 3600 * SECOND
-    change = feed.since(0)
+    change = feed.get_changes(0)
     assert change.timeline.ends < START + 5 * SECOND
     assert [span.kind for span in change.timeline.lanes[0].spans] == [SpanKind.HELD]
     assert change.status == "The input has ended."
@@ -220,9 +220,9 @@ def test_memory_is_bounded_however_many_renewals_come(clock: Clock, monkeypatch:
     for _ in range(3):
         together(1400, elector)
         seen(feed, server, clock)
-        sizes.append(len(page_data(feed.since(0).timeline)))
+        sizes.append(len(page_data(feed.get_changes(0).timeline)))
     assert sizes[2] < sizes[1] * 1.1
-    timeline = feed.since(0).timeline
+    timeline = feed.get_changes(0).timeline
     assert [lane.ticks.count for lane in timeline.lanes] == [2100]
     assert json.loads(page_data(timeline))["thinned"]
 
@@ -235,7 +235,7 @@ def test_waiting_ends_with_a_change_or_with_the_end(clock: Clock) -> None:
     feed.wait(version, 60.0)
     feed.end("the end")
     feed.wait(feed.version, 60.0)
-    change = feed.since(0)
+    change = feed.get_changes(0)
     assert (change.status, change.has_ended) == ("the end", True)
 
 
@@ -249,16 +249,16 @@ def test_each_list_shows_what_is_gone_since_the_one_before(clock: Clock) -> None
 
     def deleted() -> list[str]:
         clock.now += 6 * SECOND
-        lanes = feed.since(0).timeline.lanes
+        lanes = feed.get_changes(0).timeline.lanes
         return [lane.name for lane in lanes if any(mark.kind is MarkKind.DELETED for mark in lane.marks)]
 
     for name in "abc":
         show(name)
-    feed.began()
+    feed.begin()
     show("a")
     show("d")
     assert deleted() == ["b", "c"]
     show("d", "DELETED")
-    feed.began()
+    feed.begin()
     show("c")
     assert deleted() == ["a", "b", "c", "d"]

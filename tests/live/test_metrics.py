@@ -11,7 +11,7 @@ from tests.history.fake_server import FakeServer
 from tests.live.test_leases import Clock, clock, show
 from webhook.analysis.inputs.cluster import LEASES
 from webhook.analysis.live.leases import LiveLeases
-from webhook.analysis.live.metrics import PREFIX, registry_of
+from webhook.analysis.live.metrics import PREFIX, make_registry
 from webhook.kubernetes.times import SECOND
 
 __all__ = ["clock"]
@@ -20,7 +20,7 @@ LABELS = ("namespace", "lease", "how")
 
 def values(leases: LiveLeases) -> dict[tuple[str, ...], float]:
     """Return each value by its name, the lease, and how leaders changed."""
-    text = generate_latest(registry_of(leases)).decode()
+    text = generate_latest(make_registry(leases)).decode()
     return {
         (one.name.removeprefix(PREFIX), *(one.labels[key] for key in LABELS if key in one.labels)): one.value
         for family in text_string_to_metric_families(text)
@@ -32,7 +32,7 @@ def test_a_held_lease(clock: Clock) -> None:
     server, leases = FakeServer(), LiveLeases()
     server.elector("a", "shop/db").lead(10)
     assert values(leases) == {("watching",): 0.0}
-    leases.began(LEASES)
+    leases.begin(LEASES)
     show(leases, server, clock)
     clock.now += 3 * SECOND
     found = values(leases)
@@ -79,7 +79,7 @@ def test_a_counter_does_not_go_back(clock: Clock, monkeypatch: pytest.MonkeyPatc
     server, leases = FakeServer(), LiveLeases()
     server.elector("a", "shop/db").lead(10)
     show(leases, server, clock)
-    registry = registry_of(leases)
+    registry = make_registry(leases)
     name, labels = f"{PREFIX}leaderless_seconds_total", {"namespace": "shop", "lease": "db"}
     seen = []
     for micros in (5 * SECOND, 3 * SECOND, 7 * SECOND):

@@ -79,7 +79,7 @@ def gaps(directory: Path) -> list[str]:
 
 def test_what_was_seen_is_read_again(tmp_path: Path) -> None:
     run = Run(tmp_path)
-    run.recorder.began(LEASES)
+    run.recorder.begin(LEASES)
     run.see(shown("ADDED", lease("a", 1)), held("a", 2, "b"))
     assert names(recorded(tmp_path)) == [("stored", "a"), ("updated", "a")]
     run.recorder.save()
@@ -91,7 +91,7 @@ def test_before_anything_is_seen_there_is_no_gap(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.recorder.save()
     assert (tmp_path / "latest.jsonl").read_bytes() == b""
-    run.recorder.began(LEASES)
+    run.recorder.begin(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
     assert gaps(tmp_path) == []
 
@@ -112,7 +112,7 @@ def test_a_process_that_was_killed_leaves_a_gap_and_no_half_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = Run(tmp_path)
-    first.recorder.began(LEASES)
+    first.recorder.begin(LEASES)
     first.see(shown("ADDED", lease("a", 1)), shown("ADDED", lease("gone", 2)), shown("ADDED", make_candidate()))
     first.recorder.save()
     first.see(held("a", 3, "b"))
@@ -123,7 +123,7 @@ def test_a_process_that_was_killed_leaves_a_gap_and_no_half_line(
 
     monkeypatch.setattr(module, "PATIENCE", -1.0)
     second = Run(tmp_path)
-    second.recorder.began(LEASES)
+    second.recorder.begin(LEASES)
     second.recorder.save()
     assert gaps(tmp_path) == []
     second.see(shown("ADDED", lease("a", 5, put("spec.holderIdentity", "c"))))
@@ -137,11 +137,11 @@ def test_a_process_that_was_killed_leaves_a_gap_and_no_half_line(
 
 def test_a_watch_that_begins_again_leaves_a_gap_with_its_reason(tmp_path: Path) -> None:
     run, too_old = Run(tmp_path), f"The watch of {LEASES} ended: too old"
-    run.recorder.began(LEASES)
+    run.recorder.begin(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
     for status in (too_old, too_old, "", "The watch of events ended: 403"):
         run.recorder.show_status(status)
-    run.recorder.began(LEASES)
+    run.recorder.begin(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
     assert gaps(tmp_path) == [too_old]
     assert run.said == [too_old, "The watch of events ended: 403"]
@@ -149,8 +149,8 @@ def test_a_watch_that_begins_again_leaves_a_gap_with_its_reason(tmp_path: Path) 
 
 def test_candidates_and_events_are_kept_beside(tmp_path: Path) -> None:
     run = Run(tmp_path)
-    run.recorder.began(CANDIDATES)
-    run.recorder.began(EVENTS)
+    run.recorder.begin(CANDIDATES)
+    run.recorder.begin(EVENTS)
     about = {"kind": "Lease", "namespace": "shop", "name": "checkout"}
     event = {"kind": "Event", "apiVersion": "v1", "message": "a became leader", "involvedObject": about}
     for item in (
@@ -180,7 +180,7 @@ class FullDisk:
 
 def test_what_a_full_disk_refuses_waits(tmp_path: Path) -> None:
     run = Run(tmp_path)
-    run.recorder.began(LEASES)
+    run.recorder.begin(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
     file = run.records._file
     assert file is not None
@@ -201,7 +201,7 @@ def test_what_is_too_much_to_wait_is_lost_and_the_next_process_names_it(
 ) -> None:
     monkeypatch.setattr(module, "MAX_WAITING", 100)
     run = Run(tmp_path)
-    run.recorder.began(LEASES)
+    run.recorder.begin(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
     run.recorder.save()
     before = (tmp_path / "latest.jsonl").read_bytes()
@@ -212,7 +212,7 @@ def test_what_is_too_much_to_wait_is_lost_and_the_next_process_names_it(
     assert (tmp_path / "latest.jsonl").read_bytes() == before
     run.kill()
     second = Run(tmp_path)
-    second.recorder.began(LEASES)
+    second.recorder.begin(LEASES)
     second.see(shown("ADDED", lease("a", 4, put("spec.holderIdentity", "d"))))
     assert gaps(tmp_path) == ["the recorder did not run, or could not write"]
     assert [one[0] for one in names(recorded(tmp_path))][-1] == "stored"
@@ -220,7 +220,7 @@ def test_what_is_too_much_to_wait_is_lost_and_the_next_process_names_it(
 
 def test_the_present_stays_while_it_cannot_be_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(tmp_path)
-    run.recorder.began(LEASES)
+    run.recorder.begin(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
     run.recorder.save()
     before = (tmp_path / "latest.jsonl").read_bytes()
@@ -240,7 +240,7 @@ def test_the_present_stays_while_it_cannot_be_replaced(tmp_path: Path, monkeypat
 
 def test_the_oldest_file_goes_when_there_are_too_many(tmp_path: Path) -> None:
     run = Run(tmp_path, limit=64_000)
-    run.recorder.began(LEASES)
+    run.recorder.begin(LEASES)
     for number in range(200):
         run.see(held("a", number + 1, f"holder-{number}"))
     files = run.records.files()
@@ -264,7 +264,7 @@ def test_a_gap_begins_when_something_was_seen_last_whatever_was_saved_since(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = Run(tmp_path)
-    first.recorder.began(LEASES)
+    first.recorder.begin(LEASES)
     first.see(shown("ADDED", lease("a", 1)))
     for path in tmp_path.glob("leases-*"):
         path.write_bytes(path.read_bytes() + b"half a line")
@@ -273,13 +273,13 @@ def test_a_gap_begins_when_something_was_seen_last_whatever_was_saved_since(
     first.recorder.save()
     first.kill()
     second = Run(tmp_path)
-    second.recorder.began(LEASES)
+    second.recorder.begin(LEASES)
     second.see(shown("ADDED", lease("a", 2)))
     (gap,) = [one for one in recorded(tmp_path) if isinstance(one, Unrecorded)]
     assert gap.start == 1_000_000_100_000_000
 
     monkeypatch.setattr(time, "time", lambda: 999_999_999.0)
-    second.recorder.began(LEASES)
+    second.recorder.begin(LEASES)
     second.see(shown("ADDED", lease("a", 3)))
     assert [one.start for one in recorded(tmp_path) if isinstance(one, Unrecorded)][-1] == 999_999_999_000_000
 
@@ -287,7 +287,7 @@ def test_a_gap_begins_when_something_was_seen_last_whatever_was_saved_since(
 def test_many_restarts_do_not_make_the_history_larger(tmp_path: Path) -> None:
     for number in range(40):
         run = Run(tmp_path, limit=64_000)
-        run.recorder.began(LEASES)
+        run.recorder.begin(LEASES)
         run.see(*(shown("ADDED", lease(f"lease-{one}", 100 * number + one)) for one in range(10)))
         run.recorder.save()
         run.kill()
@@ -306,7 +306,7 @@ def test_what_others_put_into_the_directory_is_left_alone(tmp_path: Path) -> Non
     (directory / "leases-x.jsonl").write_text("half")
     (directory / "leases-000000000000004.jsonl").write_text('{"type":"MODIFIED","obj')
     run = Run(directory)
-    run.recorder.began(LEASES)
+    run.recorder.begin(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
     run.recorder.save()
     assert outside.read_text() == "one\ntwo"
@@ -336,7 +336,7 @@ HOSTILE = {
 def test_a_hostile_lease_costs_itself_alone(tweak: Any, tmp_path: Path) -> None:
     """It is written again and again, also as a renewal, beside one that is renewed and then taken."""
     run = Run(tmp_path, limit=100 * MEBIBYTE)
-    run.recorder.began(LEASES)
+    run.recorder.begin(LEASES)
     moment = "2025-11-20T12:00:{:02d}"
     for number in range(9):
         renewed = put("spec.renewTime", moment.format(2 * number) + ".000000Z")
@@ -357,7 +357,7 @@ def test_a_hostile_lease_costs_itself_alone(tweak: Any, tmp_path: Path) -> None:
 def test_a_clock_that_jumps_ends_nothing(jump: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock of the recorder names files and gaps, and nothing else."""
     first, now = Run(tmp_path), time.time()
-    first.recorder.began(LEASES)
+    first.recorder.begin(LEASES)
     first.see(shown("ADDED", lease("a", 1)), held("a", 2, "b"))
     monkeypatch.setattr(time, "time", lambda: now + jump)
     monkeypatch.setattr(time, "time_ns", lambda: int((now + jump) * 1e9))
@@ -366,7 +366,7 @@ def test_a_clock_that_jumps_ends_nothing(jump: int, tmp_path: Path, monkeypatch:
     first.kill()
     monkeypatch.undo()
     second = Run(tmp_path)
-    second.recorder.began(LEASES)
+    second.recorder.begin(LEASES)
     second.see(held("a", 4, "d"))
     second.recorder.save()
     (gap,) = [one for one in recorded(tmp_path) if isinstance(one, Unrecorded)]
@@ -383,7 +383,7 @@ def test_a_lock_that_is_a_link_is_an_error(tmp_path: Path) -> None:
 def test_a_present_that_cannot_be_read_is_history_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latest.jsonl").write_text('{"type":"ADDED","object":{"kind":"Lease"\n[5]\nnot json\n')
     run = Run(tmp_path)
-    run.recorder.began(LEASES)
+    run.recorder.begin(LEASES)
     run.see(shown("ADDED", lease("a", 1)))
     run.recorder.save()
     assert ("stored", "a") in names(recorded(tmp_path))
@@ -392,7 +392,7 @@ def test_a_present_that_cannot_be_read_is_history_that_cannot_be_read(tmp_path: 
 
 def test_renewals_and_changes_are_counted_since_it_began(tmp_path: Path) -> None:
     run = Run(tmp_path)
-    run.recorder.began(LEASES)
+    run.recorder.begin(LEASES)
     renewed = held("a", 3, "b", put("spec.renewTime", "2030-01-01T00:00:00.000000Z"))
     run.see(shown("ADDED", lease("a", 1)), held("a", 2, "b"), renewed, held("a", 4, "c"))
     assert run.recorder.summary == "1 renewal of 1 lease, 2 changes of holder"

@@ -22,14 +22,14 @@ class Listener:
 
     def __init__(self, runs: int) -> None:
         self.statuses: list[str] = []
-        self.began_often = threading.Event()
+        self.has_begun_often = threading.Event()
         self._left = runs
 
-    def began(self, resource: str) -> None:
+    def begin(self, resource: str) -> None:
         assert resource == CANDIDATES
         self._left -= 1
         if self._left == 0:
-            self.began_often.set()
+            self.has_begun_often.set()
 
     def observe(self, item: Item) -> None:
         raise AssertionError(item)
@@ -60,7 +60,7 @@ def test_a_reason_is_said_once(reasons: list[str], said: list[str], monkeypatch:
     listener = Listener(len(reasons) + 2)
     live = LiveWatch(listener, Cluster(), CANDIDATES)
     live.start()
-    assert listener.began_often.wait(30)
+    assert listener.has_begun_often.wait(30)
     live.stop()
     assert not live.is_alive()
     assert listener.statuses == [f"The watch of {CANDIDATES} ended: {one}; kubectl runs again." for one in said]

@@ -14,7 +14,7 @@ from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.rule import Mode
 from webhook.analysis.inputs.items import Item, LogEnd, Observation
 from webhook.analysis.suggestions import bindings
-from webhook.analysis.suggestions.bindings import AllWrites, binding_policy
+from webhook.analysis.suggestions.bindings import AllWrites, make_binding_policy
 
 LONG_AGO = "2025-11-20T10:00:00Z"
 INTRUDER = "system:serviceaccount:other:intruder"
@@ -26,7 +26,7 @@ def suggested(*items: Item, only: tuple[str, str] | None = None) -> str:
     seen = AllWrites(NOW)
     for one in items:
         seen.observe(one)
-    return binding_policy(seen, only)
+    return make_binding_policy(seen, only)
 
 
 def bound(text: str) -> dict[tuple[str, str], Binding]:

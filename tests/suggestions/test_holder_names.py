@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webhook.admission.rules.holders import holder_matches
-from webhook.analysis.suggestions.bindings import EVERY, MAX_NAMES, templates_of
+from webhook.analysis.suggestions.bindings import EVERY, MAX_NAMES, find_templates
 
 RANDOM = [f"host_{number:04x}-{number:04x}" for number in range(20)]
 
@@ -29,13 +29,13 @@ RANDOM = [f"host_{number:04x}-{number:04x}" for number in range(20)]
     ],
 )
 def test_templates(holders: list[tuple[str, str | None]], pods: list[str], templates: list[str]) -> None:
-    found = templates_of(holders, pods)
+    found = find_templates(holders, pods)
     assert found == (tuple(templates), ())
 
 
 @pytest.mark.parametrize("holder", ["a*", "${pod}", "a\nb", " a", "a-0*"])
 def test_a_name_with_another_meaning_is_unsuited(holder: str) -> None:
-    found = templates_of([(holder, "a-0" if holder.startswith("a-0") else "")], [])
+    found = find_templates([(holder, "a-0" if holder.startswith("a-0") else "")], [])
     assert found == ((), (holder,))
 
 
@@ -45,13 +45,13 @@ NAMES = st.one_of(st.sampled_from(["a-0", "a-1", "b"]), st.text("ab-_.*?1$", max
 @given(st.lists(st.tuples(NAMES, NAMES, st.booleans()), max_size=MAX_NAMES + 4))
 def test_every_holder_is_covered_or_unsuited(parts: list[tuple[str, str, bool]]) -> None:
     holders = [(f"{pod}{rest}" if joined else rest, pod) for pod, rest, joined in parts]
-    templates, unsuited = templates_of([one for one in holders if one[0]], ["b"])
+    templates, unsuited = find_templates([one for one in holders if one[0]], ["b"])
     for holder, pod in holders:
         assert any(holder_matches(one, holder, pod) for one in templates) or holder in {"", *unsuited}
 
 
 @given(st.lists(NAMES.filter(bool)), st.lists(NAMES))
 def test_a_holder_of_an_unknown_writer_is_covered_by_one_of_the_pods(holders: list[str], pods: list[str]) -> None:
-    templates, unsuited = templates_of([(one, None) for one in holders], pods)
+    templates, unsuited = find_templates([(one, None) for one in holders], pods)
     for holder in {*holders} - {*unsuited}:
         assert any(holder_matches(one, holder, pod) for one in templates for pod in [*pods, ""])

@@ -15,7 +15,7 @@ from webhook.kubernetes.times import DAY, MINUTE, SECOND
 
 def suspicions(*items: Item) -> list[tuple[str, ...]]:
     follower = AllWrites(NOW)
-    return [follower.attacks_of(one) for one in items if isinstance(one, Observation)]
+    return [follower.find_attacks(one) for one in items if isinstance(one, Observation)]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_a_takeover_that_the_clocks_of_api_servers_explain_is_no_attack(skew: in
     assert isinstance(taken, Observation)
     for one in (item(make_event()), ClockSkew(skew)):
         follower.observe(one)
-    assert follower.attacks_of(replace(taken, place=Place("the log of another API server"))) == found
+    assert follower.find_attacks(replace(taken, place=Place("the log of another API server"))) == found
 
 
 def test_a_steal_shows_in_a_log_beside_a_watch_of_the_same_writes() -> None:
@@ -68,7 +68,7 @@ def test_a_steal_shows_in_a_log_beside_a_watch_of_the_same_writes() -> None:
     found = [
         (one.input_kind, one.writer.name if one.writer else "")
         for one in read_for_history([str(directory)])
-        if isinstance(one, Observation) and one.namespace == "invoices" and follower.attacks_of(one)
+        if isinstance(one, Observation) and one.namespace == "invoices" and follower.find_attacks(one)
     ]
     assert found == [(InputKind.AUDIT_LOG, "invoices/migration")]
 
@@ -100,14 +100,14 @@ def test_an_input_of_objects_has_no_times() -> None:
     extent = AllWrites(NOW)
     extent.observe(item(make_lease()))
     extent.observe(item({"kind": "Pod", "apiVersion": "v1"}))
-    assert [*extent.unseen()] == ["when it happened: the input has no times"]
+    assert [*extent.list_unseen()] == ["when it happened: the input has no times"]
 
 
 def test_an_input_of_a_week_is_long_enough() -> None:
     extent = AllWrites(NOW)
     extent.observe(LogEnd(NOW))
     extent.observe(LogEnd(NOW + 6 * DAY))
-    (too_short,) = extent.unseen()
+    (too_short,) = extent.list_unseen()
     assert "from 2025-11-20T12:00:00Z to 2025-11-26T12:00:00Z (6 d 0 h)" in too_short
     extent.observe(LogEnd(NOW + 7 * DAY))
-    assert [*extent.unseen()] == []
+    assert [*extent.list_unseen()] == []

@@ -101,8 +101,8 @@ def test_of_a_list_of_every_kind_of_lease_the_page_says_what_why_says(capsys: py
 def test_the_live_page_says_the_same_of_a_lease_that_had_expired_when_it_began(tmp_path: Path) -> None:
     feed = Feed("kubectl get leases --watch")
     feed.read(reading.read_for_history([written(tmp_path, stored("expired"))]))
-    (lane,) = feed.since(0).timeline.lanes
-    (gap,) = lane.gaps(feed.since(0).timeline.ends)
+    (lane,) = feed.get_changes(0).timeline.lanes
+    (gap,) = lane.gaps(feed.get_changes(0).timeline.ends)
     assert canonical(gap.begins) == "2026-11-22T11:20:00.250000Z"
 
 

@@ -201,7 +201,7 @@ def _record(history: History, gap: tuple[int, int] | None) -> dict[str, bytes]:
         start, end = (canonical_seconds(at) for at in gap)
         lines.append(_event("GAP", json.dumps({"from": start, "to": end, "reason": reason}).encode()))
         there = {key[1:] for key in _states(history, gap[1]) if key[0] == "Lease"}
-        gone = sorted(condenser.names("Lease") - there)
+        gone = sorted(condenser.get_names("Lease") - there)
         before = _states(history, gap[0])
         _take(condenser, (_event("DELETED", before["Lease", *key].text) for key in gone), lines)
         _take(condenser, _changes(history, gap[1], history.end), lines)
@@ -211,7 +211,7 @@ def _record(history: History, gap: tuple[int, int] | None) -> dict[str, bytes]:
 def _take(condenser: Condenser, events: Iterable[bytes], lines: list[bytes]) -> None:
     for item in _items("watch.json", b"".join(events)):
         if isinstance(item, Observation):
-            lines.extend(condenser.take(item))
+            lines.extend(condenser.observe(item))
 
 
 def _items(name: str, data: bytes) -> Iterator[Item]:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from tools.docs.pages import ROOT
-from webhook.analysis.alerts import prometheus_rules, recorder_rule
+from webhook.analysis.alerts import make_prometheus_rules, make_recorder_rule
 from webhook.text.yaml_writer import stream
 
 FILE: Final = ROOT / "deploy" / "lease-alerts" / "prometheus-rule.yaml"
@@ -15,11 +15,11 @@ _HEADER: Final = """\
 
 def text() -> str:
     """Return the file."""
-    return _HEADER + stream(prometheus_rules(()))
+    return _HEADER + stream(make_prometheus_rules(()))
 
 
 def recorder_text() -> str:
     """Return the file of the component recorder-metrics."""
-    rule = recorder_rule()
+    rule = make_recorder_rule()
     rule["metadata"] = {"name": rule["metadata"]["name"], "namespace": "lease-webhook", **rule["metadata"]}
     return "# Written by make docs from webhook/analysis/alerts.py.\n" + stream([rule])

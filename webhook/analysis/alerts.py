@@ -51,31 +51,33 @@ class WatchedLease(Struct, frozen=True, order=True):
         return min(MAX_LIMIT, (5 if self.is_heartbeat else 2) * duration + SCRAPE_LAG)
 
 
-def prometheus_rules(
+def make_prometheus_rules(
     leases: Iterable[WatchedLease], docs: str = DOCS, name: str = "lease-alerts"
 ) -> Iterator[dict[str, Any]]:
     """Yield the alerts as an object for the Prometheus operator, then tables with the limit of each lease.
 
     Without leases, every lease has the limit of those that are not listed. `docs` is the address of the page of alerts.
     """
-    yield _prometheus_rule(name, [("lease-elections", _elections(docs)), ("lease-heartbeats", _heartbeats(docs))])
+    yield _make_prometheus_rule(
+        name, [("lease-elections", _make_election_alerts(docs)), ("lease-heartbeats", _make_heartbeat_alerts(docs))]
+    )
     listed = sorted(leases)
     for number, start in enumerate(range(0, len(listed), MAX_RULES_OF_AN_OBJECT), 1):
-        records = [_record(lease) for lease in listed[start : start + MAX_RULES_OF_AN_OBJECT]]
-        yield _prometheus_rule(f"{name}-limits-{number}", [(f"lease-limits-{number}", records)])
+        records = [_make_record(lease) for lease in listed[start : start + MAX_RULES_OF_AN_OBJECT]]
+        yield _make_prometheus_rule(f"{name}-limits-{number}", [(f"lease-limits-{number}", records)])
 
 
-def recorder_rule(docs: str = DOCS) -> dict[str, Any]:
+def make_recorder_rule(docs: str = DOCS) -> dict[str, Any]:
     """Return the alerts on what `lease-webhook record --metrics` shows, as an object for the Prometheus operator."""
-    return _prometheus_rule("lease-recorder", [("lease-recorder", _recorded(docs))])
+    return _make_prometheus_rule("lease-recorder", [("lease-recorder", _make_recorder_alerts(docs))])
 
 
-def rules_file(objects: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def make_rules_file(objects: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return the same groups as a file of rules, for a Prometheus without the operator."""
     return {"groups": list(chain.from_iterable(thing["spec"]["groups"] for thing in objects))}
 
 
-def _prometheus_rule(name: str, groups: Sequence[tuple[str, Sequence[Rule]]]) -> dict[str, Any]:
+def _make_prometheus_rule(name: str, groups: Sequence[tuple[str, Sequence[Rule]]]) -> dict[str, Any]:
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
@@ -84,7 +86,7 @@ def _prometheus_rule(name: str, groups: Sequence[tuple[str, Sequence[Rule]]]) ->
     }
 
 
-def _record(lease: WatchedLease) -> Rule:
+def _make_record(lease: WatchedLease) -> Rule:
     kind = "heartbeat" if lease.is_heartbeat else "election"
     labels = {"namespace": lease.namespace, "lease": lease.name, "kind": kind}
     return {"record": LIMIT, "expr": f"vector({lease.limit})", "labels": labels}
@@ -99,7 +101,7 @@ _WHY: Final = f"`lease-webhook why {_LEASE}` shows who holds it, and what happen
 _CLOCK: Final = "renewTime is written by the holder's clock: if that is wrong, so is this age."
 
 
-def _alert(
+def _make_alert(
     name: str, expression: str, *, severity: str, runbook: str, summary: str, description: str, lasts: str = ""
 ) -> Rule:
     """Return an alert, which fires once its expression has held for `lasts`; `runbook` has a heading of its name."""
@@ -116,24 +118,26 @@ def _alert(
     }
 
 
-def _limits(kind: str) -> str:
+def _name_limits(kind: str) -> str:
     return f'max by (namespace, lease) ({LIMIT}{{kind="{kind}"}})'
 
 
-def _elections(docs: str) -> list[Rule]:
+def _make_election_alerts(docs: str) -> list[Rule]:
     unlisted = (
         '(time() - max by (namespace, lease) (kube_lease_renew_time{namespace!="kube-node-lease"})'
         f" unless on (namespace, lease) {_LISTED}) > {UNLISTED_LIMIT}"
     )
-    missing = f"{_limits('election')} unless on (namespace, lease) {_RENEWED} and on () count(kube_lease_renew_time)"
+    missing = (
+        f"{_name_limits('election')} unless on (namespace, lease) {_RENEWED} and on () count(kube_lease_renew_time)"
+    )
     holders = (
         "count by (namespace, lease) (count by (namespace, lease, lease_holder) "
         f'(last_over_time(kube_lease_owner{{lease_holder!=""}}[1h]))) > {MAX_HOLDERS}'
     )
     return [
-        _alert(
+        _make_alert(
             "LeaseWithoutLeader",
-            f"time() - {_RENEWED} > on (namespace, lease) {_limits('election')}",
+            f"time() - {_RENEWED} > on (namespace, lease) {_name_limits('election')}",
             lasts="1m",
             severity="warning",
             runbook=docs,
@@ -141,7 +145,7 @@ def _elections(docs: str) -> list[Rule]:
             description=f"It was last renewed {_AGO} ago: its time is over, and no replica has taken it. {_WHY} "
             f"{_CLOCK}",
         ),
-        _alert(
+        _make_alert(
             "LeaseMissing",
             missing,
             lasts="5m",
@@ -151,7 +155,7 @@ def _elections(docs: str) -> list[Rule]:
             description="It existed when its limit was exported. If its program was removed on purpose, export "
             "the limits again.",
         ),
-        _alert(
+        _make_alert(
             "LeaseRenewedInTheFuture",
             f"{_RENEWED} - time() > 60",
             lasts="5m",
@@ -161,7 +165,7 @@ def _elections(docs: str) -> list[Rule]:
             description=f"It is {_AGO} ahead. Until then no alert can see whether the lease is renewed, and "
             f"some clients do not take it. The holder's clock is wrong, or someone froze the lease. {_WHY}",
         ),
-        _alert(
+        _make_alert(
             "LeaseChangesHands",
             holders,
             lasts="15m",
@@ -171,7 +175,7 @@ def _elections(docs: str) -> list[Rule]:
             description="A rollout has at most one more than there are replicas. Otherwise its leaders crash, "
             f"or lose the lease. {_WHY}",
         ),
-        _alert(
+        _make_alert(
             "LeaseNotRenewed",
             unlisted,
             lasts="1m",
@@ -181,7 +185,7 @@ def _elections(docs: str) -> list[Rule]:
             description=f"It was last renewed {_AGO} ago. `lease-webhook export alerts` gives each lease a "
             f"limit from its own duration, and keeps elections and heartbeats apart. {_WHY} {_CLOCK}",
         ),
-        _alert(
+        _make_alert(
             "LeaseMetricsMissing",
             "absent(kube_lease_renew_time)",
             lasts="15m",
@@ -193,11 +197,11 @@ def _elections(docs: str) -> list[Rule]:
     ]
 
 
-def _heartbeats(docs: str) -> list[Rule]:
+def _make_heartbeat_alerts(docs: str) -> list[Rule]:
     return [
-        _alert(
+        _make_alert(
             "LeaseHeartbeatSilent",
-            f"time() - {_RENEWED} > on (namespace, lease) {_limits('heartbeat')}",
+            f"time() - {_RENEWED} > on (namespace, lease) {_name_limits('heartbeat')}",
             lasts="1m",
             severity="info",
             runbook=docs,
@@ -217,9 +221,9 @@ _SEEN_LIVE: Final = "max by (namespace, lease) (max_over_time(lease_webhook_lead
 """1 for a lease that someone held within a day: what was left behind before is for `audit`."""
 
 
-def _recorded(docs: str) -> list[Rule]:
+def _make_recorder_alerts(docs: str) -> list[Rule]:
     return [
-        _alert(
+        _make_alert(
             "LeaderLost",
             f"{_LIVE} == 0 and on (namespace, lease) {_SEEN_LIVE} == 1",
             lasts="1m",
@@ -229,7 +233,7 @@ def _recorded(docs: str) -> list[Rule]:
             description="It expired or was released, and no replica took it within a minute. If its program was "
             f"stopped on purpose, delete the lease. {_WHY}",
         ),
-        _alert(
+        _make_alert(
             "LeaseStolen",
             f"{_STOLEN} > 0",
             severity="warning",
@@ -237,7 +241,7 @@ def _recorded(docs: str) -> list[Rule]:
             summary=f"Lease {_LEASE} was taken from a holder that renewed it",
             description=f"Two may have led at once. {_WHY}",
         ),
-        _alert(
+        _make_alert(
             "LeaderAbsentOften",
             f"{_LEADERLESS} > {_MAX_LEADERLESS}",
             lasts="5m",
@@ -246,7 +250,7 @@ def _recorded(docs: str) -> list[Rule]:
             summary=f"Lease {_LEASE} had no leader for {_AGO} of the last hour",
             description=f"That is an upper bound, over all gaps together. {_WHY}",
         ),
-        _alert(
+        _make_alert(
             "LeaseRecorderBlind",
             "absent(lease_webhook_leader_watching == 1)",
             lasts="10m",

@@ -125,12 +125,12 @@ class AccessControl(Struct, frozen=True):
         return Rights(tuple(sorted(grants)), tuple(sorted(unresolved)))
 
 
-def access_control(objects: Iterable[Mapping[str, Any]]) -> AccessControl:
+def read_access_control(objects: Iterable[Mapping[str, Any]]) -> AccessControl:
     """Read the roles and bindings among the objects; others are skipped. Raises RightsError."""
-    return AccessControl(tuple(_read(thing) for thing in objects if thing.get("kind") in KINDS))
+    return AccessControl(tuple(_decode(thing) for thing in objects if thing.get("kind") in KINDS))
 
 
-def _read(thing: Mapping[str, Any]) -> _Object:
+def _decode(thing: Mapping[str, Any]) -> _Object:
     try:
         return msgspec.convert(thing, _Object)
     except msgspec.ValidationError as error:

@@ -9,7 +9,7 @@ import click
 from msgspec import Struct, field
 
 from webhook.admission.rules.change import NODE_LEASES
-from webhook.analysis.alerts import DOCS, MAX_LIMIT, WatchedLease, prometheus_rules, rules_file
+from webhook.analysis.alerts import DOCS, MAX_LIMIT, WatchedLease, make_prometheus_rules, make_rules_file
 from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.status import renewed_at
 from webhook.analysis.inputs.cluster import Cluster
@@ -84,9 +84,9 @@ def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -
     if not latest.leases:
         raise Failure("no lease is in the input")
     watched = _find_watched_leases(latest.leases, find_namespace(cluster), time.time_ns() // 1000)
-    objects = [*prometheus_rules(watched, docs)]
+    objects = [*make_prometheus_rules(watched, docs)]
     print(comment(_HEADER if form == "operator" else "Made by lease-webhook export alerts"))
-    print(stream(objects if form == "operator" else [rules_file(objects)]), end="")
+    print(stream(objects if form == "operator" else [make_rules_file(objects)]), end="")
     heartbeats = sum(lease.is_heartbeat for lease in watched)
     print_message(f"limits of {len(watched) - heartbeats} elections and {heartbeats} heartbeats")
     return progress.exit_code(2 if latest.unreadable else 0)

@@ -270,10 +270,10 @@ class Audit(Struct):
             yield f"no lease and no candidate{self.only and f' of namespace {self.only}'} is in the input"
         if self.inventory.leases and not self.inventory.has_managed_fields:
             yield "the input has no managedFields, so stamps are not examined; kubectl needs --show-managed-fields"
-        yield from self.tokens.complaints()
+        yield from self.tokens.list_complaints()
 
     def _examine(self, item: Item) -> Iterator[Finding]:
-        self.tokens.see(item)
+        self.tokens.observe(item)
         if self.selection.labels and isinstance(item, Observation) and self.selection.has_labels(item.object):
             self.labeled.add((item.namespace, item.name))
         if isinstance(item, Fenced):
@@ -325,8 +325,8 @@ class Audit(Struct):
             for (namespace, name), candidate in sorted(self.history.candidates.items(), key=itemgetter(0)):
                 self._count_examined(namespace)
                 yield from self.inventory.add(Subject(candidate, namespace, name, at))
-        yield from self.inventory.rest()
-        yield from self.tokens.findings()
+        yield from self.inventory.finish()
+        yield from self.tokens.check()
 
 
 def _format_finding(finding: Finding, lead: str = "") -> Iterator[str]:

@@ -8,7 +8,7 @@ import click
 from webhook.analysis.inputs.cluster import Cluster, get_objects
 from webhook.analysis.inputs.documents import Value
 from webhook.analysis.inputs.files import read_objects
-from webhook.analysis.rights import KINDS, AccessControl, Grant, Rights, RightsError, access_control
+from webhook.analysis.rights import KINDS, AccessControl, Grant, Rights, RightsError, read_access_control
 from webhook.cli.terminal import Failure, format_table, print_message
 from webhook.text.commands import quote_name
 from webhook.text.quoting import escape, truncate
@@ -25,7 +25,7 @@ WRITERS_HELP: Final = "also show who may write it, from RBAC objects: of the inp
 def read_access(inputs: Sequence[str], cluster: Cluster, namespace: str) -> AccessControl:
     """Read RBAC objects from files, or list those of a namespace by kubectl, "" for all. Raises Failure."""
     try:
-        return access_control(_read_objects(inputs, cluster, namespace))
+        return read_access_control(_read_objects(inputs, cluster, namespace))
     except RightsError as error:
         raise Failure(f"not an object of RBAC: {error}") from error
 

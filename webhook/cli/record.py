@@ -104,7 +104,7 @@ class _EventPoster(Struct):
     def post(self) -> None:
         """Post what is new; what is refused is said once."""
         with self.leases.now() as (follower, now):
-            events = [*self.found.since(follower, now)]
+            events = [*self.found.find_new(follower, now)]
         for event in events:
             problem = ""
             try:
@@ -121,10 +121,10 @@ def _expose(leases: LiveLeases, place: str) -> None:
     with needing_the_server("--metrics"):
         from prometheus_client import start_http_server  # noqa: PLC0415
 
-        from webhook.analysis.live.metrics import registry_of  # noqa: PLC0415
+        from webhook.analysis.live.metrics import make_registry  # noqa: PLC0415
     host, port = parse_endpoint(place)
     try:
-        start_http_server(port, host, registry_of(leases))
+        start_http_server(port, host, make_registry(leases))
     except OSError as error:
         raise Failure(f"{place} cannot be bound: {error.strerror}") from error
 

@@ -9,8 +9,8 @@ from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import read_path, require_readable
-from webhook.analysis.suggestions.bindings import AllWrites, binding_policy
-from webhook.analysis.suggestions.fence import from_audit, leases_of, policy_text, written_by
+from webhook.analysis.suggestions.bindings import AllWrites, make_binding_policy
+from webhook.analysis.suggestions.fence import find_leases, find_writes_by, format_policy, suggest_fence
 from webhook.cli.options import Command, parse_lease_name
 from webhook.cli.progress import Progress
 from webhook.cli.reading import (
@@ -66,7 +66,7 @@ def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Clust
     if not seen.coverage.count:
         raise Failure("no lease and no candidate is in the input")
     only = find_namespace(cluster)
-    text = binding_policy(seen, key, only)
+    text = make_binding_policy(seen, key, only)
     if not text:
         raise Failure(f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}{only and f' in {only}'}")
     parse(text)  # what a policy check would refuse is a bug
@@ -83,16 +83,16 @@ def fence(*, leases: tuple[str, ...], inputs: tuple[str, ...], writer: str, name
     if not inputs:
         raise click.UsageError("Missing option '--input'.")
     documents = (one for path in inputs for one in require_readable(read_path(path)))
-    events = written_by(documents, f"system:serviceaccount:{namespace}:{account}")
-    lease = find_named_lease(leases) or _find_named_lease(leases_of(events))
+    events = find_writes_by(documents, f"system:serviceaccount:{namespace}:{account}")
+    lease = find_named_lease(leases) or _find_named_lease(find_leases(events))
     parse_lease_name(lease, _NO_LEASE.format(lease))
-    found = from_audit(events, lease)
+    found = suggest_fence(events, lease)
     name = name or lease.replace("/", "-").replace(".", "-")[:57].strip("-")
     if not found.evidence:
         reasons = [f"{resource}: {reason}" for resource, reason in sorted(found.left_out.items())]
         why = "; ".join(reasons[:5]) or "no write of it is in the input after one of the lease"
         raise Failure(f"nothing to fence for {writer}: {why}")
-    text = policy_text(name, lease, writer, found)
+    text = format_policy(name, lease, writer, found)
     try:
         parse(f"apiVersion: lease-webhook/v1\n{text}")
     except PolicyError as error:

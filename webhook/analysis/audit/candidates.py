@@ -37,13 +37,13 @@ class Candidate(Struct, frozen=True):
     spec: LeaseCandidateSpec
 
 
-def conflicts(namespace: str, lease: str, candidates: Sequence[Candidate], now: int) -> Iterator[Finding]:
+def find_conflicts(namespace: str, lease: str, candidates: Sequence[Candidate], now: int) -> Iterator[Finding]:
     """Yield why the candidates of a lease elect no leader; `now` is in microseconds since 1970."""
     valid = sorted((one for one in candidates if _is_valid(one.spec, now)), key=lambda one: one.name)
     listed = [one for one in valid if one.spec.schema.is_list]
     problems = (
-        (_different_strategies([one for one in valid if not one.spec.schema.is_list]), _FIX),
-        (_contradicting_orders(listed) or _several_first_choices(listed), _FIX_OF_LISTS),
+        (_find_different_strategies([one for one in valid if not one.spec.schema.is_list]), _FIX),
+        (_find_contradicting_orders(listed) or _find_several_first_choices(listed), _FIX_OF_LISTS),
     )
     for problem, fix in problems:
         if problem:
@@ -65,7 +65,7 @@ def _is_valid(spec: LeaseCandidateSpec, now: int) -> bool:
     return renewed is not None and now - renewed <= VALID
 
 
-def _different_strategies(candidates: Sequence[Candidate]) -> str:
+def _find_different_strategies(candidates: Sequence[Candidate]) -> str:
     """Return which candidates of the newest binaryVersion want different strategies: theirs count for all."""
     by_version: dict[Version, dict[str, str]] = {}
     for candidate in candidates:
@@ -77,13 +77,13 @@ def _different_strategies(candidates: Sequence[Candidate]) -> str:
     newest = max(by_version)
     if len(by_version[newest]) == 1:
         return ""
-    wanted = [f"{_shown(name)} wants {_shown(strategy)}" for strategy, name in by_version[newest].items()]
-    return f"of those with the highest binaryVersion, {truncate(str(newest), _MAX_NAME)}, {_joined(wanted)}"
+    wanted = [f"{_shorten(name)} wants {_shorten(strategy)}" for strategy, name in by_version[newest].items()]
+    return f"of those with the highest binaryVersion, {truncate(str(newest), _MAX_NAME)}, {_join(wanted)}"
 
 
-def _contradicting_orders(candidates: Sequence[Candidate]) -> str:
+def _find_contradicting_orders(candidates: Sequence[Candidate]) -> str:
     """Return which candidates prefer strategies in a circle."""
-    by_order = _by_order(candidates)
+    by_order = _group_by_order(candidates)
     before: dict[str, set[str]] = {}
     for first, second in by_order:
         before.setdefault(second, set()).add(first)
@@ -91,26 +91,26 @@ def _contradicting_orders(candidates: Sequence[Candidate]) -> str:
         TopologicalSorter(before).prepare()
     except CycleError as error:
         circle = pairwise(error.args[1])
-        return _joined(
-            f"{_shown(by_order[order])} prefers {_shown(order[0])} to {_shown(order[1])}" for order in circle
+        return _join(
+            f"{_shorten(by_order[order])} prefers {_shorten(order[0])} to {_shorten(order[1])}" for order in circle
         )
     return ""
 
 
-def _several_first_choices(candidates: Sequence[Candidate]) -> str:
+def _find_several_first_choices(candidates: Sequence[Candidate]) -> str:
     """Return which candidates have a first choice that no one's list puts behind another one."""
-    behind = {second for _, second in _by_order(candidates)}
+    behind = {second for _, second in _group_by_order(candidates)}
     first: dict[str, str] = {}
     for candidate in candidates:
         if candidate.spec.strategies and candidate.spec.strategies[0] not in behind:
             first.setdefault(candidate.spec.strategies[0], candidate.name)
     if len(first) < 2:
         return ""
-    choices = (f"{_shown(name)} prefers {_shown(strategy)}" for strategy, name in first.items())
-    return f"{_joined(choices)}, and no list says which of them comes first"
+    choices = (f"{_shorten(name)} prefers {_shorten(strategy)}" for strategy, name in first.items())
+    return f"{_join(choices)}, and no list says which of them comes first"
 
 
-def _by_order(candidates: Sequence[Candidate]) -> dict[tuple[str, str], str]:
+def _group_by_order(candidates: Sequence[Candidate]) -> dict[tuple[str, str], str]:
     """Return each pair of strategies of which one is preferred, with the first candidate whose list says so."""
     by_order: dict[tuple[str, str], str] = {}
     for candidate in candidates:
@@ -119,11 +119,11 @@ def _by_order(candidates: Sequence[Candidate]) -> dict[tuple[str, str], str]:
     return by_order
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     return quote(truncate(text, _MAX_NAME))
 
 
-def _joined(clauses: Iterator[str] | Sequence[str]) -> str:
+def _join(clauses: Iterator[str] | Sequence[str]) -> str:
     """Return the first clauses as one; more are only said to exist."""
     *named, last = islice(clauses, _MAX_NAMED + 1)
     if len(named) == _MAX_NAMED:

@@ -23,7 +23,7 @@ from webhook.admission.rules.holders import host_name
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Mode, Rule
 from webhook.admission.rules.stamps import is_constant
-from webhook.analysis.audit.candidates import Candidate, conflicts
+from webhook.analysis.audit.candidates import Candidate, find_conflicts
 from webhook.analysis.audit.repairs import CLEAR_PREFERRED_HOLDER, EMPTY_STAMPS, STAMP, repair_of
 from webhook.analysis.heartbeats import is_heartbeat, owner_of
 from webhook.analysis.history.renewals import timing_of
@@ -131,7 +131,7 @@ class Subject(Struct, frozen=True, dict=True):
         labels = self.object.metadata.labels or {}
         return self.namespace == KUBE_SYSTEM and IDENTITY_LABEL in labels
 
-    def finding(self, check: str, severity: Severity, message: str, fix: str) -> Finding:
+    def make_finding(self, check: str, severity: Severity, message: str, fix: str) -> Finding:
         """Return a finding about this object; its names are filled into the fix, see `fill_in`."""
         command = fill_in(fix, self.namespace, self.name)
         subject = ObjectName(self.kind, self.namespace, self.name)
@@ -139,14 +139,14 @@ class Subject(Struct, frozen=True, dict=True):
         return Finding(check, severity, message, command, self.source, subject, holder)
 
 
-def broken_rules(subject: Subject) -> Iterator[Finding]:
+def check_rules(subject: Subject) -> Iterator[Finding]:
     """Yield what the rules find in a stored object, unless another check reports it."""
     change = subject.change
     for rule in _RULES_OF[change.request.resource]:
         for found in rule.check(change):
             if not _is_reported(subject, rule.id):
                 severity = Severity.ERROR if found.tier is Mode.DENY else Severity.WARNING
-                yield subject.finding(rule.id, severity, str(found.error), rule.texts.stored)
+                yield subject.make_finding(rule.id, severity, str(found.error), rule.texts.stored)
 
 
 def _is_reported(subject: Subject, rule: str) -> bool:
@@ -159,17 +159,17 @@ def _is_reported(subject: Subject, rule: str) -> bool:
     return rule == "renew-time-in-future" and subject.status.ahead is not None
 
 
-def _frozen(subject: Subject) -> Iterator[Finding]:
+def _check_takeover_block(subject: Subject) -> Iterator[Finding]:
     """A lease that no one else can take, for a year or more."""
     why = subject.status.block
     if why is None:
         return
     until = "until it is fixed" if why.until is None else f"until {canonical_seconds(why.until)}"
     message = f"no one else can take this lease {until}: {why.reason}"
-    yield subject.finding(why.rule, Severity.ERROR, message, repair_of(why))
+    yield subject.make_finding(why.rule, Severity.ERROR, message, repair_of(why))
 
 
-def _expired(subject: Subject) -> Iterator[Finding]:
+def _check_expiry(subject: Subject) -> Iterator[Finding]:
     """A lease whose holder no longer renews it."""
     standing = subject.status
     if standing.state is not State.EXPIRED or standing.last_renewal is None or not _is_surely_over(subject):
@@ -179,41 +179,41 @@ def _expired(subject: Subject) -> Iterator[Finding]:
     seen = f"last renewed {canonical_seconds(standing.last_renewal)}, {length(ago)} ago, for {standing.duration or 0} s"
     if subject.is_apiserver_identity:
         message = f"API server {holder} no longer runs: {seen}; another API server removes the lease within an hour"
-        yield subject.finding("expired", Severity.INFO, message, "{kubectl} get lease {name} # in an hour")
+        yield subject.make_finding("expired", Severity.INFO, message, "{kubectl} get lease {name} # in an hour")
     elif subject.namespace == NODE_LEASES:
         message = f"node {holder} no longer reports: {seen}"
-        yield subject.finding("expired", Severity.WARNING, message, "kubectl describe node {name}")
+        yield subject.make_finding("expired", Severity.WARNING, message, "kubectl describe node {name}")
     elif subject.is_heartbeat:
         assert isinstance(subject.object, Lease)
         owner = owner_of(subject.object)
         message = f"the heartbeat of {holder} has been silent for {length(ago)}: {seen}"
         message += f"; its owner is {quote(truncate(owner, 120))}" if owner else ""
         fix = "find out whether what the lease is named after still runs: no one else would ever take this lease"
-        yield subject.finding("heartbeat-silent", Severity.INFO, message, fix)
+        yield subject.make_finding("heartbeat-silent", Severity.INFO, message, fix)
     elif ago >= DAY:
         message = f"it has not been renewed for a day or more: {holder} holds it, {seen}"
         fix = "if its program is gone for good: {kubectl} delete lease {name}"
-        yield subject.finding("abandoned", Severity.WARNING, message, fix)
+        yield subject.make_finding("abandoned", Severity.WARNING, message, fix)
     elif subject.lease.strategy and subject.lease.preferred_holder:
         preferred = quote(truncate(subject.lease.preferred_holder, 80))
         message = (
             f"{holder} was asked to step down for {preferred} (preferredHolder), which has not taken over; {seen}. "
             "Until preferredHolder is cleared, the election may stall"
         )
-        found = subject.finding("election-stalled", Severity.ERROR, message, CLEAR_PREFERRED_HOLDER)
+        found = subject.make_finding("election-stalled", Severity.ERROR, message, CLEAR_PREFERRED_HOLDER)
         yield found if standing.from_stamps else replace(found, how="writer-clock")
     elif subject.lease.strategy and standing.manager == "kube-apiserver":
         since = canonical_seconds(standing.last_renewal)
         message = (
             f"{holder} was chosen by an API server at {since}, {length(ago)} ago, and has not renewed the lease since"
         )
-        yield subject.finding("not-taken-up", Severity.WARNING, message, "{kubectl} get leasecandidates,pods")
+        yield subject.make_finding("not-taken-up", Severity.WARNING, message, "{kubectl} get leasecandidates,pods")
     else:
         message = f"{holder} holds the lease and no longer renews it; {seen}"
         if not standing.from_stamps:
             message = f"{holder} holds the lease and, unless its clock is behind, no longer renews it; {seen}"
         fix = f"{{kubectl}} get pods; {{kubectl}} logs {pod_of(standing.holder) or 'POD'} --previous"
-        found = subject.finding("expired", Severity.WARNING, message, fix)
+        found = subject.make_finding("expired", Severity.WARNING, message, fix)
         yield found if standing.from_stamps else replace(found, how="writer-clock")
 
 
@@ -232,7 +232,7 @@ def pod_of(holder: str) -> str:
     return name if _POD.fullmatch(name) else ""
 
 
-def _timing(subject: Subject) -> Iterator[Finding]:
+def _check_timing(subject: Subject) -> Iterator[Finding]:
     """An elector that a short outage of the API server, or one missed renewal, ends."""
     standing, interval = subject.status, subject.interval
     is_election = not subject.is_heartbeat and not subject.lease.strategy
@@ -244,7 +244,7 @@ def _timing(subject: Subject) -> Iterator[Finding]:
     if interval is not None and found.missed_renewals < 1:
         every = length(round(interval * SECOND))
         message = f"it is renewed every {every} and lasts {standing.duration} s: one missed renewal ends it"
-        yield subject.finding("timing-tight", Severity.WARNING, message, _FIX_TIMING)
+        yield subject.make_finding("timing-tight", Severity.WARNING, message, _FIX_TIMING)
     elif is_election and found.survives < _OUTAGE:
         severity = Severity.WARNING if standing.duration < TIGHTEST else Severity.INFO
         assumed = "" if found.is_seen else f", if it is renewed every {found.retry:.0f} s"
@@ -252,10 +252,10 @@ def _timing(subject: Subject) -> Iterator[Finding]:
             f"it lasts {standing.duration} s: an API server that is away for more than {found.survives:.0f} s costs "
             f"the leader its lease{assumed}"
         )
-        yield subject.finding("timing-tight", severity, message, _FIX_TIMING)
+        yield subject.make_finding("timing-tight", severity, message, _FIX_TIMING)
 
 
-def _several_applications(subject: Subject) -> Iterator[Finding]:
+def _check_applications(subject: Subject) -> Iterator[Finding]:
     """A lease whose spec several programs have written, as far as managedFields still show."""
     if len(subject.entries) < 2 or subject.is_heartbeat or subject.lease.strategy:
         return
@@ -272,7 +272,7 @@ def _several_applications(subject: Subject) -> Iterator[Finding]:
     if not is_recent:
         message += "; the others long ago, so it may be one program under a new name"
     fix = "if they are two applications, give each a lease name of its own"
-    yield subject.finding("lease-shared", Severity.WARNING if is_recent else Severity.INFO, message, fix)
+    yield subject.make_finding("lease-shared", Severity.WARNING if is_recent else Severity.INFO, message, fix)
 
 
 def _is_application(entry: Entry) -> bool:
@@ -282,17 +282,17 @@ def _is_application(entry: Entry) -> bool:
     return bool(entry.owned.spec)
 
 
-def _forged_stamps(subject: Subject) -> Iterator[Finding]:
+def _check_forged_stamps(subject: Subject) -> Iterator[Finding]:
     """Entries of managedFields that no API server writes: dated ahead, below a scalar, or nested too deeply."""
     deep = ": they nest deeper than any API server makes them" if nest_too_deeply(subject.entries) else ""
     present = max(subject.now, subject.seen_until)
-    forgeries = (forgery for entry in subject.entries if (forgery := _forgery(entry, present)))
+    forgeries = (forgery for entry in subject.entries if (forgery := _find_forgery(entry, present)))
     if problem := next(forgeries, deep):
         message = f"managedFields were written by hand{problem}"
-        yield subject.finding("renewal-stamp-tampered", Severity.ERROR, message, EMPTY_STAMPS + STAMP)
+        yield subject.make_finding("renewal-stamp-tampered", Severity.ERROR, message, EMPTY_STAMPS + STAMP)
 
 
-def _forgery(entry: Entry, now: int) -> str:
+def _find_forgery(entry: Entry, now: int) -> str:
     who = f"the entry of manager {quote(truncate(entry.manager or '', 40))}"
     if entry.stamp is not None and entry.stamp > now + BOUND:
         what = f"{who} is dated {canonical_seconds(entry.stamp)}, {span(entry.stamp - now)} later"
@@ -302,7 +302,7 @@ def _forgery(entry: Entry, now: int) -> str:
     return ""
 
 
-def _missing_stamp(subject: Subject) -> Iterator[Finding]:
+def _check_missing_stamp(subject: Subject) -> Iterator[Finding]:
     """Yield a finding for a lease without managedFields, or a held one without a stamp of its last renewal.
 
     The first also before it is held: an API server keeps none for a lease that was created empty.
@@ -322,19 +322,19 @@ def _missing_stamp(subject: Subject) -> Iterator[Finding]:
         message = "the API server keeps no managedFields of it, so one write will be able to take it from a live holder"
     else:
         return
-    yield subject.finding("lease-without-stamps", severity, message, fix)
+    yield subject.make_finding("lease-without-stamps", severity, message, fix)
 
 
-def _not_stamped(subject: Subject) -> Iterator[Finding]:
+def _check_not_stamped(subject: Subject) -> Iterator[Finding]:
     """A held lease without a dated stamp, where the API server stamps writers."""
     if subject.entries and subject.lease.holder_identity and not is_dated(subject.entries):
         message = "the API server stamps writers in its namespace, and it has no stamp with a time: it was not renewed"
         message += " since the namespace was labeled, or not through an API server that stamps"
         fix = "lease-webhook doctor --policy FILE   # whether the policies that stamp are there; docs/stamp.md"
-        yield subject.finding("stamp-missing", Severity.WARNING, message, fix)
+        yield subject.make_finding("stamp-missing", Severity.WARNING, message, fix)
 
 
-def about_stamps(subject: Subject, stamped: Collection[str], *, has_managed_fields: bool) -> Iterator[Finding]:
+def check_stamps(subject: Subject, stamped: Collection[str], *, has_managed_fields: bool) -> Iterator[Finding]:
     """Yield what is wrong with the stamps of a lease; `stamped` are the namespaces in which writers are stamped.
 
     If no lease of the input has managedFields, the input was asked for without them, and nothing follows from that; nor
@@ -343,12 +343,12 @@ def about_stamps(subject: Subject, stamped: Collection[str], *, has_managed_fiel
     if subject.is_as_sent:
         return
     if subject.namespace in stamped:
-        yield from _not_stamped(subject)
+        yield from _check_not_stamped(subject)
     elif has_managed_fields:
-        yield from _missing_stamp(subject)
+        yield from _check_missing_stamp(subject)
 
 
-def _wrong_clock(subject: Subject) -> Iterator[Finding]:
+def _check_clock(subject: Subject) -> Iterator[Finding]:
     """A holder whose clock is not the API server's."""
     standing = subject.status
     off = standing.ahead
@@ -365,7 +365,7 @@ def _wrong_clock(subject: Subject) -> Iterator[Finding]:
     if zone:
         message += "; whole hours: its client writes local time as UTC"
     fix = "update the client, which writes local time" if zone else "set the clock of the holder's node (NTP)"
-    yield subject.finding("holder-clock", severity, message, fix)
+    yield subject.make_finding("holder-clock", severity, message, fix)
 
 
 class Inventory(Struct):
@@ -388,29 +388,31 @@ class Inventory(Struct):
             spec = subject.object.spec
             lease = (subject.namespace, spec.lease_name or "")
             self.candidates.setdefault(lease, []).append(Candidate(subject.name, spec))
-            yield from broken_rules(subject)
+            yield from check_rules(subject)
             return
         self.leases[subject.namespace, subject.name] = subject.status
         self.has_managed_fields = self.has_managed_fields or bool(subject.entries)
-        found = about_stamps(subject, self.stamped, has_managed_fields=True)
+        found = check_stamps(subject, self.stamped, has_managed_fields=True)
         if subject.namespace in self.stamped:
             yield from found
         else:
             self.without_stamps += found
-        yield from of_state(subject)
+        yield from check_stored_object(subject)
 
-    def rest(self) -> Iterator[Finding]:
+    def finish(self) -> Iterator[Finding]:
         """Yield findings that need all objects."""
         if self.has_managed_fields:
             yield from self.without_stamps
         for (namespace, lease), candidates in self.candidates.items():
-            yield from conflicts(namespace, lease, candidates, self.now)
+            yield from find_conflicts(namespace, lease, candidates, self.now)
         # The host name of a pod is shorter if its name is long.
         known = {name for pods in self.pods.values() for pod in pods for name in (pod, host_name(pod))}
         for (namespace, name), status in self.leases.items():
-            yield from self._orphans(namespace, name, status, known)
+            yield from self._check_orphans(namespace, name, status, known)
 
-    def _orphans(self, namespace: str, name: str, status: LeaseStatus, known: Collection[str]) -> Iterator[Finding]:
+    def _check_orphans(
+        self, namespace: str, name: str, status: LeaseStatus, known: Collection[str]
+    ) -> Iterator[Finding]:
         subject = ObjectName("Lease", namespace, name)
         if namespace == NODE_LEASES:
             if self.nodes and name not in self.nodes:
@@ -435,15 +437,15 @@ class Inventory(Struct):
         yield Finding("holder-gone", severity, message, fix, subject=subject)
 
 
-def of_state(subject: Subject) -> Iterator[Finding]:
+def check_stored_object(subject: Subject) -> Iterator[Finding]:
     """Yield what a stored lease shows by itself; `why` has these findings too.
 
     What follows only from other objects, or from the policy file, is in `Inventory`, which `audit` alone uses.
     """
-    yield from _frozen(subject)
-    yield from broken_rules(subject)
-    yield from _forged_stamps(subject)
-    yield from _wrong_clock(subject)
-    yield from _expired(subject)
-    yield from _timing(subject)
-    yield from _several_applications(subject)
+    yield from _check_takeover_block(subject)
+    yield from check_rules(subject)
+    yield from _check_forged_stamps(subject)
+    yield from _check_clock(subject)
+    yield from _check_expiry(subject)
+    yield from _check_timing(subject)
+    yield from _check_applications(subject)

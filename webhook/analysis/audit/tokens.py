@@ -34,7 +34,7 @@ class TokenCheck(Struct):
     _objects: list[tuple[Fence, int, Foreign]] = field(default_factory=list)
     _bare: dict[str, Counter[str]] = field(default_factory=dict)
 
-    def see(self, item: Item) -> None:
+    def observe(self, item: Item) -> None:
         """Take in what was read, whatever it is."""
         if isinstance(item, Observation) and item.kind == "Lease" and item.is_stored:
             if item.act is Act.DELETED or item.term is None:
@@ -47,17 +47,17 @@ class TokenCheck(Struct):
                 text = annotations.get(fence.token_key) or ""
                 if _TOKEN.fullmatch(text):
                     self._objects.append((fence, int(text), item))
-                elif _covers(fence, item.kind):
+                elif _may_cover(fence, item.kind):
                     self._bare.setdefault(fence.name, Counter())[item.kind] += 1
 
-    def findings(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[Finding]:
         """Yield what was left by old leaders, or by anyone else in their name."""
         for fence, token, one in self._objects:
             lease = self._leases.get((fence.namespace, fence.lease))
             if lease is not None and one.metadata is not None:
-                yield from _about(fence, token, one, one.metadata, lease)
+                yield from _check_object(fence, token, one, one.metadata, lease)
 
-    def complaints(self) -> Iterator[str]:
+    def list_complaints(self) -> Iterator[str]:
         """Yield what is not known."""
         for fence in self.fences:
             if (fence.namespace, fence.lease) not in self._leases:
@@ -73,14 +73,16 @@ class TokenCheck(Struct):
                 )
 
 
-def _covers(fence: Fence, kind: str) -> bool:
+def _may_cover(fence: Fence, kind: str) -> bool:
     """True if the name of a resource of the fence may be that of a kind; the group is not compared."""
     name = kind.lower()
     plurals = {f"{name}s", f"{name}es", f"{name[:-1]}ies", name}
     return any(one.resource in plurals for one in fence.resources)
 
 
-def _about(fence: Fence, token: int, one: Foreign, metadata: ObjectMeta, lease: Observation) -> Iterator[Finding]:
+def _check_object(
+    fence: Fence, token: int, one: Foreign, metadata: ObjectMeta, lease: Observation
+) -> Iterator[Finding]:
     revision, term = parse_number(metadata.resource_version), lease.term or 0
     its_token = f"its token is of term {token} of lease {fence.lease_text}"
     where = kubectl_in(one.namespace) if one.namespace else "kubectl"
@@ -94,12 +96,12 @@ def _about(fence: Fence, token: int, one: Foreign, metadata: ObjectMeta, lease: 
         fix = f"{reset}   # as a member of system:masters"
         yield Finding("token-ahead", Severity.ERROR, message, fix, source, subject)
     elif token < term and not 0 < revision <= term:
-        severity, since = Severity.INFO, _begun(lease)
+        severity, since = Severity.INFO, _find_begin_of_term(lease)
         when = (
             f"it was changed after the last renewal before term {term}; managedFields do not say that it was after the "
             "term began: they miss writes of a status, and writes that only remove fields"
         )
-        for at, manager in _last_write(fence, metadata):
+        for at, manager in _find_last_write(fence, metadata):
             if since is not None and at + SECOND > since:
                 severity = Severity.WARNING
                 when = (
@@ -110,7 +112,7 @@ def _about(fence: Fence, token: int, one: Foreign, metadata: ObjectMeta, lease: 
         yield Finding("token-old", severity, f"{its_token}, and {when}", object_, source, subject)
 
 
-def _begun(lease: Observation) -> int | None:
+def _find_begin_of_term(lease: Observation) -> int | None:
     """Return when the term began, at the latest: by the holder's clock, and not after its last renewal.
 
     No one holds a lease that was released, so no one says since when; the stamp is that of the release.
@@ -121,7 +123,7 @@ def _begun(lease: Observation) -> int | None:
     return min((at for at in (claimed, stamp) if at is not None), default=None)
 
 
-def _last_write(fence: Fence, metadata: ObjectMeta) -> list[tuple[int, str]]:
+def _find_last_write(fence: Fence, metadata: ObjectMeta) -> list[tuple[int, str]]:
     """Return time and manager of the latest dated entry that a write which the fence covers may have left, if any."""
     paths = {"", *(one.subresource for one in fence.resources)}
     entries = (one for one in entries_of(metadata.managed_fields) if one.key[3] in paths and not one.is_fold)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from webhook.admission.rules.stamps import NAMES, is_constant
-from webhook.analysis.audit.leases import Subject, about_stamps, of_state
+from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_object
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import Advice, of_account
 from webhook.analysis.claims.causes import Cause
@@ -157,8 +157,8 @@ def account_of(cluster: Follower, history: LeaseHistory, now: int, seen_until: i
     if history.lease is not None and standing is not None:
         known = history.interval, standing, seen_until, history.is_as_sent
         subject = Subject(history.lease, history.namespace, history.name, now, *known)
-        findings += beside(findings, of_state(subject))
-        findings += about_stamps(subject, cluster.stamped, has_managed_fields=cluster.has_managed_fields)
+        findings += beside(findings, check_stored_object(subject))
+        findings += check_stamps(subject, cluster.stamped, has_managed_fields=cluster.has_managed_fields)
     findings.sort(key=lambda one: ORDER[one.severity])
     said = cluster.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))
@@ -177,8 +177,8 @@ def account_of_state(cluster: Follower, seen: Observation, now: int, least: Seve
     if at is not None and subject.status.holder:
         history.renewals.restart(at)
     findings = [
-        *of_state(subject),
-        *about_stamps(subject, cluster.stamped, has_managed_fields=cluster.has_managed_fields),
+        *check_stored_object(subject),
+        *check_stamps(subject, cluster.stamped, has_managed_fields=cluster.has_managed_fields),
     ]
     findings.sort(key=lambda one: ORDER[one.severity])
     return Account(history, now, subject.status, tuple(findings), None)

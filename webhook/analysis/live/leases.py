@@ -30,7 +30,7 @@ class LiveLeases:
         self._seen_until: int | None = None
         self._has_ended = False
 
-    def began(self, resource: str) -> None:
+    def begin(self, resource: str) -> None:
         """Note that the watch of leases begins, perhaps again: what it did not show meanwhile is not known."""
         if resource == LEASES:
             with self._lock:
@@ -67,9 +67,9 @@ class LiveLeases:
         """Give all that is known, and the moment by the API server's clock, while the watch waits."""
         now = _now()
         with self._lock:
-            for gone in self._listing.gone(now / SECOND):
+            for gone in self._listing.find_deleted(now / SECOND):
                 self._follower.take(gone)
-            yield self._follower, self._clock.moment(now, self._follower.bounds.until)
+            yield self._follower, self._clock.estimate(now, self._follower.bounds.until)
 
 
 def _now() -> int:

@@ -58,7 +58,7 @@ class LeaderMetrics:
         watching = GaugeMetricFamily(f"{PREFIX}watching", "1 while the watch of leases goes on, 0 after it ended.")
         watching.add_metric((), float(self._leases.is_watching))
         with self._leases.now() as (follower, now):
-            for (namespace, name), history in _elections(follower):
+            for (namespace, name), history in _find_elections(follower):
                 status = history.status(now)
                 if status is None:
                     continue  # what is shown is of several clusters, or was hidden
@@ -68,7 +68,7 @@ class LeaderMetrics:
                     age.add_metric(labels, max(0, now - status.last_renewal) / SECOND)
                 if status.holder and status.duration is not None:
                     duration.add_metric(labels, status.duration)
-                leaderless.add_metric(labels, self._grown((namespace, name), history.leaderless_until(now)) / SECOND)
+                leaderless.add_metric(labels, self._grow((namespace, name), history.leaderless_until(now)) / SECOND)
                 counts = dict.fromkeys(_HOW.values(), 0)
                 for handover, number in history.handovers.items():
                     if how := _HOW.get(handover):
@@ -77,19 +77,19 @@ class LeaderMetrics:
                     handovers.add_metric((*labels, how), number)
         yield from (live, age, duration, leaderless, handovers, watching)
 
-    def _grown(self, key: Key, leaderless: int) -> int:
+    def _grow(self, key: Key, leaderless: int) -> int:
         self._leaderless[key] = max(leaderless, self._leaderless.get(key, 0))
         return self._leaderless[key]
 
 
-def _elections(follower: Follower) -> Iterator[tuple[Key, LeaseHistory]]:
+def _find_elections(follower: Follower) -> Iterator[tuple[Key, LeaseHistory]]:
     for key, history in follower.leases.items():
         lease = history.lease
         if lease is not None and not history.is_deleted and not is_heartbeat(lease, key[0]):
             yield key, history
 
 
-def registry_of(leases: LiveLeases) -> CollectorRegistry:
+def make_registry(leases: LiveLeases) -> CollectorRegistry:
     """Return a registry of these metrics alone."""
     registry = CollectorRegistry()
     registry.register(LeaderMetrics(leases))

@@ -31,7 +31,7 @@ class Notices(Struct):
     """Leases that were held when it last looked."""
     _steals: dict[Key, int] = field(default_factory=dict)
 
-    def since(self, follower: Follower, now: int) -> Iterator[dict[str, Any]]:
+    def find_new(self, follower: Follower, now: int) -> Iterator[dict[str, Any]]:
         """Yield an Event for each loss and each steal since the last call."""
         for key, history in follower.leases.items():
             lease, status = history.lease, history.status(now)
@@ -41,16 +41,16 @@ class Notices(Struct):
             if lease is None or status is None or is_heartbeat(lease, key[0]):
                 continue
             if is_new:
-                yield _event(follower, history, lease, STOLEN, now)
+                yield _make_event(follower, history, lease, STOLEN, now)
             if status.state is State.LIVE:
                 self._live.add(key)
             elif key in self._live:
                 self._live.discard(key)
                 if status.state is State.EXPIRED:
-                    yield _event(follower, history, lease, LOST, now)
+                    yield _make_event(follower, history, lease, LOST, now)
 
 
-def _event(follower: Follower, history: LeaseHistory, lease: Lease, reason: str, now: int) -> dict[str, Any]:
+def _make_event(follower: Follower, history: LeaseHistory, lease: Lease, reason: str, now: int) -> dict[str, Any]:
     account = account_of(follower, history, now)
     stolen = next((one.message for one in account.findings if reason == STOLEN and one.check == "lease-stolen"), "")
     time = canonical_seconds(now)

@@ -110,18 +110,18 @@ class Condenser:
         self.changes = 0
         """Changes of a holder that a watch showed."""
 
-    def names(self, kind: str) -> set[Key]:
+    def get_names(self, kind: str) -> set[Key]:
         """Return the namespace and name of every object of a kind."""
         return {key[1:] for key in self._states if key[0] == kind}
 
-    def take(self, seen: Observation) -> Iterator[bytes]:
+    def observe(self, seen: Observation) -> Iterator[bytes]:
         """Yield what is to be recorded of one event of a watch."""
         key = (seen.kind, seen.namespace, seen.name)
         before, lease = self._states.get(key), seen.object
         if seen.act is Act.DELETED:
             # A watch does not date a deletion: it counts as made after whatever was renewed last.
-            yield from _counted(self._states.get(self._renewed_last))
-            yield from _counted(self._states.pop(key, None))
+            yield from _flush_renewals(self._states.get(self._renewed_last))
+            yield from _flush_renewals(self._states.pop(key, None))
             # Of what a list lacks, the state before is what is known.
             seen = seen if seen.text or before is None else replace(before.seen, act=Act.DELETED)
         elif before is not None and before.seen.resource_version == seen.resource_version:
@@ -140,7 +140,7 @@ class Condenser:
                     self.renewals += 1
                     if self._is_counted(key, before, state):
                         return
-            yield from _counted(before)
+            yield from _flush_renewals(before)
         yield _record(_CHANGES[seen.act], seen)
 
     def snapshot(self) -> Iterator[bytes]:
@@ -162,7 +162,7 @@ class Condenser:
         return True
 
 
-def _counted(state: _State | None) -> Iterator[bytes]:
+def _flush_renewals(state: _State | None) -> Iterator[bytes]:
     """Yield a state with the renewals that were counted, if there were some, and begin to count again."""
     if state is not None and state.latest:
         yield state.record
@@ -219,8 +219,8 @@ class Records:
 
     def files(self) -> list[Path]:
         """Return the files of the history, oldest first."""
-        found = (path for path in self._directory.glob("leases-*.jsonl") if _number(path).isdecimal())
-        return sorted(filter(_is_file, found), key=lambda path: int(_number(path)))
+        found = (path for path in self._directory.glob("leases-*.jsonl") if _parse_number(path).isdecimal())
+        return sorted(filter(_is_file, found), key=lambda path: int(_parse_number(path)))
 
     def append(self, lines: Iterable[bytes]) -> None:
         """Add to the history; what cannot be written waits for `write`, and is lost if that is too much."""
@@ -267,7 +267,7 @@ class Records:
         """Remove what is too much, and return a name that is after all others, also if the clock was set back."""
         files = self.files()
         size = sum(path.stat().st_size for path in files)
-        number = int(_number(files[-1])) if files else 0
+        number = int(_parse_number(files[-1])) if files else 0
         while files and size > self._limit - self._limit // FILES:
             oldest = files.pop(0)
             size -= oldest.stat().st_size
@@ -288,7 +288,7 @@ class Recorder:
         for item in interpret_all(read_path(str(records.latest))) if _is_file(records.latest) else ():
             if isinstance(item, Observation):
                 # It is recorded already.
-                list(self._condenser.take(item))
+                list(self._condenser.observe(item))
         self._condenser.renewals = self._condenser.changes = 0
         self._listings = {one: Listing(one, PATIENCE) for one in _KINDS.values()}
         self._reason = "the recorder did not run, or could not write"
@@ -299,27 +299,27 @@ class Recorder:
     def summary(self) -> str:
         """`26 renewals of 3 leases, 1 change of holder`, since it began."""
         with self._lock:
-            kept, leases = self._condenser, len(self._condenser.names("Lease"))
+            kept, leases = self._condenser, len(self._condenser.get_names("Lease"))
             renewals = f"{count(kept.renewals, 'renewal')} of {count(leases, 'lease')}"
             return f"{renewals}, {count(kept.changes, 'change')} of holder"
 
-    def began(self, resource: str) -> None:
+    def begin(self, resource: str) -> None:
         """Note that a watch begins, perhaps again."""
         with self._lock:
             if kind := _KINDS.get(resource):
-                self._listings[kind].begin(self._condenser.names(kind))
+                self._listings[kind].begin(self._condenser.get_names(kind))
             self._is_gap = self._is_gap or resource == LEASES
 
     def observe(self, item: Item) -> None:
         """Take in one item of any watch."""
         with self._lock:
             if isinstance(item, ElectionEvent):
-                self._records.append([_event(item)])
+                self._records.append([_encode_event(item)])
             elif isinstance(item, Observation):
                 if item.kind == "Lease":
                     self._note_gap()
                 self._listings[item.kind].note(item, time.monotonic())
-                self._records.append(self._condenser.take(item))
+                self._records.append(self._condenser.observe(item))
 
     def show_status(self, status: str) -> None:
         """Say why a watch ended, and remember it of that of leases."""
@@ -331,8 +331,8 @@ class Recorder:
     def save(self) -> None:
         """Write the present state and the records that wait; raises InputError if any were lost."""
         with self._lock:
-            for gone in (one for listing in self._listings.values() for one in listing.gone(time.monotonic())):
-                self._records.append(self._condenser.take(gone))
+            for gone in (one for listing in self._listings.values() for one in listing.find_deleted(time.monotonic())):
+                self._records.append(self._condenser.observe(gone))
             if self._records.is_lost:
                 raise InputError(f"the history cannot be written: {self._records.problem}")
             self._records.write()
@@ -345,11 +345,11 @@ class Recorder:
         now = time.time()
         if self._is_gap and self._seen_until is not None:
             start, end = (canonical_seconds(int(at * SECOND)) for at in (min(self._seen_until, now), now))
-            self._records.append([_line(GAP, {"from": start, "to": end, "reason": self._reason})])
+            self._records.append([_encode_line(GAP, {"from": start, "to": end, "reason": self._reason})])
         self._is_gap, self._seen_until = False, now
 
 
-def _number(path: Path) -> str:
+def _parse_number(path: Path) -> str:
     return path.stem.removeprefix("leases-")
 
 
@@ -374,11 +374,11 @@ def _write(file: BinaryIO, text: bytearray) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _event(item: ElectionEvent) -> bytes:
+def _encode_event(item: ElectionEvent) -> bytes:
     about = {"kind": "Lease", "namespace": item.namespace, "name": item.lease}
     head = {"kind": "Event", "apiVersion": "v1", "lastTimestamp": canonical_seconds(item.at)}
-    return _line("ADDED", {**head, "message": item.text, "involvedObject": about})
+    return _encode_line("ADDED", {**head, "message": item.text, "involvedObject": about})
 
 
-def _line(change: str, shown: dict[str, object]) -> bytes:
+def _encode_line(change: str, shown: dict[str, object]) -> bytes:
     return msgspec.json.encode({"type": change, "object": shown}) + b"\n"

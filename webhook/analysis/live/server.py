@@ -110,7 +110,7 @@ class Feed:
         self._stands_still = True
         self.show_status("The input has ended.")
 
-    def began(self, _: str = LEASES) -> None:
+    def begin(self, _: str = LEASES) -> None:
         """Note that the watch begins, perhaps again: at first it lists every lease that there is."""
         with self._changed:
             leases = self._builder.follower.leases.items()
@@ -132,12 +132,12 @@ class Feed:
         with self._changed:
             self._changed.wait_for(lambda: self._version > version or self._has_ended, seconds)
 
-    def since(self, version: int) -> Change:
+    def get_changes(self, version: int) -> Change:
         """Return what has changed since a version; 0 is before everything."""
         with self._changed:
-            for gone in self._listing.gone(_now() / SECOND):
+            for gone in self._listing.find_deleted(_now() / SECOND):
                 self._take(gone)
-            ends = self._ends()
+            ends = self._find_end()
             # A lease that is not renewed has changed, without an observation.
             if overdue := self._builder.overdue_between(self._shown_until, ends):
                 self._note(overdue)
@@ -154,11 +154,11 @@ class Feed:
         left = [key for key in keys if time.monotonic() - began > _MAX_SEARCH or not self._builder.explain(key, ends)]
         self._versions.update(dict.fromkeys(left, self._version + 1))
 
-    def _ends(self) -> int:
+    def _find_end(self) -> int:
         """Return the present moment by the API server's clock, as far as that can be known."""
         if self._stands_still and self._builder.follower.bounds.until is not None:
             return self._builder.follower.bounds.until
-        return self._clock.moment(_now(), self._builder.follower.bounds.until)
+        return self._clock.estimate(_now(), self._builder.follower.bounds.until)
 
     def _take(self, item: Item) -> None:
         if key := self._builder.observe(item):
@@ -214,7 +214,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_page(self) -> None:
         """Send the page without lanes: they come as events."""
-        now = self.server.feed.since(self.server.feed.version).timeline
+        now = self.server.feed.get_changes(self.server.feed.version).timeline
         empty = Timeline(now.begins, now.ends, sources=now.sources)
         events = f"/{self.server.token}/events"
         self._begin(200, "text/html; charset=utf-8", content_security_policy(events=events) + _NOT_FRAMED)
@@ -261,7 +261,7 @@ def _events(feed: Feed) -> Iterator[bytes]:
     version, has_ended = 0, False
     while not has_ended:
         began = time.monotonic()
-        change = feed.since(version)
+        change = feed.get_changes(version)
         version, has_ended = change.version, change.has_ended
         # JSON of one line has no line break, which would end the data.
         yield b"data: " + page_data(fitted(change.timeline), status=change.status, hasEnded=has_ended) + b"\n\n"

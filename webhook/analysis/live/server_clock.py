@@ -32,7 +32,7 @@ class ServerClock(Struct):
             if len(self._delays) > _MEASURED:
                 del self._delays[next(iter(self._delays))]
 
-    def moment(self, now: int, until: int | None) -> int:
+    def estimate(self, now: int, until: int | None) -> int:
         """Return the moment at the API server when this computer's clock says `now`; `until` is its latest one seen."""
         if not self._delays:
             return max(now, until or 0)

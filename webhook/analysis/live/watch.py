@@ -28,7 +28,7 @@ _AGAIN: Final = ("kubectl runs again", "it begins again")
 class Listener(Protocol):
     """What is shown the watch."""
 
-    def began(self, resource: str) -> None:
+    def begin(self, resource: str) -> None:
         """Note that the watch of a resource begins, perhaps again, with a list of all there is."""
 
     def observe(self, item: Item) -> None:
@@ -43,10 +43,10 @@ class Listeners(Struct, frozen=True):
 
     all: tuple[Listener, ...]
 
-    def began(self, resource: str) -> None:
+    def begin(self, resource: str) -> None:
         """Pass it on."""
         for one in self.all:
-            one.began(resource)
+            one.begin(resource)
 
     def observe(self, item: Item) -> None:
         """Pass it on."""
@@ -79,7 +79,7 @@ class Listing(Struct):
             self.shown_at = now
         self.missing.discard(name)
 
-    def gone(self, now: float) -> list[Observation]:
+    def find_deleted(self, now: float) -> list[Observation]:
         """Return, once, that what the list lacks was deleted, when it is over."""
         if self.shown_at is None or now < self.shown_at + self.patience:
             return []
@@ -119,7 +119,7 @@ class LiveWatch(threading.Thread):
         """Watch again and again; unless it is stopped, only a bug ends the thread."""
         pause, said = FIRST_PAUSE, ""
         while not self._stopping.is_set():
-            self._feed.began(self._resource)
+            self._feed.begin(self._resource)
             began = time.monotonic()
             self._run_once()
             if self._stopping.wait(_GRACE):

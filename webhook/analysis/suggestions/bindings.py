@@ -76,7 +76,7 @@ class Evidence(Struct):
         return f"{count(self.count, noun)} {self.period}".rstrip()
 
 
-class Written(Struct):
+class WritesOfUser(Struct):
     """What one user stored in one lease. `attacks` are by phrases that say what of it looks like an attack.
 
     `holders` are (holder after the write, pod of the writer). `began_with_attack` says it of the first write.
@@ -96,7 +96,7 @@ class Written(Struct):
 class LeaseWrites(Struct):
     """What was stored in one lease, as far as a binding restricts it; `came_by_attack` says it of each holder."""
 
-    users: dict[str, Written] = field(default_factory=dict)
+    users: dict[str, WritesOfUser] = field(default_factory=dict)
     acts: set[Act] = field(default_factory=set)
     pods: set[str] = field(default_factory=set)
     came_by_attack: dict[str, bool] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class LeaseWrites(Struct):
         self.acts.add(seen.act)
         if seen.act is not Act.DELETED and writer.pod:
             self.pods.add(writer.pod)
-        written = self.users.setdefault(writer.user, Written(began_with_attack=bool(attacks)))
+        written = self.users.setdefault(writer.user, WritesOfUser(began_with_attack=bool(attacks)))
         written.stored.add(seen.at)
         for what in attacks:
             written.attacks.setdefault(what, Evidence()).add(seen.at)
@@ -147,7 +147,7 @@ class AllWrites(Struct):
             self.pods.setdefault(item.namespace, {})[item.name] = item.service_account
 
     def _observe(self, item: Observation) -> None:
-        attacks = self.attacks_of(item)
+        attacks = self.find_attacks(item)
         is_named = not dns_label(item.namespace) and not dns_subdomain(item.name)
         if item.kind != "Lease" or item.act in _READS or not item.is_stored or not is_named:
             return
@@ -165,7 +165,7 @@ class AllWrites(Struct):
         if not self._is_open(item, spec) and not is_exempt:
             lease.add(item, writer, holder, attacks)
 
-    def unseen(self) -> Iterator[str]:
+    def list_unseen(self) -> Iterator[str]:
         """Yield what the input does not show."""
         if self.coverage.first is None or self.coverage.last is None:
             yield "when it happened: the input has no times"
@@ -176,11 +176,11 @@ class AllWrites(Struct):
         if self._dropped:
             yield f"{count(self._dropped, 'write')} beyond {MAX_WRITES} different ones"
 
-    def attacks_of(self, seen: Observation) -> tuple[str, ...]:
+    def find_attacks(self, seen: Observation) -> tuple[str, ...]:
         """Return what the write did that looks like an attack, as phrases."""
         # A read takes no lease, and anyone may ask for any name.
         events = self._follower.feed(seen) if seen.act not in _READS and seen.is_stored else []
-        phrases = dict.fromkeys(_attacks_by_rules(seen, self.clock))
+        phrases = dict.fromkeys(_find_attacks_by_rules(seen, self.clock))
         if any(one.kind is EventKind.ACQUIRED and one.tenure and one.tenure.may_be_stolen for one in events):
             phrases[TOOK] = None
         return tuple(phrases)
@@ -197,7 +197,7 @@ class AllWrites(Struct):
         return seen.act is Act.UPDATED and new is not None and old is not None and is_untouched(old, new)
 
 
-def _attacks_by_rules(seen: Observation, clock: int) -> Iterator[str]:
+def _find_attacks_by_rules(seen: Observation, clock: int) -> Iterator[str]:
     """Yield the attacks that the rules see in a review, or that the webhook noted in the audit log."""
     noted = seen.answer.noted if seen.answer else Noted()
     denied, event = [*noted.would_deny], noted.event
@@ -217,7 +217,7 @@ def _attacks_by_rules(seen: Observation, clock: int) -> Iterator[str]:
             yield known.texts.attack
 
 
-def templates_of(
+def find_templates(
     holders: Collection[tuple[str, str | None]], pods: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the narrowest templates that a policy can say, and the holders that they do not cover.
@@ -228,7 +228,7 @@ def templates_of(
     templates: set[str] = set()
     others: set[str] = set()
     for holder, pod in holders:
-        if template := _of_pod(holder, pods if pod is None else [pod]):
+        if template := _find_template(holder, pods if pod is None else [pod]):
             templates.add(template)
         else:
             others.add(holder)
@@ -238,7 +238,7 @@ def templates_of(
     return tuple(sorted(templates)), tuple(sorted(others - suited))
 
 
-def _of_pod(holder: str, pods: Container[str]) -> str:
+def _find_template(holder: str, pods: Container[str]) -> str:
     """Return `${pod}` with what follows the pod's name, "" if the holder does not begin with a pod."""
     for length in range(min(len(holder), MAX_NAME), 0, -1):
         pod = holder[:length]
@@ -251,7 +251,7 @@ def _of_pod(holder: str, pods: Container[str]) -> str:
     return ""
 
 
-def binding_policy(seen: AllWrites, only: tuple[str, str] | None = None, namespace: str = "") -> str:
+def make_binding_policy(seen: AllWrites, only: tuple[str, str] | None = None, namespace: str = "") -> str:
     """Return a policy file with bindings for all leases, `only` one, or those of a namespace; "" if none was seen."""
     attackers = {
         (user, namespace)
@@ -266,10 +266,10 @@ def binding_policy(seen: AllWrites, only: tuple[str, str] | None = None, namespa
     ]
     if not proposals:
         return ""
-    entries = [line for one in proposals for line in one.entry()]
+    entries = [line for one in proposals for line in one.format_entry()]
     begin = [comment(_FIRST), "bindings:"] if entries else ["bindings: []"]
-    remarks = [comment(text) for one in proposals for text in one.remarks()]
-    unseen = [comment(f"not seen: {text}") for text in seen.unseen()]
+    remarks = [comment(text) for one in proposals for text in one.format_remarks()]
+    unseen = [comment(f"not seen: {text}") for text in seen.list_unseen()]
     return "\n".join(["apiVersion: lease-webhook/v1", *begin, *entries, *remarks, *unseen, ""])
 
 
@@ -283,7 +283,9 @@ class _Proposal:
         self._namespace, self._name = key
         self._lease = lease
         users = {user: one for user, one in lease.users.items() if user != UNKNOWN}
-        self._left_out = {user: why for user in sorted(users) if (why := self._why_not(user, attackers))}
+        self._left_out = {
+            user: why for user in sorted(users) if (why := self._find_reason_to_leave_out(user, attackers))
+        }
         self._bound = sorted(users.keys() - self._left_out.keys())
         held = {pair for user in self._bound for pair in users[user].holders}
         barred = {holder for holder, is_attack in lease.came_by_attack.items() if is_attack}
@@ -291,8 +293,8 @@ class _Proposal:
         unknown = lease.users[UNKNOWN].holders if UNKNOWN in lease.users else set()
         all_held = [*held, *((holder, None) for holder, _ in unknown if holder not in barred)]
         self._holders = sorted({holder for holder, _ in all_held})
-        self._templates, self._unsuited = templates_of(all_held, {*lease.pods, *pods})
-        self._writers = {_named(user): users[user].stored.text("write") for user in self._bound}
+        self._templates, self._unsuited = find_templates(all_held, {*lease.pods, *pods})
+        self._writers = {_describe_user(user): users[user].stored.text("write") for user in self._bound}
         if not users:
             # Who writes is not in the input: the service accounts of the pods that the holders name.
             self._writers = {
@@ -301,7 +303,7 @@ class _Proposal:
                 if not dns_subdomain(account) and any(fits_pod(holder, pod) for holder in self._holders)
             }
 
-    def entry(self) -> Iterator[str]:
+    def format_entry(self) -> Iterator[str]:
         """Yield the lines of the policy file; none if there can be no binding."""
         if not self._writers:
             return
@@ -314,7 +316,7 @@ class _Proposal:
         seen = f"{len(self._holders)} seen: {shown}" if self._holders else "no holder was seen"
         yield f"  holder: {flow(self._templates or (EVERY,))}  {comment(seen)}"
 
-    def remarks(self) -> Iterator[str]:
+    def format_remarks(self) -> Iterator[str]:
         """Yield what the binding does not allow, and what was not seen."""
         place = f"{self._namespace}/{self._name}"
         if not self._writers:
@@ -323,8 +325,9 @@ class _Proposal:
         for user, why in self._left_out.items():
             yield f"left out: {Writer(user).name} on {place}: {why}"
         for user in self._bound:
-            if self._lease.users[user].attacks:
-                yield f"look at {_named(user)} on {place}, which is a writer: {self._lease.users[user].suspicion}"
+            writes = self._lease.users[user]
+            if writes.attacks:
+                yield f"look at {_describe_user(user)} on {place}, which is a writer: {writes.suspicion}"
         for holder in self._unsuited:
             yield f"left out: holder {holder} of {place}: it cannot be expressed in a policy"
         if EVERY in self._templates:
@@ -335,7 +338,7 @@ class _Proposal:
         if self._writers and unseen:
             yield f"not seen of {place}: {', '.join(unseen)}"
 
-    def _why_not(self, user: str, attackers: Container[tuple[str, str]]) -> str:
+    def _find_reason_to_leave_out(self, user: str, attackers: Container[tuple[str, str]]) -> str:
         """Return why a user is not listed as a writer, "" if it is."""
         written, namespace = self._lease.users[user], self._namespace
         if written.began_with_attack or (written.attacks and _is_stranger(user, namespace)):
@@ -357,7 +360,7 @@ def _is_stranger(user: str, namespace: str) -> bool:
     return user.startswith("system:node:") or (account is not None and account[0] != namespace)
 
 
-def _named(user: str) -> str:
+def _describe_user(user: str) -> str:
     account = _account_of(user)
     return "/".join(account) if account else f"user:{user}"
 

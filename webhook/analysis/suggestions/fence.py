@@ -36,7 +36,7 @@ class Suggestion(Struct):
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-def written_by(documents: Iterable[Document], username: str) -> list[AuditEvent]:
+def find_writes_by(documents: Iterable[Document], username: str) -> list[AuditEvent]:
     """Return the stored writes of one user, oldest first; what is not an audit event is skipped."""
     found = []
     for one in documents:
@@ -52,13 +52,13 @@ def written_by(documents: Iterable[Document], username: str) -> list[AuditEvent]
     return sorted(found, key=lambda event: event.request_received_timestamp)
 
 
-def leases_of(events: Iterable[AuditEvent]) -> list[str]:
+def find_leases(events: Iterable[AuditEvent]) -> list[str]:
     """Return the leases that were written, as namespace/name, the most often written first."""
     counts = Counter(f"{event.object_ref.namespace}/{event.object_ref.name}" for event in events if _is_lease(event))
     return [lease for lease, _ in counts.most_common()]
 
 
-def from_audit(events: Iterable[AuditEvent], lease: str) -> Suggestion:
+def suggest_fence(events: Iterable[AuditEvent], lease: str) -> Suggestion:
     """Return what only the leader wrote. The leader is the pod whose write of the lease was stored last.
 
     Who led before the first write of the lease is not known, so writes before it are left out.
@@ -78,18 +78,18 @@ def from_audit(events: Iterable[AuditEvent], lease: str) -> Suggestion:
             counts.setdefault(resource, Counter())[event.pod] += 1
     found = Suggestion()
     for resource, used in operations.items():
-        if reason := _reason_to_leave_out(resource):
+        if reason := _find_reason_to_leave_out(resource):
             found.left_out[str(resource)] = reason
         elif others := following.get(resource):
-            text = f"written without the lease: {tally(others)}; add it if those writes were mistakes"
+            text = f"written without the lease: {format_tally(others)}; add it if those writes were mistakes"
             found.left_out[str(resource)] = text
         else:
             listed = ", ".join(one for one in FENCED_OPERATIONS if one in used)
-            found.evidence[resource] = f"{listed}; {tally(leading[resource])} as the leader"
+            found.evidence[resource] = f"{listed}; {format_tally(leading[resource])} as the leader"
     return found
 
 
-def policy_text(name: str, lease: str, writer: str, found: Suggestion) -> str:
+def format_policy(name: str, lease: str, writer: str, found: Suggestion) -> str:
     """Return an entry of a policy file with comments; names may hold line breaks, but each line stays one line."""
     lines = ["fences:", f"- name: {scalar(name)}", f"  lease: {scalar(lease)}", f"  writers: [{scalar(writer)}]"]
     lines += ["  mode: warn    # first; deny once nothing is warned about for a week"]
@@ -100,7 +100,7 @@ def policy_text(name: str, lease: str, writer: str, found: Suggestion) -> str:
     return "".join(f"{escape(line.rstrip())}\n" for line in lines)
 
 
-def _reason_to_leave_out(resource: FencedResource) -> str:
+def _find_reason_to_leave_out(resource: FencedResource) -> str:
     """Return why a fence must not cover this resource although the writer writes it; "" if it may be suggested."""
     if reason := _OWN_STATE.get(resource) or why_not_fenced(resource):
         return reason
@@ -116,7 +116,7 @@ def _is_lease(event: AuditEvent) -> bool:
     return reference.api_group == GROUP and reference.resource == "leases" and bool(reference.name)
 
 
-def tally(counts: Mapping[str, int]) -> str:
+def format_tally(counts: Mapping[str, int]) -> str:
     """Return `3 by op-a, 1 by op-b`, the most frequent first, at most four of them."""
     shown = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     text = ", ".join(f"{number} by {name}" for name, number in shown[:4])
