@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.factories import make_entry, make_lease, put
 from webhook.cli.main import main
 
 DATA: Final = Path("tests/data")
@@ -72,6 +73,38 @@ def test_text_json_and_page_have_one_sentence_for_each_event(
     if "earlier event" not in text:
         assert [one for one in claims if " ".join(one.split()) not in text] == []
         assert [one for one in marks if " ".join(one.split()).partition(". ")[0] not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("patch", "since", "begins"),
+    [
+        pytest.param({}, "2026-11-21T08:00:00.000000Z", "2026-11-21T08:00:00.000000Z", id="its own"),
+        pytest.param({"holderIdentity": "mallory"}, None, "2026-11-25T13:30:17.000000Z", id="of an earlier holder"),
+        pytest.param(
+            {"holderIdentity": "mallory", "acquireTime": "9999-12-31T23:59:59.000000Z"},
+            None,
+            "2026-11-25T13:30:17.000000Z",
+            id="its own, of the future",
+        ),
+    ],
+)
+def test_a_stored_lease_is_held_since_acquire_time_only_if_its_holder_wrote_it(
+    patch: dict[str, str], since: str | None, begins: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = {"holderIdentity": "checkout-0", "acquireTime": "2026-11-21T08:00:00.000000Z"}
+    patched = {"renewTime": "2026-11-25T13:30:17.000000Z", **patch} if patch else {}
+    spec = {"leaseDurationSeconds": 15, "renewTime": "2026-11-25T13:30:15.000000Z", **own, **patched}
+    entries = [make_entry(*(spec.keys() - patched), manager="kubectl-create", time="2026-11-25T13:30:15Z")]
+    if patched:
+        entries.append(make_entry(*patched, manager="kubectl-patch", time="2026-11-25T13:30:17Z"))
+    lease = make_lease(put("spec", spec), put("metadata.managedFields", entries))
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [lease]}))
+    moment = ("--input", str(file), "--now", "2026-11-25T13:30:20Z")
+    found = json.loads(printed(capsys, "why", *moment))
+    assert (found["held_since"], found["tenures"][0]["since"]) == (since, since)
+    (shown,) = json.loads(printed(capsys, "timeline", *moment))["leases"]
+    assert shown["spans"][0]["begins"] == begins
 
 
 def test_a_holder_that_the_api_server_chose_leads_from_its_own_first_renewal(

@@ -211,7 +211,9 @@ def as_json(account: Account) -> dict[str, Any]:
         "state": account.state.value,
         "headline": headline(account),
         "holder": account.holder or None,
-        "held_since": _time(tenure.since if tenure and tenure.is_dated and account.written_later is None else None),
+        "held_since": _time(
+            tenure.since if tenure and tenure.is_since_known and account.written_later is None else None
+        ),
         "last_renewal": _time(account.last_renewal),
         "last_renewal_by": _last_writer(account),
         "evidence": "none" if standing is None else "api-server" if standing.from_stamps else "holder",
@@ -250,13 +252,17 @@ def as_json(account: Account) -> dict[str, Any]:
 def _tenure(tenure: Tenure) -> dict[str, Any]:
     return {
         "holder": tenure.holder,
-        "since": _time(tenure.since if tenure.is_dated else None),
+        "since": _since(tenure),
         "until": _time(tenure.until if tenure.is_end_dated else None),
         "began": tenure.began.value,
         "leaderless_seconds": _seconds(tenure.leaderless),
         "writers": [_writer(one) for one in tenure.writers],
         **({} if tenure.term is None else {"term": tenure.term}),
     }
+
+
+def _since(tenure: Tenure | None) -> str | None:
+    return _time(tenure.since if tenure and tenure.is_since_known else None)
 
 
 def _last_writer(account: Account) -> dict[str, str] | None:

@@ -12,9 +12,8 @@ from webhook.analysis.claims.causes import Blame, sentence_of
 from webhook.analysis.claims.words import ago, clock, name, writer
 from webhook.analysis.history.events import Handover
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.status import LeaseStatus, State
+from webhook.analysis.history.status import LeaseStatus, State, named_at
 from webhook.analysis.inputs.items import InputKind, Writer, is_dated
-from webhook.kubernetes.managed_fields import HOLDER
 from webhook.kubernetes.times import SECOND, length
 
 MAX_WAITING: Final = 4
@@ -148,9 +147,7 @@ def _held_since(account: Account) -> str:
 
 def _seen_held(account: Account) -> str:
     """Say since when it has been held at the latest, if that is all that a state shows."""
-    lease, entries = account.history.lease, account.history.entries
-    owners = [one for one in entries if HOLDER in one.owned.spec]
-    stamp = owners[0].stamp if lease and len(owners) == 1 and not is_constant(entries) else None
+    stamp = named_at(account.history.entries) if account.history.lease else None
     if stamp is None or stamp > account.now:
         return "; since when is not known"
     return f", since {clock(stamp, account.now)} at the latest"

@@ -259,6 +259,12 @@ class Tenure(Struct):
         return True if manager and manager == own_manager and self.has_own_manager else None
 
     @property
+    def is_since_known(self) -> bool:
+        """True if it is held since `since`, False if that is only the latest moment at which it was taken."""
+        is_first_state = self.began is Handover.SEEN and not self.is_writer
+        return self.is_dated and (self.is_since_own or not is_first_state)
+
+    @property
     def has_own_manager(self) -> bool:
         """True if it was renewed under the field manager of its last renewal, as far as is known."""
         return self.renewals > 0 or (self.began is Handover.SEEN and self.is_since_own)

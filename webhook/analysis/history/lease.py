@@ -32,9 +32,9 @@ from webhook.analysis.history.status import (
     RELEASED_DURATION,
     LeaseStatus,
     State,
-    acquired_at,
     ahead_of,
-    has_written_both,
+    held_since,
+    is_acquired_by_holder,
     is_release,
     is_renewal_dated,
     is_renewed_by_holder,
@@ -637,7 +637,7 @@ class LeaseHistory(Struct):
             tenure.holder, tenure.is_writer = holder, False
             return
         if self._ended_how is not Handover.DELETED and not is_new:
-            since = next((at for at in (acquired_at(spec, self.entries), renewed, moment) if at is not None), 0)
+            since = next((at for at in (held_since(spec, self.entries), renewed, moment) if at is not None), 0)
             is_stamped = bool(self.entries) and not is_constant(self.entries) and self.kind is not InputKind.DUMP
             is_written_in = is_stamped and not is_renewed_by_holder(self.entries)
             is_dated = is_renewal_dated(spec, self.entries) and not is_written_in
@@ -648,7 +648,7 @@ class LeaseHistory(Struct):
             tenure = self._add(holder, since, Handover.SEEN, writer, seen=renewed)
             tenure.has_unseen_renewals = is_unseen
             self._forget_undated(tenure)
-            tenure.is_since_own = has_written_both(self.entries) and not spec.strategy
+            tenure.is_since_own = is_acquired_by_holder(spec, self.entries) and not spec.strategy
         else:
             how = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
             is_unseen = self._ended_how is Handover.UNKNOWN

@@ -256,6 +256,32 @@ def has_written_both(entries: Sequence[Entry]) -> bool:
     return [one for one in owners if one] == [{HOLDER, "f:acquireTime"}] and not is_constant(entries)
 
 
+def named_at(entries: Sequence[Entry]) -> int | None:
+    """Return when the holder was last written, by a field manager's stamp; None if that is not known."""
+    owners = [one for one in entries if HOLDER in one.owned.spec]
+    return owners[0].stamp if len(owners) == 1 and not is_constant(entries) else None
+
+
+def is_acquired_by_holder(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
+    """Return whether the holder wrote itself when it took the lease, and that is not after its last renewal."""
+    acquired, renewed = acquired_at(spec, entries), renewed_at(spec, entries)
+    return has_written_both(entries) and acquired is not None and renewed is not None and acquired <= renewed
+
+
+def held_since(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+    """Return since when the holder has it at the latest, None if nothing dates that.
+
+    acquireTime is of an earlier holder if another field manager wrote it, and of none if it is after the last renewal.
+    """
+    renewed = renewed_at(spec, entries)
+    if not entries or is_acquired_by_holder(spec, entries):
+        acquired = acquired_at(spec, entries)
+        return acquired if acquired is None or renewed is None else min(acquired, renewed)
+    named = named_at(entries)
+    # Stamps have whole seconds.
+    return renewed if renewed is not None and (named is None or renewed < named + SECOND) else named
+
+
 def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """Return when a state was written, as far as it shows: the stamp of its holder or of a later renewal."""
     renewed = renewed_at(spec, entries)
