@@ -38,8 +38,8 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     said = text(account(of_log(server), server.now))
     assert "db-1_1 took it after db-0_1 let it expire (shop/db from pod db-1); not renewed for up to 16 s" in said
     assert (
-        "took the expired lease at 11:07:56Z, 16 s later. Its process made no request (killed, paused, blocked, "
-        "cut off), or its API server hung: 2 other leases were renewed on time." in said
+        "took the expired lease at 11:07:56Z, 16 s later. Its process made no request for the lease (killed, "
+        "paused, blocked, cut off), or its API server hung: 2 other leases were renewed on time." in said
     )
     assert said.endswith("ADVICE Why db-0_1 did not renew: kubectl -n shop describe pod db-0")
 
@@ -308,7 +308,18 @@ def test_the_request_of_the_last_renewal_is_none_after_it() -> None:
     together(60, db, mail, cart)
     together(20, mail, cart)
     said = text(account(of_log(server), server.now))
-    assert "Its process made no request (killed, paused, blocked, cut off), or its API server hung" in said
+    assert (
+        "Its process made no request for the lease (killed, paused, blocked, cut off), or its API server hung" in said
+    )
+
+
+def test_a_process_that_renews_another_lease_runs() -> None:
+    server, (db, mail, cart) = shop()
+    other = server.elector("db-0", "shop/db-jobs", user="system:serviceaccount:shop:db")
+    together(60, db, mail, cart, other)
+    together(20, mail, cart, other)
+    said = text(account(of_log(server), server.now))
+    assert "Its process ran, and made no request for the lease: it renewed db-jobs meanwhile." in said
 
 
 def test_a_lease_that_was_deleted_and_may_not_be_created_again() -> None:

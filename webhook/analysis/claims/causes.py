@@ -72,6 +72,8 @@ class Cause(Struct, frozen=True):
     is_silent: bool = False
     is_node_silent: bool | None = None
     """True if the lease of its node was not renewed either; None if the input does not show that."""
+    is_alive: bool = False
+    """True if its process renewed another lease meanwhile."""
 
 
 class Gap(Silence, frozen=True, kw_only=True):
@@ -167,6 +169,7 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
         return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",))
     silence = Silence(start, end, duration)
     cause = _silent(cluster, history, silence, requests, compared, hidden, slow)
+    cause = _with_signs_of_life(cluster, tenure, silence, cause)
     if seen := tuple(one for one in _answered_with(own) if one not in cause.left):
         cause = replace(cause, left=(*cause.left, *seen))
     if own and not slow and cause.blame is Blame.CLIENT:
@@ -245,6 +248,25 @@ def _silent(
     if node is not None:
         heard += ", and its node renewed nothing" if node else ", and so was that of its node"
     return Cause(Blame.CLIENT, f"{_on_time(compared)}{heard}", own, is_silent=is_silent, is_node_silent=node)
+
+
+def _with_signs_of_life(cluster: Follower, tenure: Tenure | None, silence: Silence, cause: Cause) -> Cause:
+    """Return the cause of a silence, with the lease that the silent process renewed meanwhile."""
+    other = _renewed_meanwhile(cluster, tenure, silence) if tenure and cause.is_silent else None
+    if other is None:
+        return cause
+    return replace(cause, evidence=f"it renewed {name(other.name)} meanwhile", is_alive=True)
+
+
+def _renewed_meanwhile(cluster: Follower, tenure: Tenure, silence: Silence) -> LeaseHistory | None:
+    """Return another lease of the same namespace that the process of a holder renewed while it was silent."""
+    own, start, end = tenure.process, silence.start, silence.end
+    for (namespace, _), other in cluster.leases.items() if own is not None and own.pod else ():
+        for held in other.tenures if namespace == tenure.namespace else ():
+            is_own = held is not tenure and held.process is not None and held.process.is_same(own)
+            if is_own and held.since < end and held.last_renewal > start + (end - start) // 4:
+                return other
+    return None
 
 
 def _outage(history: LeaseHistory, late: str, silence: Silence, hidden: Sequence[str], *, is_silent: bool) -> Cause:
@@ -333,9 +355,9 @@ _OF_ALL: Final = {
 }
 """The cause that stopped all leases, and the others that are possible if the input does not show all answers."""
 _SILENT: Final = {
-    None: "Its process made no request (killed, paused, blocked, cut off), or its API server hung",
+    None: "Its process made no request for the lease (killed, paused, blocked, cut off), or its API server hung",
     True: "Its node was silent as well",
-    False: "Its process made no request (killed, paused, blocked, cut off), but its node did",
+    False: "Its process made no request for the lease (killed, paused, blocked, cut off), but its node did",
 }
 _NOT_ALL: Final = "Not an outage of the API server"
 _NOT_SHOWN: Final = "whether its process stopped or was refused, only the audit log shows"
@@ -345,6 +367,8 @@ def sentence_of(cause: Cause) -> str:
     """Return a cause as one sentence about a holder."""
     if cause.blame is Blame.CLIENT and cause.left == ("interval",):
         return f"Too rarely: {cause.evidence}."
+    if cause.blame is Blame.CLIENT and cause.is_alive:
+        return f"Its process ran, and made no request for the lease: {cause.evidence}."
     if cause.blame is Blame.CLIENT and cause.is_silent:
         return f"{_SILENT[cause.is_node_silent]}: {cause.evidence}."
     if cause.blame is Blame.CLIENT:

@@ -127,7 +127,7 @@ _COORDINATED: Final = (
 )
 
 CAUSES: Final[dict[str, str]] = {
-    "stopped": "its process made no request: it was killed, paused, blocked, cut off, or held back by its own limiter",
+    "stopped": "its process made no request for it: killed, paused, blocked, cut off, or held back by its limiter",
     "refused-rights": "its requests were refused for lack of a right",
     "refused-credentials": "its requests were refused because its credentials were not accepted",
     "refused-webhook": "its writes were refused by an admission webhook",
