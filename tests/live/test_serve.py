@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,11 +20,13 @@ import pytest
 from tests.history.fake_server import FakeServer
 from tests.live.kubectl_script import install, is_running, process_ids
 from tests.waiting import PATIENCE, wait_for
+from tools.docs.pages import DOCS, ROOT, blocks
 from webhook.analysis.live.server import Feed
 from webhook.cli.main import main
 from webhook.cli.reading import read_for_history
 
-ROOT = Path(__file__).parents[2]
+SERVE = "$ kubectl lease timeline --serve\n"
+VARYING = re.compile(r"[\w-]{32}|:\d+")
 
 
 def end(process: "subprocess.Popen[str]") -> None:
@@ -120,7 +123,9 @@ def test_a_signal_ends_the_page_and_kubectl(served: Served, tmp_path: Path) -> N
     assert served.process.wait(PATIENCE) == 0
     wait_for("the processes", lambda: not any(map(is_running, process_ids(tmp_path))))
     assert served.process.stderr is not None
-    assert served.process.stderr.read() == "Ctrl-C ends it\n"
+    printed = f"{served.address}\n{served.process.stderr.read()}"
+    (shown,) = [one.text for one in blocks(DOCS / "timeline.md") if one.text.startswith(SERVE)]
+    assert VARYING.sub("*", f"{SERVE}{printed}") == VARYING.sub("*", shown)
 
 
 def test_more_signals_while_it_ends_leave_no_kubectl(served: Served, tmp_path: Path) -> None:

@@ -38,6 +38,10 @@ _WATCH: Final = ROOT / "tests" / "data" / "incidents" / "lease-stolen" / "leases
 """The pages show `top` at the end of this watch."""
 
 
+_TRIED: Final = {"build/try/leases.json": "tests/data/tried/leases.json"}
+"""The watch that `deploy/try` records, as it was recorded once."""
+
+
 def runs_here(example: Example) -> bool:
     """Return whether a command needs neither a cluster nor another program.
 
@@ -74,7 +78,7 @@ def printed(command: str) -> str:
         ).stdout.decode()
     out = io.StringIO()
     with redirect_stdout(out), redirect_stderr(out):
-        main(words[1:])
+        main([_TRIED.get(word, word) for word in words[1:]])
     return out.getvalue()
 
 
