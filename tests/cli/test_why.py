@@ -324,6 +324,8 @@ def test_what_was_never_to_be_stored_is_no_lease(tmp_path: Path, capsys: pytest.
     log.write_bytes(server.audit_log() + b"".join(json.dumps(one).encode() + b"\n" for one in (nameless, dry)))
     _, out, _ = run(capsys, "--input", str(log), "-o", "name")
     assert out == "shop/db\n"
+    assert main(["timeline", "--input", str(log), "--format", "json"]) == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["leases"]] == ["db"]
 
 
 def test_every_fact_is_of_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:

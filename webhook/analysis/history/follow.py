@@ -237,10 +237,15 @@ class Follower(Struct):
                 self.candidates.pop(key, None)
         return []
 
-    def _feed_lease(self, key: Key, seen: Observation) -> list[LeaseEvent]:
+    def is_of_a_lease(self, seen: Observation) -> bool:
+        """Return whether it is of a lease: a creation without a name is refused, and a dry run stores nothing."""
+        key = (seen.namespace, seen.name)
         is_known = key in self.leases or key in self.stored.numbers
-        if not seen.name or (seen.is_dry_run and not is_known):
-            return []  # a creation without a name, or one of which nothing was to be stored
+        return bool(seen.name) and (is_known or not seen.is_dry_run)
+
+    def _feed_lease(self, key: Key, seen: Observation) -> list[LeaseEvent]:
+        if not self.is_of_a_lease(seen):
+            return []
         history = self._followed(key) or self.leases.setdefault(key, LeaseHistory(*key))
         events = history.feed(seen, self.bounds)
         self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields

@@ -155,6 +155,8 @@ class TimelineBuilder(Struct):
     def _observe_lease(self, key: Key, seen: Observation) -> Key | None:
         if seen.act is Act.READ and key not in self._leases:
             return None  # anyone may ask for any name, and be refused
+        if not self.follower.is_of_a_lease(seen):
+            return None
         lane = self._lease(key)
         if lane is None:
             return None
