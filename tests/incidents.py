@@ -13,7 +13,7 @@ from tests.factories import Document
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Item, Observation
 from webhook.cli.options import parse_moment
 from webhook.kubernetes.times import SECOND
@@ -45,12 +45,12 @@ class Incident(Struct, frozen=True):
         data = gzip.decompress(self.file(source if source in SOURCES else AUDIT_LOG).read_bytes())
         if until is not None:
             data = _watch_until(data, until) if source == WATCH else _log_until(data, until)
-        cluster = Follower()
+        histories = ClusterHistory()
         items = list(read(source, [at_metadata(data) if source == METADATA else data]))
         inputs = {BOTH: [items, self._watch()], THREE: in_three_files(items)}.get(source, [items])
-        observe_all(cluster, *inputs)
-        assert cluster.bounds.until is not None
-        return account_of(cluster, cluster.leases[self.key], until or cluster.bounds.until)
+        observe_all(histories, *inputs)
+        assert histories.bounds.until is not None
+        return account_of(histories, histories.leases[self.key], until or histories.bounds.until)
 
     def _watch(self) -> list[Item]:
         return list(read(WATCH, [gzip.decompress(self.file(WATCH).read_bytes())]))

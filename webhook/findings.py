@@ -32,7 +32,7 @@ class ObjectName(Struct, frozen=True, gc=False):
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
-class Finding(Struct, frozen=True, gc=False):
+class ReportFinding(Struct, frozen=True, gc=False):
     """Something that is wrong, as every command but the webhook itself reports it.
 
     `check` is a kebab-case id, on which other programs may match. `message` says what is wrong, `fix` what to change or

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from lab.fleet.engines import ENGINES
 from webhook.analysis.history.events import Handover, Tenure
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge import Merged
 from webhook.analysis.inputs.files import find_inputs
 
@@ -136,18 +136,18 @@ def _compare(folder: Path, names: Iterable[str], took: dict[str, float] | None =
     return failed
 
 
-def _followed(folder: Path) -> Follower:
-    follower = Follower()
+def _followed(folder: Path) -> ClusterHistory:
+    histories = ClusterHistory()
     for item in Merged(find_inputs([str(folder)]), 2**62):
-        follower.feed(item)
-    return follower
+        histories.feed(item)
+    return histories
 
 
-def handovers(follower: Follower) -> Rows:
+def handovers(histories: ClusterHistory) -> Rows:
     """Return what `why` says, in the columns of SQL, which compares identities: a new pod under one is not seen."""
     return [
         (namespace, name, tenure.since, tenure.previous, tenure.holder, tenure.began.value, _leaderless(tenure))
-        for (namespace, name), one in follower.leases.items()
+        for (namespace, name), one in histories.leases.items()
         for tenure in one.tenures
         if tenure.began not in {Handover.SEEN, Handover.CREATED, Handover.REPLACED} and tenure.previous
     ]
@@ -159,11 +159,11 @@ def _leaderless(tenure: Tenure) -> int:
     return round((tenure.leaderless or 0) / 1000) if is_known else -1
 
 
-def refusals(follower: Follower) -> Rows:
+def refusals(histories: ClusterHistory) -> Rows:
     """The same of refused writes."""
     return [
         (namespace, name, refusal.at, refusal.code, refusal.by.value)
-        for (namespace, name), one in follower.leases.items()
+        for (namespace, name), one in histories.leases.items()
         for refusal in one.refusals
         if refusal.code >= 400 and not refusal.is_read
     ]

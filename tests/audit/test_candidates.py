@@ -7,7 +7,7 @@ import pytest
 
 from tests.audit.test_checks import audited
 from tests.factories import Document, Tweak, drop, make_candidate, of_version, put
-from webhook.findings import Finding, ObjectName, Severity
+from webhook.findings import ObjectName, ReportFinding, Severity
 
 OLDEST = "OldestEmulationVersion"
 X, Y, Z = "example.com/x", "example.com/y", "example.com/z"
@@ -25,7 +25,7 @@ def preferring(name: str, *strategies: str) -> Document:
     )
 
 
-def conflict(*candidates: Document) -> list[Finding]:
+def conflict(*candidates: Document) -> list[ReportFinding]:
     return [one for one in audited(*candidates) if one.check == "candidate-strategy-conflict"]
 
 

@@ -9,17 +9,17 @@ from tests.inputs.reading import read
 from webhook.analysis.audit.leases import Inventory, Subject
 from webhook.analysis.claims.collect import as_claim
 from webhook.analysis.inputs.items import Observation
-from webhook.findings import Finding, Severity
+from webhook.findings import ReportFinding, Severity
 
 SECOND = 1_000_000
 LEASE_ENTRY = ("acquireTime", "holderIdentity", "leaseDurationSeconds", "leaseTransitions", "renewTime")
 HOUR = "2025-11-20T13:00:00Z"
 
 
-def audited(*documents: Document, now: int = NOW + 4 * SECOND, interval: float | None = None) -> list[Finding]:
+def audited(*documents: Document, now: int = NOW + 4 * SECOND, interval: float | None = None) -> list[ReportFinding]:
     """Return what an audit finds in objects as they are stored."""
     inventory = Inventory(now)
-    found: list[Finding] = []
+    found: list[ReportFinding] = []
     for document in documents:
         for item in read("in", [to_bytes(document)]):
             assert isinstance(item, Observation)
@@ -29,11 +29,11 @@ def audited(*documents: Document, now: int = NOW + 4 * SECOND, interval: float |
     return [*found, *inventory.finish()]
 
 
-def marked(found: Sequence[Finding]) -> list[tuple[str, str]]:
+def marked(found: Sequence[ReportFinding]) -> list[tuple[str, str]]:
     return [(one.check, one.severity.value) for one in found if one.severity is not Severity.INFO]
 
 
-def checks(found: Sequence[Finding]) -> dict[str, str]:
+def checks(found: Sequence[ReportFinding]) -> dict[str, str]:
     return {one.check: one.severity.value for one in found}
 
 

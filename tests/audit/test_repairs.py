@@ -7,12 +7,12 @@ from typing import Final
 import pytest
 
 from tests.factories import NOW, Tweak, changed, make_lease, make_review, put, to_bytes
-from tests.history.test_status import standing
+from tests.history.test_status import status_after
 from tests.rules.findings import by_user
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.file import load
 from webhook.analysis.audit.repairs import repair_of
-from webhook.analysis.history.status import State
+from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.review import decode
 from webhook.kubernetes.times import SECOND, canonical
 from webhook.text.commands import fill_in
@@ -32,7 +32,7 @@ _LATER: Final = NOW + 10 * SECOND
     ],
 )
 def test_a_repair_is_admitted_and_repairs(tweak: Tweak) -> None:
-    block = standing(tweak, after=10).block
+    block = status_after(tweak, after=10).block
     assert block is not None
     repair = repair_of(block)
     assert fill_in(repair, "shop", "db").startswith("kubectl -n shop patch lease db ")
@@ -42,10 +42,10 @@ def test_a_repair_is_admitted_and_repairs(tweak: Tweak) -> None:
     repairs = [put(f"spec.{name}", value) for name, value in spec.items()]
     review = changed(make_review(old=make_lease(tweak), new=make_lease(tweak, *repairs)), by_user("alice"))
     assert evaluate(decode(to_bytes(review)), load("strict"), _LATER).allowed
-    assert standing(tweak, *repairs, after=10).state is State.LIVE
+    assert status_after(tweak, *repairs, after=10).state is LeaseState.LIVE
 
 
 def test_a_repair_of_renew_time_writes_the_present_one() -> None:
-    block = standing(put("spec.renewTime", "2035-11-20T12:00:00.000000Z")).block
+    block = status_after(put("spec.renewTime", "2035-11-20T12:00:00.000000Z")).block
     assert block is not None
     assert "$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)" in repair_of(block)

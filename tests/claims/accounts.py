@@ -6,12 +6,12 @@ from webhook.analysis.claims.account import Account, account_of
 from webhook.analysis.claims.happened import events
 from webhook.analysis.claims.headline import headline
 from webhook.analysis.claims.text import facts
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 
 
-def account(cluster: Follower, now: int) -> Account:
+def account(histories: ClusterHistory, now: int) -> Account:
     """Return the account of the lease at a moment."""
-    return account_of(cluster, cluster.leases[LEASE], now)
+    return account_of(histories, histories.leases[LEASE], now)
 
 
 def text(one: Account) -> str:

@@ -11,7 +11,7 @@ from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import headline
 from webhook.analysis.claims.words import ago, clock, count, name
 from webhook.analysis.history.events import API_SERVER
-from webhook.analysis.history.status import State
+from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.times import length
 
 
@@ -275,30 +275,30 @@ def test_a_clock_that_is_off_is_said() -> None:
     [
         (
             {"leaseTransitions": 2**31 - 1},
-            State.FROZEN,
+            LeaseState.FROZEN,
             "db-0_1 keeps it until it is repaired: leaseTransitions is 2147483647",
         ),
-        ({"leaseDurationSeconds": 2**31 - 1}, State.FROZEN, "db-0_1 keeps it until 2094-"),
+        ({"leaseDurationSeconds": 2**31 - 1}, LeaseState.FROZEN, "db-0_1 keeps it until 2094-"),
         (
             {"leaseDurationSeconds": None, "renewTime": None},
-            State.UNKNOWN,
+            LeaseState.UNKNOWN,
             "db-0_1 holds it, but the lease does not say",
         ),
         (
             {"holderIdentity": None, "renewTime": None, "acquireTime": None, "leaseTransitions": None},
-            State.NEVER_HELD,
+            LeaseState.NEVER_HELD,
             "it was never held",
         ),
     ],
 )
-def test_other_states(spec: dict[str, object], state: State, words: str) -> None:
+def test_other_states(spec: dict[str, object], state: LeaseState, words: str) -> None:
     server, (db, *_) = shop()
     db.take(**spec)
     one = account(cluster_of(server.dump()), server.now)
     assert one.state is state
     assert headline(one).startswith(words)
     assert advised(one)
-    assert "Can be taken" in text(one) or state is State.UNKNOWN
+    assert "Can be taken" in text(one) or state is LeaseState.UNKNOWN
 
 
 def test_the_request_of_the_last_renewal_is_none_after_it() -> None:
@@ -354,7 +354,7 @@ def test_a_log_without_objects() -> None:
     db.lead(20)
     one = account(of_metadata(server), server.now)
     assert headline(one) == "db-0 wrote it last; the log does not show the lease itself"
-    assert (one.state, as_json(one)["holder"], as_json(one)["evidence"]) == (State.UNKNOWN, "db-0", "none")
+    assert (one.state, as_json(one)["holder"], as_json(one)["evidence"]) == (LeaseState.UNKNOWN, "db-0", "none")
     assert advised(one).startswith("Only its writes were seen, not the lease")
     server.elector("db-1", "shop/db").lead(4)
     assert "db-1 wrote it from then on (shop/db from pod db-1)" in text(account(of_metadata(server), server.now))

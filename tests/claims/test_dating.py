@@ -9,7 +9,7 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import cluster_of, of_log, of_watch
 from webhook.analysis.claims.account import as_json
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.renewals import Renewals
 from webhook.kubernetes.times import canonical_seconds
 
@@ -42,7 +42,7 @@ def date(server: FakeServer, by: float) -> None:
     server.log[-1]["objectRef"]["resourceVersion"] = before
 
 
-def late_watch(server: FakeServer, begins: int) -> Follower:
+def late_watch(server: FakeServer, begins: int) -> ClusterHistory:
     """A watch that begins with what was stored after so many events."""
     shown = {f"{one['metadata']['namespace']}/{one['metadata']['name']}": one for _, _, one in server.events[:begins]}
     events = [("ADDED", one) for one in shown.values()] + [(kind, one) for _, kind, one in server.events[begins:]]
@@ -131,7 +131,7 @@ def deleted_at(server: FakeServer, seconds: float) -> None:
     server.log.sort(key=lambda one: one["stageTimestamp"])
 
 
-def created_again(server: FakeServer, db: Elector) -> Follower:
+def created_again(server: FakeServer, db: Elector) -> ClusterHistory:
     server.wait(2)
     db.lead(10)
     return of_log(server)

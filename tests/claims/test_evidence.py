@@ -14,8 +14,8 @@ from tests.history.observing import LEASE, cluster_of, merged, of_log, of_watch
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.events import Handover
-from webhook.analysis.history.follow import Follower
-from webhook.analysis.history.status import State
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.status import LeaseState
 from webhook.cli.main import main
 from webhook.kubernetes.times import canonical, canonical_seconds
 
@@ -75,10 +75,10 @@ def test_a_time_that_a_client_invents_does_not_move_the_end_of_a_watch(
 ) -> None:
     server, _ = healthy()
     forge(server, 30 * HOUR)
-    cluster = of_watch(server)
-    assert cluster.bounds.until is not None
-    assert abs(cluster.bounds.until - server.now) < SECOND
-    assert account(cluster, cluster.bounds.until).state is State.LIVE
+    histories = of_watch(server)
+    assert histories.bounds.until is not None
+    assert abs(histories.bounds.until - server.now) < SECOND
+    assert account(histories, histories.bounds.until).state is LeaseState.LIVE
 
 
 @FORGED
@@ -119,7 +119,7 @@ def test_two_writes_of_one_second_reach_the_later_one() -> None:
     assert of_watch(server).bounds.until == server.now - 3000
 
 
-def stolen_after(server: FakeServer, **changes: Any) -> Follower:
+def stolen_after(server: FakeServer, **changes: Any) -> ClusterHistory:
     server.wait(1)
     patch(server, **changes)
     server.wait(1)
@@ -128,7 +128,7 @@ def stolen_after(server: FakeServer, **changes: Any) -> Follower:
 
 
 @pytest.mark.parametrize("view", [of_watch, of_log], ids=["watch", "audit log"])
-def test_a_renew_time_of_somebody_else_says_nothing_of_the_holder_s_clock(view: Callable[..., Follower]) -> None:
+def test_a_renew_time_of_somebody_else_says_nothing_of_the_holder_s_clock(view: Callable[..., ClusterHistory]) -> None:
     server, _ = healthy()
     stolen_after(server, renewTime=canonical(server.now - HOUR))
     said = text(account(view(server), server.now))
@@ -157,8 +157,8 @@ def test_in_a_list_another_manager_s_renew_time_says_nothing_of_the_holder_s_clo
     server.elector("db-0", "shop/db").lead(10)
     patch(server, renewTime=canonical(server.now + 2 * HOUR))
     one = account(cluster_of(server.dump()), server.now)
-    assert one.standing is not None
-    assert one.standing.ahead is None
+    assert one.status is not None
+    assert one.status.ahead is None
     assert "holder-clock" not in {found.check for found in one.findings}
     assert "Held by: db-0_1, since 11:06:39Z" in text(one), "acquireTime is not corrected by it"
 
@@ -167,12 +167,12 @@ def test_a_touch_by_somebody_else_is_no_renewal_by_the_holder() -> None:
     server, (_, mail, cart) = healthy()
     together(14, mail, cart)
     patch(server, renewTime=canonical(server.now))
-    cluster = of_log(server)
-    said = text(account(cluster, server.now))
+    histories = of_log(server)
+    said = text(account(histories, server.now))
     assert "Last renewed: 11:07:20Z, 14 s ago, by shop/db from pod db-0\n" in said
     assert "Renewed for it: 11:07:34Z, 0 s ago, by mallory, which is not known as the holder" in said
     assert "db-0_1 has not renewed since 11:07:20Z, for 14 s" in said
-    assert as_json(account(cluster, server.now))["last_renewal_by"]["pod"] == "db-0"
+    assert as_json(account(histories, server.now))["last_renewal_by"]["pod"] == "db-0"
     together(16, mail, cart)
     assert "db-0_1 has not renewed it for 30 s" in text(account(of_log(server), server.now))
     server.elector("db-1", "shop/db").take()
@@ -226,7 +226,7 @@ def test_at_level_request_the_log_dates_renewals_and_not_the_stamps_that_were_se
     server, _ = healthy()
     server.wait(5)
     one = account(cluster_of(at_request(server)), server.now)
-    assert one.state is State.LIVE
+    assert one.state is LeaseState.LIVE
     assert one.last_renewal == server.now - 5 * SECOND
 
 
@@ -238,9 +238,9 @@ def test_a_log_dates_the_renewals_of_a_lease_without_stamps(ahead: int) -> None:
     for event in server.log:
         del event["responseObject"]["metadata"]["managedFields"]
     one = account(of_log(server), server.now + 5 * SECOND)
-    assert one.standing is not None
-    assert (one.state, one.standing.last_renewal) == (State.LIVE, server.now)
-    assert account(of_log(server), server.now + 15 * SECOND).state is State.EXPIRED
+    assert one.status is not None
+    assert (one.state, one.status.last_renewal) == (LeaseState.LIVE, server.now)
+    assert account(of_log(server), server.now + 15 * SECOND).state is LeaseState.EXPIRED
 
 
 def test_a_log_that_begins_with_a_write_without_stamps_does_not_say_when_the_lease_was_renewed() -> None:
@@ -281,7 +281,7 @@ def test_without_stamps_a_release_is_no_measure_of_time() -> None:
     assert (history.tenures[1].began, history.tenures[1].leaderless, history.leaderless) == (Handover.RELEASED, None, 0)
 
 
-def taken_after(view: Callable[[FakeServer], Follower], ahead: float, seconds: float, *, is_release: bool) -> str:
+def taken_after(view: Callable[[FakeServer], ClusterHistory], ahead: float, seconds: float, *, is_release: bool) -> str:
     server, (db, *_) = healthy()
     server.wait(0.2)
     (db.release if is_release else db.renew)()
@@ -310,7 +310,7 @@ def test_a_bound_contains_the_truth_though_a_stamp_has_whole_seconds(ahead: floa
     ],
 )
 def test_only_a_log_measures_the_time_after_a_release(
-    view: Callable[[FakeServer], Follower], ahead: float, said: str
+    view: Callable[[FakeServer], ClusterHistory], ahead: float, said: str
 ) -> None:
     assert said in taken_after(view, ahead, 1.5, is_release=True)
 
@@ -354,7 +354,7 @@ def test_a_watch_bounds_when_a_lease_was_deleted() -> None:
     assert "or later" not in text(account(of_log(server), server.now))
 
 
-def of_two_servers(*, off: float, seconds: float, in_one_file: bool, is_release: bool = False) -> Follower:
+def of_two_servers(*, off: float, seconds: float, in_one_file: bool, is_release: bool = False) -> ClusterHistory:
     """What the log of one API server shows, and that of another one whose clock is behind, which got the takeover."""
     server, (db, mail, _) = healthy()
     if is_release:
@@ -371,10 +371,10 @@ def of_two_servers(*, off: float, seconds: float, in_one_file: bool, is_release:
     server.wait(0.5)
     mail.renew()
     parts = [list(read(f"in-{number}", map(to_bytes, log))) for number, log in enumerate((server.log, [taken]))]
-    cluster = Follower()
+    histories = ClusterHistory()
     for item in merged([one for part in parts for one in part]) if in_one_file else merged(*parts):
-        cluster.take(item)
-    return cluster
+        histories.take(item)
+    return histories
 
 
 IN_ONE = pytest.mark.parametrize("in_one_file", [True, False], ids=["one file", "two files"])
@@ -382,8 +382,8 @@ IN_ONE = pytest.mark.parametrize("in_one_file", [True, False], ids=["one file", 
 
 @IN_ONE
 def test_clocks_of_api_servers_that_differ_widen_a_bound(in_one_file: bool) -> None:
-    cluster = of_two_servers(off=1.8, seconds=1.5, in_one_file=in_one_file, is_release=True)
-    (_, after) = cluster.leases[LEASE].tenures
+    histories = of_two_servers(off=1.8, seconds=1.5, in_one_file=in_one_file, is_release=True)
+    (_, after) = histories.leases[LEASE].tenures
     assert after.leaderless is not None
     assert after.leaderless >= 1.5 * SECOND
     assert not after.is_exact
@@ -397,14 +397,14 @@ def test_clocks_of_api_servers_that_differ_widen_a_bound(in_one_file: bool) -> N
 def test_clocks_of_api_servers_that_differ_leave_open_how_a_lease_was_taken(
     off: float, seconds: float, in_one_file: bool
 ) -> None:
-    cluster = of_two_servers(off=off, seconds=seconds, in_one_file=in_one_file)
-    (_, after) = cluster.leases[LEASE].tenures
+    histories = of_two_servers(off=off, seconds=seconds, in_one_file=in_one_file)
+    (_, after) = histories.leases[LEASE].tenures
     assert after.began is Handover.UNKNOWN
 
 
 def test_a_clock_is_not_the_holder_s_if_those_of_api_servers_differ_as_much() -> None:
-    cluster = of_two_servers(off=-16, seconds=10, in_one_file=True)
-    assert cluster.leases[LEASE].tenures[1].ahead is None
+    histories = of_two_servers(off=-16, seconds=10, in_one_file=True)
+    assert histories.leases[LEASE].tenures[1].ahead is None
 
 
 def test_the_longest_gap_is_kept_however_many_follow() -> None:

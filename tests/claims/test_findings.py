@@ -13,7 +13,7 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of
 from webhook.analysis.claims.advice import pod_of_holder, rights
 from webhook.analysis.claims.words import at_most
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import canonical, parse
@@ -155,10 +155,10 @@ def test_leases_that_are_deleted_with_all_of_their_namespace(level: str) -> None
     server.elector("bill-0", "billing/bill").lead(10)
     db.lead(40)
     server.clear("shop")
-    cluster = cluster_of(server.audit_log(metadata_only=level == "Metadata"))
-    (found,) = (one for one in account(cluster, server.now).findings if one.check == "lease-deleted")
+    histories = cluster_of(server.audit_log(metadata_only=level == "Metadata"))
+    (found,) = (one for one in account(histories, server.now).findings if one.check == "lease-deleted")
     assert found.message.startswith("namespace-controller deleted the lease at")
-    assert not cluster.leases["billing", "bill"].is_deleted
+    assert not histories.leases["billing", "bill"].is_deleted
 
 
 def test_a_deletion_of_chosen_leases_says_nothing_of_the_others() -> None:
@@ -321,9 +321,9 @@ def test_a_heartbeat_that_another_process_creates_again_had_no_leader(lease: str
     server.elector("before", lease).lead(20)
     server.delete(lease)
     server.elector("after", lease).lead(4)
-    cluster = of_log(server)
-    (key,) = cluster.names()
-    findings = account_of(cluster, cluster.history_of(key), server.now).findings
+    histories = of_log(server)
+    (key,) = histories.names()
+    findings = account_of(histories, histories.history_of(key), server.now).findings
     (found,) = (one for one in findings if one.check == "lease-deleted")
     assert found.severity is severity
     assert ("two may have led at once" in found.message) is (severity is Severity.ERROR)
@@ -431,8 +431,8 @@ def test_a_holder_that_names_no_pod_is_in_no_command(name: str) -> None:
 def test_the_repair_of_a_frozen_lease_quotes_its_names(field: str, value: int) -> None:
     server = FakeServer()
     server.elector("db-0", "a;b/$(reboot)").take(**{field: value})
-    cluster = cluster_of(server.dump())
-    one = account_of(cluster, cluster.leases["a;b", "$(reboot)"], server.now)
+    histories = cluster_of(server.dump())
+    one = account_of(histories, histories.leases["a;b", "$(reboot)"], server.now)
     assert shlex.split(one.advice.command)[:6] == ["kubectl", "-n", "a;b", "patch", "lease", "$(reboot)"]
 
 
@@ -577,12 +577,12 @@ def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, after: flo
     server.wait(1)
     server.write("shop/db", server.leases["shop/db"]["spec"] | {"holderIdentity": "x"}, "kubectl-patch", ACCOUNT, "")
     server.log[-1] |= {"verb": "patch", **changes}
-    cluster = Follower()
+    histories = ClusterHistory()
     for item in merged(
         *([read("list", [stored])] if lists else []), read("log", [server.audit_log(metadata_only=True)])
     ):
-        cluster.feed(item)
-    return text(account(cluster, server.now + round(after * SECOND)))
+        histories.feed(item)
+    return text(account(histories, server.now + round(after * SECOND)))
 
 
 @pytest.mark.parametrize("lists", [False, True], ids=["a log", "a log and a list"])
@@ -703,10 +703,10 @@ def taken_after(seconds: float, behind: float) -> str:
         for key in ("requestReceivedTimestamp", "stageTimestamp"):
             event[key] = canonical(parse(event[key]) - shift)
     server.log = [*server.log[:split], server.log[-1]]
-    cluster = Follower()
+    histories = ClusterHistory()
     for item in merged(read("one", [server.audit_log()]), read("two", [late.audit_log()])):
-        cluster.take(item)
-    return text(account(cluster, server.now))
+        histories.take(item)
+    return text(account(histories, server.now))
 
 
 def test_a_takeover_that_the_clocks_of_api_servers_explain_is_no_steal() -> None:

@@ -15,7 +15,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import events, latest
 from webhook.analysis.claims.headline import headline
 from webhook.analysis.claims.text import facts
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.cli.options import parse_moment
 
 NOW = parse_moment("2025-11-20T12:20:00Z")
@@ -24,11 +24,11 @@ OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "agent-x2x8p", "uid": "u"}
 
 
 def of_state(lease: Document, now: int = NOW) -> Account:
-    cluster = Follower()
+    histories = ClusterHistory()
     for item in read("leases.json", [json.dumps({"apiVersion": "v1", "kind": "List", "items": [lease]}).encode()]):
-        cluster.take(item)
-    (key,) = cluster.names()
-    return account_of(cluster, cluster.history_of(key), now)
+        histories.take(item)
+    (key,) = histories.names()
+    return account_of(histories, histories.history_of(key), now)
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def test_a_length_is_rounded_in_one_way() -> None:
 
 
 def test_a_lease_without_stamps_is_not_all_right() -> None:
-    cluster = Follower()
+    histories = ClusterHistory()
     wiped = make_lease(put("metadata.name", "wiped"), put("metadata.managedFields", []))
     document = {"apiVersion": "v1", "kind": "List", "items": [make_lease(), wiped]}
     for item in read("leases.json", [json.dumps(document).encode()]):
-        cluster.take(item)
-    one = account_of(cluster, cluster.history_of(("shop", "wiped")), parse_moment("2025-11-20T12:00:04Z"))
+        histories.take(item)
+    one = account_of(histories, histories.history_of(("shop", "wiped")), parse_moment("2025-11-20T12:00:04Z"))
     assert "lease-without-stamps" in [found.check for found in one.findings]
     assert advised(one).startswith(
         "The lease is held and renewed; repair what is wrong: kubectl -n shop get lease wiped"

@@ -12,7 +12,7 @@ from tests.history.observing import LEASE, advised, of_log
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of, as_json
 from webhook.analysis.history.events import Handover
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 
 HOLE = 30
 
@@ -124,10 +124,10 @@ def test_a_watch_beside_the_log_shows_what_that_lacks() -> None:
     server, db, mail, _ = shop()
     unlogged(server, lambda: together(HOLE, db, mail))
     together(10, mail)
-    cluster = Follower()
+    histories = ClusterHistory()
     for item in [*read("watch", [server.watch()]), *read("log", [server.audit_log()])]:
-        cluster.take(item)
-    assert cluster.leases[LEASE].hidden_since is None
+        histories.take(item)
+    assert histories.leases[LEASE].hidden_since is None
 
 
 def test_of_one_lease_alone_a_log_has_no_hole() -> None:
@@ -167,9 +167,9 @@ def test_a_lease_as_a_client_sent_it_says_nothing_of_stamps() -> None:
     together(2, db, mail)
     del server.log[-1]["responseObject"]
     server.log[-1]["requestObject"] = sent
-    cluster = of_log(server)
-    (key,) = (key for key, one in cluster.leases.items() if one.is_as_sent)
-    found = account_of(cluster, cluster.leases[key], server.now).findings
+    histories = of_log(server)
+    (key,) = (key for key, one in histories.leases.items() if one.is_as_sent)
+    found = account_of(histories, histories.leases[key], server.now).findings
     assert "lease-without-stamps" not in {one.check for one in found}
 
 

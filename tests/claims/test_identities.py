@@ -9,11 +9,11 @@ from tests.factories import Document
 from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import LEASE, of_log, of_watch
 from webhook.analysis.claims.account import as_json
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 
 
-def claims(cluster: Follower, server: FakeServer, kind: str) -> list[dict[str, Any]]:
-    return [one for one in as_json(account(cluster, server.now))["claims"] if one["claim"] == kind]
+def claims(histories: ClusterHistory, server: FakeServer, kind: str) -> list[dict[str, Any]]:
+    return [one for one in as_json(account(histories, server.now))["claims"] if one["claim"] == kind]
 
 
 def twins(count: int) -> tuple[FakeServer, list[Elector]]:
@@ -69,10 +69,10 @@ def test_a_silence_in_which_another_pod_renewed_is_none_of_the_identity() -> Non
 def test_a_holder_whose_beginning_was_dropped_is_held_since_an_unknown_time() -> None:
     server, (_, second) = twins(2)
     in_turns(server, second, times=5)
-    cluster = of_log(server)
-    assert len(claims(cluster, server, "held-since")) == 1
-    cluster.leases[LEASE].tenures.popleft()
-    assert claims(cluster, server, "held-since") == []
+    histories = of_log(server)
+    assert len(claims(histories, server, "held-since")) == 1
+    histories.leases[LEASE].tenures.popleft()
+    assert claims(histories, server, "held-since") == []
 
 
 def test_the_pod_that_the_holder_names_is_its_process_whoever_wrote_it_in() -> None:

@@ -15,9 +15,9 @@ from webhook.analysis.claims.happened import events
 from webhook.analysis.claims.headline import headline
 from webhook.analysis.claims.text import facts
 from webhook.analysis.history.events import Handover
-from webhook.analysis.history.follow import Follower
-from webhook.analysis.history.status import State
-from webhook.analysis.inputs.items import Fenced
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.status import LeaseState
+from webhook.analysis.inputs.items import FenceReport
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND
 
@@ -85,7 +85,7 @@ def test_who_held_the_lease_is_who_led(one: Incident, source: str) -> None:
     held = [holder for holder, _ in groupby(tenure.holder for tenure in account.history.tenures)]
     led = [holder for holder, _ in groupby(_new_leaders(one))]
     assert held == led
-    assert account.state is State.LIVE
+    assert account.state is LeaseState.LIVE
     assert account.holder == led[-1]
 
 
@@ -161,7 +161,7 @@ def test_two_leaders_at_once_are_always_said(one: Incident) -> None:
 def test_the_cause_is_known_while_no_one_leads(name: str, source: str, blame: Blame, command: str) -> None:
     one = incident(name)
     account = one.account(source, _last_moment_without_a_leader(one))
-    assert account.state is State.EXPIRED
+    assert account.state is LeaseState.EXPIRED
     assert account.cause is not None
     assert account.cause.blame is blame
     assert account.advice.command.startswith(command)
@@ -245,10 +245,10 @@ def test_only_pods_of_the_same_account_wait_for_a_lease() -> None:
 
 def test_a_fence_of_a_lease_that_is_not_in_the_log_is_passed_over() -> None:
     one = incident("fenced")
-    (refused, *_) = (item for item in read("log", [_log_of(one)]) if isinstance(item, Fenced))
-    cluster = Follower()
-    cluster.feed(refused)
-    assert cluster.leases == {}
+    (refused, *_) = (item for item in read("log", [_log_of(one)]) if isinstance(item, FenceReport))
+    histories = ClusterHistory()
+    histories.feed(refused)
+    assert histories.leases == {}
 
 
 def _log_of(one: Incident) -> bytes:

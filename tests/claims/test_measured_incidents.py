@@ -25,7 +25,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import events
 from webhook.analysis.claims.headline import headline
 from webhook.analysis.claims.text import Line, facts
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge import Merged
 from webhook.analysis.inputs.items import Item
 from webhook.findings import Severity
@@ -63,11 +63,13 @@ def metadata(name: str) -> tuple[Item, ...]:
 
 
 def account(name: str, *inputs: list[Item] | tuple[Item, ...]) -> Account:
-    follower = Follower()
+    histories = ClusterHistory()
     for item in Merged([input_of(items) for items in inputs], LATEST):
-        follower.feed(item)
+        histories.feed(item)
     key = (truth(name)["namespace"], truth(name)["lease"])
-    return account_of(follower, follower.leases[key], follower.bounds.until or instant(truth(name)["recorded_until"]))
+    return account_of(
+        histories, histories.leases[key], histories.bounds.until or instant(truth(name)["recorded_until"])
+    )
 
 
 SOURCES: Final[dict[str, Callable[[str], Account]]] = {

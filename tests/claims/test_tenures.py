@@ -11,8 +11,8 @@ from tests.history.observing import LEASE, View, merged, of_log, of_watch
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.events import Handover
-from webhook.analysis.history.follow import Follower
-from webhook.analysis.history.status import State
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.times import SECOND, canonical, canonical_seconds
 
 
@@ -24,16 +24,16 @@ def shop() -> tuple[FakeServer, Elector, Elector]:
     return server, first, second
 
 
-def said_of(cluster: Follower, server: FakeServer) -> str:
-    return text(account(cluster, server.now))
+def said_of(histories: ClusterHistory, server: FakeServer) -> str:
+    return text(account(histories, server.now))
 
 
-def of_inputs(*inputs: bytes) -> Follower:
-    cluster = Follower()
+def of_inputs(*inputs: bytes) -> ClusterHistory:
+    histories = ClusterHistory()
     for item in merged(*(read(f"in-{number}", [data]) for number, data in enumerate(inputs))):
-        cluster.take(item)
-    cluster.leases |= {key: cluster.history_of(key) for key in cluster.names()}
-    return cluster
+        histories.take(item)
+    histories.leases |= {key: histories.history_of(key) for key in histories.names()}
+    return histories
 
 
 def without(server: FakeServer, verb: str) -> None:
@@ -102,7 +102,7 @@ def test_two_uids_in_turns_are_two_clusters() -> None:
             one.renew()
             alike[number] = one, server.leases["shop/db"]
     shown = account(of_watch(server), server.now)
-    assert shown.state is State.UNKNOWN
+    assert shown.state is LeaseState.UNKNOWN
     assert text(shown).startswith("the input shows leases of several clusters under this name\n")
     assert [found.check for found in shown.findings] == ["clusters-mixed"]
     assert "took it" not in text(shown)
@@ -408,7 +408,7 @@ def test_a_lease_with_finalizers_is_deleted_when_they_are_gone(is_gone: bool) ->
         assert said_of(of_log(server), server).startswith("the lease was deleted 0 s ago by admin\n")
     else:
         one = account(of_log(server), server.now)
-        assert one.state is State.LIVE
+        assert one.state is LeaseState.LIVE
         assert "deleted" not in text(one)
         assert as_json(one)["holder"] == first.identity
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.doctor.shipped import condition, entry, verified_expression
 from webhook.api_server.doctor.checks import MAX_CHARACTERS, check_condition, drops_renewals
-from webhook.findings import Finding
+from webhook.findings import ReportFinding
 
 TEXTS = [
     path.read_text()
@@ -15,7 +15,7 @@ TEXTS = [
 SHIPPED = verified_expression()
 
 
-def found(expression: str) -> list[Finding]:
+def found(expression: str) -> list[ReportFinding]:
     return list(check_condition(entry(matchConditions=condition(expression))))
 
 

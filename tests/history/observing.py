@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Iterator
 from tests.history.fake_server import FakeServer
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge import Merged
-from webhook.analysis.inputs.items import ElectionEvent, Fenced, Input, Item, LogEnd, Observation
+from webhook.analysis.inputs.items import ElectionEvent, FenceReport, Input, Item, LogEnd, Observation
 from webhook.analysis.timeline.lanes import TimelineBuilder
 
 LEASE = ("shop", "db")
 LATEST = 2**62
-View = Callable[[FakeServer], Follower]
+View = Callable[[FakeServer], ClusterHistory]
 
 
 def input_of(items: Iterable[Item], path: str = "in") -> Input:
@@ -26,11 +26,11 @@ def merged(*inputs: Iterable[Item], latest: int = LATEST) -> Iterator[Item]:
     return iter(Merged([input_of(items, f"in-{number}") for number, items in enumerate(inputs)], latest))
 
 
-def observe_all(target: Follower | TimelineBuilder, *inputs: Iterable[Item]) -> None:
+def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item]) -> None:
     """Have every item observed; none of them may be anything else than an observation."""
     for item in merged(*inputs):
-        assert isinstance(item, Observation | LogEnd | Fenced | ElectionEvent)
-        (target.feed if isinstance(target, Follower) else target.observe)(item)
+        assert isinstance(item, Observation | LogEnd | FenceReport | ElectionEvent)
+        (target.feed if isinstance(target, ClusterHistory) else target.observe)(item)
 
 
 def advised(account: Account) -> str:
@@ -38,23 +38,23 @@ def advised(account: Account) -> str:
     return f"{account.advice.sentence} {account.advice.command}".rstrip()
 
 
-def cluster_of(data: bytes) -> Follower:
+def cluster_of(data: bytes) -> ClusterHistory:
     """The history of one input."""
-    cluster = Follower()
-    observe_all(cluster, read("in", [data]))
-    return cluster
+    histories = ClusterHistory()
+    observe_all(histories, read("in", [data]))
+    return histories
 
 
-def of_watch(server: FakeServer) -> Follower:
+def of_watch(server: FakeServer) -> ClusterHistory:
     """The history that a watch of a server shows."""
     return cluster_of(server.watch())
 
 
-def of_log(server: FakeServer) -> Follower:
+def of_log(server: FakeServer) -> ClusterHistory:
     """The history that the audit log of a server shows."""
     return cluster_of(server.audit_log())
 
 
-def of_metadata(server: FakeServer) -> Follower:
+def of_metadata(server: FakeServer) -> ClusterHistory:
     """The history that an audit log at level Metadata shows."""
     return cluster_of(server.audit_log(metadata_only=True))

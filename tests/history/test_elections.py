@@ -11,11 +11,11 @@ from tests.inputs.reading import read
 from webhook.analysis.history import bounds as bounds_of_input
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.events import Handover
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases
-from webhook.analysis.history.status import State
-from webhook.analysis.inputs.items import Foreign, Observation
+from webhook.analysis.history.status import LeaseState
+from webhook.analysis.inputs.items import Observation, OtherObject
 
 BOTH = pytest.mark.parametrize("view", [of_watch, of_log], ids=["watch", "audit log"])
 ANY = pytest.mark.parametrize("view", [of_watch, of_log, of_metadata], ids=["watch", "audit log", "metadata"])
@@ -86,9 +86,9 @@ def test_a_lease_that_was_deleted_and_made_again(view: View) -> None:
     server.elector("a", "shop/db").lead(10)
     server.delete("shop/db")
     server.wait(4)
-    cluster = view(server)
-    assert cluster.leases[LEASE].is_deleted
-    assert cluster.leases[LEASE].status(server.now) is None
+    histories = view(server)
+    assert histories.leases[LEASE].is_deleted
+    assert histories.leases[LEASE].status(server.now) is None
     server.elector("b", "shop/db").lead(4)
     history = view(server).leases[LEASE]
     assert steps(history)[1] == ("b_1", Handover.DELETED, 4.0 if view is of_log else pytest.approx(4.0, abs=1))
@@ -164,8 +164,8 @@ def test_all_leases_were_late_when_the_server_was_away(view: View) -> None:
     start = server.now
     server.wait(12)
     together(20, a, b, c)
-    cluster = view(server)
-    assert cluster.others_of(cluster.leases[LEASE], start, start + 12 * SECOND) == OtherLeases(late=2, on_time=0)
+    histories = view(server)
+    assert histories.others_of(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases(late=2, on_time=0)
 
 
 @BOTH
@@ -176,8 +176,8 @@ def test_one_lease_was_late_when_its_client_was(view: View) -> None:
     start = server.now
     together(12, b, c)
     together(20, a, b, c)
-    cluster = view(server)
-    company = cluster.others_of(cluster.leases[LEASE], start, start + 12 * SECOND)
+    histories = view(server)
+    company = histories.others_of(histories.leases[LEASE], start, start + 12 * SECOND)
     assert company == OtherLeases(late=0, on_time=2)
     assert company.is_known
     assert not company.all_were_late
@@ -195,8 +195,8 @@ def test_a_lease_that_was_free_was_neither_late_nor_on_time(view: View, is_taken
     a.renew()
     if is_taken:
         server.elector("c", "shop/mail").lead(20)
-    cluster = view(server)
-    assert cluster.others_of(cluster.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
+    histories = view(server)
+    assert histories.others_of(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
 
 
 def test_leases_that_cannot_tell_are_not_asked() -> None:
@@ -210,9 +210,9 @@ def test_leases_that_cannot_tell_are_not_asked() -> None:
     server.wait(12)
     late_comer.lead(10)
     server.elector("once", "shop/once").lead(2)
-    cluster = of_log(server)
+    histories = of_log(server)
     # One is renewed too rarely to be missed, one was not there before.
-    assert cluster.others_of(cluster.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
+    assert histories.others_of(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
     assert not OtherLeases().is_known
 
 
@@ -223,8 +223,8 @@ def test_a_lease_that_stopped_for_good_was_late_too() -> None:
     start = server.now
     server.wait(20)
     server.elector("c", "shop/db").take()
-    cluster = of_log(server)
-    assert cluster.others_of(cluster.leases[LEASE], start, server.now) == OtherLeases(late=1)
+    histories = of_log(server)
+    assert histories.others_of(histories.leases[LEASE], start, server.now) == OtherLeases(late=1)
 
 
 def test_a_dump_says_who_stopped_together() -> None:
@@ -237,13 +237,13 @@ def test_a_dump_says_who_stopped_together() -> None:
     free = server.elector("e", "shop/free")
     free.lead(2)
     free.release()
-    cluster = cluster_of(server.dump())
-    history = cluster.leases[LEASE]
-    assert cluster.bounds.until is None
-    assert cluster.stopped_with(history, server.now) == OtherLeases(late=1, on_time=1)
+    histories = cluster_of(server.dump())
+    history = histories.leases[LEASE]
+    assert histories.bounds.until is None
+    assert histories.stopped_with(history, server.now) == OtherLeases(late=1, on_time=1)
 
 
-@pytest.mark.parametrize("take", [Follower.feed, Follower.take], ids=["followed", "kept as text"])
+@pytest.mark.parametrize("take", [ClusterHistory.feed, ClusterHistory.take], ids=["followed", "kept as text"])
 def test_leases_of_a_longer_rhythm_did_not_stop_with_one_that_just_expired(take: Callable[..., object]) -> None:
     server = FakeServer()
     db = server.elector("db", "shop/db")
@@ -253,40 +253,40 @@ def test_leases_of_a_longer_rhythm_did_not_stop_with_one_that_just_expired(take:
     for node in nodes:
         node.renew()
     server.wait(5)
-    cluster = Follower()
+    histories = ClusterHistory()
     for item in read("in", [server.dump()]):
-        take(cluster, item)
-    assert cluster.stopped_with(cluster.history_of(LEASE), server.now) == OtherLeases()
-    assert cluster.stopped_with(cluster.history_of(LEASE), server.now + 15 * SECOND) == OtherLeases(late=3)
+        take(histories, item)
+    assert histories.stopped_with(histories.history_of(LEASE), server.now) == OtherLeases()
+    assert histories.stopped_with(histories.history_of(LEASE), server.now + 15 * SECOND) == OtherLeases(late=3)
 
 
-@pytest.mark.parametrize("take", [Follower.feed, Follower.take], ids=["followed", "kept as text"])
+@pytest.mark.parametrize("take", [ClusterHistory.feed, ClusterHistory.take], ids=["followed", "kept as text"])
 def test_a_lease_that_was_never_renewed_did_not_stop(take: Callable[..., object]) -> None:
     server = FakeServer()
     server.elector("db", "shop/db").lead(20)
     for name in ("a", "b", "c"):
         server.elector(name, f"shop/{name}").take()
     server.wait(60)
-    cluster = Follower()
+    histories = ClusterHistory()
     for item in read("in", [server.dump()]):
-        take(cluster, item)
-    assert cluster.stopped_with(cluster.history_of(LEASE), server.now) == OtherLeases()
-    assert cluster.stopped_with(cluster.history_of(("shop", "a")), server.now) == OtherLeases(late=1)
+        take(histories, item)
+    assert histories.stopped_with(histories.history_of(LEASE), server.now) == OtherLeases()
+    assert histories.stopped_with(histories.history_of(("shop", "a")), server.now) == OtherLeases(late=1)
 
 
 def test_what_others_did_is_known_anew_after_an_observation() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(4)
     server.wait(60)
-    cluster = cluster_of(server.dump())
-    history = cluster.leases[LEASE]
-    assert cluster.stopped_with(history, server.now) == OtherLeases()
+    histories = cluster_of(server.dump())
+    history = histories.leases[LEASE]
+    assert histories.stopped_with(history, server.now) == OtherLeases()
     other = FakeServer(now=server.now)
     other.elector("b", "shop/mail").lead(4)
     for item in read("in", [other.dump()]):
-        cluster.feed(item)
-    assert cluster.stopped_with(history, server.now) == OtherLeases(on_time=1)
-    assert cluster.stopped_with(history, server.now + SECOND) == OtherLeases(on_time=1)
+        histories.feed(item)
+    assert histories.stopped_with(history, server.now) == OtherLeases(on_time=1)
+    assert histories.stopped_with(history, server.now + SECOND) == OtherLeases(on_time=1)
 
 
 def test_writers_of_the_log_are_known_by_name() -> None:
@@ -300,10 +300,10 @@ def test_writers_of_the_log_are_known_by_name() -> None:
     assert not history.tenure.has_several_writers
 
 
-def of_both(server: FakeServer) -> Follower:
-    cluster = Follower()
-    observe_all(cluster, read("watch", [server.watch()]), read("log", [server.audit_log()]))
-    return cluster
+def of_both(server: FakeServer) -> ClusterHistory:
+    histories = ClusterHistory()
+    observe_all(histories, read("watch", [server.watch()]), read("log", [server.audit_log()]))
+    return histories
 
 
 WITH_LOG = pytest.mark.parametrize("view", [of_log, of_both], ids=["audit log", "watch and audit log"])
@@ -445,11 +445,11 @@ def test_candidates_are_followed() -> None:
 
 
 def test_what_is_no_lease_is_passed_over() -> None:
-    cluster = Follower()
+    histories = ClusterHistory()
     (pod,) = read("in", [b'{"kind":"Pod","apiVersion":"v1"}'])
-    assert isinstance(pod, Foreign)
-    cluster.feed(pod)
-    assert cluster == Follower()
+    assert isinstance(pod, OtherObject)
+    histories.feed(pod)
+    assert histories == ClusterHistory()
 
 
 def test_changes_are_counted_without_the_first_holder() -> None:
@@ -469,9 +469,9 @@ def test_a_stream_without_stamps_goes_by_the_clocks_of_its_clients() -> None:
         one["metadata"]["managedFields"] = []
     history = of_watch(server).leases[LEASE]
     assert steps(history)[1] == ("b_1", Handover.UNKNOWN, None)
-    standing = history.status(server.now)
-    assert standing is not None
-    assert (standing.state, standing.from_stamps) == (State.LIVE, False)
+    status = history.status(server.now)
+    assert status is not None
+    assert (status.state, status.from_stamps) == (LeaseState.LIVE, False)
 
 
 def test_reviews_say_when_the_holder_before_renewed() -> None:
@@ -558,8 +558,8 @@ def test_a_list_after_a_watch_and_one_without_any_time() -> None:
     server = FakeServer()
     server.write("shop/db", {}, "kubectl-create", "admin", "")
     server.leases["shop/db"]["metadata"]["managedFields"] = []
-    cluster = cluster_of(server.watch() + server.dump())
-    assert (cluster.bounds.until, cluster.has_managed_fields) == (None, True)
+    histories = cluster_of(server.watch() + server.dump())
+    assert (histories.bounds.until, histories.has_managed_fields) == (None, True)
 
 
 def test_the_states_before_the_first_event_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import LEASE, of_log, of_watch
 from webhook.analysis.history.events import MAX_HEARD_AGAIN, Handover, Tenure
 from webhook.analysis.history.renewals import Renewals
-from webhook.analysis.inputs.items import Stretch
+from webhook.analysis.inputs.items import CountedRenewals
 
 
 def lost() -> FakeServer:
@@ -112,7 +112,7 @@ def test_an_identity_is_not_joined_by_writers_at_no_time() -> None:
 
 def test_what_another_record_has_shown_is_not_counted_twice() -> None:
     renewals = renewed(*[2] * 10)
-    renewals.resume(Stretch([2 * SECOND] * 3), 12 * SECOND)
+    renewals.resume(CountedRenewals([2 * SECOND] * 3), 12 * SECOND)
     assert (renewals.count, renewals.last) == (10, 20 * SECOND)
-    renewals.resume(Stretch([2 * SECOND] * 3), 28 * SECOND)
+    renewals.resume(CountedRenewals([2 * SECOND] * 3), 28 * SECOND)
     assert (renewals.count, renewals.last) == (12, 26 * SECOND)

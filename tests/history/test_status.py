@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import NOW, Tweak, drop, make_entry, make_lease, put, to_bytes
-from webhook.analysis.history.status import LeaseStatus, State, status_of, was_live, written_at
+from webhook.analysis.history.status import LeaseState, LeaseStatus, status_of, was_live, written_at
 from webhook.analysis.inputs.kinds import decode_our_object
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.objects import Lease
@@ -17,16 +17,16 @@ def lease_of(*tweaks: Tweak) -> Lease:
     return found
 
 
-def standing(*tweaks: Tweak, after: float = 4) -> LeaseStatus:
+def status_after(*tweaks: Tweak, after: float = 4) -> LeaseStatus:
     lease = lease_of(*tweaks)
     return status_of(lease, entries_of(lease.metadata.managed_fields), NOW + int(after * SECOND))
 
 
 def test_a_healthy_lease_is_live_until_its_duration_after_the_stamp() -> None:
-    found = standing()
-    assert (found.state, found.from_stamps, found.ahead) == (State.LIVE, True, 0)
+    found = status_after()
+    assert (found.state, found.from_stamps, found.ahead) == (LeaseState.LIVE, True, 0)
     assert (found.last_renewal, found.takeable_at, found.manager) == (NOW, NOW + 15 * SECOND, "checkout")
-    assert standing(after=15).state is State.EXPIRED
+    assert status_after(after=15).state is LeaseState.EXPIRED
 
 
 RENEWED = "spec.renewTime"
@@ -36,36 +36,36 @@ ENTRY = "metadata.managedFields[0]"
 @pytest.mark.parametrize(
     ("tweaks", "state"),
     [
-        pytest.param((put("spec.holderIdentity", ""),), State.RELEASED, id="released"),
-        pytest.param((drop("spec.holderIdentity"),), State.RELEASED, id="released by removing the holder"),
-        pytest.param((put("spec", {}),), State.NEVER_HELD, id="empty"),
-        pytest.param((put("spec", {"leaseTransitions": 3}),), State.RELEASED, id="counts holders of before"),
+        pytest.param((put("spec.holderIdentity", ""),), LeaseState.RELEASED, id="released"),
+        pytest.param((drop("spec.holderIdentity"),), LeaseState.RELEASED, id="released by removing the holder"),
+        pytest.param((put("spec", {}),), LeaseState.NEVER_HELD, id="empty"),
+        pytest.param((put("spec", {"leaseTransitions": 3}),), LeaseState.RELEASED, id="counts holders of before"),
         pytest.param(
             (put("spec", {"holderIdentity": "a", "acquireTime": "2025-11-20T12:00:00.000000Z"}),),
-            State.UNKNOWN,
+            LeaseState.UNKNOWN,
             id="as Pekko writes it",
         ),
-        pytest.param((drop("spec.leaseDurationSeconds"),), State.EXPIRED, id="no duration"),
-        pytest.param((drop(RENEWED), drop("metadata.managedFields")), State.UNKNOWN, id="no renewTime"),
-        pytest.param((put("spec.leaseDurationSeconds", -1),), State.EXPIRED, id="a negative duration"),
-        pytest.param((put("spec.leaseTransitions", 2**31 - 1),), State.FROZEN, id="transitions at the end"),
-        pytest.param((put("spec.leaseDurationSeconds", 2**31 - 1),), State.FROZEN, id="68 years"),
-        pytest.param((put(RENEWED, "2035-11-20T12:00:00.000000Z"),), State.FROZEN, id="ten years ahead"),
-        pytest.param((put(RENEWED, "10000-01-01T00:59:59.999999Z"),), State.FROZEN, id="year 10000"),
-        pytest.param((put(RENEWED, "soon"),), State.FROZEN, id="noise"),
-        pytest.param((put(f"{ENTRY}.time", "20000-01-01T00:00:00Z"),), State.FROZEN, id="an entry of year 20000"),
-        pytest.param((put(f"{ENTRY}.time", "0001-01-01T00:00:00Z"),), State.LIVE, id="an entry of the zero time"),
-        pytest.param((put(RENEWED, "2025-11-20T21:00:00.000000Z"),), State.LIVE, id="nine hours ahead"),
+        pytest.param((drop("spec.leaseDurationSeconds"),), LeaseState.EXPIRED, id="no duration"),
+        pytest.param((drop(RENEWED), drop("metadata.managedFields")), LeaseState.UNKNOWN, id="no renewTime"),
+        pytest.param((put("spec.leaseDurationSeconds", -1),), LeaseState.EXPIRED, id="a negative duration"),
+        pytest.param((put("spec.leaseTransitions", 2**31 - 1),), LeaseState.FROZEN, id="transitions at the end"),
+        pytest.param((put("spec.leaseDurationSeconds", 2**31 - 1),), LeaseState.FROZEN, id="68 years"),
+        pytest.param((put(RENEWED, "2035-11-20T12:00:00.000000Z"),), LeaseState.FROZEN, id="ten years ahead"),
+        pytest.param((put(RENEWED, "10000-01-01T00:59:59.999999Z"),), LeaseState.FROZEN, id="year 10000"),
+        pytest.param((put(RENEWED, "soon"),), LeaseState.FROZEN, id="noise"),
+        pytest.param((put(f"{ENTRY}.time", "20000-01-01T00:00:00Z"),), LeaseState.FROZEN, id="an entry of year 20000"),
+        pytest.param((put(f"{ENTRY}.time", "0001-01-01T00:00:00Z"),), LeaseState.LIVE, id="an entry of the zero time"),
+        pytest.param((put(RENEWED, "2025-11-20T21:00:00.000000Z"),), LeaseState.LIVE, id="nine hours ahead"),
     ],
 )
-def test_states(tweaks: tuple[Tweak, ...], state: State) -> None:
-    assert standing(*tweaks).state is state
+def test_states(tweaks: tuple[Tweak, ...], state: LeaseState) -> None:
+    assert status_after(*tweaks).state is state
 
 
 def test_a_released_lease_with_its_holder_left_in_it() -> None:
     spec = (put("spec.leaseDurationSeconds", 1), put("spec.acquireTime", "2025-11-20T12:00:00.000000Z"))
-    found = standing(*spec)
-    assert (found.state, found.takeable_at) == (State.RELEASED, NOW)
+    found = status_after(*spec)
+    assert (found.state, found.takeable_at) == (LeaseState.RELEASED, NOW)
 
 
 @pytest.mark.parametrize(
@@ -78,33 +78,33 @@ def test_a_released_lease_with_its_holder_left_in_it() -> None:
     ],
 )
 def test_a_frozen_lease_says_why_and_until_when(tweak: Tweak, rule: str, until: int | None) -> None:
-    found = standing(tweak)
+    found = status_after(tweak)
     assert found.block is not None
     assert (found.block.rule, found.block.until, found.takeable_at) == (rule, until, until)
 
 
 def test_a_released_lease_is_frozen_by_its_count_only() -> None:
     released = put("spec.holderIdentity", "")
-    assert standing(released, put("spec.leaseTransitions", 2**31 - 1)).state is State.FROZEN
-    assert standing(released, put("spec.leaseDurationSeconds", 2**31 - 1)).state is State.RELEASED
+    assert status_after(released, put("spec.leaseTransitions", 2**31 - 1)).state is LeaseState.FROZEN
+    assert status_after(released, put("spec.leaseDurationSeconds", 2**31 - 1)).state is LeaseState.RELEASED
 
 
 def test_the_clock_of_the_holder_is_measured_against_the_stamp() -> None:
-    assert standing(put(RENEWED, "2025-11-20T12:00:00.700000Z")).ahead == 0
-    assert standing(put(RENEWED, "2025-11-20T12:00:05.000000Z")).ahead == pytest.approx(4 * SECOND, abs=1)
-    assert standing(put(RENEWED, "2025-11-20T11:59:50.000000Z")).ahead == -10 * SECOND
-    assert standing(drop(RENEWED)).ahead is None
+    assert status_after(put(RENEWED, "2025-11-20T12:00:00.700000Z")).ahead == 0
+    assert status_after(put(RENEWED, "2025-11-20T12:00:05.000000Z")).ahead == pytest.approx(4 * SECOND, abs=1)
+    assert status_after(put(RENEWED, "2025-11-20T11:59:50.000000Z")).ahead == -10 * SECOND
+    assert status_after(drop(RENEWED)).ahead is None
 
 
 def test_without_stamps_the_holders_own_clock_decides() -> None:
-    found = standing(drop("metadata.managedFields"))
-    assert (found.state, found.from_stamps, found.last_renewal, found.ahead) == (State.LIVE, False, NOW, None)
+    found = status_after(drop("metadata.managedFields"))
+    assert (found.state, found.from_stamps, found.last_renewal, found.ahead) == (LeaseState.LIVE, False, NOW, None)
 
 
 def test_a_stamp_of_the_future_is_none() -> None:
     entry = {**make_entry("holderIdentity", "renewTime"), "time": "2025-11-20T12:10:00Z"}
-    found = standing(put("metadata.managedFields", [entry]))
-    assert (found.state, found.from_stamps, found.last_renewal) == (State.LIVE, False, NOW)
+    found = status_after(put("metadata.managedFields", [entry]))
+    assert (found.state, found.from_stamps, found.last_renewal) == (LeaseState.LIVE, False, NOW)
 
 
 def test_when_a_state_was_written() -> None:

@@ -11,7 +11,7 @@ from tests.factories import NOW, Tweak, drop, make_lease, put
 from tests.history.observing import input_of
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of, account_of_state, as_json
-from webhook.analysis.history.follow import Follower, StoredLeases
+from webhook.analysis.history.follow import ClusterHistory, StoredLeases
 from webhook.analysis.history.merge import Merged
 from webhook.analysis.inputs.items import Item, Observation
 from webhook.kubernetes.times import SECOND
@@ -25,14 +25,14 @@ def items_of(name: str, file: str) -> list[Item]:
 
 
 def conclusion(*inputs: list[Item], is_kept: bool) -> dict[object, object]:
-    follower = Follower()
+    histories = ClusterHistory()
     for item in Merged([input_of(items) for items in inputs], LATEST):
         if is_kept:
-            follower.take(item)
+            histories.take(item)
         else:
-            follower.feed(item)
-    now = follower.bounds.until or 1_800_000_000_000_000
-    return {key: as_json(account_of(follower, follower.history_of(key), now)) for key in follower.names()}
+            histories.feed(item)
+    now = histories.bounds.until or 1_800_000_000_000_000
+    return {key: as_json(account_of(histories, histories.history_of(key), now)) for key in histories.names()}
 
 
 @pytest.mark.parametrize("name", ["killed", "crashloop", "same-identity", "foreign-release", "node-cut"])
@@ -94,17 +94,17 @@ STATES = {
 
 @pytest.mark.parametrize("tweaks", STATES.values(), ids=STATES)
 def test_the_row_of_a_stored_lease_is_that_of_its_account(tweaks: tuple[Tweak, ...]) -> None:
-    cluster = Follower()
+    histories = ClusterHistory()
     for item in read("leases.json", [json.dumps(make_lease(*tweaks)).encode()]):
-        cluster.take(item)
-    (key,) = cluster.names()
-    state, history = cluster.stored.get(key), cluster.history_of(key)
+        histories.take(item)
+    (key,) = histories.names()
+    state, history = histories.stored.get(key), histories.history_of(key)
     assert state is not None
     for now in (NOW, NOW + 20 * SECOND, NOW + 3600 * SECOND):
-        of_state, whole = account_of_state(cluster, state, now), account_of(cluster, history, now)
+        of_state, whole = account_of_state(histories, state, now), account_of(histories, history, now)
         assert of_state.findings == whole.findings
-        assert (of_state.standing, of_state.holder, of_state.last_renewal, of_state.history.changes) == (
-            whole.standing,
+        assert (of_state.status, of_state.holder, of_state.last_renewal, of_state.history.changes) == (
+            whole.status,
             whole.holder,
             whole.last_renewal,
             whole.history.changes,
@@ -113,9 +113,9 @@ def test_the_row_of_a_stored_lease_is_that_of_its_account(tweaks: tuple[Tweak, .
 
 def test_names_in_turns_from_many_blocks() -> None:
     """In the order of names, leases of a list are in other blocks again and again."""
-    cluster = Follower()
+    histories = ClusterHistory()
     for number in range(2000):
         for item in read("leases.json", [json.dumps(make_lease(put("metadata.name", f"lease-{number}"))).encode()]):
-            cluster.take(item)
-    shown = [cluster.stored.get(key) for key in cluster.names()]
+            histories.take(item)
+    shown = [histories.stored.get(key) for key in histories.names()]
     assert [one and one.name for one in shown] == sorted(f"lease-{number}" for number in range(2000))

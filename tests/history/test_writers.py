@@ -16,10 +16,10 @@ from webhook.analysis.claims.happened import events
 from webhook.analysis.history import merge
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.events import API_SERVER, MAX_WRITERS, EventKind, Handover, Tenure
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.merge import Merged
-from webhook.analysis.history.status import State
+from webhook.analysis.history.status import LeaseState
 from webhook.analysis.inputs.items import STANDARD_INPUT, ElectionEvent, Item, Observation, Place, Unreadable, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import canonical, parse
@@ -28,10 +28,10 @@ LEASE = ("shop", "db")
 
 
 def account(*inputs: Iterable[Item]) -> Account:
-    follower = Follower()
-    observe_all(follower, *inputs)
-    assert follower.bounds.until is not None
-    return account_of(follower, follower.leases[LEASE], follower.bounds.until)
+    histories = ClusterHistory()
+    observe_all(histories, *inputs)
+    assert histories.bounds.until is not None
+    return account_of(histories, histories.leases[LEASE], histories.bounds.until)
 
 
 def watch(server: FakeServer) -> Iterable[Item]:
@@ -120,7 +120,7 @@ def test_renewals_after_a_watch_has_ended_are_known_from_the_log() -> None:
     seen = list(watch(server))
     a.lead(60)
     found = account(seen, log(server, metadata_only=True))
-    assert found.state is State.LIVE
+    assert found.state is LeaseState.LIVE
     assert found.last_renewal == server.now
 
 
@@ -200,7 +200,7 @@ def test_the_holder_of_a_released_lease_is_removed() -> None:
     server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": ""}, "kubectl-patch", "alice", "")
     found = account(log(server))
     assert [(one.holder, one.released_by) for one in found.history.tenures] == [("a_1", None)]
-    assert found.state is State.RELEASED
+    assert found.state is LeaseState.RELEASED
 
 
 def test_of_two_rivals_in_a_log_without_objects_the_one_that_goes_on_leads() -> None:
@@ -419,11 +419,11 @@ def test_a_list_and_a_watch_of_one_lease_are_one_history(is_followed_first: bool
     server = FakeServer()
     server.elector("a", "shop/db").lead(20)
     inputs = [*watch(server)], [*read("dump", [server.dump()])]
-    follower = Follower()
+    histories = ClusterHistory()
     for items in inputs if is_followed_first else reversed(inputs):
         for item in items:
-            follower.take(item)
-    holder = follower.leases[LEASE].holder
+            histories.take(item)
+    holder = histories.leases[LEASE].holder
     assert holder is not None
     assert holder.holder == "a_1"
 

@@ -15,7 +15,7 @@ from tests.history.observing import observe_all
 from tests.incidents import at_metadata, incident
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of, as_json
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs import envelopes
 from webhook.analysis.inputs.items import InputKind, Item, LogEnd, Observation, Unreadable
 
@@ -24,10 +24,10 @@ EVENT = recorded()[0]
 
 
 def account(data: bytes) -> Document:
-    cluster = Follower()
-    observe_all(cluster, list(read("in", [data])))
-    assert cluster.bounds.until is not None
-    return as_json(account_of(cluster, cluster.leases[incident(INCIDENT).key], cluster.bounds.until))
+    histories = ClusterHistory()
+    observe_all(histories, list(read("in", [data])))
+    assert histories.bounds.until is not None
+    return as_json(account_of(histories, histories.leases[incident(INCIDENT).key], histories.bounds.until))
 
 
 @pytest.mark.parametrize("name", sorted(set(ENVELOPES) - {GOOGLE}))

@@ -8,7 +8,7 @@ import pytest
 from tests.factories import Tweak, put
 from tests.inputs.events import make_event
 from tests.inputs.reading import read
-from webhook.analysis.inputs.items import Fenced, Item, Observation
+from webhook.analysis.inputs.items import FenceReport, Item, Observation
 from webhook.analysis.inputs.kinds import FENCE_ANNOTATION
 
 TEXT = (
@@ -28,7 +28,7 @@ FORBIDDEN = (
 def items(*tweaks: Tweak) -> list[Item]:
     """Return what a log of this one event says."""
     line = json.dumps(make_event(*FORBIDDEN, *tweaks), separators=(",", ":")).encode() + b"\n"
-    return [item for item in read("audit.log", [line]) if isinstance(item, Fenced | Observation)]
+    return [item for item in read("audit.log", [line]) if isinstance(item, FenceReport | Observation)]
 
 
 def noted(failures: object) -> tuple[Tweak, ...]:
@@ -38,7 +38,7 @@ def noted(failures: object) -> tuple[Tweak, ...]:
 
 def test_a_refused_write_names_the_lease_the_fence_and_the_writer() -> None:
     (one,) = items()
-    assert isinstance(one, Fenced)
+    assert isinstance(one, FenceReport)
     assert (one.namespace, one.name, one.fence, one.is_refused) == ("shop", "db", "db", True)
     assert (one.target, one.writer.name) == ("patch deployments.apps shop/web", "shop/checkout")
 
@@ -76,13 +76,13 @@ def test_an_object_without_a_name_is_refused_too() -> None:
 
 def test_a_subresource_is_named() -> None:
     (one,) = items(put("objectRef.subresource", "scale"))
-    assert isinstance(one, Fenced)
+    assert isinstance(one, FenceReport)
     assert one.target == "patch deployments.apps/scale shop/web"
 
 
 def test_a_noted_write_was_not_refused() -> None:
     (one,) = items(*noted([{"message": "another policy"}, {"message": TEXT, "policy": "fence-db"}]))
-    assert isinstance(one, Fenced)
+    assert isinstance(one, FenceReport)
     assert (one.name, one.is_refused) == ("db", False)
 
 

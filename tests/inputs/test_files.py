@@ -17,7 +17,7 @@ from tests.inputs.fake_kubectl import Install, fake
 from tests.recordings import FOLDER
 from webhook.analysis.inputs import cluster, files
 from webhook.analysis.inputs.cluster import Cluster
-from webhook.analysis.inputs.items import Foreign, Item, LogEnd, Observation, Unreadable
+from webhook.analysis.inputs.items import Item, LogEnd, Observation, OtherObject, Unreadable
 from webhook.cli.reading import read_for_history
 from webhook.errors import InputError
 
@@ -114,7 +114,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_kinds_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"kind": "Pod", "apiVersion": "v1"}')
     (one,) = read_for_history([str(tmp_path)])
-    assert isinstance(one, Foreign)
+    assert isinstance(one, OtherObject)
 
 
 def test_kubectl_is_run_with_the_options_of_the_user(fake: Install) -> None:

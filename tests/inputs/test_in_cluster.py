@@ -14,7 +14,7 @@ import pytest
 
 from tests.factories import make_candidate, make_lease, of_version, put
 from webhook.analysis.inputs import cluster
-from webhook.analysis.inputs.items import Foreign, Observation
+from webhook.analysis.inputs.items import Observation, OtherObject
 from webhook.cli.main import main
 from webhook.errors import InputError
 
@@ -173,7 +173,7 @@ def test_one_namespace(server: None) -> None:
 
 def test_pods_and_nodes_if_wanted(server: None) -> None:
     found = list(cluster.list_inside(cluster.Cluster(), [], with_pods=True))
-    assert [one.name for one in found if isinstance(one, Foreign)] == ["p", "p"]
+    assert [one.name for one in found if isinstance(one, OtherObject)] == ["p", "p"]
 
 
 def test_leases_that_may_not_be_read_are_a_failure(server: None, monkeypatch: pytest.MonkeyPatch) -> None:

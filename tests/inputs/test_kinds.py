@@ -24,16 +24,16 @@ from tests.factories import (
 )
 from tests.inputs.events import make_event, watched
 from tests.inputs.reading import read
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs import documents, files, kinds
 from webhook.analysis.inputs.items import (
     Act,
     ElectionEvent,
-    Foreign,
     InputKind,
     Item,
     LogEnd,
     Observation,
+    OtherObject,
     Place,
     Unreadable,
     Writer,
@@ -180,7 +180,7 @@ def test_a_writer_has_the_groups_that_the_api_server_names(groups: list[str] | N
 def test_a_request_about_many_leases_says_nothing_of_a_single_one(verb: str) -> None:
     found = only(items(make_event(put("verb", verb), drop("objectRef.name"))))
     assert (found.act, found.verb, found.name, found.object) == (Act.COLLECTION, verb, "", None)
-    history = Follower()
+    history = ClusterHistory()
     history.feed(found)
     assert not history.leases
 
@@ -267,7 +267,7 @@ def test_an_event_says_who_led(event: Document) -> None:
 )
 def test_other_events_say_nothing(tweak: Tweak) -> None:
     (event,) = items(make_election_event(tweak))
-    assert type(event) is Foreign
+    assert type(event) is OtherObject
 
 
 def test_a_dry_run_was_never_stored() -> None:
@@ -379,7 +379,7 @@ def test_what_nests_too_deeply_is_named() -> None:
     ],
 )
 def test_other_kinds_are_passed_over(document: Document, kind: str) -> None:
-    assert items(document) == [Foreign(Place("in", 1), kind)]
+    assert items(document) == [OtherObject(Place("in", 1), kind)]
 
 
 @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ def test_other_kinds_are_passed_over(document: Document, kind: str) -> None:
 )
 def test_a_pod_names_its_service_account(spec: object, account: str) -> None:
     pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "checkout-0", "namespace": "shop"}, "spec": spec}
-    assert items(pod) == [Foreign(Place("in", 1), "Pod", "shop", "checkout-0", account)]
+    assert items(pod) == [OtherObject(Place("in", 1), "Pod", "shop", "checkout-0", account)]
 
 
 def test_wrong_types_are_named_and_the_lease_is_not_lost() -> None:

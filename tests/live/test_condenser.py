@@ -18,7 +18,7 @@ from tests.history.observing import observe_all
 from tests.incidents import FOLDER, WATCH
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of, as_json
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.cluster import LEASES
 from webhook.analysis.inputs.files import find_inputs
 from webhook.analysis.inputs.items import Item, Observation, Unreadable
@@ -53,10 +53,13 @@ def write_record(directory: Path, seen: Iterable[Observation], limit: int) -> No
 
 
 def accounts(*inputs: Iterable[Item]) -> dict[tuple[str, str], Document]:
-    cluster = Follower()
-    observe_all(cluster, *map(list, inputs))
-    assert cluster.bounds.until is not None
-    return {key: as_json(account_of(cluster, one, cluster.bounds.until)) for key, one in sorted(cluster.leases.items())}
+    histories = ClusterHistory()
+    observe_all(histories, *map(list, inputs))
+    assert histories.bounds.until is not None
+    return {
+        key: as_json(account_of(histories, one, histories.bounds.until))
+        for key, one in sorted(histories.leases.items())
+    }
 
 
 def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
@@ -231,9 +234,9 @@ def test_absurd_numbers_cost_no_time(latest: list[int], histogram: dict[int, int
     lease = make_lease(put("spec.renewTime", "2025-11-20T12:09:00.000000Z"))
     text = json.dumps(first) + json.dumps({**data, "object": lease})
     found: list[Item] = list(read("in", [text.encode()]))
-    cluster = Follower()
-    observe_all(cluster, found)
-    assert len(cluster.leases) == 1
+    histories = ClusterHistory()
+    observe_all(histories, found)
+    assert len(histories.leases) == 1
 
 
 def test_a_renewal_at_a_time_that_cannot_be_read_is_recorded() -> None:

@@ -11,7 +11,7 @@ from webhook.analysis.claims.account import Account, account_of, as_json
 from webhook.analysis.claims.happened import events
 from webhook.analysis.claims.text import facts
 from webhook.analysis.history.events import Handover
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Item, Unreadable
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import SpanKind
@@ -57,10 +57,10 @@ class Record:
 
     @property
     def account(self) -> Account:
-        cluster = Follower()
+        histories = ClusterHistory()
         for item in self.items:
-            cluster.take(item)
-        return account_of(cluster, cluster.leases[KEY], self.server.now)
+            histories.take(item)
+        return account_of(histories, histories.leases[KEY], self.server.now)
 
     def spans(self) -> list[tuple[SpanKind, str]]:
         builder = TimelineBuilder(self.server.now)

@@ -46,9 +46,9 @@ def test_the_present_is_by_the_clock_of_the_api_server(clock: Clock) -> None:
     server.elector("a", "shop/db").lead(10)
     show(leases, server, clock, ahead=30)
     clock.now += SECOND
-    with leases.now() as (follower, now):
+    with leases.now() as (histories, now):
         assert abs(now - server.now - SECOND) <= SECOND
-        assert follower.names() == [("shop", "db")]
+        assert histories.names() == [("shop", "db")]
 
 
 @pytest.mark.parametrize("is_listed", [True, False], ids=["with a policy file", "without"])
@@ -57,16 +57,16 @@ def test_stamps_are_believed_where_a_policy_file_says_so(is_listed: bool, clock:
     leases = LiveLeases(load(policy).stamps if is_listed else None)
     server.elector("a", "shop/db").lead(10)
     show(leases, server, clock)
-    with leases.now() as (follower, now):
-        status = follower.history_of(("shop", "db")).status(now)
+    with leases.now() as (histories, now):
+        status = histories.history_of(("shop", "db")).status(now)
         assert status is not None
         assert status.from_stamps is is_listed
-        assert follower.stamped == (frozenset({"shop"}) if is_listed else frozenset())
+        assert histories.stamped == (frozenset({"shop"}) if is_listed else frozenset())
 
 
 def test_without_a_watch_the_present_is_by_the_clock_of_this_computer() -> None:
-    with LiveLeases().now() as (follower, now):
-        assert follower.names() == []
+    with LiveLeases().now() as (histories, now):
+        assert histories.names() == []
         assert abs(now - time.time_ns() // 1000) < 60 * SECOND
 
 
@@ -83,10 +83,10 @@ def test_what_a_second_watch_lacks_was_deleted_and_the_gap_is_known(clock: Clock
     server.elector("b", "shop/mail").renew()
     show(leases, server, clock)
     clock.now += 10 * SECOND
-    with leases.now() as (follower, _):
-        assert follower.leases["shop", "db"].is_deleted
-        assert not follower.leases["shop", "mail"].is_deleted
-        (gap,) = follower.bounds.unrecorded
+    with leases.now() as (histories, _):
+        assert histories.leases["shop", "db"].is_deleted
+        assert not histories.leases["shop", "mail"].is_deleted
+        (gap,) = histories.bounds.unrecorded
     assert gap.end - gap.start >= 20 * SECOND
     assert leases.status == "The watch ended."
 

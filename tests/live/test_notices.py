@@ -12,8 +12,8 @@ __all__ = ["clock"]
 
 
 def since(notices: Notices, leases: LiveLeases) -> list[dict[str, Any]]:
-    with leases.now() as (follower, now):
-        return [*notices.find_new(follower, now)]
+    with leases.now() as (histories, now):
+        return [*notices.find_new(histories, now)]
 
 
 def test_a_lost_leader_is_one_event(clock: Clock) -> None:

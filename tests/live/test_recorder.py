@@ -13,7 +13,7 @@ from tests.factories import Document, make_candidate, make_lease, put
 from tests.inputs.reading import read
 from webhook.analysis.inputs.cluster import CANDIDATES, EVENTS, LEASES
 from webhook.analysis.inputs.files import find_inputs
-from webhook.analysis.inputs.items import Item, Observation, Unreadable, Unrecorded
+from webhook.analysis.inputs.items import Item, Observation, RecordingGap, Unreadable
 from webhook.analysis.live import recorder as module
 from webhook.analysis.live.recorder import Recorder, Records
 from webhook.errors import InputError
@@ -74,7 +74,7 @@ def names(items: Iterable[Item]) -> list[tuple[str, str]]:
 
 
 def gaps(directory: Path) -> list[str]:
-    return [one.reason for one in recorded(directory) if isinstance(one, Unrecorded)]
+    return [one.reason for one in recorded(directory) if isinstance(one, RecordingGap)]
 
 
 def test_what_was_seen_is_read_again(tmp_path: Path) -> None:
@@ -275,13 +275,13 @@ def test_a_gap_begins_when_something_was_seen_last_whatever_was_saved_since(
     second = Run(tmp_path)
     second.recorder.begin(LEASES)
     second.see(shown("ADDED", lease("a", 2)))
-    (gap,) = [one for one in recorded(tmp_path) if isinstance(one, Unrecorded)]
+    (gap,) = [one for one in recorded(tmp_path) if isinstance(one, RecordingGap)]
     assert gap.start == 1_000_000_100_000_000
 
     monkeypatch.setattr(time, "time", lambda: 999_999_999.0)
     second.recorder.begin(LEASES)
     second.see(shown("ADDED", lease("a", 3)))
-    assert [one.start for one in recorded(tmp_path) if isinstance(one, Unrecorded)][-1] == 999_999_999_000_000
+    assert [one.start for one in recorded(tmp_path) if isinstance(one, RecordingGap)][-1] == 999_999_999_000_000
 
 
 def test_many_restarts_do_not_make_the_history_larger(tmp_path: Path) -> None:
@@ -369,7 +369,7 @@ def test_a_clock_that_jumps_ends_nothing(jump: int, tmp_path: Path, monkeypatch:
     second.recorder.begin(LEASES)
     second.see(held("a", 4, "d"))
     second.recorder.save()
-    (gap,) = [one for one in recorded(tmp_path) if isinstance(one, Unrecorded)]
+    (gap,) = [one for one in recorded(tmp_path) if isinstance(one, RecordingGap)]
     assert gap.start <= gap.end
     assert {one.resource_version for one in recorded(tmp_path) if isinstance(one, Observation)} == {"1", "2", "3", "4"}
 

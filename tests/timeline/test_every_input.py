@@ -21,9 +21,9 @@ def assert_drawn(path: Path) -> None:
     builder = TimelineBuilder(now)
     for item in reading.read_for_history([str(path)]):
         builder.observe(item)
-    timeline = builder.timeline(builder.follower.bounds.until or now)
+    timeline = builder.timeline(builder.histories.bounds.until or now)
     lanes = json.loads(page_data(fitted(timeline)))["lanes"]
-    expected = {(shown(namespace), shown(name)) for namespace, name in builder.follower.leases}
+    expected = {(shown(namespace), shown(name)) for namespace, name in builder.histories.leases}
     assert {(lane["namespace"], lane["name"]) for lane in lanes} == expected, path
 
 

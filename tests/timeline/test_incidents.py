@@ -51,8 +51,8 @@ def timeline_of(incident: str, files: tuple[str, ...]) -> Timeline:
     builder = TimelineBuilder(LATEST)
     items = Merged(find_inputs([str(FOLDER / incident / file) for file in files]), LATEST)
     observe_all(builder, items)
-    assert builder.follower.bounds.until is not None
-    return builder.timeline(builder.follower.bounds.until)
+    assert builder.histories.bounds.until is not None
+    return builder.timeline(builder.histories.bounds.until)
 
 
 def truth_of(incident: str) -> dict[str, Any]:

@@ -64,8 +64,8 @@ def played(steps: list[tuple[str, str, int]]) -> FakeServer:
 def timeline_of(text: bytes) -> Timeline:
     builder = TimelineBuilder(LATEST)
     observe_all(builder, read("in", [text]))
-    assert builder.follower.bounds.until is not None
-    return builder.timeline(builder.follower.bounds.until)
+    assert builder.histories.bounds.until is not None
+    return builder.timeline(builder.histories.bounds.until)
 
 
 def assert_lawful(spans: tuple[Span, ...]) -> None:

@@ -12,7 +12,7 @@ from tests.history.observing import observe_all
 from tests.inputs.reading import read
 from webhook.analysis.history.events import Handover, Tenure, edit_of
 from webhook.analysis.history.writes import dates_renewal_again
-from webhook.analysis.inputs.items import Act, Fenced, InputKind, LogEnd, Observation, Place, Writer
+from webhook.analysis.inputs.items import Act, FenceReport, InputKind, LogEnd, Observation, Place, Writer
 from webhook.analysis.timeline import lanes
 from webhook.analysis.timeline.downsampling import SpanRecord, merged
 from webhook.analysis.timeline.lanes import TimelineBuilder
@@ -32,7 +32,7 @@ def built(*values: dict[str, Any]) -> Timeline:
     builder = TimelineBuilder(LATEST)
     text = b"".join(json.dumps(value, separators=(",", ":")).encode() + b"\n" for value in values)
     observe_all(builder, read("in", [text]))
-    return builder.timeline(builder.follower.bounds.until or LATEST)
+    return builder.timeline(builder.histories.bounds.until or LATEST)
 
 
 def kinds(lane: Lane) -> list[MarkKind]:
@@ -89,7 +89,7 @@ def test_a_log_without_leases_that_ends_reaches_its_end() -> None:
     builder = TimelineBuilder(LATEST)
     builder.observe(LogEnd(at(5)))
     builder.observe(LogEnd(LATEST + SECOND))
-    assert builder.follower.bounds.until == LATEST
+    assert builder.histories.bounds.until == LATEST
     assert builder.timeline(LATEST).lanes == ()
 
 
@@ -113,7 +113,7 @@ def test_fences_of_many_leases_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     builder = TimelineBuilder(LATEST)
     for number in range(5):
         builder.observe(
-            Fenced(
+            FenceReport(
                 place=Place("in", number),
                 at=at(number),
                 fence=f"fence-{number}",

@@ -140,7 +140,7 @@ def test_a_lease_is_frozen_from_the_write_that_froze_it_to_the_one_that_repaired
     builder = TimelineBuilder(START + 3600 * SECOND)
     for item in reading.read_for_history([str(path)]):
         builder.observe(item)
-    (lane,) = builder.timeline(builder.follower.bounds.until or 0).lanes
+    (lane,) = builder.timeline(builder.histories.bounds.until or 0).lanes
     kinds = [(span.kind, round((span.begins - START) / SECOND)) for span in lane.spans]
     assert kinds == [(SpanKind.HELD, 0), (SpanKind.FROZEN, 10), (SpanKind.HELD, 70)]
 

@@ -26,8 +26,8 @@ def timeline_of(*texts: bytes) -> Timeline:
     inputs = [Input(name, partial(read, name, [text])) for name, text in zip(names, texts, strict=True)]
     builder = TimelineBuilder(LATEST)
     observe_all(builder, Merged(inputs, LATEST))
-    assert builder.follower.bounds.until is not None
-    return builder.timeline(builder.follower.bounds.until)
+    assert builder.histories.bounds.until is not None
+    return builder.timeline(builder.histories.bounds.until)
 
 
 def of_watch(server: FakeServer) -> Timeline:
@@ -383,7 +383,7 @@ def test_a_dump_shows_what_is_held_and_what_is_overdue() -> None:
     together(40, m)
     builder = TimelineBuilder(LATEST)
     observe_all(builder, read("dump", [server.dump()]))
-    assert builder.follower.bounds.until is None
+    assert builder.histories.bounds.until is None
     db, mail = builder.timeline(server.now).lanes
     assert spans(db) == [("held", "a_1", 0.0, 35.0), ("overdue", "a_1", 35.0, None)]
     assert spans(mail) == [("held", "m_1", 0.0, None)]

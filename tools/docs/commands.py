@@ -13,7 +13,7 @@ from rich.console import Group
 
 from tools.docs.pages import ROOT, Example
 from webhook.admission.policy.file import load
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.browser.reviewing import make_preset_files, review
 from webhook.cli.main import main
 from webhook.cli.reading import EvaluationTime, read_for_history
@@ -92,12 +92,12 @@ def _proof() -> str:
 
 def _top() -> str:
     """Return what `top` shows at the end of the recorded watch."""
-    follower = Follower()
+    histories = ClusterHistory()
     for item in read_for_history([str(_WATCH)]):
-        follower.take(item)
-    until = follower.bounds.until
+        histories.take(item)
+    until = histories.bounds.until
     assert until is not None
     out = io.StringIO()
     with redirect_stdout(out):
-        make_console(int(WIDTH)).print(Group(*draw_frame(follower, EvaluationTime(until, CLOCK), Selection())))
+        make_console(int(WIDTH)).print(Group(*draw_frame(histories, EvaluationTime(until, CLOCK), Selection())))
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines() if line.strip())

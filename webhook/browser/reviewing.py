@@ -13,7 +13,7 @@ from webhook.admission.verdict import encode
 from webhook.analysis.history.writes import Writes
 from webhook.analysis.inputs.documents import Document
 from webhook.analysis.inputs.files import CaptureIndex, read_for_check
-from webhook.analysis.inputs.items import Foreign, Input, Unreadable
+from webhook.analysis.inputs.items import Input, OtherObject, Unreadable
 from webhook.analysis.inputs.kinds import Manifest, Submitted
 from webhook.browser.kubectl import format_as_kubectl
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation, Evaluator
@@ -68,7 +68,7 @@ def review(
     found = [
         _describe(outcome, body)
         for outcome, body in zip(outcomes, bodies, strict=True)
-        if not isinstance(outcome, Foreign)
+        if not isinstance(outcome, OtherObject)
     ]
     if not found:
         raise InputError(_NOTHING)

@@ -24,11 +24,11 @@ from webhook.analysis.claims.happened import events
 from webhook.analysis.claims.headline import headline
 from webhook.analysis.claims.text import Line, facts, quoted
 from webhook.analysis.claims.words import count
-from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.writes import Writes
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import CaptureIndex, find_inputs, read_for_check
-from webhook.analysis.inputs.items import Foreign, InputKind, Item, Observation, Unreadable
+from webhook.analysis.inputs.items import InputKind, Item, Observation, OtherObject, Unreadable
 from webhook.analysis.timeline.downsampling import fitted
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.page import render
@@ -43,7 +43,7 @@ from webhook.cli.lease_table import COLUMNS, format_heading, make_row
 from webhook.cli.progress import Progress
 from webhook.cli.selection import Selection
 from webhook.cli.terminal import Failure
-from webhook.findings import ORDER, Finding, Severity
+from webhook.findings import ORDER, ReportFinding, Severity
 from webhook.kubernetes.times import canonical_seconds
 from webhook.text.quoting import truncate
 
@@ -91,7 +91,7 @@ class Session:
         self._progress = progress
         self._limit = limit
         self._now = now
-        self._history: Follower | None = None
+        self._history: ClusterHistory | None = None
         self._recognized: list[Data] = []
         self._notes: list[str] = []
 
@@ -99,8 +99,8 @@ class Session:
 
     def list_leases(self) -> Data:
         """Return what was recognized, and a row of `why` for each lease."""
-        history, as_of = self._read_histories()
-        found = why_command.select_accounts(history, history.names(), as_of, _EVERYTHING, is_row=True)
+        histories, as_of = self._read_histories()
+        found = why_command.select_accounts(histories, histories.names(), as_of, _EVERYTHING, is_row=True)
         rows = _EVERYTHING.sort(map(make_row, found))
         shown = rows[:MAX_ROWS]
         return {
@@ -117,12 +117,12 @@ class Session:
 
     def explain_lease(self, lease: str) -> Data:
         """Return what `why NAMESPACE/NAME` says; raises Failure if it is not in the input."""
-        history, as_of = self._read_histories()
+        histories, as_of = self._read_histories()
         namespace, _, name = lease.partition("/")
         known: Key = (namespace, name)
-        if known not in history.names():
+        if known not in histories.names():
             raise Failure(f"lease {lease} is not in the input")
-        account = account_of(history, history.history_of(known), as_of.at, as_of.seen_until)
+        account = account_of(histories, histories.history_of(known), as_of.at, as_of.seen_until)
         return {
             "lease": lease,
             "title": lease,
@@ -170,7 +170,7 @@ class Session:
                 tally.count(outcome)
                 if isinstance(outcome, Evaluation):
                     rules.update(find_rules_and_modes(outcome))
-                if isinstance(outcome, Foreign) or (isinstance(outcome, Evaluation) and outcome.level is Mode.OFF):
+                if isinstance(outcome, OtherObject) or (isinstance(outcome, Evaluation) and outcome.level is Mode.OFF):
                     continue
                 if len(listed) < MAX_ROWS:
                     listed.append({**as_json(outcome), "subject": _name_subject(outcome), "lease": _lease_of(outcome)})
@@ -195,26 +195,26 @@ class Session:
         progress.meter = self._make_budget()
         return reading.read_for_history(self.paths, progress=progress)
 
-    def _read_histories(self) -> tuple[Follower, reading.EvaluationTime]:
+    def _read_histories(self) -> tuple[ClusterHistory, reading.EvaluationTime]:
         """Return the history of all leases, which is read once, and the time as of which it is evaluated."""
         if self._history is None:
-            history = Follower()
+            histories = ClusterHistory()
             kinds = [(path, _find_kind(path, self._make_budget())) for path in self.paths]
             self._recognized = [
                 {"path": path, "kind": kind, "says": _KINDS.get(kind, _NO_KIND)} for path, kind in kinds
             ]
             with _collect_notes() as notes:
                 for item in self._read_items():
-                    history.take(item)
-                if not history.number:
+                    histories.take(item)
+                if not histories.number:
                     raise Failure("; ".join(_explain_missing_leases(path) for path in self.paths[:_NAMED]))
-                if history.hides_stamps:
+                if histories.hides_stamps:
                     notes.append(reading.HIDDEN_STAMPS)
-                as_of = reading.find_evaluation_time(self._now, self.paths, history.bounds.until)
-                if self._now is None and history.bounds.until is None:
-                    times = (at for at, _ in history.stored.last_renewals())
-                    history.bounds.may_be_older = reading.print_doubt_of_list(as_of, times)
-            self._history, self._notes = history, notes
+                as_of = reading.find_evaluation_time(self._now, self.paths, histories.bounds.until)
+                if self._now is None and histories.bounds.until is None:
+                    times = (at for at, _ in histories.stored.last_renewals())
+                    histories.bounds.may_be_older = reading.print_doubt_of_list(as_of, times)
+            self._history, self._notes = histories, notes
         return self._history, reading.find_evaluation_time(self._now, self.paths, self._history.bounds.until)
 
 
@@ -259,13 +259,13 @@ def _list_lines(lines: Iterator[Line]) -> list[list[str]]:
     return [[line.label, line.text] for line in lines]
 
 
-def _name_lease(finding: Finding) -> str:
+def _name_lease(finding: ReportFinding) -> str:
     """Return the lease that a finding is about, "" for another object."""
     subject = finding.subject
     return f"{subject.namespace}/{subject.name}" if subject.kind == "Lease" else ""
 
 
-def _describe_finding(one: Finding) -> Data:
+def _describe_finding(one: ReportFinding) -> Data:
     return {
         "severity": one.severity.value,
         "check": one.check,

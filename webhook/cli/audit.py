@@ -19,9 +19,9 @@ from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import as_claim
 from webhook.analysis.claims.findings import beside, incidents
 from webhook.analysis.claims.words import count
-from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.inputs.cluster import Cluster
-from webhook.analysis.inputs.items import AboutInput, Fenced, Foreign, InputKind, Item, Observation, Unreadable
+from webhook.analysis.inputs.items import AboutInput, FenceReport, InputKind, Item, Observation, OtherObject, Unreadable
 from webhook.analysis.rights import AccessControl
 from webhook.cli import reading
 from webhook.cli.grants import WRITERS_HELP, format_overview, read_access, refuse_writers
@@ -39,7 +39,7 @@ from webhook.cli.terminal import (
     style,
     wrap_on_terminal,
 )
-from webhook.findings import ORDER, Finding, ObjectName, Severity
+from webhook.findings import ORDER, ObjectName, ReportFinding, Severity
 from webhook.text import yaml_writer
 from webhook.text.quoting import escape, quote, truncate
 
@@ -155,7 +155,7 @@ def command(
     return progress.exit_code(audit.exit_code)
 
 
-def _print(findings: Iterator[Finding], least: Severity, output: str, *, is_whole: bool) -> None:
+def _print(findings: Iterator[ReportFinding], least: Severity, output: str, *, is_whole: bool) -> None:
     """Print findings: for a program each as soon as it is known, for people the errors first, and equal ones together.
 
     `is_whole`: all of the equal ones.
@@ -178,7 +178,7 @@ def _print(findings: Iterator[Finding], least: Severity, output: str, *, is_whol
 class _Group(Struct):
     """The findings of one check and severity; of many only the first ones."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ReportFinding] = field(default_factory=list)
     number: int = 0
 
     def format_lines(self) -> Iterator[str]:
@@ -192,7 +192,7 @@ class _Group(Struct):
         yield f"{' ' * _MARGIN}{style(f'--check {first.check} lists all of them', dim=True)}"
 
 
-def _group_findings(findings: Iterator[Finding], least: Severity, most: float) -> list[_Group]:
+def _group_findings(findings: Iterator[ReportFinding], least: Severity, most: float) -> list[_Group]:
     """Return findings in groups, the errors first; of a check with more than `most`, only the first is kept."""
     groups: dict[tuple[str, Severity], _Group] = {}
     for finding in findings:
@@ -221,7 +221,7 @@ class Audit(Struct):
     paths: Sequence[str]
     only: str  # the namespace to report on; "" for all
     selection: Selection
-    history: Follower = field(default_factory=Follower)
+    histories: ClusterHistory = field(default_factory=ClusterHistory)
     examined: int = 0
     by_check: Counter[tuple[str, Severity]] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
@@ -235,14 +235,14 @@ class Audit(Struct):
         selected = self.labeled if self.selection.labels else self.inventory.leases.keys()
         return sorted(key for key in self.inventory.leases.keys() & selected if self.only in {"", key[0]})
 
-    def run(self, items: Iterable[Item]) -> Iterator[Finding]:
+    def run(self, items: Iterable[Item]) -> Iterator[ReportFinding]:
         """Yield every finding as soon as it is certain."""
         for finding in chain(chain.from_iterable(map(self._examine, items)), self._finish()):
             if self._is_selected(finding):
                 self.by_check[finding.check, finding.severity] += 1
                 yield finding
 
-    def _is_selected(self, finding: Finding) -> bool:
+    def _is_selected(self, finding: ReportFinding) -> bool:
         subject = finding.subject
         is_here = not self.only or subject.namespace in {"", self.only}
         is_labeled = not self.selection.labels or (subject.namespace, subject.name) in self.labeled
@@ -272,15 +272,15 @@ class Audit(Struct):
             yield "the input has no managedFields, so stamps are not examined; kubectl needs --show-managed-fields"
         yield from self.tokens.list_complaints()
 
-    def _examine(self, item: Item) -> Iterator[Finding]:
+    def _examine(self, item: Item) -> Iterator[ReportFinding]:
         self.tokens.observe(item)
         if self.selection.labels and isinstance(item, Observation) and self.selection.has_labels(item.object):
             self.labeled.add((item.namespace, item.name))
-        if isinstance(item, Fenced):
-            self.history.feed(item)
+        if isinstance(item, FenceReport):
+            self.histories.feed(item)
         elif isinstance(item, Unreadable):
             self.unreadable += 1
-        elif isinstance(item, Foreign):
+        elif isinstance(item, OtherObject):
             if item.kind == "Pod":
                 self.inventory.pods.setdefault(item.namespace, set()).add(item.name)
             elif item.kind == "Node":
@@ -288,16 +288,16 @@ class Audit(Struct):
             else:
                 self.skipped[item.kind] += 1
         elif isinstance(item, AboutInput) or item.input_kind is not InputKind.DUMP:
-            self.history.take(item)
+            self.histories.take(item)
         else:
             yield from self._examine_stored(item)
 
-    def _examine_stored(self, item: Observation) -> Iterator[Finding]:
+    def _examine_stored(self, item: Observation) -> Iterator[ReportFinding]:
         self._count_examined(item.namespace)
         if item.object is None:
             fix = "correct the type in the manifest; an API server refuses the object"
             subject = ObjectName(item.kind, item.namespace, item.name)
-            yield Finding("object-types", Severity.ERROR, item.problem, fix, str(item.place), subject)
+            yield ReportFinding("object-types", Severity.ERROR, item.problem, fix, str(item.place), subject)
             return
         stored = Subject(item.object, item.namespace, item.name, self.inventory.now, source=str(item.place))
         yield from self.inventory.add(stored)
@@ -306,30 +306,30 @@ class Audit(Struct):
         if self.only in {"", namespace}:
             self.examined += 1
 
-    def _finish(self) -> Iterator[Finding]:
+    def _finish(self) -> Iterator[ReportFinding]:
         """Yield findings that need the whole history, or all objects."""
-        if self.history.leases or self.history.candidates:
+        if self.histories.leases or self.histories.candidates:
             as_of = reading.find_evaluation_time(
-                self.now, self.paths, self.history.bounds.until, self.history.bounds.shown
+                self.now, self.paths, self.histories.bounds.until, self.histories.bounds.shown
             )
             at = as_of.at
             self.inventory.now = at if not self.inventory.leases else self.inventory.now
-            for (namespace, name), history in sorted(self.history.leases.items(), key=itemgetter(0)):
+            for (namespace, name), history in sorted(self.histories.leases.items(), key=itemgetter(0)):
                 self._count_examined(namespace)
-                found = [*incidents(self.history, history, at, ongoing_cause(self.history, history, at))]
+                found = [*incidents(self.histories, history, at, ongoing_cause(self.histories, history, at))]
                 if history.lease is not None and not (history.is_deleted or history.hidden_since):
                     known = history.interval, history.status(at), as_of.seen_until, history.is_as_sent
                     subject = Subject(history.lease, namespace, name, at, *known)
                     yield from beside(found, self.inventory.add(subject))
                 yield from found
-            for (namespace, name), candidate in sorted(self.history.candidates.items(), key=itemgetter(0)):
+            for (namespace, name), candidate in sorted(self.histories.candidates.items(), key=itemgetter(0)):
                 self._count_examined(namespace)
                 yield from self.inventory.add(Subject(candidate, namespace, name, at))
         yield from self.inventory.finish()
         yield from self.tokens.check()
 
 
-def _format_finding(finding: Finding, lead: str = "") -> Iterator[str]:
+def _format_finding(finding: ReportFinding, lead: str = "") -> Iterator[str]:
     who = style(escape(truncate(str(finding.subject), _MAX_NAME)), bold=True)
     severity = style(f"{finding.severity.value:<8}", fg=SEVERITY_COLORS[finding.severity])
     yield wrap_on_terminal(f"{severity} {lead}{who}  {finding.check}", _MARGIN)
@@ -337,7 +337,7 @@ def _format_finding(finding: Finding, lead: str = "") -> Iterator[str]:
     yield format_advice("->", escape(finding.fix), _MARGIN, _MARGIN + 3)
 
 
-def as_json(finding: Finding) -> dict[str, Any]:
+def as_json(finding: ReportFinding) -> dict[str, Any]:
     """Return a finding as a JSON object."""
     claim = as_claim(finding)
     texts = {"check": claim.check, "severity": claim.severity, "message": claim.message, "fix": claim.fix}

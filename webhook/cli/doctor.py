@@ -21,7 +21,7 @@ from webhook.api_server.doctor.fences_and_stamps import examine_fences, examine_
 from webhook.cli.options import Command, complete_files, format_option, policy_option
 from webhook.cli.reading import cluster_options, has_pipe, refuse_files
 from webhook.cli.terminal import Failure, encode_line, format_advice, indent, print_message, style
-from webhook.findings import Finding
+from webhook.findings import ReportFinding
 from webhook.kubernetes.decoding_errors import explain_problem, split_path
 from webhook.kubernetes.formats import MAX_NAME
 from webhook.text.commands import quote_path
@@ -102,7 +102,7 @@ def _read_cluster(cluster: Cluster) -> Documents:
     return Documents(values, unread)
 
 
-def _report_malformed(error: msgspec.ValidationError) -> Finding:
+def _report_malformed(error: msgspec.ValidationError) -> ReportFinding:
     problem, path = split_path(error)
     return danger(
         "malformed",

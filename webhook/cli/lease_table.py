@@ -8,19 +8,19 @@ from msgspec import Struct
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.words import ago, clock, name
-from webhook.analysis.history.status import State
+from webhook.analysis.history.status import LeaseState
 from webhook.cli.tables import EMPTY, Cell, Column, Row
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND, length
 from webhook.text.quoting import escape, truncate
 
 STATE_COLORS: Final = {
-    State.LIVE: "green",
-    State.FROZEN: "red",
-    State.EXPIRED: "red",
-    State.RELEASED: "yellow",
-    State.NEVER_HELD: "bright_black",
-    State.UNKNOWN: "yellow",
+    LeaseState.LIVE: "green",
+    LeaseState.FROZEN: "red",
+    LeaseState.EXPIRED: "red",
+    LeaseState.RELEASED: "yellow",
+    LeaseState.NEVER_HELD: "bright_black",
+    LeaseState.UNKNOWN: "yellow",
 }
 SEVERITY_COLORS: Final = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 COLUMNS: Final = (
@@ -77,17 +77,19 @@ def make_row(account: Account, *, is_wide: bool = True) -> LeaseRow:
 
 def _describe_takeable(account: Account) -> str:
     """Return from when another holder may take a lease: `now`, a time, or that it is never or not known."""
-    takeable = account.standing.takeable_at if account.standing else None
-    if account.state in {State.RELEASED, State.NEVER_HELD} or (takeable is not None and takeable <= account.now):
+    takeable = account.status.takeable_at if account.status else None
+    if account.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD} or (
+        takeable is not None and takeable <= account.now
+    ):
         return "now"
     return EMPTY if takeable is None else clock(takeable, account.now)
 
 
 def _make_wide_cells(account: Account) -> Row:
-    standing, usual = account.standing, account.history.interval
-    duration = standing.duration if standing else None
-    is_dated = standing is not None and standing.last_renewal is not None
-    dated_by = "API server" if standing and standing.from_stamps else "holder"
+    status, usual = account.status, account.history.interval
+    duration = status.duration if status else None
+    is_dated = status is not None and status.last_renewal is not None
+    dated_by = "API server" if status and status.from_stamps else "holder"
     return (
         Cell() if usual is None else Cell(length(int(usual * SECOND))),
         Cell() if duration is None else Cell(length(duration * SECOND)),

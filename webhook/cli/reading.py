@@ -21,7 +21,7 @@ from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE
 from webhook.analysis.history.merge import Merged
 from webhook.analysis.inputs.cluster import TIMEOUT, Cluster, list_inside, list_items, list_lease_names
 from webhook.analysis.inputs.files import LOG_SUFFIXES, find_inputs
-from webhook.analysis.inputs.items import STANDARD_INPUT, Item, StampReader, Unreadable, Unrecorded
+from webhook.analysis.inputs.items import STANDARD_INPUT, Item, RecordingGap, StampReader, Unreadable
 from webhook.analysis.inputs.meter import Meter
 from webhook.cli.options import complete_files, policy_option
 from webhook.cli.progress import Progress
@@ -205,13 +205,13 @@ def read_for_history(
     else:
         items = _take_until_stopped(list_items(cluster, notes, with_pods=with_pods, resources=resources), meter)
     unreadable = 0
-    gaps: deque[Unrecorded] = deque(maxlen=MAX_NAMED)
+    gaps: deque[RecordingGap] = deque(maxlen=MAX_NAMED)
     for item in progress.track_reading(items) if progress else items:
         if isinstance(item, Unreadable):
             unreadable += 1
             if unreadable <= MAX_NAMED:
                 print_message(f"{item.place}: {item.error}")
-        if isinstance(item, Unrecorded):
+        if isinstance(item, RecordingGap):
             gaps.append(item)
         yield reader.read(item)
     if unreadable > MAX_NAMED:

@@ -103,8 +103,8 @@ class _EventPoster(Struct):
 
     def post(self) -> None:
         """Post what is new; what is refused is said once."""
-        with self.leases.now() as (follower, now):
-            events = [*self.found.find_new(follower, now)]
+        with self.leases.now() as (histories, now):
+            events = [*self.found.find_new(histories, now)]
         for event in events:
             problem = ""
             try:

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.registry import KINDS
-from webhook.analysis.history.status import State
+from webhook.analysis.history.status import LeaseState
 from webhook.cli.lease_table import LeaseRow
-from webhook.findings import Finding
+from webhook.findings import ReportFinding
 from webhook.kubernetes.objects import Lease, LeaseCandidate
 from webhook.kubernetes.selectors import SelectorRequirement, is_met, parse_selector
 from webhook.text.quoting import quote, truncate
@@ -25,7 +25,7 @@ ORDERS: Final[Mapping[str, Callable[[LeaseRow], Any]]] = {
     "changes": lambda row: (-row.changes, row.key),
 }
 """By the name of an order, the key of a row: the worst, the longest silent and the most often changed come first."""
-_STATES: Final = tuple(map(str, State))
+_STATES: Final = tuple(map(str, LeaseState))
 _MAX_WORD: Final = 80
 _ORDER: Final = "worst unless given; json, yaml and name are sorted by name"
 
@@ -51,7 +51,7 @@ class Selection(Struct, frozen=True):
         labels = {key: value or "" for key, value in (seen.metadata.labels or {}).items()}
         return all(is_met(one, labels) for one in self.labels)
 
-    def has_check(self, findings: Iterable[Finding]) -> bool:
+    def has_check(self, findings: Iterable[ReportFinding]) -> bool:
         """Return whether one of the findings is asked for."""
         return not self.checks or any(one.check in self.checks for one in findings)
 

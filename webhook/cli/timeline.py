@@ -101,7 +101,7 @@ def command(
     builder = TimelineBuilder(time.time_ns() // 1000 + BOUND, names=frozenset(wanted), namespace=only)
     progress = Progress()
     items = reading.read_for_history(inputs, cluster, policy, progress=progress)
-    progress.count = lambda: builder.follower.number
+    progress.count = lambda: builder.histories.number
     timeline = _select(read_timeline(builder, items, inputs, cluster, now), wanted, only)
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
@@ -136,7 +136,7 @@ def read_timeline(
     """Return what the items of some paths, or of kubectl, show; raises Failure if that is nothing."""
     for item in items:
         builder.observe(item)
-    until = builder.follower.bounds.until
+    until = builder.histories.bounds.until
     as_of = reading.find_evaluation_time(now, paths, until)
     listing = f"kubectl get leases --context={cluster.context}" if cluster.context else "kubectl get leases"
     timeline = builder.timeline(as_of.at, tuple(paths) or (listing,), builder.clock - BOUND)
@@ -149,7 +149,7 @@ def read_timeline(
         print_message(f"{len(undrawn) - reading.MAX_NAMED} more cannot be drawn")
     if paths and until is None and now is None:
         reading.print_doubt_of_list(as_of, (lane.ticks.moments[-1] for lane in timeline.lanes if lane.ticks.moments))
-    if builder.follower.hides_stamps:
+    if builder.histories.hides_stamps:
         print_message(reading.HIDDEN_STAMPS)
     if not paths:
         print_message("a list shows one moment; `lease-webhook record history` keeps a history, for --input history")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.admission.policy.file import load
 from webhook.analysis.claims.account import Account, account_of
-from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.live.leases import LiveLeases
 from webhook.analysis.live.watch import LiveWatch
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-Draw = Callable[[Follower, EvaluationTime], "list[RenderableType]"]
+Draw = Callable[[ClusterHistory, EvaluationTime], "list[RenderableType]"]
 
 _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 CLOCK: Final = "the clock of the API server"
@@ -36,15 +36,15 @@ _AROUND: Final = 4
 
 def watch_all(cluster: Cluster, selection: Selection, policy: str | None, namespace: str = "") -> int:
     """Show the leases of a cluster as they are, the worst first; the `policy` file says which stamps to believe."""
-    return _show_live(cluster, policy, lambda follower, as_of: draw_frame(follower, as_of, selection, namespace))
+    return _show_live(cluster, policy, lambda histories, as_of: draw_frame(histories, as_of, selection, namespace))
 
 
 def draw_frame(
-    follower: Follower, as_of: EvaluationTime, selection: Selection, namespace: str = ""
+    histories: ClusterHistory, as_of: EvaluationTime, selection: Selection, namespace: str = ""
 ) -> "list[RenderableType]":
     """Return what is drawn of all leases at one moment, as wide as the terminal."""
-    keys = [key for key in follower.names() if namespace in {"", key[0]}]
-    rows = [make_row(one) for one in _find_accounts(follower, keys, as_of, selection)]
+    keys = [key for key in histories.names() if namespace in {"", key[0]}]
+    rows = [make_row(one) for one in _find_accounts(histories, keys, as_of, selection)]
     return [*_draw_lines([format_heading(rows), as_of.text]), *_draw_table(selection.sort(rows))]
 
 
@@ -53,23 +53,23 @@ def watch_one(
 ) -> int:
     """Show one lease as `describe` does, whose lines may have colors of a terminal."""
 
-    def draw(follower: Follower, as_of: EvaluationTime) -> "list[RenderableType]":
+    def draw(histories: ClusterHistory, as_of: EvaluationTime) -> "list[RenderableType]":
         namespace, name = key
-        found = [one for one in follower.names() if one[1] == name and namespace in {"", one[0]}]
+        found = [one for one in histories.names() if one[1] == name and namespace in {"", one[0]}]
         if not found:
             return [*_draw_lines([f"no lease {namespace}{namespace and '/'}{name} yet"])]
-        account = account_of(follower, follower.history_of(found[0]), as_of.at)
+        account = account_of(histories, histories.history_of(found[0]), as_of.at)
         return [*_draw_lines(describe(account, as_of))]
 
     return _show_live(cluster, policy, draw)
 
 
 def _find_accounts(
-    follower: Follower, keys: Sequence[Key], as_of: EvaluationTime, selection: Selection
+    histories: ClusterHistory, keys: Sequence[Key], as_of: EvaluationTime, selection: Selection
 ) -> "list[Account]":
-    histories = (follower.history_of(key) for key in keys)
-    live = (one for one in histories if not one.is_deleted and selection.has_labels(one.lease))
-    accounts = (account_of(follower, one, as_of.at) for one in live)
+    found = (histories.history_of(key) for key in keys)
+    live = (one for one in found if not one.is_deleted and selection.has_labels(one.lease))
+    accounts = (account_of(histories, one, as_of.at) for one in live)
     return [one for one in accounts if selection.includes(one)]
 
 
@@ -114,8 +114,8 @@ def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
         with Live(console=make_console(), screen=True, auto_refresh=False, vertical_overflow="crop") as live:
             while True:
                 began = time.monotonic()
-                with leases.now() as (follower, now):
-                    last = draw(follower, EvaluationTime(now, CLOCK))
+                with leases.now() as (histories, now):
+                    last = draw(histories, EvaluationTime(now, CLOCK))
                 status = leases.status or "Ctrl-C ends it"
                 live.update(Group(*last, Text(status, style="dim", no_wrap=True)), refresh=True)
                 time.sleep(max(_PAUSE, _SHARE * (time.monotonic() - began)))

@@ -15,7 +15,7 @@ from webhook.analysis.claims.happened import MAX_EVENTS, events, latest
 from webhook.analysis.claims.headline import headline
 from webhook.analysis.claims.text import Line, facts, quoted
 from webhook.analysis.claims.words import count
-from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.inputs import cluster as clusters
 from webhook.analysis.inputs.cluster import Cluster
@@ -99,18 +99,18 @@ def command(
     if writers:
         refuse_writers(inputs, is_listed=key is None or output == "name")
     progress = Progress()
-    history = _read_history(inputs, cluster, policy, progress)
-    as_of = reading.find_evaluation_time(now, inputs, history.bounds.until, history.bounds.shown)
-    if now is None and history.bounds.until is None:
-        is_older = reading.print_doubt_of_list(as_of, (at for at, _ in history.stored.last_renewals()))
-        history.bounds.may_be_older = is_older and bool(inputs)
+    histories = _read_history(inputs, cluster, policy, progress)
+    as_of = reading.find_evaluation_time(now, inputs, histories.bounds.until, histories.bounds.shown)
+    if now is None and histories.bounds.until is None:
+        is_older = reading.print_doubt_of_list(as_of, (at for at, _ in histories.stored.last_renewals()))
+        histories.bounds.may_be_older = is_older and bool(inputs)
     if key is None:
-        _print_all(history, reading.find_namespace(cluster), as_of, selection, output, progress)
+        _print_all(histories, reading.find_namespace(cluster), as_of, selection, output, progress)
         return progress.exit_code(0)
-    one = _find_lease(history, *key, is_whole=bool(inputs) or cluster.all_namespaces)
+    one = _find_lease(histories, *key, is_whole=bool(inputs) or cluster.all_namespaces)
     for item in () if inputs else clusters.list_lease_events(cluster, one.namespace, one.name):
-        history.feed(item)
-    account = account_of(history, one, as_of.at, as_of.seen_until)
+        histories.feed(item)
+    account = account_of(histories, one, as_of.at, as_of.seen_until)
     access = read_access(inputs, cluster, one.namespace) if writers else None
     rights = access.rights_on(one.namespace, one.name) if access else None
     if output in {"text", "wide"}:
@@ -160,23 +160,23 @@ def _narrow_cluster(cluster: Cluster, key: Key | None, selection: Selection) -> 
     return cluster if cluster.all_namespaces else replace(cluster, namespace=key[0] or cluster.namespace)
 
 
-def _read_history(inputs: Sequence[str], cluster: Cluster, policy: str | None, progress: Progress) -> Follower:
-    history = Follower(stamped=frozenset(load(policy).stamps) if policy else frozenset())
-    progress.count = lambda: history.number
+def _read_history(inputs: Sequence[str], cluster: Cluster, policy: str | None, progress: Progress) -> ClusterHistory:
+    histories = ClusterHistory(stamped=frozenset(load(policy).stamps) if policy else frozenset())
+    progress.count = lambda: histories.number
     for item in reading.read_for_history(inputs, cluster, policy, progress=progress):
-        history.take(item)
-    if not history.number:
+        histories.take(item)
+    if not histories.number:
         raise Failure("no lease is in the input")
-    if history.hides_stamps:
+    if histories.hides_stamps:
         print_message(reading.HIDDEN_STAMPS)
-    return history
+    return histories
 
 
-def _find_lease(history: Follower, namespace: str, name: str, *, is_whole: bool) -> LeaseHistory:
-    known = history.names()
+def _find_lease(histories: ClusterHistory, namespace: str, name: str, *, is_whole: bool) -> LeaseHistory:
+    known = histories.names()
     found = [key for key in known if key[1] == name and namespace in ("", key[0])]
     if len(found) == 1:
-        return history.history_of(found[0])
+        return histories.history_of(found[0])
     shown = f"{namespace}/{name}" if namespace else name
     if found:
         raise Failure(f"{shown} is in several namespaces: {', '.join(space for space, _ in found[:5])}")
@@ -187,21 +187,21 @@ def _find_lease(history: Follower, namespace: str, name: str, *, is_whole: bool)
 
 
 def _print_all(
-    history: Follower,
+    histories: ClusterHistory,
     namespace: str,
     as_of: reading.EvaluationTime,
     selection: Selection,
     output: str,
     progress: Progress,
 ) -> None:
-    names = [key for key in history.names() if namespace in ("", key[0])]
+    names = [key for key in histories.names() if namespace in ("", key[0])]
     if not names:
         raise Failure(f"no lease of namespace {namespace} is in the input")
     if output not in {"text", "wide"}:
-        _write_all(select_accounts(history, progress.track(names, "leases"), as_of, selection), selection, output)
+        _write_all(select_accounts(histories, progress.track(names, "leases"), as_of, selection), selection, output)
         return
-    stored, is_wide = sorted(names, key=history.stored.place), output == "wide"
-    accounts = select_accounts(history, progress.track(stored, "leases"), as_of, selection, is_row=True)
+    stored, is_wide = sorted(names, key=histories.stored.place), output == "wide"
+    accounts = select_accounts(histories, progress.track(stored, "leases"), as_of, selection, is_row=True)
     rows = [make_row(account, is_wide=is_wide) for account in accounts]
     print(format_heading(rows) if selection.is_everything else f"{len(rows)} of {count(len(names), 'lease')}")
     columns = (*COLUMNS, *WIDE) if is_wide else COLUMNS
@@ -226,7 +226,7 @@ def _write_all(accounts: Iterator[Account], selection: Selection, output: str) -
 
 
 def select_accounts(
-    history: Follower,
+    histories: ClusterHistory,
     names: Iterable[Key],
     as_of: reading.EvaluationTime,
     selection: Selection,
@@ -237,14 +237,14 @@ def select_accounts(
     least = Severity.INFO if selection.checks else Severity.WARNING
     for key in names:
         account: Account | None = None
-        if is_row and (state := history.stored.get(key)):
+        if is_row and (state := histories.stored.get(key)):
             # A row shows no more of what only a list shows, which has no history.
             lease = state.object if isinstance(state.object, Lease) else None
-            account = account_of_state(history, state, as_of.at, least) if selection.has_labels(lease) else None
+            account = account_of_state(histories, state, as_of.at, least) if selection.has_labels(lease) else None
         else:
-            one = history.history_of(key)
+            one = histories.history_of(key)
             if selection.has_labels(one.lease):
-                account = account_of(history, one, as_of.at, as_of.seen_until)
+                account = account_of(histories, one, as_of.at, as_of.seen_until)
         if account is not None and selection.includes(account):
             yield account
 
@@ -283,7 +283,7 @@ def _format_findings(account: Account, *, verbose: bool) -> Iterator[str]:
     """Yield what is wrong; without `verbose` the latest finding of each kind, and none that the headline says."""
     worrying = [one for one in account.findings if one.severity is not Severity.INFO]
     if not verbose:
-        block = account.standing.block if account.standing else None
+        block = account.status.block if account.status else None
         worrying = [one for one in worrying if one.check not in _HEADLINES and not (block and block.rule == one.check)]
     latest_of = {one.check: one for one in worrying}
     number_of = Counter(one.check for one in worrying)

@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 from semver import Version
 
-from webhook.findings import Finding, ObjectName, Severity
+from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.objects import LeaseCandidateSpec
 from webhook.kubernetes.times import MINUTE, instant, normalized
 from webhook.kubernetes.versions import parse_version
@@ -37,7 +37,7 @@ class Candidate(Struct, frozen=True):
     spec: LeaseCandidateSpec
 
 
-def find_conflicts(namespace: str, lease: str, candidates: Sequence[Candidate], now: int) -> Iterator[Finding]:
+def find_conflicts(namespace: str, lease: str, candidates: Sequence[Candidate], now: int) -> Iterator[ReportFinding]:
     """Yield why the candidates of a lease elect no leader; `now` is in microseconds since 1970."""
     valid = sorted((one for one in candidates if _is_valid(one.spec, now)), key=lambda one: one.name)
     listed = [one for one in valid if one.spec.schema.is_list]
@@ -50,7 +50,7 @@ def find_conflicts(namespace: str, lease: str, candidates: Sequence[Candidate], 
             message = f"no leader is elected for this lease until its candidates agree: {problem}"
             command = fill_in(fix, namespace, lease)
             subject = ObjectName("Lease", namespace, lease)
-            yield Finding("candidate-strategy-conflict", Severity.ERROR, message, command, subject=subject)
+            yield ReportFinding("candidate-strategy-conflict", Severity.ERROR, message, command, subject=subject)
 
 
 _FIX: Final = (

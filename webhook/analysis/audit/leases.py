@@ -27,9 +27,9 @@ from webhook.analysis.audit.candidates import Candidate, find_conflicts
 from webhook.analysis.audit.repairs import CLEAR_PREFERRED_HOLDER, EMPTY_STAMPS, STAMP, repair_of
 from webhook.analysis.heartbeats import is_heartbeat, owner_of
 from webhook.analysis.history.renewals import timing_of
-from webhook.analysis.history.status import LeaseStatus, State, status_of
+from webhook.analysis.history.status import LeaseState, LeaseStatus, status_of
 from webhook.analysis.inputs.items import is_dated
-from webhook.findings import Finding, ObjectName, Severity
+from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry, nest_too_deeply
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.kubernetes.request import GROUP, AdmissionRequest, Operation, cached
@@ -65,8 +65,8 @@ _NOT_AN_APPLICATION: Final = frozenset({ANCIENT_CHANGES, BEFORE_FIRST_APPLY, "ku
 class Subject(Struct, frozen=True, dict=True):
     """A Lease or LeaseCandidate; `now` in microseconds since 1970.
 
-    `interval` is the seconds between renewals, None if they were not seen. `standing` is its state, if a history knows
-    more than the object. `seen_until` is the end of an input that shows more than happened until `now`.
+    `interval` is the seconds between renewals, None if they were not seen. `known_status` is its status, if a history
+    knows more than the object. `seen_until` is the end of an input that shows more than happened until `now`.
     `is_as_sent`: a log shows what a client sent, without what the API server added.
     """
 
@@ -75,7 +75,7 @@ class Subject(Struct, frozen=True, dict=True):
     name: str
     now: int
     interval: float | None = None
-    standing: LeaseStatus | None = None
+    known_status: LeaseStatus | None = None
     seen_until: int = 0
     is_as_sent: bool = False
     source: str = ""
@@ -118,7 +118,7 @@ class Subject(Struct, frozen=True, dict=True):
     def status(self) -> LeaseStatus:
         """The state of a Lease."""
         assert isinstance(self.object, Lease)
-        return self.standing or status_of(self.object, self.entries, self.now)
+        return self.known_status or status_of(self.object, self.entries, self.now)
 
     @property
     def is_heartbeat(self) -> bool:
@@ -131,15 +131,15 @@ class Subject(Struct, frozen=True, dict=True):
         labels = self.object.metadata.labels or {}
         return self.namespace == KUBE_SYSTEM and IDENTITY_LABEL in labels
 
-    def make_finding(self, check: str, severity: Severity, message: str, fix: str) -> Finding:
+    def make_finding(self, check: str, severity: Severity, message: str, fix: str) -> ReportFinding:
         """Return a finding about this object; its names are filled into the fix, see `fill_in`."""
         command = fill_in(fix, self.namespace, self.name)
         subject = ObjectName(self.kind, self.namespace, self.name)
         holder = self.status.holder if isinstance(self.object, Lease) else ""
-        return Finding(check, severity, message, command, self.source, subject, holder)
+        return ReportFinding(check, severity, message, command, self.source, subject, holder)
 
 
-def check_rules(subject: Subject) -> Iterator[Finding]:
+def check_rules(subject: Subject) -> Iterator[ReportFinding]:
     """Yield what the rules find in a stored object, unless another check reports it."""
     change = subject.change
     for rule in _RULES_OF[change.request.resource]:
@@ -159,7 +159,7 @@ def _is_reported(subject: Subject, rule: str) -> bool:
     return rule == "renew-time-in-future" and subject.status.ahead is not None
 
 
-def _check_takeover_block(subject: Subject) -> Iterator[Finding]:
+def _check_takeover_block(subject: Subject) -> Iterator[ReportFinding]:
     """A lease that no one else can take, for a year or more."""
     why = subject.status.block
     if why is None:
@@ -169,14 +169,14 @@ def _check_takeover_block(subject: Subject) -> Iterator[Finding]:
     yield subject.make_finding(why.rule, Severity.ERROR, message, repair_of(why))
 
 
-def _check_expiry(subject: Subject) -> Iterator[Finding]:
+def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
     """A lease whose holder no longer renews it."""
-    standing = subject.status
-    if standing.state is not State.EXPIRED or standing.last_renewal is None or not _is_surely_over(subject):
+    status = subject.status
+    if status.state is not LeaseState.EXPIRED or status.last_renewal is None or not _is_surely_over(subject):
         return
-    ago = subject.now - standing.last_renewal
-    holder = quote(truncate(standing.holder, 80))
-    seen = f"last renewed {canonical_seconds(standing.last_renewal)}, {length(ago)} ago, for {standing.duration or 0} s"
+    ago = subject.now - status.last_renewal
+    holder = quote(truncate(status.holder, 80))
+    seen = f"last renewed {canonical_seconds(status.last_renewal)}, {length(ago)} ago, for {status.duration or 0} s"
     if subject.is_apiserver_identity:
         message = f"API server {holder} no longer runs: {seen}; another API server removes the lease within an hour"
         yield subject.make_finding("expired", Severity.INFO, message, "{kubectl} get lease {name} # in an hour")
@@ -201,29 +201,29 @@ def _check_expiry(subject: Subject) -> Iterator[Finding]:
             "Until preferredHolder is cleared, the election may stall"
         )
         found = subject.make_finding("election-stalled", Severity.ERROR, message, CLEAR_PREFERRED_HOLDER)
-        yield found if standing.from_stamps else replace(found, how="writer-clock")
-    elif subject.lease.strategy and standing.manager == "kube-apiserver":
-        since = canonical_seconds(standing.last_renewal)
+        yield found if status.from_stamps else replace(found, how="writer-clock")
+    elif subject.lease.strategy and status.manager == "kube-apiserver":
+        since = canonical_seconds(status.last_renewal)
         message = (
             f"{holder} was chosen by an API server at {since}, {length(ago)} ago, and has not renewed the lease since"
         )
         yield subject.make_finding("not-taken-up", Severity.WARNING, message, "{kubectl} get leasecandidates,pods")
     else:
         message = f"{holder} holds the lease and no longer renews it; {seen}"
-        if not standing.from_stamps:
+        if not status.from_stamps:
             message = f"{holder} holds the lease and, unless its clock is behind, no longer renews it; {seen}"
-        fix = f"{{kubectl}} get pods; {{kubectl}} logs {pod_of(standing.holder) or 'POD'} --previous"
+        fix = f"{{kubectl}} get pods; {{kubectl}} logs {pod_of(status.holder) or 'POD'} --previous"
         found = subject.make_finding("expired", Severity.WARNING, message, fix)
-        yield found if standing.from_stamps else replace(found, how="writer-clock")
+        yield found if status.from_stamps else replace(found, how="writer-clock")
 
 
 def _is_surely_over(subject: Subject) -> bool:
     """Return whether a lease that has expired by what it shows has done so: stamps have whole seconds."""
-    standing = subject.status
-    if is_constant(subject.entries) and not standing.from_stamps:
+    status = subject.status
+    if is_constant(subject.entries) and not status.from_stamps:
         return False  # only the holder's clock says so, and the stamps would know
-    is_whole = (standing.last_renewal or 0) % SECOND == 0 and standing.from_stamps
-    return not (is_whole and standing.takeable_at is not None and subject.now < standing.takeable_at + SECOND)
+    is_whole = (status.last_renewal or 0) % SECOND == 0 and status.from_stamps
+    return not (is_whole and status.takeable_at is not None and subject.now < status.takeable_at + SECOND)
 
 
 def pod_of(holder: str) -> str:
@@ -232,30 +232,30 @@ def pod_of(holder: str) -> str:
     return name if _POD.fullmatch(name) else ""
 
 
-def _check_timing(subject: Subject) -> Iterator[Finding]:
+def _check_timing(subject: Subject) -> Iterator[ReportFinding]:
     """An elector that a short outage of the API server, or one missed renewal, ends."""
-    standing, interval = subject.status, subject.interval
+    status, interval = subject.status, subject.interval
     is_election = not subject.is_heartbeat and not subject.lease.strategy
-    if standing.state is not State.LIVE or not standing.duration or standing.duration <= 1:
+    if status.state is not LeaseState.LIVE or not status.duration or status.duration <= 1:
         return
-    if interval is None and standing.duration >= TIGHTEST and subject.least is not Severity.INFO:
+    if interval is None and status.duration >= TIGHTEST and subject.least is not Severity.INFO:
         return
-    found = timing_of(standing.duration, interval)
+    found = timing_of(status.duration, interval)
     if interval is not None and found.missed_renewals < 1:
         every = length(round(interval * SECOND))
-        message = f"it is renewed every {every} and lasts {standing.duration} s: one missed renewal ends it"
+        message = f"it is renewed every {every} and lasts {status.duration} s: one missed renewal ends it"
         yield subject.make_finding("timing-tight", Severity.WARNING, message, _FIX_TIMING)
     elif is_election and found.survives < _OUTAGE:
-        severity = Severity.WARNING if standing.duration < TIGHTEST else Severity.INFO
+        severity = Severity.WARNING if status.duration < TIGHTEST else Severity.INFO
         assumed = "" if found.is_seen else f", if it is renewed every {found.retry:.0f} s"
         message = (
-            f"it lasts {standing.duration} s: an API server that is away for more than {found.survives:.0f} s costs "
+            f"it lasts {status.duration} s: an API server that is away for more than {found.survives:.0f} s costs "
             f"the leader its lease{assumed}"
         )
         yield subject.make_finding("timing-tight", severity, message, _FIX_TIMING)
 
 
-def _check_applications(subject: Subject) -> Iterator[Finding]:
+def _check_applications(subject: Subject) -> Iterator[ReportFinding]:
     """A lease whose spec several programs have written, as far as managedFields still show."""
     if len(subject.entries) < 2 or subject.is_heartbeat or subject.lease.strategy:
         return
@@ -282,7 +282,7 @@ def _is_application(entry: Entry) -> bool:
     return bool(entry.owned.spec)
 
 
-def _check_forged_stamps(subject: Subject) -> Iterator[Finding]:
+def _check_forged_stamps(subject: Subject) -> Iterator[ReportFinding]:
     """Entries of managedFields that no API server writes: dated ahead, below a scalar, or nested too deeply."""
     deep = ": they nest deeper than any API server makes them" if nest_too_deeply(subject.entries) else ""
     present = max(subject.now, subject.seen_until)
@@ -302,7 +302,7 @@ def _find_forgery(entry: Entry, now: int) -> str:
     return ""
 
 
-def _check_missing_stamp(subject: Subject) -> Iterator[Finding]:
+def _check_missing_stamp(subject: Subject) -> Iterator[ReportFinding]:
     """Yield a finding for a lease without managedFields, or a held one without a stamp of its last renewal.
 
     The first also before it is held: an API server keeps none for a lease that was created empty.
@@ -325,7 +325,7 @@ def _check_missing_stamp(subject: Subject) -> Iterator[Finding]:
     yield subject.make_finding("lease-without-stamps", severity, message, fix)
 
 
-def _check_not_stamped(subject: Subject) -> Iterator[Finding]:
+def _check_not_stamped(subject: Subject) -> Iterator[ReportFinding]:
     """A held lease without a dated stamp, where the API server stamps writers."""
     if subject.entries and subject.lease.holder_identity and not is_dated(subject.entries):
         message = "the API server stamps writers in its namespace, and it has no stamp with a time: it was not renewed"
@@ -334,7 +334,7 @@ def _check_not_stamped(subject: Subject) -> Iterator[Finding]:
         yield subject.make_finding("stamp-missing", Severity.WARNING, message, fix)
 
 
-def check_stamps(subject: Subject, stamped: Collection[str], *, has_managed_fields: bool) -> Iterator[Finding]:
+def check_stamps(subject: Subject, stamped: Collection[str], *, has_managed_fields: bool) -> Iterator[ReportFinding]:
     """Yield what is wrong with the stamps of a lease; `stamped` are the namespaces in which writers are stamped.
 
     If no lease of the input has managedFields, the input was asked for without them, and nothing follows from that; nor
@@ -348,14 +348,14 @@ def check_stamps(subject: Subject, stamped: Collection[str], *, has_managed_fiel
         yield from _check_missing_stamp(subject)
 
 
-def _check_clock(subject: Subject) -> Iterator[Finding]:
+def _check_clock(subject: Subject) -> Iterator[ReportFinding]:
     """A holder whose clock is not the API server's."""
-    standing = subject.status
-    off = standing.ahead
-    if off is None or abs(off) <= 2 * SECOND or standing.block:
+    status = subject.status
+    off = status.ahead
+    if off is None or abs(off) <= 2 * SECOND or status.block:
         return
     # Whoever compares renewTime with another clock errs by the difference.
-    limit = min(60, standing.duration or 60) * SECOND
+    limit = min(60, status.duration or 60) * SECOND
     severity = Severity.WARNING if abs(off) > limit else Severity.INFO
     direction = "ahead of" if off > 0 else "behind"
     zone = is_time_zone(abs(off))
@@ -377,12 +377,12 @@ class Inventory(Struct):
     leases: dict[tuple[str, str], LeaseStatus] = field(default_factory=dict)
     candidates: dict[tuple[str, str], list[Candidate]] = field(default_factory=dict)
     """By the namespace and name of their lease."""
-    without_stamps: list[Finding] = field(default_factory=list)
+    without_stamps: list[ReportFinding] = field(default_factory=list)
     has_managed_fields: bool = False
     pods: dict[str, set[str]] = field(default_factory=dict)  # by namespace
     nodes: set[str] = field(default_factory=set)
 
-    def add(self, subject: Subject) -> Iterator[Finding]:
+    def add(self, subject: Subject) -> Iterator[ReportFinding]:
         """Take in one object; yield what is certain about it without the others."""
         if isinstance(subject.object, LeaseCandidate):
             spec = subject.object.spec
@@ -399,7 +399,7 @@ class Inventory(Struct):
             self.without_stamps += found
         yield from check_stored_object(subject)
 
-    def finish(self) -> Iterator[Finding]:
+    def finish(self) -> Iterator[ReportFinding]:
         """Yield findings that need all objects."""
         if self.has_managed_fields:
             yield from self.without_stamps
@@ -412,13 +412,13 @@ class Inventory(Struct):
 
     def _check_orphans(
         self, namespace: str, name: str, status: LeaseStatus, known: Collection[str]
-    ) -> Iterator[Finding]:
+    ) -> Iterator[ReportFinding]:
         subject = ObjectName("Lease", namespace, name)
         if namespace == NODE_LEASES:
             if self.nodes and name not in self.nodes:
                 message = f"node {name} does not exist"
                 fix = f"{kubectl_in(namespace)} delete lease {quote_name(name)}"
-                yield Finding("node-gone", Severity.WARNING, message, fix, subject=subject)
+                yield ReportFinding("node-gone", Severity.WARNING, message, fix, subject=subject)
             return
         pod = pod_of(status.holder)
         # An elector may keep its lease in another namespace; the host name of some pods is that of a node.
@@ -428,16 +428,16 @@ class Inventory(Struct):
         # nothing about a pod. If the input has no pod of the namespace, it may not cover it: then only a lease that no
         # one renews shows that its pod is gone.
         is_pod = "_" in status.holder or _POD_OF_DEPLOYMENT.fullmatch(status.holder)
-        is_live = status.state is State.LIVE
+        is_live = status.state is LeaseState.LIVE
         if not is_pod or (namespace not in self.pods and is_live):
             return
         message = f"the holder names pod {pod}, which does not exist"
         fix = "wait until the lease has expired" if is_live else f"{kubectl_in(namespace)} get pods"
         severity = Severity.INFO if is_live else Severity.WARNING
-        yield Finding("holder-gone", severity, message, fix, subject=subject)
+        yield ReportFinding("holder-gone", severity, message, fix, subject=subject)
 
 
-def check_stored_object(subject: Subject) -> Iterator[Finding]:
+def check_stored_object(subject: Subject) -> Iterator[ReportFinding]:
     """Yield what a stored lease shows by itself; `why` has these findings too.
 
     What follows only from other objects, or from the policy file, is in `Inventory`, which `audit` alone uses.

@@ -14,8 +14,8 @@ from msgspec import Struct, field
 
 from webhook.admission.policy.fences import Fence
 from webhook.admission.rules.expiry import date_last_renewal
-from webhook.analysis.inputs.items import Act, Foreign, Item, Observation, parse_number
-from webhook.findings import Finding, ObjectName, Severity
+from webhook.analysis.inputs.items import Act, Item, Observation, OtherObject, parse_number
+from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.objects import Lease, ObjectMeta
 from webhook.kubernetes.times import SECOND, canonical_seconds, normalized, readable
@@ -31,7 +31,7 @@ class TokenCheck(Struct):
 
     fences: Sequence[Fence]
     _leases: dict[tuple[str, str], Observation] = field(default_factory=dict)
-    _objects: list[tuple[Fence, int, Foreign]] = field(default_factory=list)
+    _objects: list[tuple[Fence, int, OtherObject]] = field(default_factory=list)
     _bare: dict[str, Counter[str]] = field(default_factory=dict)
 
     def observe(self, item: Item) -> None:
@@ -41,7 +41,7 @@ class TokenCheck(Struct):
                 self._leases.pop((item.namespace, item.name), None)
             else:
                 self._leases[item.namespace, item.name] = item
-        elif isinstance(item, Foreign):
+        elif isinstance(item, OtherObject):
             annotations = (item.metadata.annotations if item.metadata else None) or {}
             for fence in self.fences:
                 text = annotations.get(fence.token_key) or ""
@@ -50,7 +50,7 @@ class TokenCheck(Struct):
                 elif _may_cover(fence, item.kind):
                     self._bare.setdefault(fence.name, Counter())[item.kind] += 1
 
-    def check(self) -> Iterator[Finding]:
+    def check(self) -> Iterator[ReportFinding]:
         """Yield what was left by old leaders, or by anyone else in their name."""
         for fence, token, one in self._objects:
             lease = self._leases.get((fence.namespace, fence.lease))
@@ -81,8 +81,8 @@ def _may_cover(fence: Fence, kind: str) -> bool:
 
 
 def _check_object(
-    fence: Fence, token: int, one: Foreign, metadata: ObjectMeta, lease: Observation
-) -> Iterator[Finding]:
+    fence: Fence, token: int, one: OtherObject, metadata: ObjectMeta, lease: Observation
+) -> Iterator[ReportFinding]:
     revision, term = parse_number(metadata.resource_version), lease.term or 0
     its_token = f"its token is of term {token} of lease {fence.lease_text}"
     where = kubectl_in(one.namespace) if one.namespace else "kubectl"
@@ -94,7 +94,7 @@ def _check_object(
         named = f"{quote_name(one.kind.lower())} {quote_name(one.name)}"
         reset = f"{where} annotate --overwrite {named} {fence.token_key}={'0' * 18}"
         fix = f"{reset}   # as a member of system:masters"
-        yield Finding("token-ahead", Severity.ERROR, message, fix, source, subject)
+        yield ReportFinding("token-ahead", Severity.ERROR, message, fix, source, subject)
     elif token < term and not 0 < revision <= term:
         severity, since = Severity.INFO, _find_begin_of_term(lease)
         when = (
@@ -109,7 +109,7 @@ def _check_object(
                     f"term {term} began at {canonical_seconds(since)}: by an old leader through an API server whose "
                     "watch was late, or by someone whom the fence does not name"
                 )
-        yield Finding("token-old", severity, f"{its_token}, and {when}", object_, source, subject)
+        yield ReportFinding("token-old", severity, f"{its_token}, and {when}", object_, source, subject)
 
 
 def _find_begin_of_term(lease: Observation) -> int | None:

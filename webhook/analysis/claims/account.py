@@ -9,7 +9,7 @@ from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_object
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import Advice, of_account
-from webhook.analysis.claims.causes import Cause
+from webhook.analysis.claims.causes import Diagnosis
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import with_findings
@@ -17,11 +17,11 @@ from webhook.analysis.claims.findings import beside, incidents
 from webhook.analysis.claims.headline import headline
 from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.events import Tenure
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.status import LeaseStatus, State, renewed_at, written_at
-from webhook.analysis.inputs.items import InputKind, Observation, Unrecorded, Writer
-from webhook.findings import ORDER, Finding, Severity
+from webhook.analysis.history.status import LeaseState, LeaseStatus, renewed_at, written_at
+from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, Writer
+from webhook.findings import ORDER, ReportFinding, Severity
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND, canonical, stamp_of
 
@@ -31,37 +31,37 @@ _USUAL: Final = 10 * SECOND
 """Clients renew more often than that, unless their leases last for minutes."""
 
 _STATES_BY_TROUBLE: Final = (
-    State.FROZEN,
-    State.EXPIRED,
-    State.UNKNOWN,
-    State.RELEASED,
-    State.NEVER_HELD,
-    State.LIVE,
+    LeaseState.FROZEN,
+    LeaseState.EXPIRED,
+    LeaseState.UNKNOWN,
+    LeaseState.RELEASED,
+    LeaseState.NEVER_HELD,
+    LeaseState.LIVE,
 )
 
 
 class Account(Struct, frozen=True):
-    """One lease at `now`; `standing` is None if its object was never seen, or is gone."""
+    """One lease at `now`; `status` is None if its object was never seen, or is gone."""
 
     history: LeaseHistory
     now: int
-    standing: LeaseStatus | None
-    findings: tuple[Finding, ...]
-    cause: Cause | None
+    status: LeaseStatus | None
+    findings: tuple[ReportFinding, ...]
+    cause: Diagnosis | None
     election_events: tuple[tuple[int, str], ...] = ()
     """Time and text of the Events by which a replica said that it began or stopped to lead."""
-    unrecorded: tuple[Unrecorded, ...] = ()
+    unrecorded: tuple[RecordingGap, ...] = ()
 
     @property
-    def state(self) -> State:
+    def state(self) -> LeaseState:
         """UNKNOWN if its object was never seen, or is gone."""
-        return self.standing.state if self.standing else State.UNKNOWN
+        return self.status.state if self.status else LeaseState.UNKNOWN
 
     @property
     def holder(self) -> str:
         """Who holds it; for logs without objects, who wrote it last."""
-        if self.standing:
-            return self.standing.holder
+        if self.status:
+            return self.status.holder
         return self.history.tenure.holder if self.history.tenure and not self.history.is_deleted else ""
 
     @property
@@ -70,7 +70,7 @@ class Account(Struct, frozen=True):
         if self.tenure and not self.is_renewed_last:
             return self.tenure.last_renewal
         logged = self.history.renewals.last
-        shown = self.standing.last_renewal if self.standing else None
+        shown = self.status.last_renewal if self.status else None
         if shown is None and self.history.is_moment:
             return None  # it was taken, and whether it was renewed is not known
         if shown is None or (logged is not None and abs(logged - shown) < 2 * SECOND):
@@ -111,7 +111,7 @@ class Account(Struct, frozen=True):
         return next((at for at in stamps if renewed + SECOND < at <= self.now), None)
 
     @property
-    def worst(self) -> Finding | None:
+    def worst(self) -> ReportFinding | None:
         """The most severe finding; None if nothing needs attention."""
         return next((one for one in self.findings if one.severity is not Severity.INFO), None)
 
@@ -119,7 +119,7 @@ class Account(Struct, frozen=True):
     def is_late(self) -> bool:
         """True if it is held, and was not renewed for longer than twice its usual interval."""
         usual = self.history.interval
-        if usual is None or self.state is not State.LIVE:
+        if usual is None or self.state is not LeaseState.LIVE:
             return False
         at = self.last_renewal
         return at is not None and self.now - at > 2 * usual * SECOND
@@ -146,26 +146,28 @@ class Account(Struct, frozen=True):
         return of_account(self)
 
 
-def account_of(cluster: Follower, history: LeaseHistory, now: int, seen_until: int = 0) -> Account:
+def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_until: int = 0) -> Account:
     """Return everything that is known of one lease at `now`, in microseconds since 1970.
 
-    The other leases of `cluster` show whether only one was late or all were. `seen_until` is that of a `Subject`.
+    The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
     """
-    standing = history.status(now)
-    cause = ongoing_cause(cluster, history, now)
-    findings: list[Finding] = list(incidents(cluster, history, now, cause))
-    if history.lease is not None and standing is not None:
-        known = history.interval, standing, seen_until, history.is_as_sent
+    status = history.status(now)
+    cause = ongoing_cause(histories, history, now)
+    findings: list[ReportFinding] = list(incidents(histories, history, now, cause))
+    if history.lease is not None and status is not None:
+        known = history.interval, status, seen_until, history.is_as_sent
         subject = Subject(history.lease, history.namespace, history.name, now, *known)
         findings += beside(findings, check_stored_object(subject))
-        findings += check_stamps(subject, cluster.stamped, has_managed_fields=cluster.has_managed_fields)
+        findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
     findings.sort(key=lambda one: ORDER[one.severity])
-    said = cluster.election_events.get((history.namespace, history.name), ())
+    said = histories.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))
-    return Account(history, now, standing, tuple(findings), cause, quoted, tuple(cluster.bounds.unrecorded))
+    return Account(history, now, status, tuple(findings), cause, quoted, tuple(histories.bounds.unrecorded))
 
 
-def account_of_state(cluster: Follower, seen: Observation, now: int, least: Severity = Severity.INFO) -> Account:
+def account_of_state(
+    histories: ClusterHistory, seen: Observation, now: int, least: Severity = Severity.INFO
+) -> Account:
     """Return what one list shows of a lease: no history, and so no cause.
 
     Findings below `least` may be left out.
@@ -178,33 +180,33 @@ def account_of_state(cluster: Follower, seen: Observation, now: int, least: Seve
         history.renewals.restart(at)
     findings = [
         *check_stored_object(subject),
-        *check_stamps(subject, cluster.stamped, has_managed_fields=cluster.has_managed_fields),
+        *check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields),
     ]
     findings.sort(key=lambda one: ORDER[one.severity])
     return Account(history, now, subject.status, tuple(findings), None)
 
 
-def ongoing_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause | None:
+def ongoing_cause(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis | None:
     """Return why the holder does not renew now; None if the lease has not expired."""
-    standing = history.status(now)
-    if standing is None or standing.state is not State.EXPIRED or standing.last_renewal is None:
+    status = history.status(now)
+    if status is None or status.state is not LeaseState.EXPIRED or status.last_renewal is None:
         return None
-    if history.kind is not InputKind.DUMP and cluster.bounds.until is not None:
+    if history.kind is not InputKind.DUMP and histories.bounds.until is not None:
         tenure = history.tenure
-        start = tenure.last_renewal if tenure and tenure.touched else standing.last_renewal
+        start = tenure.last_renewal if tenure and tenure.touched else status.last_renewal
         if tenure and history.kind is InputKind.AUDIT_LOG:
             # renewTime is older than the request that brings it, which is no request after the renewal.
             start = max(start, tenure.last_renewal)
-        cause = causes.cause_of(cluster, history, tenure, start, min(now, cluster.bounds.until))
+        cause = causes.cause_of(histories, history, tenure, start, min(now, histories.bounds.until))
         if cause.evidence != causes.WITHOUT_EVIDENCE:
             return cause
     # A watch in which every lease stopped ends with the last renewal.
-    return causes.snapshot_cause(cluster, history, now)
+    return causes.snapshot_cause(histories, history, now)
 
 
 def as_json(account: Account) -> dict[str, Any]:
     """Return the account as a JSON object; times are RFC 3339, lengths of time are seconds."""
-    history, standing, tenure, gaps = account.history, account.standing, account.tenure, account.unrecorded
+    history, status, tenure, gaps = account.history, account.status, account.tenure, account.unrecorded
     return {
         "namespace": history.namespace,
         "name": history.name,
@@ -216,10 +218,10 @@ def as_json(account: Account) -> dict[str, Any]:
         ),
         "last_renewal": _time(account.last_renewal),
         "last_renewal_by": _last_writer(account),
-        "evidence": "none" if standing is None else "api-server" if standing.from_stamps else "holder",
-        "takeable_at": _time(standing.takeable_at if standing else None),
-        "duration_seconds": standing.duration if standing else None,
-        "holder_clock_ahead_seconds": _seconds(standing.ahead if standing else None),
+        "evidence": "none" if status is None else "api-server" if status.from_stamps else "holder",
+        "takeable_at": _time(status.takeable_at if status else None),
+        "duration_seconds": status.duration if status else None,
+        "holder_clock_ahead_seconds": _seconds(status.ahead if status else None),
         "now": _time(account.now),
         "handovers": {how.value: number for how, number in history.handovers.items()},
         "leaderless_seconds": _seconds(history.leaderless_until(account.now)),
@@ -267,7 +269,7 @@ def _since(tenure: Tenure | None) -> str | None:
 
 def _last_writer(account: Account) -> dict[str, str] | None:
     tenure = account.tenure
-    manager = account.standing.manager if account.standing and account.is_renewed_last else ""
+    manager = account.status.manager if account.status and account.is_renewed_last else ""
     writer = tenure.renewer if tenure else None
     if writer is None and not manager:
         return None

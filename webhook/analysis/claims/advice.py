@@ -9,15 +9,15 @@ from msgspec import Struct
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NAMESPACE_CONTROLLER, NODE_LEASES
 from webhook.analysis.audit.leases import pod_of
 from webhook.analysis.audit.repairs import repair_of
-from webhook.analysis.claims.causes import Blame, Cause
+from webhook.analysis.claims.causes import Blame, Diagnosis
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.words import name, writer
 from webhook.analysis.heartbeats import owner_of
 from webhook.analysis.history.events import By, Refusal, Tenure
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.status import LeaseStatus, State
+from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.inputs.items import Writer
-from webhook.findings import Finding, Severity
+from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.request import UserInfo
 from webhook.text.commands import fill_in, kubectl_in, quote_for_shell, quote_name
 
@@ -93,7 +93,7 @@ def _lease(history: LeaseHistory) -> str:
     return f"{kubectl_in(history.namespace)} get lease {quote_name(history.name)}"
 
 
-def next_step(cause: Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
+def next_step(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return where to look after a holder did not renew."""
     if tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
         return _of_one_written_in(history, tenure, tenure.taken_by)
@@ -197,32 +197,32 @@ def after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
 
 def of_account(account: "Account") -> Advice:
     """Return what a person on call should do about a lease."""
-    history, standing = account.history, account.standing
+    history, status = account.history, account.status
     where = kubectl_in(history.namespace)
     if history.is_mixed:
         return _of(account.findings[0])
-    if standing is None:
+    if status is None:
         return _without_lease(account)
     stalled = [one for one in account.findings if one.check == "election-stalled"]
     if stalled:
         return Advice("Clear preferredHolder; an API server then names a holder again:", stalled[0].fix)
-    if standing.block:
-        repair = fill_in(repair_of(standing.block), history.namespace, history.name)
+    if status.block:
+        repair = fill_in(repair_of(status.block), history.namespace, history.name)
         return Advice("Repair it, or no other replica can follow the holder:", repair)
     if (error := _pressing(account)) is not None:
         return _of(error)
-    if standing.state is State.EXPIRED and account.is_heartbeat:
-        return _of_heartbeat(account, standing)
-    if standing.state is State.EXPIRED:
-        return _after_expiry(account, standing)
+    if status.state is LeaseState.EXPIRED and account.is_heartbeat:
+        return _of_heartbeat(account, status)
+    if status.state is LeaseState.EXPIRED:
+        return _after_expiry(account, status)
     if account.written_later is not None:
-        clock = "" if standing.from_stamps else ", unless its clock is behind"
+        clock = "" if status.from_stamps else ", unless its clock is behind"
         sentence = f"Another one than the holder may have written it after its last renewal{clock}. To see who:"
         return Advice(sentence, audit_log(history.namespace, history.name))
-    if standing.state in {State.RELEASED, State.NEVER_HELD}:
+    if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
         asks = "" if history.readers else "; if none runs, the lease stays free"
         return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
-    return _while_held(account, standing)
+    return _while_held(account, status)
 
 
 def _without_lease(account: "Account") -> Advice:
@@ -245,62 +245,62 @@ def _without_lease(account: "Account") -> Advice:
     return Advice("Only its writes were seen, not the lease:", f"{lease} -o yaml --show-managed-fields")
 
 
-def _pressing(account: "Account") -> Finding | None:
+def _pressing(account: "Account") -> ReportFinding | None:
     """Return the error to answer: one that goes on, else one after which no holder renewed and then lost the lease."""
     errors = [one for one in account.findings if one.severity is Severity.ERROR]
     over = [one for one in errors if isinstance(one, Claim) and one.is_over]
     going_on = [one for one in errors if one not in over]
     history, lost = account.history, _last_loss(account.findings)
-    end = account.now if account.state is State.EXPIRED else 0 if lost is None else lost.over_since or account.now
+    end = account.now if account.state is LeaseState.EXPIRED else 0 if lost is None else lost.over_since or account.now
     # Who was written into a lease and never renewed it is lost because of that.
     renewed = next((one.last_renewal for one in reversed(history.tenures) if one.since < end), 0)
     return next(iter(going_on or [one for one in over if (one.over_since or account.now) >= renewed]), None)
 
 
-def _last_loss(findings: Sequence[Finding]) -> Claim | None:
+def _last_loss(findings: Sequence[ReportFinding]) -> Claim | None:
     lost = [one for one in findings if isinstance(one, Claim) and one.check in {"leader-lost", "renewal-late"}]
     return max(lost, key=lambda one: one.over_since or 2**63, default=None)
 
 
-def _while_held(account: "Account", standing: LeaseStatus) -> Advice:
+def _while_held(account: "Account", status: LeaseStatus) -> Advice:
     history = account.history
     warnings = [one for one in account.findings if one.severity is Severity.WARNING]
     if known := [one for one in warnings if isinstance(one, Claim)]:
         replaced = (one for one in reversed(known) if one.cause == REPLACED)
         return _of(_last_loss(account.findings) or next(replaced, known[-1]))
-    if standing.state is State.UNKNOWN:
+    if status.state is LeaseState.UNKNOWN:
         sentence = "The lease does not say when it expires, so its own client decides:"
-        return Advice(sentence, pod_of_holder(history.namespace, standing.holder))
+        return Advice(sentence, pod_of_holder(history.namespace, status.holder))
     if warnings:
         return Advice("The lease is held and renewed; repair what is wrong:", warnings[0].fix)
     if history.is_moment:
         return Advice("Nothing now: the lease is held.")
     if account.is_renewed_as_usual:
         return Advice("Nothing: the lease is held and renewed.")
-    pod = pod_of_holder(history.namespace, standing.holder)
+    pod = pod_of_holder(history.namespace, status.holder)
     return Advice("The input does not show two renewals by the same process, so see whether it runs:", pod)
 
 
-def _after_expiry(account: "Account", standing: LeaseStatus) -> Advice:
+def _after_expiry(account: "Account", status: LeaseStatus) -> Advice:
     history, cause, tenure = account.history, account.cause, account.history.tenure
-    if (refusal := _refused_successor(account, standing)) is not None:
+    if (refusal := _refused_successor(account, status)) is not None:
         after = after_refusal(history, refusal)
         return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
     is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.left == ("interval",))
     if cause is not None and tenure and (is_explained or (tenure.is_never_renewed and not tenure.is_chosen)):
         return next_step(cause, history, tenure)
-    sentence = f"See whether {name(standing.holder)} still runs, and why no other replica takes over:"
+    sentence = f"See whether {name(status.holder)} still runs, and why no other replica takes over:"
     pods = f"{kubectl_in(history.namespace)} get pods"
-    pod = pod_of_holder(history.namespace, (_pod(tenure) if tenure else "") or standing.holder)
+    pod = pod_of_holder(history.namespace, (_pod(tenure) if tenure else "") or status.holder)
     return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
 
 
-def _refused_successor(account: "Account", standing: LeaseStatus) -> Refusal | None:
+def _refused_successor(account: "Account", status: LeaseStatus) -> Refusal | None:
     """Return the latest write by another process of the holder's user that was refused since the lease has expired.
 
     A stranger's writes say nothing of what keeps the lease from its own replicas.
     """
-    tenure, since = account.history.tenure, standing.takeable_at
+    tenure, since = account.history.tenure, status.takeable_at
     own = tenure.process if tenure and tenure.is_sure else None
     if own is None or since is None:
         return None
@@ -312,7 +312,7 @@ def _refused_successor(account: "Account", standing: LeaseStatus) -> Refusal | N
     )
 
 
-def _of_heartbeat(account: "Account", standing: LeaseStatus) -> Advice:
+def _of_heartbeat(account: "Account", status: LeaseStatus) -> Advice:
     """Return what to do about a silent heartbeat: no one else would ever take the lease."""
     namespace, lease = account.history.namespace, account.history.lease
     if namespace == NODE_LEASES:
@@ -321,10 +321,10 @@ def _of_heartbeat(account: "Account", standing: LeaseStatus) -> Advice:
     if owner and kind.isalnum():
         command = f"{kubectl_in(namespace)} describe {quote_name(kind.lower())} {quote_name(owner)}"
         return Advice("See whether its owner, which clients name, still runs:", command)
-    return Advice(f"See whether {name(standing.holder)} still runs:", pod_of_holder(namespace, standing.holder))
+    return Advice(f"See whether {name(status.holder)} still runs:", pod_of_holder(namespace, status.holder))
 
 
-def _of(finding: Finding) -> Advice:
+def _of(finding: ReportFinding) -> Advice:
     if isinstance(finding, Claim):
         return Advice(finding.advice, finding.fix)
     return Advice("Repair what is wrong:", finding.fix)

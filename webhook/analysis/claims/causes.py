@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.words import count, name, writer
 from webhook.analysis.history.events import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Handover, Refusal, Tenure
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases, Silence, deadline_of
 from webhook.analysis.inputs.items import InputKind
@@ -58,7 +58,7 @@ _FOR_ALL: Final = ("failed", "refused-webhook", "refused-policy")
 """Possible causes of a stop of all writes, where no log shows the answers."""
 
 
-class Cause(Struct, frozen=True):
+class Diagnosis(Struct, frozen=True):
     """Where to look, and the evidence as a clause of a sentence; `refusal` is the last one if the writes were refused.
 
     `left` are the causes that the input leaves, of those that the registry of claims lists: one if it excludes the
@@ -80,10 +80,10 @@ class Gap(Silence, frozen=True, kw_only=True):
     """A time for which `tenure` did not renew; then it did, or another one took over."""
 
     tenure: Tenure
-    cause: Cause
+    cause: Diagnosis
 
 
-def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
+def late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Gap]:
     """Yield the latest renewals that came beyond the deadline of most clients, oldest first."""
     for silence in history.late_silences[-MAX_OF_A_KIND:]:
         held = [one for one in history.tenures if one.since <= silence.start]
@@ -92,7 +92,7 @@ def late_renewals(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
         is_one_clock = not (history.renewals.has_several_clocks or tenure.touched or tenure.is_coordinated)
         if _is_renewed_by_another(tenure, silence) or (is_claimed and not is_one_clock):
             continue
-        cause = cause_of(cluster, history, tenure, silence.start, silence.end)
+        cause = cause_of(histories, history, tenure, silence.start, silence.end)
         yield Gap(silence.start, silence.end, silence.duration, tenure=tenure, cause=cause)
 
 
@@ -103,30 +103,32 @@ def _is_renewed_by_another(tenure: Tenure, silence: Silence) -> bool:
     return any(one.first < silence.end and silence.start < one.last for one in others)
 
 
-def lost_leaders(cluster: Follower, history: LeaseHistory) -> Iterator[Gap]:
+def lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Gap]:
     """Yield the times for which holders did not renew until the lease expired and another one took it, oldest first."""
     for before, after in pairwise(history.tenures):
         # Two writers' clocks say nothing of the time between their writes.
         is_claimed = after.taken.is_claimed or (before.renewed is not None and before.renewed.is_claimed)
         if (after.began is Handover.EXPIRED or after.is_close) and not is_claimed:
             start, end = before.last_of_identity, after.since
-            cause = cause_of(cluster, history, before, start, end)
+            cause = cause_of(histories, history, before, start, end)
             yield Gap(start, end, before.duration, tenure=before, cause=cause)
 
 
-def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, start: int, end: int) -> Cause:
+def cause_of(
+    histories: ClusterHistory, history: LeaseHistory, tenure: Tenure | None, start: int, end: int
+) -> Diagnosis:
     """Return why a lease was not renewed between two instants; what the API server answered counts first.
 
     `tenure` is its holder at `start`, the last renewal. At `end` it was renewed again, or taken. Both are in
     microseconds since 1970.
     """
     # What a log shows of a time in which it may lack requests is no more than a watch does.
-    hidden = () if history.kind is InputKind.AUDIT_LOG and not cluster.bounds.has_hole(start, end) else _HIDDEN
+    hidden = () if history.kind is InputKind.AUDIT_LOG and not histories.bounds.has_hole(start, end) else _HIDDEN
     if tenure is not None and (coordinated := _coordinated(tenure, hidden)):
         return coordinated
     if tenure is not None and tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
         who = f"{writer(tenure.taken_by)} wrote it in, and no process has renewed it since"
-        return Cause(Blame.UNKNOWN, who, ("not-running", "stopped", *_HIDDEN))
+        return Diagnosis(Blame.UNKNOWN, who, ("not-running", "stopped", *_HIDDEN))
     # What was received at the end of that time only was held back until then.
     answers = [one for one in history.refusals if start <= one.at <= end and one.received < end - (end - start) // 8]
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
@@ -138,7 +140,7 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
     denied = [one for one in own if one.is_denied]
     if refused := [one for one in denied if not one.is_read] or denied:
         is_alone = went_on and not hidden
-        beside = () if is_alone else _left_beside(cluster.others_of(history, start, end), hidden)
+        beside = () if is_alone else _left_beside(histories.others_of(history, start, end), hidden)
         return _refused(refused, beside)
     # What a network held back arrives at once when it works again: requests at the end do not count.
     requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
@@ -154,22 +156,24 @@ def cause_of(cluster: Follower, history: LeaseHistory, tenure: Tenure | None, st
         doubt = "" if is_alone else ", which it shares with others"
         text = f"{what} answered with 401 (Unauthorized), from its address and program{doubt}, and none by its name"
         left = ("refused-credentials",) if is_alone else ("refused-credentials", "stopped")
-        return Cause(Blame.REFUSED, text, left, nameless[-1])
-    compared = cluster.others_of(history, start, end)
+        return Diagnosis(Blame.REFUSED, text, left, nameless[-1])
+    compared = histories.others_of(history, start, end)
     if went_on and (failed := [one for one in own if one.has_failed]):
         return _failed(failed, compared)
     if went_on and (conflicts := sum(one.code == 409 for one in own)):
         others = _other_writers(history, start, end)
         also = f" ({others})" if others else ""
         text = f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}"
-        return Cause(Blame.CONFLICT, text, ("conflict",))
+        return Diagnosis(Blame.CONFLICT, text, ("conflict",))
     slow = max((one.took for one in own if one.code < 300 and went_on), default=0)
     usual, duration = history.renewals.usual, (tenure.duration if tenure else None) or history.duration
     if usual and duration and usual >= duration * SECOND and not _late(compared):
-        return Cause(Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",))
+        return Diagnosis(
+            Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",)
+        )
     silence = Silence(start, end, duration)
-    cause = _silent(cluster, history, silence, requests, compared, hidden, slow)
-    cause = _with_signs_of_life(cluster, tenure, silence, cause)
+    cause = _silent(histories, history, silence, requests, compared, hidden, slow)
+    cause = _with_signs_of_life(histories, tenure, silence, cause)
     if seen := tuple(one for one in _answered_with(own) if one not in cause.left):
         cause = replace(cause, left=(*cause.left, *seen))
     if own and not slow and cause.blame is Blame.CLIENT:
@@ -187,17 +191,17 @@ def _answered_with(own: Sequence[Refusal]) -> Iterator[str]:
         yield "conflict"
 
 
-def _coordinated(tenure: Tenure, hidden: Sequence[str]) -> Cause | None:
+def _coordinated(tenure: Tenure, hidden: Sequence[str]) -> Diagnosis | None:
     """Return the cause if the holder was asked to step down, or was chosen and has not renewed since."""
     if tenure.is_chosen and not tenure.renewals:
-        return Cause(
+        return Diagnosis(
             Blame.UNKNOWN, "an API server chose it, and it has not renewed since", ("not-taken-up", "stopped", *_HIDDEN)
         )
     if tenure.asked is None:
         return None
     by = f" by {writer(tenure.asked_by)}" if tenure.asked_by and tenure.asked_by.user else ""
     text = f"it was asked to step down for {name(tenure.asked_for)}{by}"
-    return Cause(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *hidden))
+    return Diagnosis(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *hidden))
 
 
 def _left_beside(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str, ...]:
@@ -205,24 +209,24 @@ def _left_beside(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str, ...
     return ("stopped", "api-server", *(() if compared.on_time else ("network",)), *hidden)
 
 
-def _refused(refused: Sequence[Refusal], beside: Sequence[str]) -> Cause:
+def _refused(refused: Sequence[Refusal], beside: Sequence[str]) -> Diagnosis:
     last = refused[-1]
     message = f", the last one: {last.message}" if last.message else ""
     what = count(len(refused), "read") if last.is_read else count(len(refused), "write")
     by = _REFUSED[last.by]
     left = (by, *(one for one in beside if one != by))
-    return Cause(Blame.REFUSED, f"{what} answered with {last.code}{message}", left, last)
+    return Diagnosis(Blame.REFUSED, f"{what} answered with {last.code}{message}", left, last)
 
 
 def _silent(
-    cluster: Follower,
+    histories: ClusterHistory,
     history: LeaseHistory,
     silence: Silence,
     requests: int | None,
     compared: OtherLeases,
     hidden: Sequence[str],
     slow: int,
-) -> Cause:
+) -> Diagnosis:
     """Return the cause of a silence in which nothing was refused; `slow` is how long its slowest answer took.
 
     `hidden` are causes that the input does not show.
@@ -233,35 +237,37 @@ def _silent(
     if late := _late(compared):
         if not compared.are_enough:
             why = f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}"
-            return Cause(Blame.UNKNOWN, why, (*own, "network"))
+            return Diagnosis(Blame.UNKNOWN, why, (*own, "network"))
         return _outage(history, late, silence, hidden, is_silent=is_silent and not slow)
     if slow:
-        return Cause(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal", ("api-server", "failed"))
+        return Diagnosis(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal", ("api-server", "failed"))
     others = _other_writers(history, start, end)
     if others and not is_silent:
         shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log of the API server shows it"
-        return Cause(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", own)
+        return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", own)
     if not compared.is_known:
-        return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
+        return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
     heard = f", and the log shows {count(requests, 'request')} from it" if requests else ""
-    node = _is_node_silent(cluster, history, start, end) if is_silent else None
+    node = _is_node_silent(histories, history, start, end) if is_silent else None
     if node is not None:
         heard += ", and its node renewed nothing" if node else ", and so was that of its node"
-    return Cause(Blame.CLIENT, f"{_on_time(compared)}{heard}", own, is_silent=is_silent, is_node_silent=node)
+    return Diagnosis(Blame.CLIENT, f"{_on_time(compared)}{heard}", own, is_silent=is_silent, is_node_silent=node)
 
 
-def _with_signs_of_life(cluster: Follower, tenure: Tenure | None, silence: Silence, cause: Cause) -> Cause:
+def _with_signs_of_life(
+    histories: ClusterHistory, tenure: Tenure | None, silence: Silence, cause: Diagnosis
+) -> Diagnosis:
     """Return the cause of a silence, with the lease that the silent process renewed meanwhile."""
-    other = _renewed_meanwhile(cluster, tenure, silence) if tenure and cause.is_silent else None
+    other = _renewed_meanwhile(histories, tenure, silence) if tenure and cause.is_silent else None
     if other is None:
         return cause
     return replace(cause, evidence=f"it renewed {name(other.name)} meanwhile", is_alive=True)
 
 
-def _renewed_meanwhile(cluster: Follower, tenure: Tenure, silence: Silence) -> LeaseHistory | None:
+def _renewed_meanwhile(histories: ClusterHistory, tenure: Tenure, silence: Silence) -> LeaseHistory | None:
     """Return another lease of the same namespace that the process of a holder renewed while it was silent."""
     own, start, end = tenure.process, silence.start, silence.end
-    for (namespace, _), other in cluster.leases.items() if own is not None and own.pod else ():
+    for (namespace, _), other in histories.leases.items() if own is not None and own.pod else ():
         for held in other.tenures if namespace == tenure.namespace else ():
             is_own = held is not tenure and held.process is not None and held.process.is_same(own)
             if is_own and held.since < end and held.last_renewal > start + (end - start) // 4:
@@ -269,28 +275,28 @@ def _renewed_meanwhile(cluster: Follower, tenure: Tenure, silence: Silence) -> L
     return None
 
 
-def _outage(history: LeaseHistory, late: str, silence: Silence, hidden: Sequence[str], *, is_silent: bool) -> Cause:
+def _outage(history: LeaseHistory, late: str, silence: Silence, hidden: Sequence[str], *, is_silent: bool) -> Diagnosis:
     """Return the cause if all leases were late; if the holder was silent and others were answered, it is not known."""
     if not is_silent:
-        return Cause(Blame.SERVER, late, ("api-server", "network", *(_FOR_ALL if hidden else ())))
+        return Diagnosis(Blame.SERVER, late, ("api-server", "network", *(_FOR_ALL if hidden else ())))
     start, end = silence.start, silence.end
     if answered := sum(start < one <= end - (end - start) // 4 for one in history.answered):
         reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
-        return Cause(Blame.UNKNOWN, f"{late}, but {reads}", ("stopped", "network", "api-server"))
+        return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", ("stopped", "network", "api-server"))
     heard = "and the log shows no request from the holder until the end of that time"
-    return Cause(Blame.NETWORK, f"{late}, {heard}", ("network", "api-server", *(_FOR_ALL if hidden else ())))
+    return Diagnosis(Blame.NETWORK, f"{late}, {heard}", ("network", "api-server", *(_FOR_ALL if hidden else ())))
 
 
-def _is_node_silent(cluster: Follower, history: LeaseHistory, start: int, end: int) -> bool | None:
+def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int, end: int) -> bool | None:
     """Return whether the node of the one that held a lease at an instant was silent too; None if that is not known."""
     node = history.node_at(start)
-    lease = cluster.leases.get((NODE_LEASES, node)) if node else None
+    lease = histories.leases.get((NODE_LEASES, node)) if node else None
     longest = lease.renewals.longest_usual if lease else None
     if lease is None or longest is None or (lease.renewals.first or start) >= start:
         return None
     last = lease.renewals.last or start
     silent = lease.renewals.silent_within(start, end)
-    if last < end and (cluster.bounds.until or end) - last > longest:
+    if last < end and (histories.bounds.until or end) - last > longest:
         silent = max(silent, end - max(start, last))
     if 4 * silent >= 3 * (end - start):
         return True
@@ -298,16 +304,16 @@ def _is_node_silent(cluster: Follower, history: LeaseHistory, start: int, end: i
     return False if not silent and end - start > longest else None
 
 
-def _failed(failed: Sequence[Refusal], compared: OtherLeases) -> Cause:
+def _failed(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
     """Return the cause if the API server was unable to store writes: of this lease only, or of others, too."""
     last, late = failed[-1], _late(compared)
     text = f"{count(len(failed), 'request')} answered with {last.code}"
     if last.code == TOO_MANY_REQUESTS:
-        return Cause(Blame.THROTTLED, f"{text} (too many requests)", ("throttled",), last)
+        return Diagnosis(Blame.THROTTLED, f"{text} (too many requests)", ("throttled",), last)
     if late or not compared.on_time:
-        return Cause(Blame.SERVER, f"{text}; {late}" if late else text, ("failed", "api-server"), last)
+        return Diagnosis(Blame.SERVER, f"{text}; {late}" if late else text, ("failed", "api-server"), last)
     path = "so not the API server as a whole: a webhook that it calls for this lease, or the one API server in use"
-    return Cause(Blame.SERVER, f"{text}; {_on_time(compared)}, {path}", ("failed",), last)
+    return Diagnosis(Blame.SERVER, f"{text}; {_on_time(compared)}, {path}", ("failed",), last)
 
 
 def _on_time(compared: OtherLeases) -> str:
@@ -322,20 +328,20 @@ def _other_writers(history: LeaseHistory, start: int, end: int) -> str:
     return ", ".join(f"{name(who)} wrote it {number} times in that time" for who, number in often)
 
 
-def snapshot_cause(cluster: Follower, history: LeaseHistory, now: int) -> Cause:
+def snapshot_cause(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis:
     """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
-    others = cluster.stopped_with(history, now)
+    others = histories.stopped_with(history, now)
     own = ("stopped", "api-server", *_HIDDEN)
     if not others.is_known:
-        return Cause(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
+        return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
     if others.all_were_late:
         stopped = f"{count(others.late, 'other lease')} stopped at the same time"
-        if cluster.bounds.may_be_older:
-            return Cause(Blame.UNKNOWN, f"{stopped}, as if the list was taken then (--now)", (*own, "network"))
+        if histories.bounds.may_be_older:
+            return Diagnosis(Blame.UNKNOWN, f"{stopped}, as if the list was taken then (--now)", (*own, "network"))
         if others.are_enough:
-            return Cause(Blame.SERVER, stopped, ("api-server", "network", *_FOR_ALL))
-        return Cause(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}", (*own, "network"))
-    return Cause(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that", own)
+            return Diagnosis(Blame.SERVER, stopped, ("api-server", "network", *_FOR_ALL))
+        return Diagnosis(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}", (*own, "network"))
+    return Diagnosis(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that", own)
 
 
 _SENTENCES: Final = {
@@ -363,7 +369,7 @@ _NOT_ALL: Final = "Not an outage of the API server"
 _NOT_SHOWN: Final = "whether its process stopped or was refused, only the audit log shows"
 
 
-def sentence_of(cause: Cause) -> str:
+def sentence_of(cause: Diagnosis) -> str:
     """Return a cause as one sentence about a holder."""
     if cause.blame is Blame.CLIENT and cause.left == ("interval",):
         return f"Too rarely: {cause.evidence}."

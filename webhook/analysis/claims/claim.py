@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from webhook.analysis.inputs.items import Writer
-from webhook.findings import Finding
+from webhook.findings import ReportFinding
 from webhook.kubernetes.times import SECOND, canonical
 
 IDENTITY: Final = "identity"
@@ -53,7 +53,7 @@ class By(Struct, frozen=True):
         return "process" if writer.uid or writer.pod else "user"
 
 
-class Claim(Finding, frozen=True, gc=False, kw_only=True):
+class Claim(ReportFinding, frozen=True, gc=False, kw_only=True):
     """One claim: `check` is the id of its kind, `message` the sentence, `fix` a command after the sentence `advice`.
 
     `arguments` are what the sentence says, for programs. `over_since` is in microseconds since 1970: 0 if it goes on,

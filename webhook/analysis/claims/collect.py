@@ -10,10 +10,10 @@ from webhook.analysis.claims.registry import KINDS
 from webhook.analysis.claims.succession import WHEN, ending, handover, renewals_of_another
 from webhook.analysis.claims.words import ago, by_writer, clock, name
 from webhook.analysis.history.events import Handover, Tenure
-from webhook.analysis.history.status import LeaseStatus, State, has_written_both, is_renewal_dated
+from webhook.analysis.history.status import LeaseState, LeaseStatus, has_written_both, is_renewal_dated
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
-from webhook.findings import Finding, ObjectName, Severity
+from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME
 from webhook.kubernetes.times import SECOND, length, normalized, readable
 
@@ -47,7 +47,7 @@ def with_findings(account: "Account") -> Iterator[Claim]:
     yield from map(as_claim, account.findings)
 
 
-def as_claim(finding: Finding) -> Claim:
+def as_claim(finding: ReportFinding) -> Claim:
     """Return a finding as a claim, those about a stored object too."""
     if isinstance(finding, Claim):
         return finding
@@ -90,33 +90,33 @@ def _fact(account: "Account", id_: str, text: str, **arguments: object) -> Claim
 
 
 def _state(account: "Account") -> Iterator[Claim]:
-    history, standing, now = account.history, account.standing, account.now
-    if history.is_mixed or standing is None:
+    history, status, now = account.history, account.status, account.now
+    if history.is_mixed or status is None:
         if history.is_deleted and not (history.is_mixed or history.hidden_since):
             yield _fact(account, "does-not-exist", headline(account))
         return
-    holder = standing.holder
+    holder = status.holder
     if holder:
         yield _fact(account, "holder", f"{name(holder)} holds it", identity=holder)
-        yield from _held(account, standing)
-    if standing.state is State.NEVER_HELD and history.is_seen_created and not history.tenures:
+        yield from _held(account, status)
+    if status.state is LeaseState.NEVER_HELD and history.is_seen_created and not history.tenures:
         yield _fact(account, "never-held", headline(account))
-    if standing.state is State.FROZEN and standing.block:
-        yield _fact(account, "frozen", headline(account), identity=holder, to=standing.block.until)
+    if status.state is LeaseState.FROZEN and status.block:
+        yield _fact(account, "frozen", headline(account), identity=holder, to=status.block.until)
     # Stamps have whole seconds; without one only the writer says when it renewed.
-    is_dated = standing.takeable_at is not None and standing.from_stamps
-    takeable = (standing.takeable_at // SECOND + 1) * SECOND if is_dated and standing.takeable_at else None
-    if standing.state is State.EXPIRED and takeable is not None and takeable <= now:
+    is_dated = status.takeable_at is not None and status.from_stamps
+    takeable = (status.takeable_at // SECOND + 1) * SECOND if is_dated and status.takeable_at else None
+    if status.state is LeaseState.EXPIRED and takeable is not None and takeable <= now:
         since = _expired_since(account, takeable)
         text = f"{name(holder)} is named and the lease has expired"
         text += "" if since is None else f", since {clock(since, now)}"
         yield _fact(account, "expired", text, identity=holder, from_=since, to=now, over_since=0)
-    if standing.state is State.LIVE and takeable is not None:
+    if status.state is LeaseState.LIVE and takeable is not None:
         yield _fact(
             account, "expires", f"it expires at {clock(takeable, now)} unless renewed", identity=holder, from_=takeable
         )
-    if standing.state is State.RELEASED:
-        yield _free(account, standing)
+    if status.state is LeaseState.RELEASED:
+        yield _free(account, status)
 
 
 def _expired_since(account: "Account", takeable: int) -> int | None:
@@ -130,10 +130,10 @@ def _expired_since(account: "Account", takeable: int) -> int | None:
     return max(since, tenure.taken.latest or since)
 
 
-def _free(account: "Account", standing: LeaseStatus) -> Claim:
+def _free(account: "Account", status: LeaseStatus) -> Claim:
     tenure, now = account.history.tenure, account.now
     ended = tenure.ended if tenure else None
-    at = standing.last_renewal if standing.from_stamps else None
+    at = status.last_renewal if status.from_stamps else None
     since = None if at is None else (at // SECOND + 1) * SECOND
     if ended is not None:
         since = None if ended.is_claimed else ended.latest
@@ -141,7 +141,7 @@ def _free(account: "Account", standing: LeaseStatus) -> Claim:
     return _fact(account, "free", headline(account), from_=since, to=now, over_since=0)
 
 
-def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
+def _held(account: "Account", status: LeaseStatus) -> Iterator[Claim]:
     history, now, tenure = account.history, account.now, account.tenure
     first = _first_of_identity(history.tenures)
     if tenure and first and first.began is not Handover.SEEN and not first.is_unseen:
@@ -158,22 +158,22 @@ def _held(account: "Account", standing: LeaseStatus) -> Iterator[Claim]:
             account,
             "last-renewed",
             text,
-            identity=standing.holder,
+            identity=status.holder,
             by=_by(renewed),
             how=renewed.dating.value,
             **interval(renewed),
         )
-    elif standing.last_renewal is not None and account.is_renewed_last and history.is_moment and _is_renewal(account):
-        at, how = standing.last_renewal, "stamp" if standing.from_stamps else "writer-clock"
+    elif status.last_renewal is not None and account.is_renewed_last and history.is_moment and _is_renewal(account):
+        at, how = status.last_renewal, "stamp" if status.from_stamps else "writer-clock"
         text = f"last renewed {clock(at, now)}, {ago(at, now)}"
         bounds = {"earliest": at, "latest": at}
-        if standing.from_stamps:
+        if status.from_stamps:
             # Another write under the same field manager, shortly after the renewal, moves the stamp.
             second = at // SECOND * SECOND
             claimed = readable(normalized(history.lease.spec.renew_time)) if history.lease else None
             bounds = {"earliest": min(second, claimed or second), "latest": second + SECOND}
         yield _fact(
-            account, "last-renewed", text, identity=standing.holder, how=how, by=By(None, standing.manager), **bounds
+            account, "last-renewed", text, identity=status.holder, how=how, by=By(None, status.manager), **bounds
         )
     usual = history.renewals.usual
     if usual is not None and not history.renewals.has_several_clocks:
@@ -188,7 +188,7 @@ def _is_renewal(account: "Account") -> bool:
     entries = account.history.entries
     if spec is None or not has_written_both(entries) or spec.renew_time == spec.acquire_time:
         return False
-    if account.standing is None or not account.standing.from_stamps:
+    if account.status is None or not account.status.from_stamps:
         return True
     # With one who wrote something else at the time or later, the stamp may have moved without a renewal.
     is_last = all(one.owns_renew_time or (one.stamp or 0) < (date_last_renewal(entries) or 0) for one in entries)

@@ -24,13 +24,13 @@ from webhook.analysis.claims.succession import SHORTEST, creation
 from webhook.analysis.claims.words import at_most, clock, count, holder_or_another, name, user, writer
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.events import API_SERVER, UNAUTHENTICATED, By, Handover, Refusal, Tenure
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import deadline_of, goes_on_for
-from webhook.analysis.history.status import LeaseStatus, State, has_expired, was_live
+from webhook.analysis.history.status import LeaseState, LeaseStatus, has_expired, was_live
 from webhook.analysis.history.write import Dating
-from webhook.analysis.inputs.items import Fenced, InputKind, Writer
-from webhook.findings import Finding, ObjectName, Severity
+from webhook.analysis.inputs.items import FenceReport, InputKind, Writer
+from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.times import SECOND, length
 from webhook.text.commands import kubectl_in, quote_name
 
@@ -84,13 +84,13 @@ def _identity(tenure: Tenure) -> str | None:
     return None if tenure.is_writer else tenure.holder
 
 
-def left(cause: causes.Cause) -> Mapping[str, object]:
+def left(cause: causes.Diagnosis) -> Mapping[str, object]:
     """Return the arguments that say which causes the input leaves."""
     return {"cause": cause.left[0]} if len(cause.left) == 1 else {"causes": list(cause.left)}
 
 
 def incidents(
-    cluster: Follower, history: LeaseHistory, now: int, ongoing: causes.Cause | None = None
+    histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: causes.Diagnosis | None = None
 ) -> Iterator[Claim]:
     """Yield all that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
     if history.is_moment and len(history.tenures) < 2 and not history.fenced:
@@ -101,12 +101,12 @@ def incidents(
         advice = Advice("Give the input of one cluster alone:", command)
         yield claim(history, "clusters-mixed", Severity.ERROR, message, advice)
         return
-    late = list(causes.late_renewals(cluster, history))
-    lost = list(causes.lost_leaders(cluster, history))
+    late = list(causes.late_renewals(histories, history))
+    lost = list(causes.lost_leaders(histories, history))
     yield from _handovers(history, {one.end: one for one in lost}, now)
     yield from (_late(history, one, now) for one in late)
     yield from _preferred(history, now)
-    yield from _ongoing(cluster, history, now)
+    yield from _ongoing(histories, history, now)
     yield from _writers(history, history.status(now), now)
     known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is causes.Blame.REFUSED]
     if ongoing is not None and ongoing.blame is causes.Blame.REFUSED and history.tenure:
@@ -115,7 +115,7 @@ def incidents(
     yield from _fenced(history, now)
 
 
-def beside(found: Sequence[Finding], stored: Iterable[Finding]) -> list[Finding]:
+def beside(found: Sequence[ReportFinding], stored: Iterable[ReportFinding]) -> list[ReportFinding]:
     """Return what a stored lease shows beside its history, without a guess at what the history shows."""
     known = {one.check for one in found}
     return [one for one in stored if one.check != "lease-shared" or one.check not in known]
@@ -133,7 +133,7 @@ def late_sentence(one: causes.Gap, since: str = "") -> str:
     return f"{late}. {causes.sentence_of(one.cause)} {risk}."
 
 
-def _step_after_silence(cause: causes.Cause, history: LeaseHistory, tenure: Tenure) -> Advice:
+def _step_after_silence(cause: causes.Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return what to do about a silence: if others may write in the name of a holder, find out who does first."""
     if not tenure.is_ambiguous:
         return next_step(cause, history, tenure)
@@ -160,13 +160,13 @@ def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
     )
 
 
-def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Claim]:
+def _ongoing(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding if the renewals of a holder have stopped, although its lease has not expired."""
     status, tenure, usual = history.status(now), history.holder, history.renewals.usual
-    until = min(now, cluster.bounds.until or 0)
+    until = min(now, histories.bounds.until or 0)
     if tenure is None or usual is None or status is None or not status.holder:
         return
-    if status.state not in {State.LIVE, State.FROZEN}:
+    if status.state not in {LeaseState.LIVE, LeaseState.FROZEN}:
         return
     if tenure.renewed is not None and tenure.renewed.is_claimed:
         return  # the end of the input is by another clock
@@ -177,7 +177,7 @@ def _ongoing(cluster: Follower, history: LeaseHistory, now: int) -> Iterator[Cla
     silence = until - last
     if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
         return
-    cause = causes.cause_of(cluster, history, tenure, last, until)
+    cause = causes.cause_of(histories, history, tenure, last, until)
     holds = ""
     if status.takeable_at is not None:
         holds = f"; no other replica can take the lease before {clock(status.takeable_at, now)}"
@@ -244,7 +244,7 @@ def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Cl
     )
 
 
-def _afterwards(cause: causes.Cause, before: Tenure, usual: int | None, now: int) -> str:
+def _afterwards(cause: causes.Diagnosis, before: Tenure, usual: int | None, now: int) -> str:
     """Say when the pod of a holder was heard again that had lost its lease in silence, and what that means."""
     heard = before.heard_again
     if cause.blame is not causes.Blame.CLIENT or not heard or not cause.is_silent:
@@ -493,13 +493,13 @@ def _later(after: Tenure, bound: Callable[[int], str]) -> str:
     return f"{bound(unheld)} later" if unheld >= SHORTEST else "at once"
 
 
-def _writers(history: LeaseHistory, standing: LeaseStatus | None, now: int) -> Iterator[Claim]:
+def _writers(history: LeaseHistory, status: LeaseStatus | None, now: int) -> Iterator[Claim]:
     several = [one for one in history.tenures if one.has_several_writers and len(one.writers) > 1]
     if several:
         yield _shared_identity(history, several[-1], now)
-    elif history.renewals.is_doubled and standing is not None and standing.holder:
-        yield _doubled(history, standing.holder)
-    yield from _applications(history, standing)
+    elif history.renewals.is_doubled and status is not None and status.holder:
+        yield _doubled(history, status.holder)
+    yield from _applications(history, status)
 
 
 def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
@@ -536,7 +536,7 @@ def _doubled(history: LeaseHistory, holder: str) -> Claim:
     )
 
 
-def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterator[Claim]:
+def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator[Claim]:
     users = {one.name: one for tenure in history.tenures for one in tenure.writers if tenure.renewals or tenure.is_sure}
     # Without objects a log shows only who wrote, and beside a holder another one may write in its name.
     held = all(len({one.name for one in tenure.writers}) < 2 and not tenure.is_writer for tenure in history.tenures)
@@ -548,8 +548,8 @@ def _applications(history: LeaseHistory, standing: LeaseStatus | None) -> Iterat
     else:
         renewed = [one for one in history.tenures if one.last_renewal != one.since]
         managers = {one.manager for one in renewed if one.until is not None and one.manager}
-        if history.tenure and history.tenure.until is None and standing and standing.manager:
-            managers.add(standing.manager)
+        if history.tenure and history.tenure.until is None and status and status.manager:
+            managers.add(status.manager)
         if len(managers) < 2 or "kube-apiserver" in managers:
             return
         kind, names = "programs (by field manager)", sorted(managers)
@@ -617,7 +617,7 @@ def _over_since(history: LeaseHistory, last: int, now: int) -> int:
 
 def _fenced(history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding for each writer whose writes a fence refused because it did not hold the lease."""
-    groups: dict[Writer, list[Fenced]] = {}
+    groups: dict[Writer, list[FenceReport]] = {}
     for one in history.fenced:
         groups.setdefault(one.writer.process, []).append(one)
     for who, group in list(groups.items())[-causes.MAX_OF_A_KIND :]:

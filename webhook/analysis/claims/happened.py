@@ -14,7 +14,7 @@ from webhook.analysis.claims.words import by_writer, clock, count, name, writer
 from webhook.analysis.history.events import API_SERVER, Handover, LeaseEvent, Tenure
 from webhook.analysis.history.lease import MAX_REFUSALS, LeaseHistory
 from webhook.analysis.history.status import RELEASED_DURATION
-from webhook.findings import Finding, Severity
+from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.times import SECOND, length
 
 MAX_EVENTS: Final = 16
@@ -57,7 +57,7 @@ def _last_handover(history: LeaseHistory) -> list[_Event]:
     return [(last.since, handover(last, before[0]))] if before[0] else []
 
 
-def _is_loud(finding: Finding) -> bool:
+def _is_loud(finding: ReportFinding) -> bool:
     return finding.severity is not Severity.INFO
 
 

@@ -7,7 +7,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.words import ago, clock, count, holder_or_another, name, writer
 from webhook.analysis.heartbeats import owner_of
 from webhook.analysis.history.events import Handover
-from webhook.analysis.history.status import LeaseStatus, State
+from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.kubernetes.times import SECOND, length
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def headline(account: "Account") -> str:
     """Return the state in one clause."""
-    standing, history = account.standing, account.history
+    status, history = account.status, account.history
     accepted = history.accepted
     holder = name(account.holder) if account.holder else "no one"
     later = accepted[-1][1] if accepted and accepted[-1][0] > (account.last_renewal or 0) else None
@@ -26,19 +26,19 @@ def headline(account: "Account") -> str:
         return _hidden(account, history.hidden_since, holder)
     if history.is_deleted:
         return f"the lease was deleted{_deletion(account)}"
-    if standing is None:
+    if status is None:
         return _unseen(account, writer(later) if later else holder)
-    if account.is_heartbeat and account.state in {State.LIVE, State.EXPIRED}:
+    if account.is_heartbeat and account.state in {LeaseState.LIVE, LeaseState.EXPIRED}:
         return _heartbeat(account, holder)
-    if account.state is State.LIVE:
-        return _live(account, standing, holder)
-    if account.state is State.EXPIRED:
+    if account.state is LeaseState.LIVE:
+        return _live(account, status, holder)
+    if account.state is LeaseState.EXPIRED:
         return f"{_expired(account, holder)}{', as far as the log shows' if later else ''}"
-    if account.state is State.RELEASED:
-        return _freed(account, standing)
-    if account.state is State.NEVER_HELD:
+    if account.state is LeaseState.RELEASED:
+        return _freed(account, status)
+    if account.state is LeaseState.NEVER_HELD:
         return "it was never held"
-    return _held(account, standing, holder)
+    return _held(account, status, holder)
 
 
 def _unseen(account: "Account", last: str) -> str:
@@ -65,20 +65,20 @@ def _deletion(account: "Account") -> str:
 
 def _heartbeat(account: "Account", holder: str) -> str:
     """Say when a process was last alive: such a lease elects no one."""
-    if account.state is State.LIVE:
+    if account.state is LeaseState.LIVE:
         return f"heartbeat of {holder}, seen{_since(account.last_renewal, account.now)}"
     owner = owner_of(account.history.lease) if account.history.lease else ""
     named = f"; its owner is {name(owner)}" if owner else ""
     return f"heartbeat of {holder} silent{_for(account.last_renewal, account.now)}{named}"
 
 
-def _held(account: "Account", standing: LeaseStatus, holder: str) -> str:
+def _held(account: "Account", status: LeaseStatus, holder: str) -> str:
     """Say that it is held, frozen or not known to be renewed."""
-    if account.state is State.FROZEN and standing.block:
-        until = standing.block.until
+    if account.state is LeaseState.FROZEN and status.block:
+        until = status.block.until
         end = "it is repaired" if until is None else clock(until, account.now)
-        return f"{holder} keeps it until {end}: {standing.block.reason}"
-    if standing.duration is not None and standing.last_renewal is not None:
+        return f"{holder} keeps it until {end}: {status.block.reason}"
+    if status.duration is not None and status.last_renewal is not None:
         why = "--policy FILE says which stamps to believe"
         if not is_constant(account.history.entries):
             why = "renewTime is later than its stamp, which one who wrote the lease after that may have set"
@@ -86,7 +86,7 @@ def _held(account: "Account", standing: LeaseStatus, holder: str) -> str:
     return f"{holder} holds it, but the lease does not say until when"
 
 
-def _live(account: "Account", standing: LeaseStatus, holder: str) -> str:
+def _live(account: "Account", status: LeaseStatus, holder: str) -> str:
     tenure, now = account.tenure, account.now
     pods = pods_at_once(account)
     if pods:
@@ -96,7 +96,7 @@ def _live(account: "Account", standing: LeaseStatus, holder: str) -> str:
     if account.written_later is not None:
         return f"{holder} holds it, as far as the lease says"
     if _is_silent(account):
-        until = "" if standing.takeable_at is None else f", and keeps it until {clock(standing.takeable_at, now)}"
+        until = "" if status.takeable_at is None else f", and keeps it until {clock(status.takeable_at, now)}"
         who = holder_or_another(tenure) if tenure else holder
         return f"{who} has not renewed it{_for(account.last_renewal, now)}{until}"
     since = ""
@@ -120,7 +120,7 @@ def _expired(account: "Account", holder: str) -> str:
     if stalled:
         return stalled
     is_chosen = tenure.is_chosen and not tenure.renewals if tenure and tenure.began is not Handover.SEEN else False
-    manager = account.standing.manager if account.standing else ""
+    manager = account.status.manager if account.status else ""
     if lease and lease.spec.strategy and (is_chosen or manager == "kube-apiserver"):
         return f"{holder} was chosen{_since(account.last_renewal, now)} and has not renewed since"
     if tenure and tenure.is_never_renewed and tenure.taken_by:
@@ -145,10 +145,10 @@ def _since(at: int | None, now: int) -> str:
     return "" if at is None or at > now else f" {ago(at, now)}"
 
 
-def _freed(account: "Account", standing: LeaseStatus) -> str:
+def _freed(account: "Account", status: LeaseStatus) -> str:
     """Say when the lease was released; whoever removed the holder may have done so long after its last renewal."""
     tenure, lease = account.history.tenure, account.history.lease
-    at = standing.last_renewal if tenure is None or tenure.until is None else tenure.until
+    at = status.last_renewal if tenure is None or tenure.until is None else tenure.until
     is_foreign = tenure is not None and (tenure.is_own_release is False or tenure.is_released_as_other)
     if tenure is not None and is_foreign and tenure.is_end_dated:
         return f"no one holds it: its holder was removed{_since(at, account.now)}"

@@ -12,7 +12,7 @@ from webhook.analysis.claims.causes import Blame, sentence_of
 from webhook.analysis.claims.words import ago, clock, name, writer
 from webhook.analysis.history.events import Handover
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.status import LeaseStatus, State, named_at
+from webhook.analysis.history.status import LeaseState, LeaseStatus, named_at
 from webhook.analysis.inputs.items import InputKind, Writer, is_dated
 from webhook.kubernetes.times import SECOND, length
 
@@ -43,9 +43,9 @@ def facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
 
 
 def _held_and_renewed(account: Account) -> Iterator[Line]:
-    standing, now = account.standing, account.now
+    status, now = account.status, account.now
     # A log without objects shows who writes: a holder that renews, or one that releases the lease.
-    held, renewed = ("Held by", "Last renewed") if standing else ("Written by", "Last written")
+    held, renewed = ("Held by", "Last renewed") if status else ("Written by", "Last written")
     if account.history.hidden_since is not None:
         held, renewed = "Held before", "Renewed before"
     if account.holder:
@@ -55,16 +55,16 @@ def _held_and_renewed(account: Account) -> Iterator[Line]:
 
 
 def _standing(account: Account, *, verbose: bool) -> Iterator[Line]:
-    standing, now = account.standing, account.now
-    if standing is None:
+    status, now = account.status, account.now
+    if status is None:
         return
     if verbose:
         is_coordinated = account.history.lease is not None and bool(account.history.lease.spec.strategy)
-        yield from _takeable(standing, now, is_coordinated=is_coordinated)
-    if verbose and standing.ahead is not None and abs(standing.ahead) > 2 * SECOND and standing.block is None:
-        direction = "ahead of" if standing.ahead > 0 else "behind"
-        yield Line("Clock", f"the holder's is {length(abs(standing.ahead))} {direction} the API server's")
-    if not standing.from_stamps and standing.last_renewal is not None:
+        yield from _takeable(status, now, is_coordinated=is_coordinated)
+    if verbose and status.ahead is not None and abs(status.ahead) > 2 * SECOND and status.block is None:
+        direction = "ahead of" if status.ahead > 0 else "behind"
+        yield Line("Clock", f"the holder's is {length(abs(status.ahead))} {direction} the API server's")
+    if not status.from_stamps and status.last_renewal is not None:
         yield Line("Evidence", f"the holder's own clock: {_without_stamps(account.history, now)}")
 
 
@@ -154,26 +154,24 @@ def _seen_held(account: Account) -> str:
 
 
 def _by(account: Account) -> str:
-    tenure, standing = account.tenure, account.standing
+    tenure, status = account.tenure, account.status
     who = [f"by {writer(tenure.renewer)}"] if tenure and tenure.renewer else []
-    who += (
-        [f"field manager {name(standing.manager)}"] if standing and standing.manager and account.is_renewed_last else []
-    )
+    who += [f"field manager {name(status.manager)}"] if status and status.manager and account.is_renewed_last else []
     return f", {', '.join(who)}" if who else ""
 
 
-def _takeable(standing: LeaseStatus, now: int, *, is_coordinated: bool) -> Iterator[Line]:
-    at = standing.takeable_at
+def _takeable(status: LeaseStatus, now: int, *, is_coordinated: bool) -> Iterator[Line]:
+    at = status.takeable_at
     by = "by whom an API server names" if is_coordinated else ""
-    if standing.state in {State.RELEASED, State.NEVER_HELD}:
+    if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
         yield Line("Can be taken", f"now{by and f', {by}'}")
-    elif standing.block is not None:
+    elif status.block is not None:
         when = "never, unless it is repaired" if at is None else f"{clock(at, now)}, {ago(at, now)}"
         yield Line("Can be taken", when)
-    elif at is not None and at > now and standing.state is State.LIVE:
+    elif at is not None and at > now and status.state is LeaseState.LIVE:
         yield Line("Expires", f"{clock(at, now)} ({ago(at, now)}) unless renewed")
-    elif at is not None and standing.state is State.EXPIRED:
-        when = f"now{by and f', {by}'}, since {clock(at, now)}, {standing.duration} s after the last renewal"
+    elif at is not None and status.state is LeaseState.EXPIRED:
+        when = f"now{by and f', {by}'}, since {clock(at, now)}, {status.duration} s after the last renewal"
         yield Line("Can be taken", when)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.history.status import refined
-from webhook.analysis.inputs.items import Act, InputKind, Observation, Unrecorded
+from webhook.analysis.inputs.items import Act, InputKind, Observation, RecordingGap
 from webhook.kubernetes.times import SECOND
 
 MAX_LISTED: Final = 16  # gaps of an input, readers of a lease
@@ -27,7 +27,7 @@ class Bounds(Struct):
     latest: int = _NEVER
     may_be_older: bool = False
     """A list does not say when it was taken, and most of its leases were last renewed together, long before."""
-    unrecorded: deque[Unrecorded] = field(default_factory=partial(deque, (), MAX_LISTED))
+    unrecorded: deque[RecordingGap] = field(default_factory=partial(deque, (), MAX_LISTED))
     """What a recorder did not see, the latest."""
     skew: int = 0
     """What the clocks of the API servers differ by, at least, as far as is known."""

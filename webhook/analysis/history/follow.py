@@ -20,13 +20,13 @@ from webhook.analysis.inputs.items import (
     Act,
     ClockSkew,
     ElectionEvent,
-    Fenced,
+    FenceReport,
     InputKind,
     Item,
     LogEnd,
     Observation,
     Place,
-    Unrecorded,
+    RecordingGap,
 )
 from webhook.analysis.inputs.kinds import interpret_for_history
 from webhook.kubernetes.objects import Lease, LeaseCandidate
@@ -157,7 +157,7 @@ def _unpacked(packed: bytes) -> list[bytes]:
     return zlib.decompress(packed).split(_SEPARATOR)
 
 
-class Follower(Struct):
+class ClusterHistory(Struct):
     """Every lease that was seen, by namespace and name; `bounds.until` is by an API server's clock, None for dumps."""
 
     leases: dict[Key, LeaseHistory] = field(default_factory=dict)
@@ -206,7 +206,7 @@ class Follower(Struct):
             if key not in self.leases and self.stored.add(key, seen):
                 self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
                 return
-        if isinstance(seen, Unrecorded):
+        if isinstance(seen, RecordingGap):
             self.bounds.unrecorded.append(seen)
         if isinstance(seen, ClockSkew):
             self.bounds.skew, self.bounds.is_skewed_within = seen.least, seen.is_within
@@ -217,7 +217,7 @@ class Follower(Struct):
         self._compared = None
         if isinstance(seen, LogEnd):
             self.bounds.reach(min(seen.at, self.bounds.latest))
-        elif isinstance(seen, Fenced):
+        elif isinstance(seen, FenceReport):
             fenced = self._followed((seen.namespace, seen.name))
             if fenced is not None and seen.is_refused:
                 fenced.fenced.append(seen)

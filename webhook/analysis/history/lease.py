@@ -30,8 +30,8 @@ from webhook.analysis.history.events import (
 from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
 from webhook.analysis.history.status import (
     RELEASED_DURATION,
+    LeaseState,
     LeaseStatus,
-    State,
     ahead_of,
     held_since,
     is_acquired_by_holder,
@@ -49,7 +49,15 @@ from webhook.analysis.history.status import (
 from webhook.analysis.history.taking import taking
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.history.writes import forged_stamps
-from webhook.analysis.inputs.items import Act, Fenced, InputKind, Observation, Stretch, Writer, parse_number
+from webhook.analysis.inputs.items import (
+    Act,
+    CountedRenewals,
+    FenceReport,
+    InputKind,
+    Observation,
+    Writer,
+    parse_number,
+)
 from webhook.kubernetes.managed_fields import Entry, entries_of
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, normalized, readable, stamp_of
@@ -99,7 +107,7 @@ class LeaseHistory(Struct):
     leaderless: int = 0
     renewals: Renewals = field(default_factory=Renewals)
     refusals: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
-    fenced: deque[Fenced] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    fenced: deque[FenceReport] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     others: deque[tuple[int, str]] = field(default_factory=partial(deque, (), MAX_OTHERS))
     """Writes that changed neither the holder nor renewed, by user or field manager."""
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
@@ -155,8 +163,8 @@ class LeaseHistory(Struct):
             known = self._known_renewal
             if lease and status and known is not None and (status.last_renewal or known) < known - MAX_TOLERANCE:
                 status = status_of(lease, self.entries, now, known)  # whoever may write it can date it back
-            if status and status.state is State.EXPIRED and is_constant(self.entries) and not status.from_stamps:
-                status = replace(status, state=State.UNKNOWN)  # its holder's clock alone does not say that
+            if status and status.state is LeaseState.EXPIRED and is_constant(self.entries) and not status.from_stamps:
+                status = replace(status, state=LeaseState.UNKNOWN)  # its holder's clock alone does not say that
             if status and not self.is_moment:
                 status = replace(status, ahead=self.holder.ahead if self.holder else None)
             self._status = now, status
@@ -205,7 +213,7 @@ class LeaseHistory(Struct):
     def leaderless_until(self, now: int) -> int:
         """Return for how long no one led, at most, in all: also while a holder was late, and up to `now`."""
         held, status = self.holder, self.status(now)
-        since = held.last_renewal if held and status and status.state is State.EXPIRED else None
+        since = held.last_renewal if held and status and status.state is LeaseState.EXPIRED else None
         since = self._released_at if held is None else since
         ongoing = 0 if since is None else max(0, now - since)
         return self.leaderless + sum(one.length for one in self.late_silences) + ongoing
@@ -720,7 +728,7 @@ class LeaseHistory(Struct):
             self._released_at = holder.last_renewal  # it may have stopped long before
 
     def _renewed(
-        self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None, act: Act, stretch: Stretch | None
+        self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None, act: Act, stretch: CountedRenewals | None
     ) -> None:
         tenure = self.holder
         if tenure is None:

@@ -22,7 +22,7 @@ from webhook.analysis.inputs.items import (
     Act,
     Answer,
     ClockSkew,
-    Fenced,
+    FenceReport,
     Input,
     InputKind,
     Item,
@@ -63,7 +63,7 @@ class _Seen(Struct):
     `time` is an estimate unless exact, and not known before an order is needed.
     """
 
-    item: Observation | Fenced
+    item: Observation | FenceReport
     time: int = _NOT_DATED
     revision: int = 0
     is_exact: bool = False
@@ -130,7 +130,7 @@ class Merged:
             if 0 < seen.revision < self._passed.get(key, 0):
                 self.unplaced += 1
                 return
-        elif isinstance(item, Fenced):
+        elif isinstance(item, FenceReport):
             key, seen = ("Lease", item.namespace, item.name), _Seen(item, item.at, is_exact=True)
         elif isinstance(item, LogEnd):
             self._end = item if self._end is None else LogEnd(max(self._end.at, item.at))
@@ -233,7 +233,7 @@ def _first_time(one: Input, latest: int) -> int:
 
 
 def _time_of(item: Item, latest: int) -> int | None:
-    at = item.at if isinstance(item, LogEnd | Fenced | Observation) else None
+    at = item.at if isinstance(item, LogEnd | FenceReport | Observation) else None
     if at is None and isinstance(item, Observation):
         stamps = [item.latest_stamp]
         if isinstance(item.object, Lease):
@@ -267,9 +267,9 @@ def _ordered(items: Sequence[_Seen]) -> list[_Seen]:
     return _without_contradictions(_with_late_deletions(_with_early_creations(merged)))
 
 
-def _identity(item: Observation | Fenced) -> object:
+def _identity(item: Observation | FenceReport) -> object:
     """Return what is equal for two records of one thing, wherever they stand."""
-    if isinstance(item, Fenced):
+    if isinstance(item, FenceReport):
         return (item.at, item.fence, item.writer, item.target, item.is_refused)
     code = item.answer.code if item.answer else 0
     if item.at is None:

@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.analysis.inputs.items import MILLISECOND, Stretch
+from webhook.analysis.inputs.items import MILLISECOND, CountedRenewals
 from webhook.kubernetes.times import SECOND
 
 _KEPT: Final = 200
@@ -98,7 +98,7 @@ class Renewals(Struct):
         self.count += 1
         return gap if is_silence else None
 
-    def resume(self, stretch: Stretch, at: int) -> None:
+    def resume(self, stretch: CountedRenewals, at: int) -> None:
         """Take in a stretch of renewals, but for the last one, which was made at `at`."""
         latest, number = stretch.latest, sum(stretch.histogram.values())
         since = at - sum(latest)

@@ -35,7 +35,7 @@ _OWNED: Final = {
 _TO_SECOND: Final = len("2026-01-31T12:00:00")
 
 
-class State(StrEnum):
+class LeaseState(StrEnum):
     """The state of a lease."""
 
     LIVE = "live"
@@ -64,7 +64,7 @@ class LeaseStatus(Struct, frozen=True, gc=False):
     `ahead` is how far the holder's clock is ahead of the API server's, None if it cannot be known.
     """
 
-    state: State
+    state: LeaseState
     holder: str = ""
     duration: int | None = None
     last_renewal: int | None = None
@@ -90,8 +90,8 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
     duration = spec.lease_duration_seconds
     expires = None if renewed is None or duration is None else renewed + max(0, duration) * SECOND
     state = _state(spec, renewed, expires, now)
-    if state is State.EXPIRED and logged is None and from_stamps and _may_be_dated_back(spec, entries, now):
-        state = State.UNKNOWN
+    if state is LeaseState.EXPIRED and logged is None and from_stamps and _may_be_dated_back(spec, entries, now):
+        state = LeaseState.UNKNOWN
     status = LeaseStatus(
         state=state,
         holder=holder,
@@ -105,7 +105,7 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
     block = _block(spec, entries, expires, max(now, renewed or now) if from_stamps else now)
     if block is None:
         return status
-    return replace(status, state=State.FROZEN, takeable_at=block.until, block=block)
+    return replace(status, state=LeaseState.FROZEN, takeable_at=block.until, block=block)
 
 
 def refined(stamp: int, claimed: int | None) -> int:
@@ -142,16 +142,16 @@ def is_release(spec: LeaseSpec) -> bool:
     )
 
 
-def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) -> State:
+def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) -> LeaseState:
     if not spec.holder_identity:
         was_held = renewed is not None or normalized(spec.acquire_time) is not None or bool(spec.lease_transitions)
-        return State.RELEASED if was_held else State.NEVER_HELD
+        return LeaseState.RELEASED if was_held else LeaseState.NEVER_HELD
     if normalized(spec.renew_time) is None:
         # Pekko keeps it elsewhere. Some electors take such a lease at once, others wait for its whole duration.
-        return State.UNKNOWN
+        return LeaseState.UNKNOWN
     if expires is None or now >= expires:
-        return State.RELEASED if is_release(spec) else State.EXPIRED
-    return State.LIVE
+        return LeaseState.RELEASED if is_release(spec) else LeaseState.EXPIRED
+    return LeaseState.LIVE
 
 
 def _may_be_dated_back(spec: LeaseSpec, entries: Sequence[Entry], now: int) -> bool:

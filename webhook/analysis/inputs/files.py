@@ -20,7 +20,16 @@ from msgspec.structs import replace
 
 from webhook.analysis.inputs import documents, kinds
 from webhook.analysis.inputs.documents import MAX_DOCUMENT, Document, LastLine, Value
-from webhook.analysis.inputs.items import STANDARD_INPUT, Answer, Foreign, Input, Item, Observation, Place, Unreadable
+from webhook.analysis.inputs.items import (
+    STANDARD_INPUT,
+    Answer,
+    Input,
+    Item,
+    Observation,
+    OtherObject,
+    Place,
+    Unreadable,
+)
 from webhook.analysis.inputs.kinds import Submitted
 from webhook.analysis.inputs.meter import Meter
 from webhook.errors import InputError
@@ -169,7 +178,7 @@ def read_for_check(
     not as unreadable, below a directory if `skip_found`, in a named file if `skip_named`.
     """
     meter = Meter() if meter is None else meter
-    named: list[tuple[str, bool] | Unreadable | Foreign] = []
+    named: list[tuple[str, bool] | Unreadable | OtherObject] = []
     for path in paths:
         if path == STANDARD_INPUT or not _is_directory(Path(path)):
             named.append((path, skip_named))
@@ -220,11 +229,11 @@ def _read_file_for_check(path: str, meter: Meter, *, skip: bool) -> Iterator[Sub
             return
         item = kinds.interpret_for_check(document)
         if skip and isinstance(item, Unreadable) and item.is_foreign:
-            yield Foreign(item.place, "template" if item.is_template else "not a Kubernetes object")
+            yield OtherObject(item.place, "template" if item.is_template else "not a Kubernetes object")
         elif isinstance(item, kinds.Manifest) and _is_named_by_a_template(item.document):
             line = item.source.line_of()
             template = Unreadable(item.place, documents.RENDER, is_foreign=True, line=line, is_template=True)
-            yield Foreign(item.place, "template") if skip else template
+            yield OtherObject(item.place, "template") if skip else template
         else:
             yield item
 
@@ -240,7 +249,7 @@ def find_inputs(paths: Sequence[str], meter: Meter | None = None) -> Iterator[In
     """Yield every file in files and directories, and standard input, in the order of names."""
     meter = Meter() if meter is None else meter
     received = CaptureIndex([path for path in paths if path != STANDARD_INPUT])
-    found: list[str | Unreadable | Foreign] = [*received.unreadable]
+    found: list[str | Unreadable | OtherObject] = [*received.unreadable]
     for path in paths:
         if path == STANDARD_INPUT or not _is_directory(Path(path)):
             found.append(path)
@@ -375,7 +384,7 @@ def _find_indexes(directories: Sequence[str]) -> Iterator[Path]:
 
 def find_files(
     directory: Path, suffixes: Sequence[str], ignore: Sequence[str] = ()
-) -> Iterator[str | Unreadable | Foreign]:
+) -> Iterator[str | Unreadable | OtherObject]:
     """Yield the path of every file below a directory that has one of the suffixes, in order of names.
 
     Links to directories are not followed, and indexes are left out. What is hidden, matches a shell pattern of `ignore`
@@ -390,14 +399,14 @@ def find_files(
         place = Place(str(path), is_only=True)
         try:
             if path != directory and (reason := _find_reason_to_skip(path, directory, ignore)):
-                yield Foreign(place, reason)
+                yield OtherObject(place, reason)
             elif is_folder:
                 # A folder may vanish while others are read.
                 waiting += sorted(path.iterdir(), reverse=True)
             elif stat.S_ISREG(mode := path.stat().st_mode):
                 yield str(path)
             elif not stat.S_ISDIR(mode):
-                yield Foreign(place, "device, pipe or socket")
+                yield OtherObject(place, "device, pipe or socket")
         except OSError as error:
             yield Unreadable(place, error.strerror or str(error))
 

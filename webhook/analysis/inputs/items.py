@@ -87,7 +87,7 @@ class Writer(Struct, frozen=True, gc=False):
         return "/".join(account) if account else self.user
 
 
-class Noted(Struct, frozen=True):
+class WebhookAnnotations(Struct, frozen=True):
     """What lease-webhook noted of a write: the modes of rules, those whose denial a cap or an exemption lifted."""
 
     modes: Mapping[str, str] = NO_TEXTS
@@ -109,7 +109,7 @@ class Answer(Struct, frozen=True, gc=False):
         return 200 <= self.code < 300
 
     @property
-    def noted(self) -> Noted:
+    def webhook_annotations(self) -> WebhookAnnotations:
         """What lease-webhook wrote into the audit log; the API server puts the name of the webhook before each key."""
         modes: dict[str, str] = {}
         would_deny: list[str] = []
@@ -120,7 +120,9 @@ class Answer(Struct, frozen=True, gc=False):
                 modes |= {rule: mode for rule, _, mode in (one.partition("=") for one in text.split(","))}
                 would_deny += self.annotations.get(f"{webhook}/would-deny", "").split(",")
                 events.append(self.annotations.get(f"{webhook}/event", ""))
-        return Noted(modes, [*dict.fromkeys(filter(None, would_deny))], ", ".join(dict.fromkeys(filter(None, events))))
+        return WebhookAnnotations(
+            modes, [*dict.fromkeys(filter(None, would_deny))], ", ".join(dict.fromkeys(filter(None, events)))
+        )
 
 
 class Place(Struct, frozen=True, gc=False):
@@ -142,7 +144,7 @@ class Place(Struct, frozen=True, gc=False):
 Length = Annotated[int, Meta(ge=0, lt=2**62)]
 
 
-class Stretch(Struct, frozen=True, gc=False):
+class CountedRenewals(Struct, frozen=True, gc=False):
     """The renewals that a recorder did not keep one by one, up to the state that has it, which it counts.
 
     `histogram` has intervals in milliseconds, each with its number; `latest` has those after them, in microseconds and
@@ -194,7 +196,7 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The object in JSON, of a list or a watch only."""
     is_stamp_old: bool = False
     """The stamp of the API server is that of an earlier write: this one was made by a writer that is not stamped."""
-    stretch: Stretch | None = None
+    stretch: CountedRenewals | None = None
     """The renewals since the state before, if a recorder kept only their number."""
 
     @cached
@@ -231,7 +233,7 @@ class Unreadable(Struct, frozen=True):
     """It has actions of a Go template, so that it is no object before it is rendered."""
 
 
-class Foreign(Struct, frozen=True):
+class OtherObject(Struct, frozen=True):
     """An object of another kind; with a name if it is a pod (and has a `service_account`) or a node, or has a token.
 
     `metadata` is that of an object with the token of a fence, whosever it is; else None.
@@ -245,7 +247,7 @@ class Foreign(Struct, frozen=True):
     metadata: ObjectMeta | None = None
 
 
-class ElectionEvent(Foreign, frozen=True):
+class ElectionEvent(OtherObject, frozen=True):
     """An Event that names a leader: what a client says, in a sentence, about the `lease` in the namespace.
 
     Anyone who may create Events can invent it, with any time; `at` is in microseconds since 1970.
@@ -272,7 +274,7 @@ class ClockSkew(Struct, frozen=True):
     is_within: bool = False
 
 
-class Fenced(Struct, frozen=True, gc=False, kw_only=True):
+class FenceReport(Struct, frozen=True, gc=False, kw_only=True):
     """A write of any object that a fence refused, or only noted if `is_refused` is false.
 
     `namespace` and `name` are the lease's; `target` is what was to be written; `at` is in microseconds since 1970.
@@ -289,7 +291,7 @@ class Fenced(Struct, frozen=True, gc=False, kw_only=True):
     is_refused: bool
 
 
-class Unrecorded(Struct, frozen=True):
+class RecordingGap(Struct, frozen=True):
     """A time in which a recorder did not see what happened, in microseconds since 1970 by its computer's clock."""
 
     start: int
@@ -300,9 +302,9 @@ class Unrecorded(Struct, frozen=True):
         return f"not recorded from {canonical_seconds(self.start)} to {canonical_seconds(self.end)}: {self.reason}"
 
 
-AboutInput = LogEnd | ClockSkew | Unrecorded
+AboutInput = LogEnd | ClockSkew | RecordingGap
 """What is said of no lease alone."""
-Item = AboutInput | Observation | Unreadable | Foreign | Fenced
+Item = AboutInput | Observation | Unreadable | OtherObject | FenceReport
 
 
 class Input(NamedTuple):

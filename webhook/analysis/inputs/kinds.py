@@ -23,17 +23,17 @@ from webhook.analysis.inputs.items import (
     NO_TEXTS,
     Act,
     Answer,
+    CountedRenewals,
     ElectionEvent,
-    Fenced,
-    Foreign,
+    FenceReport,
     InputKind,
     Item,
     LogEnd,
     Observation,
+    OtherObject,
     Place,
-    Stretch,
+    RecordingGap,
     Unreadable,
-    Unrecorded,
     Writer,
 )
 from webhook.analysis.inputs.lines import NOWHERE, Source
@@ -73,7 +73,7 @@ _ACT_OF_VERB: Final[Mapping[str, Act]] = {
 _VERB_OF_OPTIONS: Final = {"CreateOptions": "create", "UpdateOptions": "update", "PatchOptions": "patch"}
 GAP: Final = "GAP"
 """The type of an event by which a recorder says what it did not see; no API server sends it."""
-_stretches: Final = msgspec.json.Decoder(Stretch, strict=False)
+_stretches: Final = msgspec.json.Decoder(CountedRenewals, strict=False)
 _EVENT_TIMES: Final = (
     ("series", "lastObservedTime"),
     ("lastTimestamp",),
@@ -98,7 +98,7 @@ class Manifest(Struct, frozen=True):
     source: Source = NOWHERE
 
 
-Submitted = Document | Manifest | Foreign | Unreadable
+Submitted = Document | Manifest | OtherObject | Unreadable
 """The document is an AdmissionReview, byte for byte as it was recorded."""
 
 
@@ -124,7 +124,7 @@ def interpret_for_check(document: Document | Unreadable) -> Submitted:
             )
         if group == GROUP:
             return Manifest(place, document.value, document.source)
-        return Foreign(place, kind or "no kind")
+        return OtherObject(place, kind or "no kind")
     except (ValueError, RecursionError) as error:
         return Unreadable(place, describe_problem(error), line=document.source.line_of())
 
@@ -195,18 +195,18 @@ def _interpret_object(document: Document) -> Item | None:
         return _refuse_without_group(document)
     if kind not in _OURS or group != GROUP or version not in VERSIONS_OF[f"{kind.lower()}s"]:
         if kind in _OURS and group == GROUP:
-            return Foreign(place, truncate(f"{kind} {version}", _MAX_NAME))
+            return OtherObject(place, truncate(f"{kind} {version}", _MAX_NAME))
         if kind == "Event" and document.api_version in {"v1", "events.k8s.io/v1"}:
             return _interpret_election_event(place, data)
         # If an object that may hold a lease is gone, the lease is left over.
         is_holder = kind in {"Pod", "Node"} and document.api_version == "v1"
         metadata = _with_metadata.decode(data).metadata if _TOKEN_MARKER in data else None
         if not is_holder and metadata is None:
-            return Foreign(place, kind or "no kind")
+            return OtherObject(place, kind or "no kind")
         one = msgspec.json.decode(data)
         namespace, name = _text_at(one, "metadata", "namespace"), _text_at(one, "metadata", "name")
         account = _text_at(one, "spec", "serviceAccountName") if name and is_holder and kind == "Pod" else ""
-        return Foreign(place, kind or "no kind", namespace, name, account, metadata)
+        return OtherObject(place, kind or "no kind", namespace, name, account, metadata)
     shown, named, problem = decode_our_object(kind, version, data)
     return Observation(
         place=place,
@@ -224,13 +224,13 @@ def _interpret_object(document: Document) -> Item | None:
     )
 
 
-def _interpret_gap(document: Document) -> Unrecorded:
+def _interpret_gap(document: Document) -> RecordingGap:
     found = msgspec.json.decode(document.text)
     start, end = (times.parse_seconds(_text_at(found, name)) for name in ("from", "to"))
-    return Unrecorded(start, end, truncate(_text_at(found, "reason"), _MAX_NAME))
+    return RecordingGap(start, end, truncate(_text_at(found, "reason"), _MAX_NAME))
 
 
-def _interpret_election_event(place: Place, data: bytes) -> Foreign:
+def _interpret_election_event(place: Place, data: bytes) -> OtherObject:
     """Return what an Event says of a leader, as client-go records it (`tools/leaderelection/resourcelock`)."""
     one = msgspec.json.decode(data)
     said = _text_at(one, "message") or _text_at(one, "note")
@@ -238,7 +238,7 @@ def _interpret_election_event(place: Place, data: bytes) -> Foreign:
     at = times.stamp_of(texts[0]) if texts else None
     about = "involvedObject" if _text_at(one, "involvedObject", "kind") else "regarding"
     if at is None or _text_at(one, about, "kind") != "Lease" or not _LED.fullmatch(said):
-        return Foreign(place, "Event")
+        return OtherObject(place, "Event")
     return ElectionEvent(
         place, "Event", _text_at(one, about, "namespace"), lease=_text_at(one, about, "name"), at=at, text=said
     )
@@ -249,7 +249,7 @@ def _refuse_without_group(document: Document) -> Unreadable:
     return Unreadable(document.place, problem, line=document.source.line_of())
 
 
-def _interpret_review(document: Document, received: int | None) -> Observation | Foreign | Unreadable:
+def _interpret_review(document: Document, received: int | None) -> Observation | OtherObject | Unreadable:
     """Return what a review says; `received` is when it came, None if nothing but its own stamps can say."""
     data = document.text
     try:
@@ -260,7 +260,7 @@ def _interpret_review(document: Document, received: int | None) -> Observation |
     if request.contradiction:
         return Unreadable(document.place, request.contradiction)
     if act is None or request.sub_resource or not request.is_ours:
-        return Foreign(document.place, request.kind or "no kind")
+        return OtherObject(document.place, request.kind or "no kind")
     change = change_made_by(request, received or 0)
     before = request.old or request.new
     return Observation(
@@ -367,7 +367,7 @@ decode_event: Final = msgspec.json.Decoder(AuditEvent, strict=False).decode
 _failures: Final = msgspec.json.Decoder(list[Status])
 
 
-def _interpret_event(document: Document) -> Observation | Fenced | None:
+def _interpret_event(document: Document) -> Observation | FenceReport | None:
     """Return what one event says of leases, candidates or a fence; None if it is about something else."""
     data = document.text
     event = decode_event(data)
@@ -436,7 +436,7 @@ def _choose_object(event: AuditEvent, act: Act) -> Raw | None:
     return None
 
 
-def _interpret_fence(event: AuditEvent, document: Document) -> Fenced | None:
+def _interpret_fence(event: AuditEvent, document: Document) -> FenceReport | None:
     """Return what an event says of a fence; None if it says nothing of one."""
     is_refused = _is_denied(event)
     message = event.response_status.message if is_refused else ""
@@ -445,7 +445,7 @@ def _interpret_fence(event: AuditEvent, document: Document) -> Fenced | None:
     fence, lease, at = _FENCE.search(message), _LEASE.search(message), event.answered_at
     if fence is None or lease is None or at is None:
         return None
-    return Fenced(
+    return FenceReport(
         place=document.place,
         at=at,
         fence=fence[1],

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.stamps import Stamps
-from webhook.analysis.history.follow import Follower
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.cluster import LEASES
-from webhook.analysis.inputs.items import Item, Observation, StampReader, Unrecorded
+from webhook.analysis.inputs.items import Item, Observation, RecordingGap, StampReader
 from webhook.analysis.live.server_clock import ServerClock
 from webhook.analysis.live.watch import Listing
 from webhook.kubernetes.times import SECOND
@@ -23,7 +23,7 @@ class LiveLeases:
         self.status = ""
         """Why the watch has ended; "" while it goes on."""
         self._lock = threading.Lock()
-        self._follower = Follower(stamped=frozenset(stamps or ()))
+        self._histories = ClusterHistory(stamped=frozenset(stamps or ()))
         self._reader = StampReader(stamps or {})
         self._listing = Listing()
         self._clock = ServerClock()
@@ -34,7 +34,7 @@ class LiveLeases:
         """Note that the watch of leases begins, perhaps again: what it did not show meanwhile is not known."""
         if resource == LEASES:
             with self._lock:
-                leases = self._follower.leases.items()
+                leases = self._histories.leases.items()
                 self._listing.begin({key for key, history in leases if not history.is_deleted})
                 self._has_ended = self._seen_until is not None
 
@@ -44,14 +44,14 @@ class LiveLeases:
         with self._lock:
             item = self._reader.read(item)
             # The API server's clock may be ahead of this computer's.
-            self._follower.bounds.latest = now + BOUND
+            self._histories.bounds.latest = now + BOUND
             if isinstance(item, Observation) and item.kind == "Lease":
                 if self._has_ended and self._seen_until is not None:
-                    self._follower.take(Unrecorded(self._seen_until, now, "the watch began again"))
+                    self._histories.take(RecordingGap(self._seen_until, now, "the watch began again"))
                 self._has_ended, self._seen_until = False, now
                 self._listing.note(item, now / SECOND)
                 self._clock.measure(item, now)
-            self._follower.take(item)
+            self._histories.take(item)
 
     def show_status(self, status: str) -> None:
         """Remember what to say about the connection to the cluster."""
@@ -63,13 +63,13 @@ class LiveLeases:
         return self._seen_until is not None and not self.status
 
     @contextmanager
-    def now(self) -> Iterator[tuple[Follower, int]]:
+    def now(self) -> Iterator[tuple[ClusterHistory, int]]:
         """Give all that is known, and the moment by the API server's clock, while the watch waits."""
         now = _now()
         with self._lock:
             for gone in self._listing.find_deleted(now / SECOND):
-                self._follower.take(gone)
-            yield self._follower, self._clock.estimate(now, self._follower.bounds.until)
+                self._histories.take(gone)
+            yield self._histories, self._clock.estimate(now, self._histories.bounds.until)
 
 
 def _now() -> int:

@@ -8,9 +8,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.events import Handover
-from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.status import State
+from webhook.analysis.history.status import LeaseState
 from webhook.analysis.live.leases import LiveLeases
 from webhook.kubernetes.times import SECOND
 
@@ -57,13 +57,13 @@ class LeaderMetrics:
         )
         watching = GaugeMetricFamily(f"{PREFIX}watching", "1 while the watch of leases goes on, 0 after it ended.")
         watching.add_metric((), float(self._leases.is_watching))
-        with self._leases.now() as (follower, now):
-            for (namespace, name), history in _find_elections(follower):
+        with self._leases.now() as (histories, now):
+            for (namespace, name), history in _find_elections(histories):
                 status = history.status(now)
                 if status is None:
                     continue  # what is shown is of several clusters, or was hidden
                 labels = (namespace, name)
-                live.add_metric(labels, float(status.state is State.LIVE))
+                live.add_metric(labels, float(status.state is LeaseState.LIVE))
                 if status.holder and status.last_renewal is not None:
                     age.add_metric(labels, max(0, now - status.last_renewal) / SECOND)
                 if status.holder and status.duration is not None:
@@ -82,8 +82,8 @@ class LeaderMetrics:
         return self._leaderless[key]
 
 
-def _find_elections(follower: Follower) -> Iterator[tuple[Key, LeaseHistory]]:
-    for key, history in follower.leases.items():
+def _find_elections(histories: ClusterHistory) -> Iterator[tuple[Key, LeaseHistory]]:
+    for key, history in histories.leases.items():
         lease = history.lease
         if lease is not None and not history.is_deleted and not is_heartbeat(lease, key[0]):
             yield key, history

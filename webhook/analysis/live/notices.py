@@ -9,9 +9,9 @@ from webhook.analysis.claims.account import account_of
 from webhook.analysis.claims.headline import headline
 from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.events import Handover
-from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.status import State
+from webhook.analysis.history.status import LeaseState
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import canonical_seconds
 
@@ -31,9 +31,9 @@ class Notices(Struct):
     """Leases that were held when it last looked."""
     _steals: dict[Key, int] = field(default_factory=dict)
 
-    def find_new(self, follower: Follower, now: int) -> Iterator[dict[str, Any]]:
+    def find_new(self, histories: ClusterHistory, now: int) -> Iterator[dict[str, Any]]:
         """Yield an Event for each loss and each steal since the last call."""
-        for key, history in follower.leases.items():
+        for key, history in histories.leases.items():
             lease, status = history.lease, history.status(now)
             steals = history.handovers.get(Handover.STOLEN, 0)
             is_new = steals > self._steals.get(key, steals)
@@ -41,17 +41,19 @@ class Notices(Struct):
             if lease is None or status is None or is_heartbeat(lease, key[0]):
                 continue
             if is_new:
-                yield _make_event(follower, history, lease, STOLEN, now)
-            if status.state is State.LIVE:
+                yield _make_event(histories, history, lease, STOLEN, now)
+            if status.state is LeaseState.LIVE:
                 self._live.add(key)
             elif key in self._live:
                 self._live.discard(key)
-                if status.state is State.EXPIRED:
-                    yield _make_event(follower, history, lease, LOST, now)
+                if status.state is LeaseState.EXPIRED:
+                    yield _make_event(histories, history, lease, LOST, now)
 
 
-def _make_event(follower: Follower, history: LeaseHistory, lease: Lease, reason: str, now: int) -> dict[str, Any]:
-    account = account_of(follower, history, now)
+def _make_event(
+    histories: ClusterHistory, history: LeaseHistory, lease: Lease, reason: str, now: int
+) -> dict[str, Any]:
+    account = account_of(histories, history, now)
     stolen = next((one.message for one in account.findings if reason == STOLEN and one.check == "lease-stolen"), "")
     time = canonical_seconds(now)
     return {

@@ -1,7 +1,7 @@
 """Records what happens to leases in a directory: all changes but ordinary renewals, which are counted.
 
 A record is an event of a watch, so whatever reads a watch reads it. The last state before anything else than an
-ordinary renewal, and before a silence, has the key `renewals`: see `webhook.analysis.inputs.items.Stretch`.
+ordinary renewal, and before a silence, has the key `renewals`: see `webhook.analysis.inputs.items.CountedRenewals`.
 
 `latest.jsonl` has the state of every object, written again each minute; the other files only grow, each up to a size,
 and the oldest is removed. A process that is killed leaves at most half a line, which the next one removes. What was not
@@ -32,10 +32,10 @@ from webhook.analysis.inputs.items import (
     MAX_LATEST,
     MILLISECOND,
     Act,
+    CountedRenewals,
     ElectionEvent,
     Item,
     Observation,
-    Stretch,
 )
 from webhook.analysis.inputs.kinds import GAP, interpret_all
 from webhook.analysis.live.watch import Listing
@@ -79,7 +79,7 @@ class _State(Struct, gc=False):
         """The state, with the renewals that led to it."""
         if not self.latest:
             return _record("ADDED", self.seen)
-        return _record("MODIFIED", self.seen, Stretch(self.latest, self.histogram))
+        return _record("MODIFIED", self.seen, CountedRenewals(self.latest, self.histogram))
 
     def is_silence(self, gap: int) -> bool:
         """True if a reader may call a time without a renewal a silence, so that it must see both ends of it."""
@@ -169,7 +169,7 @@ def _flush_renewals(state: _State | None) -> Iterator[bytes]:
         state.latest, state.histogram = [], {}
 
 
-def _record(change: str, seen: Observation, stretch: Stretch | None = None) -> bytes:
+def _record(change: str, seen: Observation, stretch: CountedRenewals | None = None) -> bytes:
     renewals = b"" if stretch is None else b'"renewals":' + msgspec.json.encode(stretch) + b","
     text = msgspec.json.format(seen.text, indent=-1) if b"\n" in seen.text else seen.text
     return b'{"type":"%s",%s"object":%s}\n' % (change.encode(), renewals, text)

@@ -113,7 +113,7 @@ class Feed:
     def begin(self, _: str = LEASES) -> None:
         """Note that the watch begins, perhaps again: at first it lists every lease that there is."""
         with self._changed:
-            leases = self._builder.follower.leases.items()
+            leases = self._builder.histories.leases.items()
             self._listing.begin({key for key, history in leases if not history.is_deleted})
 
     def show_status(self, status: str) -> None:
@@ -156,9 +156,9 @@ class Feed:
 
     def _find_end(self) -> int:
         """Return the present moment by the API server's clock, as far as that can be known."""
-        if self._stands_still and self._builder.follower.bounds.until is not None:
-            return self._builder.follower.bounds.until
-        return self._clock.estimate(_now(), self._builder.follower.bounds.until)
+        if self._stands_still and self._builder.histories.bounds.until is not None:
+            return self._builder.histories.bounds.until
+        return self._clock.estimate(_now(), self._builder.histories.bounds.until)
 
     def _take(self, item: Item) -> None:
         if key := self._builder.observe(item):

@@ -17,8 +17,18 @@ from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Mode
 from webhook.analysis.claims.words import count
 from webhook.analysis.history.events import EventKind
-from webhook.analysis.history.follow import Follower
-from webhook.analysis.inputs.items import Act, ClockSkew, Foreign, Item, LogEnd, Noted, Observation, Unreadable, Writer
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.inputs.items import (
+    Act,
+    ClockSkew,
+    Item,
+    LogEnd,
+    Observation,
+    OtherObject,
+    Unreadable,
+    WebhookAnnotations,
+    Writer,
+)
 from webhook.kubernetes.formats import MAX_NAME, dns_label, dns_subdomain
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.request import UserInfo
@@ -129,7 +139,7 @@ class AllWrites(Struct):
     pods: dict[str, dict[str, str]] = field(default_factory=dict)
     _dropped: int = 0
     _known: set[tuple[str, str, Writer, str]] = field(default_factory=set)
-    _follower: Follower = field(default_factory=Follower)
+    _histories: ClusterHistory = field(default_factory=ClusterHistory)
     _specs: dict[tuple[str, str], LeaseSpec] = field(default_factory=dict)
 
     def observe(self, item: Item) -> None:
@@ -138,12 +148,12 @@ class AllWrites(Struct):
             self.coverage.add(item.at)
             self._observe(item)
         elif isinstance(item, ClockSkew):
-            self._follower.take(item)
+            self._histories.take(item)
         elif isinstance(item, LogEnd):
             self.coverage.extend_to(item.at)
         elif isinstance(item, Unreadable):
             self.unreadable += 1
-        elif isinstance(item, Foreign) and item.service_account:
+        elif isinstance(item, OtherObject) and item.service_account:
             self.pods.setdefault(item.namespace, {})[item.name] = item.service_account
 
     def _observe(self, item: Observation) -> None:
@@ -179,7 +189,7 @@ class AllWrites(Struct):
     def find_attacks(self, seen: Observation) -> tuple[str, ...]:
         """Return what the write did that looks like an attack, as phrases."""
         # A read takes no lease, and anyone may ask for any name.
-        events = self._follower.feed(seen) if seen.act not in _READS and seen.is_stored else []
+        events = self._histories.feed(seen) if seen.act not in _READS and seen.is_stored else []
         phrases = dict.fromkeys(_find_attacks_by_rules(seen, self.clock))
         if any(one.kind is EventKind.ACQUIRED and one.tenure and one.tenure.may_be_stolen for one in events):
             phrases[TOOK] = None
@@ -199,7 +209,7 @@ class AllWrites(Struct):
 
 def _find_attacks_by_rules(seen: Observation, clock: int) -> Iterator[str]:
     """Yield the attacks that the rules see in a review, or that the webhook noted in the audit log."""
-    noted = seen.answer.noted if seen.answer else Noted()
+    noted = seen.answer.webhook_annotations if seen.answer else WebhookAnnotations()
     denied, event = [*noted.would_deny], noted.event
     for rule, mode in noted.modes.items():
         known = RULES.get(rule)

@@ -15,11 +15,11 @@ from webhook.analysis.claims.findings import late_sentence
 from webhook.analysis.claims.succession import WHEN, ending, handover
 from webhook.analysis.claims.words import by_writer, clock, count
 from webhook.analysis.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
-from webhook.analysis.history.follow import Follower, Key
+from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import deadline_of
-from webhook.analysis.history.status import MAX_DURATION, MAX_TRANSITIONS, State
-from webhook.analysis.inputs.items import AboutInput, Act, Answer, Fenced, InputKind, Item, Observation, Writer
+from webhook.analysis.history.status import MAX_DURATION, MAX_TRANSITIONS, LeaseState
+from webhook.analysis.inputs.items import AboutInput, Act, Answer, FenceReport, InputKind, Item, Observation, Writer
 from webhook.analysis.timeline.downsampling import (
     MAX_MARKS,
     Frozen,
@@ -68,7 +68,7 @@ class TimelineBuilder(Struct):
 
     clock: int
     max_ticks: int = MAX_TICKS
-    follower: Follower = field(default_factory=Follower)
+    histories: ClusterHistory = field(default_factory=ClusterHistory)
     names: frozenset[Key] = frozenset()
     namespace: str = ""
     _leases: dict[Key, "_LeaseLane"] = field(default_factory=dict)
@@ -79,10 +79,10 @@ class TimelineBuilder(Struct):
 
     def observe(self, seen: Item) -> Key | None:
         """Take in one item, and return the lease that it is about; the observations of one lease come in order."""
-        self.follower.bounds.latest = self.clock
+        self.histories.bounds.latest = self.clock
         if isinstance(seen, AboutInput):
-            self.follower.take(seen)
-        elif isinstance(seen, Fenced):
+            self.histories.take(seen)
+        elif isinstance(seen, FenceReport):
             return self._observe_fenced((seen.namespace, seen.name), seen)
         elif isinstance(seen, Observation) and seen.kind == "Lease" and seen.act is not Act.COLLECTION:
             return self._observe_lease((seen.namespace, seen.name), seen)
@@ -91,7 +91,7 @@ class TimelineBuilder(Struct):
     def explain(self, key: Key, until: int) -> bool:
         """Find out why leaders of a lease were lost or late; True if that is settled, or there is nothing to find."""
         try:
-            return self._leases[key].explain(self.follower, until)
+            return self._leases[key].explain(self.histories, until)
         except Exception as error:  # noqa: BLE001 - see _drawn
             self._problems[key] = _problem_of(error)
             return True
@@ -122,14 +122,14 @@ class TimelineBuilder(Struct):
         self, ends: int, sources: tuple[str, ...] = (), read_at: int | None = None, *, keys: Iterable[Key] | None = None
     ) -> Timeline:
         """Return all up to `ends`, in microseconds since 1970; with `keys` only some leases, and no new causes."""
-        begins = self.follower.bounds.begins(ends)
+        begins = self.histories.bounds.begins(ends)
         chosen = sorted(self._leases) if keys is None else keys
         if keys is None:
             for key in chosen:
                 self.explain(key, ends)
         lanes = tuple(self._drawn(key, begins, ends) for key in chosen)
         undrawn = [f"{one.namespace}/{one.name} cannot be drawn: {one.problem}" for one in lanes if one.problem]
-        thinned = (*undrawn, *map(str, self.follower.bounds.unrecorded), *what_was_merged(lanes))
+        thinned = (*undrawn, *map(str, self.histories.bounds.unrecorded), *what_was_merged(lanes))
         if self._left_out:
             seen = count(self._left_out, "observation")
             thinned = (f"{seen} of leases beyond the first {MAX_LANES} are left out", *thinned)
@@ -145,7 +145,7 @@ class TimelineBuilder(Struct):
         lane = self._leases.get(key)
         is_chosen = key in self.names or key[0] == self.namespace
         if lane is None and len(self._leases) < (2 * MAX_LANES if is_chosen else MAX_LANES):
-            lane = self._leases[key] = _LeaseLane(history=self.follower.leases.setdefault(key, LeaseHistory(*key)))
+            lane = self._leases[key] = _LeaseLane(history=self.histories.leases.setdefault(key, LeaseHistory(*key)))
         if lane is None and (is_chosen or not (self.names or self.namespace)):
             self._left_out += 1
             if len(self._others) < MAX_OTHERS:
@@ -155,27 +155,27 @@ class TimelineBuilder(Struct):
     def _observe_lease(self, key: Key, seen: Observation) -> Key | None:
         if seen.act is Act.READ and key not in self._leases:
             return None  # anyone may ask for any name, and be refused
-        if not self.follower.is_of_a_lease(seen):
+        if not self.histories.is_of_a_lease(seen):
             return None
         lane = self._lease(key)
         if lane is None:
             return None
         kept = max(MIN_TICKS, self.max_ticks // len(self._leases))
-        events = self.follower.feed(seen)
+        events = self.histories.feed(seen)
         try:
             lane.observe(seen, events, self.clock, kept)
         except Exception as error:  # noqa: BLE001 - see _drawn
             self._problems[key] = _problem_of(error)
         return key
 
-    def _observe_fenced(self, key: Key, seen: Fenced) -> Key | None:
+    def _observe_fenced(self, key: Key, seen: FenceReport) -> Key | None:
         lane = self._lease(key)
         if lane is None:
             return None
         what = "refused" if seen.is_refused else "noted, and did not refuse,"
         text = f"fence {seen.fence} {what} {seen.target}{by_writer(seen.writer)}: {seen.message}"
         lane.mark(MarkKind.FENCED, seen.at, text, seen.writer, lane.holder)
-        self.follower.bounds.event(min(seen.at, self.clock))
+        self.histories.bounds.event(min(seen.at, self.clock))
         return key
 
 
@@ -235,16 +235,16 @@ class _LeaseLane(Struct):
         insort(self.marks, mark, key=attrgetter("begins"))
         shorten(self.marks, MAX_MARKS, MAX_MARKS // 8)
 
-    def explain(self, follower: Follower, until: int) -> bool:
+    def explain(self, histories: ClusterHistory, until: int) -> bool:
         """Find out why leaders were lost or late, by a look at all other leases; True once that is settled."""
         history, silences = self.history, self.history.renewals.silences
         signature = (sum(history.handovers.values()), silences[-1].end if silences else 0)
         if self._explained == signature:
             return True
         self.causes = {}
-        for one in lost_leaders(follower, history):
+        for one in lost_leaders(histories, history):
             self.causes[MarkKind.TAKEOVER_BY_EXPIRY, one.end] = sentence_of(one.cause)
-        for one in late_renewals(follower, history):
+        for one in late_renewals(histories, history):
             self.causes[MarkKind.LATE, one.end] = late_sentence(one)
         latest = max([signature[1], *(tenure.since for tenure in history.tenures)])
         is_settled = until - latest >= SETTLED_AFTER
@@ -290,7 +290,7 @@ class _LeaseLane(Struct):
         """Begin with a lease that no one holds: if no one ever did, that is so since it was created."""
         moment, created = self.history.moment, stamp_of(lease.metadata.creation_timestamp)
         status = self.history.status(moment)
-        if status is None or status.state is not State.NEVER_HELD:
+        if status is None or status.state is not LeaseState.NEVER_HELD:
             self.spans.begin(SpanKind.LEADERLESS, moment)
         else:
             self.spans.begin(SpanKind.NEVER_HELD, min(moment or created, created) if created else moment)
@@ -317,7 +317,7 @@ class _LeaseLane(Struct):
         if answer.took > SLOW:
             text = f"the API server took {length(answer.took)} to answer a write{by}{dry}"
             self.mark(MarkKind.SLOW, at, text, who, holder)
-        noted = answer.noted
+        noted = answer.webhook_annotations
         warned = [rule for rule, mode in noted.modes.items() if mode == "warn"]
         event = noted.event or "write"
         if noted.would_deny:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from webhook.api_server.doctor.documents import ClientConfig, Documents, Entry, danger
 from webhook.certificates.files import MAX_FILE, Certificate, Pair, Unusable
 from webhook.certificates.inspect import inspect, inspect_chain
-from webhook.findings import Finding
+from webhook.findings import ReportFinding
 
 SOON: Final = dt.timedelta(days=14)
 """As the alert in deploy/components/monitoring."""
@@ -31,7 +31,7 @@ _UNKNOWN: Final = (
 )
 
 
-def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[Finding]:
+def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[ReportFinding]:
     """The caBundle is present, readable and not expired."""
     config = entry.webhook.client_config
     end, annotations = bundle_end(config), entry.configuration.metadata.annotations or {}
@@ -65,7 +65,9 @@ def bundle_end(config: ClientConfig) -> dt.datetime | None:
     return max((root.not_valid_after_utc for root in _authorities(config)), default=None)
 
 
-def examine_certificate(entry: Entry, documents: Documents, now: dt.datetime) -> tuple[str, Sequence[Finding], str]:
+def examine_certificate(
+    entry: Entry, documents: Documents, now: dt.datetime
+) -> tuple[str, Sequence[ReportFinding], str]:
     """Return the place of the certificate that an entry is served, what is wrong with it, and what is not known.
 
     It is that of the Secret in the namespace of the Service.
@@ -81,13 +83,13 @@ def examine_certificate(entry: Entry, documents: Documents, now: dt.datetime) ->
         unknown = "Secrets of a cluster are not read" if documents.is_of_a_cluster else "it is not in the input"
     elif writers:
         unknown = f"by which CA it is signed, as {writers[0]} fills in the caBundle later"
-    found: Sequence[Finding] = ()
+    found: Sequence[ReportFinding] = ()
     if len(secrets) == 1 and secrets[0].pair:
         found = tuple(_check_served(f"Secret {secrets[0].place}", secrets[0].pair, config, now))
     return address, found, unknown and _UNKNOWN.format(address, unknown)
 
 
-def _check_served(place: str, pair: Pair, config: ClientConfig, now: dt.datetime) -> Iterable[Finding]:
+def _check_served(place: str, pair: Pair, config: ClientConfig, now: dt.datetime) -> Iterable[ReportFinding]:
     try:
         certificate = _inspect(pair, config).check_dates(now)
         problems: Sequence[str] = certificate.problems

@@ -30,7 +30,7 @@ from webhook.api_server.doctor.documents import (
     is_opt_in,
     may_select,
 )
-from webhook.findings import Finding
+from webhook.findings import ReportFinding
 from webhook.kubernetes.request import Resource
 from webhook.kubernetes.review import REVIEW_PATH
 from webhook.kubernetes.selectors import requirements
@@ -80,7 +80,7 @@ class Report(Struct, frozen=True):
 
     subject: str
     webhook: str
-    findings: tuple[Finding, ...]
+    findings: tuple[ReportFinding, ...]
     is_fence: bool = False
     note: str = ""
 
@@ -137,7 +137,7 @@ def drops_renewals(webhook: Webhook) -> bool:
     return not webhook.reviews("leases", "UPDATE") or renewal_condition(webhook) is not None
 
 
-def check_wildcards(entry: Entry) -> Iterable[Finding]:
+def check_wildcards(entry: Entry) -> Iterable[ReportFinding]:
     """Rules name group and resources; a wildcard matches leases by accident."""
     for number, rule in enumerate(entry.webhook.rules or ()):
         if rule.is_wild and (rule.matches("leases") or rule.matches("leasecandidates")):
@@ -152,7 +152,7 @@ def check_wildcards(entry: Entry) -> Iterable[Finding]:
             )
 
 
-def check_mutation(entry: Entry) -> Iterable[Finding]:
+def check_mutation(entry: Entry) -> Iterable[ReportFinding]:
     """No webhook changes leases."""
     if entry.configuration.kind == MUTATING:
         yield danger(
@@ -165,7 +165,7 @@ def check_mutation(entry: Entry) -> Iterable[Finding]:
         )
 
 
-def check_namespaces(entry: Entry) -> Iterable[Finding]:
+def check_namespaces(entry: Entry) -> Iterable[ReportFinding]:
     """The control plane and the nodes do not depend on the webhook."""
     webhook = entry.webhook
     is_careful = not webhook.fails_closed and webhook.timeout <= 2 and drops_renewals(webhook)
@@ -182,7 +182,7 @@ def check_namespaces(entry: Entry) -> Iterable[Finding]:
             )
 
 
-def check_outage(entry: Entry) -> Iterable[Finding]:
+def check_outage(entry: Entry) -> Iterable[ReportFinding]:
     """If the webhook never answers, leaders keep their leases, and others can take those that are free."""
     webhook, drops = entry.webhook, drops_renewals(entry.webhook)
     opted_in = is_opt_in(webhook.namespace_selector)
@@ -236,7 +236,7 @@ def renewal_condition(webhook: Webhook) -> MatchCondition | None:
     return None
 
 
-def check_condition(entry: Entry) -> Iterable[Finding]:
+def check_condition(entry: Entry) -> Iterable[ReportFinding]:
     """Check that the renewal condition is the shipped one, and that no other condition narrows what is reviewed."""
     ours = renewal_condition(entry.webhook)
     for number, condition in enumerate(entry.webhook.match_conditions or ()):
@@ -255,7 +255,7 @@ def check_condition(entry: Entry) -> Iterable[Finding]:
             )
 
 
-def check_form(entry: Entry) -> Iterable[Finding]:
+def check_form(entry: Entry) -> Iterable[ReportFinding]:
     """All leases are reviewed, in every version that is served, and the call goes to a path that answers."""
     webhook, config = entry.webhook, entry.webhook.client_config
     if labels := sorted({one.key for one in requirements(webhook.object_selector)}):
@@ -293,7 +293,7 @@ def check_form(entry: Entry) -> Iterable[Finding]:
         )
 
 
-def check_coverage(entries: Sequence[Entry]) -> Iterable[Finding]:
+def check_coverage(entries: Sequence[Entry]) -> Iterable[ReportFinding]:
     """All entries of a configuration together match both kinds and every operation."""
     for resource in Resource:
         missing = [one for one in OPERATIONS if not any(entry.webhook.reviews(resource, one) for entry in entries)]
@@ -306,7 +306,7 @@ def check_coverage(entries: Sequence[Entry]) -> Iterable[Finding]:
             )
 
 
-def _compare_condition(entry: Entry, place: str, expression: str) -> Iterator[Finding]:
+def _compare_condition(entry: Entry, place: str, expression: str) -> Iterator[ReportFinding]:
     if _tokens(expression) == _tokens(_SHIPPED[-1]):
         return
     found, shipped = _terms(expression), _terms(_SHIPPED[-1])
@@ -344,7 +344,7 @@ def _tokens(expression: str) -> str:
 
 def check_policy(
     policy: Policy, entries: Sequence[Entry], labels: Mapping[str, Mapping[str, str]]
-) -> Iterator[Finding]:
+) -> Iterator[ReportFinding]:
     """Check that the kill switch is off, and that the renewals of every bound lease are reviewed.
 
     `labels` are those of the known namespaces, by name.

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from webhook.api_server.fence import objects as fence
 from webhook.certificates.files import LEAF_CERTIFICATE, LEAF_KEY, MAX_FILE, Pair
-from webhook.findings import Finding, Severity
+from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.request import GROUP, Resource
 from webhook.kubernetes.selectors import Selector, is_met, requirements
 
@@ -177,7 +177,7 @@ class Entry(Struct, frozen=True):
     position: int
     webhook: Webhook
 
-    def finding(self, check: str, place: str, risk: str, fix: str) -> Finding:
+    def finding(self, check: str, place: str, risk: str, fix: str) -> ReportFinding:
         """Return a finding about a field of the webhook, which `place` begins with."""
         return danger(check, f"webhooks[{self.position}].{place}", risk, fix)
 
@@ -186,9 +186,9 @@ class Entry(Struct, frozen=True):
         return (self.configuration.metadata.annotations or {}).get(f"lease-webhook/{choice}") == "reviewed"
 
 
-def danger(check: str, place: str, risk: str, fix: str) -> Finding:
+def danger(check: str, place: str, risk: str, fix: str) -> ReportFinding:
     """Return a finding: a place with the value found there, the risk, and the fix, each in one or two sentences."""
-    return Finding(check, Severity.ERROR, risk, fix, place)
+    return ReportFinding(check, Severity.ERROR, risk, fix, place)
 
 
 def may_select(selector: Selector | None, namespace: str, labels: Mapping[str, str] | None = None) -> bool:

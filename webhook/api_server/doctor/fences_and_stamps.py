@@ -27,7 +27,7 @@ from webhook.api_server.fence.objects import (
 )
 from webhook.api_server.install.objects import stamp_objects
 from webhook.api_server.rule_policies import RULE_POLICIES, stamp_policies
-from webhook.findings import Finding
+from webhook.findings import ReportFinding
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.times import stamp_of
 from webhook.text.commands import quote_name
@@ -63,7 +63,7 @@ def examine_fences(documents: Documents, fences: Sequence[Fence], file: str) -> 
         yield Report(name, "", tuple(_check_unlisted(name, documents, is_left_over=bool(fences))), is_fence=True)
 
 
-def _check_fence(fence: Fence, documents: Documents, export: str) -> Iterator[Finding]:
+def _check_fence(fence: Fence, documents: Documents, export: str) -> Iterator[ReportFinding]:
     for manifest in (one for one in manifests(fence) if one["kind"] not in documents.unread):
         name = manifest["metadata"]["name"]
         applied = documents.find_by_name(manifest["kind"]).get(name)
@@ -85,7 +85,7 @@ def _check_fence(fence: Fence, documents: Documents, export: str) -> Iterator[Fi
     yield from _check_tokens(fence, documents)
 
 
-def _check_lease(fence: Fence, documents: Documents) -> Iterator[Finding]:
+def _check_lease(fence: Fence, documents: Documents) -> Iterator[ReportFinding]:
     leases = {one.place: one for one in documents.find_all("Lease")}
     if not leases:
         return
@@ -126,7 +126,7 @@ def _check_lease(fence: Fence, documents: Documents) -> Iterator[Finding]:
             )
 
 
-def _check_stamp(fence: Fence, lease: ClusterObject) -> Iterator[Finding]:
+def _check_stamp(fence: Fence, lease: ClusterObject) -> Iterator[ReportFinding]:
     stamp = (lease.metadata.annotations or {}).get(f"lease-webhook/writer-{fence.suffix}", "")
     user = stamp.partition(" ")[2]
     if not stamp:
@@ -146,7 +146,7 @@ def _check_stamp(fence: Fence, lease: ClusterObject) -> Iterator[Finding]:
         )
 
 
-def _check_tokens(fence: Fence, documents: Documents) -> Iterator[Finding]:
+def _check_tokens(fence: Fence, documents: Documents) -> Iterator[ReportFinding]:
     for secret in documents.find_all("Secret"):
         account = (secret.metadata.annotations or {}).get("kubernetes.io/service-account.name", "")
         if (
@@ -162,7 +162,7 @@ def _check_tokens(fence: Fence, documents: Documents) -> Iterator[Finding]:
             )
 
 
-def _check_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> Iterator[Finding]:
+def _check_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> Iterator[ReportFinding]:
     """Check a policy and its binding by themselves: the policy file does not have them, or there is no file."""
     has_validating = any(name in documents.find_by_name(kind) for kind in (POLICY, BINDING))
     kind, kind_of_binding = (POLICY, BINDING) if has_validating else (MUTATING_POLICY, MUTATING_BINDING)
@@ -239,7 +239,7 @@ def _export_without_webhook(documents: Documents, policy: Policy, now: int) -> d
 
 def _stamp_policies(
     documents: Documents, suffix: str, made: Mapping[tuple[str, str], Mapping[str, Any]]
-) -> Iterator[Finding]:
+) -> Iterator[ReportFinding]:
     for one in (one for one in stamp_objects(suffix) if one["kind"] not in documents.unread):
         kind, name = one["kind"], one["metadata"]["name"]
         applied, instead = documents.find_by_name(kind).get(name), made.get((kind, name))
@@ -276,7 +276,7 @@ def _add_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {**spec, "matchConstraints": {**_CONSTRAINTS, **constraints}} if isinstance(constraints, dict) else {**spec}
 
 
-def _check_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Iterator[Finding]:
+def _check_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Iterator[ReportFinding]:
     for name, namespace in sorted(documents.find_by_name("Namespace").items()):
         labels, listed = namespace.metadata.labels or {}, stamps.get(name)
         value = labels.get(_STAMP_LABEL, "")
@@ -313,7 +313,7 @@ def _check_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Ite
             )
 
 
-def _other_mutations(documents: Documents) -> Iterator[Finding]:
+def _other_mutations(documents: Documents) -> Iterator[ReportFinding]:
     for one in documents.find_all(MUTATING_POLICY):
         constraints = one.spec.get("matchConstraints")
         try:
@@ -329,7 +329,9 @@ def _other_mutations(documents: Documents) -> Iterator[Finding]:
             )
 
 
-def _stamps_of_lease(lease: ClusterObject, documents: Documents, stamps: Mapping[str, Stamps]) -> Iterator[Finding]:
+def _stamps_of_lease(
+    lease: ClusterObject, documents: Documents, stamps: Mapping[str, Stamps]
+) -> Iterator[ReportFinding]:
     """Check that the stamps of a lease were written by the policies that are there."""
     here, listed = stamps.get(lease.metadata.namespace), lease.metadata.managed_fields
     if here is None or not listed:

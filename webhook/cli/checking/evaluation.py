@@ -18,7 +18,7 @@ from webhook.analysis.history.merge import Merged
 from webhook.analysis.history.writes import Writes
 from webhook.analysis.inputs.documents import Document, Value
 from webhook.analysis.inputs.files import CaptureIndex, read_for_check
-from webhook.analysis.inputs.items import Foreign, Input, Item, Observation, Place, Unreadable
+from webhook.analysis.inputs.items import Input, Item, Observation, OtherObject, Place, Unreadable
 from webhook.analysis.inputs.kinds import Manifest, Submitted
 from webhook.analysis.inputs.lines import NOWHERE, Source
 from webhook.cli.checking.manifests import Key, UnknownField, find_unknown_fields, key_of, review_of
@@ -74,7 +74,7 @@ class Evaluation(Struct, frozen=True):
 
 _LEVELS: Final[dict[Outcome, Mode]] = {"denied": Mode.DENY, "warned": Mode.WARN, "allowed": Mode.OFF}
 
-DocumentOutcome = Evaluation | Unreadable | Foreign
+DocumentOutcome = Evaluation | Unreadable | OtherObject
 
 
 class Evaluator(Struct):
@@ -111,7 +111,7 @@ class Evaluator(Struct):
             else:
                 yield [one] * len(self.policies)
         for item in Merged(logs, time.time_ns() // 1000 + BOUND) if history is None else history:
-            if isinstance(item, Unreadable | Foreign):
+            if isinstance(item, Unreadable | OtherObject):
                 yield [item] * len(self.policies)
             elif isinstance(item, Observation) and (request := self.writes.request(item)):
                 yield [

@@ -9,7 +9,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from webhook.admission.rules.rule import Mode
-from webhook.analysis.inputs.items import Foreign, Unreadable
+from webhook.analysis.inputs.items import OtherObject, Unreadable
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
 from webhook.cli.checking.problems import problems_of
 from webhook.cli.checking.text import format_place
@@ -24,7 +24,7 @@ def format_junit(outcomes: Iterable[DocumentOutcome], fails_on: Mode | None) -> 
     root = ET.Element("testsuites", name="lease-webhook check")
     suites: dict[str, ET.Element] = {}
     for outcome in outcomes:
-        if isinstance(outcome, Foreign):
+        if isinstance(outcome, OtherObject):
             continue
         path = outcome.place.path
         if path not in suites:

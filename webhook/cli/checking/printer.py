@@ -6,7 +6,7 @@ from typing import Final, TextIO
 from msgspec import Struct, field
 
 from webhook.admission.rules.rule import Mode
-from webhook.analysis.inputs.items import Foreign
+from webhook.analysis.inputs.items import OtherObject
 from webhook.cli.checking.annotations import format_annotations
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
 from webhook.cli.checking.junit import format_junit
@@ -34,7 +34,7 @@ class Printer(Struct):
     def add(self, outcome: DocumentOutcome) -> None:
         """Count an outcome, and print it, or keep it for a document of all."""
         self.tally.count(outcome)
-        if isinstance(outcome, Foreign):
+        if isinstance(outcome, OtherObject):
             return
         if self.annotations:
             self.annotations.writelines(f"{line}\n" for line in format_annotations(outcome))

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from webhook import __version__
 from webhook.admission.rules.rule import Mode
-from webhook.analysis.inputs.items import Foreign, Place
+from webhook.analysis.inputs.items import OtherObject, Place
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
 from webhook.cli.checking.problems import NOT_RULES, Problem, problems_of
 from webhook.cli.rules import all_rules
@@ -32,7 +32,7 @@ def format_sarif(outcomes: Iterable[DocumentOutcome]) -> str:
     results: list[Object] = []
     is_successful = True
     for outcome in outcomes:
-        if isinstance(outcome, Foreign):
+        if isinstance(outcome, OtherObject):
             continue
         is_successful = is_successful and isinstance(outcome, Evaluation)
         subject = truncate(outcome.subject) if isinstance(outcome, Evaluation) else ""

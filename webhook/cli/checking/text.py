@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from webhook.admission.rules.rule import Mode
 from webhook.admission.verdict import Result
-from webhook.analysis.inputs.items import Foreign, Place, Unreadable
+from webhook.analysis.inputs.items import OtherObject, Place, Unreadable
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
 from webhook.cli.reading import format_skipped
 from webhook.cli.terminal import format_table, indent, measure_width, style
@@ -69,7 +69,7 @@ class Tally(Struct):
         """Add one document."""
         if isinstance(outcome, Unreadable):
             self.unreadable += 1
-        elif isinstance(outcome, Foreign):
+        elif isinstance(outcome, OtherObject):
             self.skipped[outcome.kind] += 1
         else:
             self.levels[outcome.level] += 1
