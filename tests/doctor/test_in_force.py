@@ -29,6 +29,12 @@ DIGEST = load("standard").digest
         pytest.param(False, "Unauthorized", (None, "Unauthorized"), id="no right to ask"),
         pytest.param(
             False,
+            'Internal error occurred: parsing time "10000-01-01T00:59:59.999999Z" as "2006-01-02T15:04:05.000000"',
+            (None, "status -n NAMESPACE tries another one, without stamps"),
+            id="a namespace with stamps",
+        ),
+        pytest.param(
+            False,
             "ValidatingAdmissionPolicy 'lease-webhook-rules-leases-deny' denied: (lease webhook, rule time-unreadable",
             (True, "a policy of the API server refused"),
             id="policies only",

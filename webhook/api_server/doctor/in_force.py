@@ -37,6 +37,9 @@ NAME: Final = "lease-webhook"
 """Of the Deployment and of the label of its pods, and how the names of policies begin."""
 
 _RULE: Final = "time-unreadable"
+_STAMPED: Final = 'parsing time "10000-'
+"""What an API server answers where policies that change leases come first: it does not decode such a time again."""
+_ELSEWHERE: Final = "status -n NAMESPACE tries another one"
 _SAMPLE: Final = re.compile(r"^lease_webhook_(\w+?)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
@@ -74,9 +77,11 @@ def interpret_proof(*, is_created: bool, said: str, out_of_scope: str = "") -> t
         how = "warned of, and did not refuse," if is_created else "refused"
         return True, f"{by} {how} a lease that nothing else refuses (a dry run)"
     if is_created and out_of_scope:
-        return False, f"{out_of_scope}; status -n NAMESPACE tries another one"
+        return False, f"{out_of_scope}; {_ELSEWHERE}"
     if is_created:
         return False, "the API server would store a lease that the webhook refuses (a dry run)"
+    if _STAMPED in said:
+        return None, f"an API server that stamps fails on the lease of the dry run; {_ELSEWHERE}, without stamps"
     return (False if "failed calling webhook" in said else None), said.rpartition("\n")[2]
 
 
