@@ -1,4 +1,4 @@
-"""What a command found, as plain data from which every format is written."""
+"""Findings of commands, as plain data from which every format is written."""
 
 from enum import StrEnum
 from typing import Final

@@ -34,7 +34,7 @@ predicates evaluate [incidents recorded on real API servers](incidents.md). Plan
 process, time or cause, are noticed (`tests/truth/test_planted.py`).
 """
 
-_SAID: Final = """Of each holder that lost the lease, as far as the input shows that time: whether a true claim says to
+_SAID: Final = """For each holder that lost the lease, as far as the input shows that time: whether a true claim says to
 whom it lost it, and how (after a release, after expiry, while live); and, where it expired, why: one cause, or three at
 most."""
 

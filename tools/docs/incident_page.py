@@ -42,10 +42,10 @@ _MEASURED: Final = Path("tests/data/measured-incidents")
 _LAST: Final = "1.34.10"
 _MEASURED_TEXT: Final = """## What it says of incidents that it had not seen
 
-Of {number} further incidents (`tests/data/measured-incidents`) the claims that are right and those that would be
+For {number} further incidents (`tests/data/measured-incidents`), the claims that are right and those that would be
 wrong were written down before `why` was asked. {last} of them were recorded on Kubernetes {version} to be asked about
 once, after the code was done: from a watch, an audit log, three logs, watch and log together, the log at level
-Metadata, a dump with managedFields and one without. Of the 133 answers 122 were right, 11 said that it is not known,
+Metadata, a dump with managedFields and one without. 122 of the 133 answers were right, 11 said that it is not known,
 all of them at level Metadata, and none was wrong. Two times without a leader were above their stated bounds, by 0.6 s
 and by 3 s; that was corrected. The tests ask all of them in every form, in any order and with duplicates, and fail for
 one wrong claim.

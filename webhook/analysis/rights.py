@@ -86,7 +86,7 @@ class Grant(Struct, frozen=True, order=True):
 
 
 class Rights(Struct, frozen=True):
-    """What RBAC grants on one lease, and the bindings whose role is not among the objects."""
+    """The grants of RBAC on one lease, and the bindings whose role is not among the objects."""
 
     grants: tuple[Grant, ...]
     unresolved: tuple[str, ...] = ()

@@ -178,7 +178,7 @@ def _pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manifest) -
 
 
 class _PolicyFile:
-    """What a policy file says, as expressions."""
+    """The settings of a policy file as expressions."""
 
     def __init__(self, policy: Policy, now: int) -> None:
         self._policy = policy

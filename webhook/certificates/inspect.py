@@ -33,7 +33,7 @@ _UNREADABLE: Final = (
     x509.InvalidVersion,
     x509.UnsupportedGeneralNameType,
 )
-"""What cryptography raises for a part of a certificate: most parts are decoded only when they are asked for."""
+"""Errors that cryptography raises for a part of a certificate: most parts are decoded only when they are asked for."""
 
 
 def inspect(pair: Pair, names: frozenset[str] = frozenset(), trusted: str = CA_CERTIFICATE) -> Certificate:
@@ -77,7 +77,7 @@ def _inspect_leaf(
     # Certificates behind the first one that an authority signed are not needed.
     signed = next((at for at, one in enumerate(chain) if _signers(one, authorities)), len(chain) - 1)
     needed = chain[: signed + 1]
-    # Of several (a CA is being changed) any one that signed is enough; every intermediate is needed.
+    # While a CA is being replaced, a signature by any of them is enough; every intermediate is needed.
     signers = _signers(needed[-1], authorities)
     ends = [max(one.not_valid_after_utc for one in signers)] if signers else []
     ends += [one.not_valid_after_utc for one in needed[1:]]

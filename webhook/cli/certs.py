@@ -17,7 +17,7 @@ from webhook.text.commands import certs_command
 from webhook.text.quoting import escape
 
 DEFAULT_NAME: Final = "lease-webhook"
-"""Of the Service, and of its namespace."""
+"""The name of the Service, and of its namespace."""
 
 _DESCRIPTION: Final = """\
 Makes a CA and a serving certificate in DIR: ca.crt, ca.key, tls.crt, tls.key.
@@ -66,7 +66,7 @@ def command(
     path = Path(directory)
     own = issue.service_names(service or DEFAULT_NAME, namespace or DEFAULT_NAME)
     if check:
-        # Of the names of a Service, the one that API servers check.
+        # The one of the names of a Service that API servers check.
         checked = {name for name in own if name.endswith(".svc") and (service or namespace)}
         return _check(path, checked.union(more_names))
     if ca_bundle:

@@ -146,7 +146,7 @@ def command(
     names = [policy or first.preset] if against is None else [policy or first.preset, against]
     received = CaptureIndex([path for path in paths if path != STANDARD_INPUT])
     progress = Progress()
-    # Of a recording, which has an index, every file counts.
+    # A recording has an index, so every file in it is evaluated.
     items = read_for_check(
         paths, ignore, skip_found=not received.moments, skip_named=skip_foreign, meter=progress.meter
     )

@@ -191,7 +191,7 @@ def read_for_history(
     or, if `is_inside`, with the service account of the pod that this runs in. The `policy` file says where stamps are
     believed. `progress` is shown meanwhile.
     """
-    # What is read has no cycles, and 100,000 leases are many objects.
+    # Objects that are read have no cycles, and 100,000 leases are many objects.
     gc.set_threshold(_COLLECTED)
     reader = StampReader({} if policy is None else load(policy).stamps)
     notes: list[str] = []

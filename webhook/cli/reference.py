@@ -1,4 +1,4 @@
-"""What `rules` and `claims` share: each lists its entries by id, or explains the one that is named."""
+"""The parts that `rules` and `claims` share: each lists its entries by id, or explains the one that is named."""
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping

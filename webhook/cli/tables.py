@@ -20,7 +20,7 @@ EMPTY: Final = "-"
 _GAP: Final = 2
 """Columns of a terminal between those of a table."""
 _SIDES: Final = 3
-"""What comes before a separator gets at least one part of so many."""
+"""The text before a separator gets at least one part of so many."""
 MAX_ROWS: Final = 1000
 """Rows on a terminal: more scroll away before anyone reads them."""
 

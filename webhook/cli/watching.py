@@ -120,7 +120,7 @@ def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
                 live.update(Group(*last, Text(status, style="dim", no_wrap=True)), refresh=True)
                 time.sleep(max(_PAUSE, _SHARE * (time.monotonic() - began)))
     except KeyboardInterrupt:
-        # What was seen last stays on the terminal.
+        # The last picture stays on the terminal.
         make_console().print(Group(*last))
     finally:
         for number in _ENDING:

@@ -48,7 +48,7 @@ class FieldError(Struct, frozen=True, gc=False):
 
     @property
     def detail(self) -> str:
-        """What is allowed."""
+        """The text that says what is allowed."""
         return render(self.text)
 
     @property

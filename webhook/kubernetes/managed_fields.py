@@ -54,11 +54,11 @@ NO_ENTRIES: Final = Raw(b"null")
 """The bytes that represent the managedFields of an object without any."""
 
 Key = tuple[str, str, str, str]
-"""What distinguishes entries: manager, operation, apiVersion (of Update entries only) and subresource."""
+"""The parts that distinguish entries: manager, operation, apiVersion (of Update entries only) and subresource."""
 
 
 class OwnedFields(Struct, frozen=True, gc=False):
-    """What `fieldsV1` of one entry says, read once for all entries with the same bytes.
+    """The content of `fieldsV1` of one entry, read once for all entries with the same bytes.
 
     Names are as managedFields spells them, with `f:`; values of finalizers and uids of owners are bare. A field is a
     member of the set if its value is `{}` or has the key `"."`; other keys are about what is below the field.

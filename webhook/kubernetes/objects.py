@@ -63,7 +63,7 @@ class LeaseSpec(Struct, frozen=True, gc=False, rename="camel"):
 
 
 class CandidateSchema(Struct, frozen=True, gc=False):
-    """What one version of LeaseCandidate asks for and another does not.
+    """The differences between versions of LeaseCandidate.
 
     `strategies` is the name of the field that has the strategies of the election: a list in order of preference if
     `is_list`, else one text.

@@ -23,8 +23,8 @@ class Guards(Struct, frozen=True):
     client to read what was written."""
 
     keep_alive_seconds: float = 120
-    """Of silence after the handshake or a response. kube-apiserver drops idle connections after 90 s: it must be the
-    one that closes, or a request meets a connection that we are closing."""
+    """Seconds of silence after the handshake or a response. kube-apiserver drops idle connections after 90 s: it must
+    be the one that closes, or a request meets a connection that we are closing."""
 
     drain_seconds: float = 3
     """After SIGTERM, in which an idle connection still gets its next request answered."""
@@ -38,7 +38,7 @@ class Guards(Struct, frozen=True):
     bypass."""
 
     max_bytes_in_flight: int = 64 * 1024 * 1024
-    """Of all bodies that are being read; above it a request gets 503 and Retry-After: 1."""
+    """Total size of the bodies that are being read; beyond it, a request gets 503 and Retry-After: 1."""
 
     max_connections: int = 1024
     """Above it the connection that has been idle longest is closed. A connection is counted after its handshake; one

@@ -38,7 +38,7 @@ _MERGE: Final = "<<"
 
 
 class Dialect(Struct, frozen=True):
-    """What a reader accepts.
+    """The language that a reader accepts.
 
     `plain` reads a scalar without quotes and raises ValueError. `keys` is what a key must match (None: anything), and
     `key_form` says so. `max_expanded` is the number of characters that aliases and merge keys may add (0: anchors,

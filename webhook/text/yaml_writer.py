@@ -15,7 +15,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z](?:[A-Za-z0-9./-]*[A-Za-z0-9])?")
 _WORDS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 """Words that YAML 1.1 does not read as text."""
 _NUMBER: Final = re.compile(r"[-+]?(?:0[xXoObB][0-9A-Fa-f_]*|\.?[0-9][0-9_.]*(?:[eE][-+]?[0-9_]*)?)")
-"""What kubectl may read as a number, such as `1e3` and `0o7`; PyYAML has other numbers."""
+"""Text that kubectl may read as a number, such as `1e3` and `0o7`; PyYAML has other numbers."""
 
 
 def stream(objects: Iterable[dict[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""What a policy says of a lease, and by which layer or entry; and what the author of a file may not have meant."""
+"""Explains a policy: the settings of a lease, the layer or entry of each, and what an author may not have meant."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeVar

@@ -86,7 +86,7 @@ class FencedResource(Struct, frozen=True, order=True):
 
 
 class Fence(Struct, frozen=True):
-    """Of the writers, only the holder of the lease may make these writes.
+    """A fence: only the holder of the lease, among the writers, may make these writes.
 
     `writers` are service accounts of one namespace; `namespaces` are those of the objects written, empty for all.
     `suffix` is that of the stamps of the lease, "" without; `by_stamp`: the holder is the stamped writer.

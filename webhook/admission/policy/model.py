@@ -24,7 +24,7 @@ MAX_ENTRIES: Final = 500
 
 
 class LeasePolicy(Struct, frozen=True):
-    """What applies to one lease: a mode for each rule id, and the numbers.
+    """The settings for one lease: a mode for each rule id, and the numbers.
 
     The modes are those before the cap and exemptions: `DENY` also under the `observe` preset, whose cap is `WARN`.
     """

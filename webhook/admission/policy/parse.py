@@ -37,7 +37,7 @@ from webhook.text.quoting import quote
 from webhook.text.yaml_reader import LOADER, Dialect, Scalar, YamlError
 
 BOUND: Final[Mapping[schema.Setting, schema.Value]] = {("owner-reference-added", schema.MODE): Mode.DENY}
-"""What a binding sets unless the file does: an owner that does not exist would have the bound lease deleted."""
+"""Defaults that a binding sets: an owner that does not exist would have the bound lease deleted."""
 MAX_COMBINATIONS: Final = 200_000
 """Far more than people write by hand, and few enough to index in a second."""
 

@@ -17,7 +17,7 @@ from webhook.text.quoting import escape, quote, truncate
 API_VERSION: Final = "lease-webhook/v1"
 PRESETS: Final = ("observe", "standard", "strict")
 OPERATIONS: Final = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
-"""What a policy may name; CONNECT changes nothing and is not evaluated."""
+"""Operations that a policy may name; CONNECT changes nothing and is not evaluated."""
 ANYWHERE: Final = "*"
 """The glob of an entry that lists no namespaces, or no leases."""
 FOREVER: Final = 1 << 63

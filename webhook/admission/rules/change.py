@@ -141,7 +141,7 @@ _NOTHING: Final[frozenset[str]] = frozenset()
 
 
 class SetFields(Struct, frozen=True):
-    """What a write set; names are as managedFields spells them, with `f:`, values of finalizers and uids are bare."""
+    """Fields that a write set; names are as managedFields spells them, with `f:`, finalizers and uids are bare."""
 
     spec: frozenset[str] = _NOTHING
     metadata: frozenset[str] = _NOTHING
@@ -223,7 +223,7 @@ _SPEC_FIELDS: Final = tuple(
 
 
 class Change(Struct, frozen=True, dict=True):
-    """What a rule may look at; `now` is in microseconds since 1970; metadata is empty if there is no object.
+    """Everything that a rule may look at; `now` is in microseconds since 1970; metadata is empty if there is no object.
 
     `user` is the writer, empty if the review names none.
     `dict=True` keeps what several rules need, which is computed once, on first use.

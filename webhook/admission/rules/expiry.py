@@ -1,4 +1,4 @@
-"""When API servers saw a lease renewed and taken, from their own stamps inside the review.
+"""Dates renewals and takeovers by the stamps of the API servers themselves, inside the review.
 
 No clock of a client, and not ours, decides whether a lease has expired: the stamp of the last renewal (`seen_at`) and
 the stamp of this very write (`written_at`) do. A client may send any managedFields, and invented entries are kept, so

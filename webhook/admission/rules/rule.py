@@ -1,4 +1,4 @@
-"""What a rule is: data around a pure function that returns findings, with all that a person needs to know about it."""
+"""Rules: each is data around a pure function that returns findings, with all that a person needs to know about it."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ from webhook.text.quoting import LazyText, quote, quote_within, render
 
 
 class Mode(IntEnum):
-    """What a finding leads to; a lower mode does less."""
+    """The consequence of a finding; a lower mode does less."""
 
     OFF = 0
     AUDIT = 1
@@ -66,7 +66,7 @@ def literal(text: str) -> str:
 
 
 class Finding(Struct, frozen=True, gc=False):
-    """What a rule found.
+    """One finding of a rule.
 
     `error` is the text of a denial, `happened` that of a warning on an admitted write
     (without it, the error is shown). `tier` is the strongest mode that the finding may have. `without_stamps` marks one
@@ -103,7 +103,7 @@ _NO_CLIENT: Final = "Manifests written by hand, and templates with an empty valu
 
 
 class Texts(Struct, frozen=True):
-    """What people read of a rule, in sentences of Markdown.
+    """The texts about a rule for people, in sentences of Markdown.
 
     `summary` and `details` are the paragraphs of the check's docstring, the others what `texts` takes.
     """
@@ -188,7 +188,7 @@ class Rule(Struct, frozen=True, dict=True):
 
     @cached
     def texts(self) -> Texts:
-        """What people read of the rule."""
+        """The texts about the rule for people."""
         written = _TEXTS[self.check.__name__]
         # A rule that is evaluated on a DELETE too is not about what is stored.
         if written.stored or not self.parity or Operation.DELETE in self.operations:

@@ -17,7 +17,7 @@ _MANAGER: Final = "lease-webhook-stamp"
 _TIME: Final = "2000-01-01T00:00:00Z"
 _POD_UID: Final = "authentication.kubernetes.io/pod-uid"
 NAMES: Final = "lease-webhook/"
-"""What the names of the annotations begin with, whatever suffix they have."""
+"""The prefix of the names of the annotations, whatever their suffix is."""
 
 
 class Stamps(Struct, frozen=True, gc=False):

@@ -1,4 +1,4 @@
-"""What a write does to managedFields that no API server makes of an ordinary request.
+"""Detects managedFields that no API server makes of an ordinary request.
 
 Each check compares object with oldObject; our clock is used only if the write set nothing that an API server could
 have stamped. Entries that were stored before are never held against a later write.

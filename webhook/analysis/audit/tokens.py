@@ -1,4 +1,4 @@
-"""What may be left of an old leader: objects whose token is older than the term of the lease, and were written since.
+"""Finds leftovers of an old leader: objects whose token is older than the term of the lease, and were written since.
 
 A term and a token are resourceVersions of the lease, so an object that has a smaller one itself was written before the
 term began. Who wrote one that has a greater one is not known: its token says who wrote as a fenced writer last, and

@@ -66,7 +66,7 @@ class Account(Struct, frozen=True):
 
     @property
     def last_renewal(self) -> int | None:
-        """When the holder last renewed it: by the log, else by the stamp."""
+        """The time of the last renewal by the holder: from the log, else from the stamp."""
         if self.tenure and not self.is_renewed_last:
             return self.tenure.last_renewal
         logged = self.history.renewals.last

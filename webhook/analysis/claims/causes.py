@@ -33,7 +33,7 @@ class Blame(StrEnum):
 
     SERVER = "api-server"
     NETWORK = "network"
-    """What all clients go through: a load balancer, or the network before the API server."""
+    """A path that all clients share: a load balancer, or the network before the API server."""
     CLIENT = "client"
     CONFLICT = "conflict"
     THROTTLED = "throttled"
@@ -53,7 +53,7 @@ _REFUSED: Final = {
     By.OTHER: "refused-other",
 }
 _HIDDEN: Final = (*_REFUSED.values(), "failed", "throttled", "conflict")
-"""What only an audit log shows."""
+"""Causes that only an audit log shows."""
 _FOR_ALL: Final = ("failed", "refused-webhook", "refused-policy")
 """Possible causes of a stop of all writes, where no log shows the answers."""
 
@@ -122,14 +122,14 @@ def cause_of(
     `tenure` is its holder at `start`, the last renewal. At `end` it was renewed again, or taken. Both are in
     microseconds since 1970.
     """
-    # What a log shows of a time in which it may lack requests is no more than a watch does.
+    # Where a log may lack requests, it shows no more than a watch does.
     hidden = () if history.kind is InputKind.AUDIT_LOG and not histories.bounds.has_hole(start, end) else _HIDDEN
     if tenure is not None and (coordinated := _coordinated(tenure, hidden)):
         return coordinated
     if tenure is not None and tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
         who = f"{writer(tenure.taken_by)} wrote it in, and no process has renewed it since"
         return Diagnosis(Blame.UNKNOWN, who, ("not-running", "stopped", *_HIDDEN))
-    # What was received at the end of that time only was held back until then.
+    # Requests that arrived only at the end of that time were held back until then.
     answers = [one for one in history.refusals if start <= one.at <= end and one.received < end - (end - start) // 8]
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
     # After a failure or a conflict a client tries again until it gives up: something else stopped one that did not,
@@ -142,7 +142,7 @@ def cause_of(
         is_alone = went_on and not hidden
         beside = () if is_alone else _left_beside(histories.others_of(history, start, end), hidden)
         return _refused(refused, beside)
-    # What a network held back arrives at once when it works again: requests at the end do not count.
+    # A network that works again delivers at once what it held back: requests at the end do not count.
     requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
     nameless = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
     nameless = [one for one in nameless if one.source and one.source in history.sources_of(tenure)]

@@ -1,4 +1,4 @@
-"""What went wrong in the history of a lease, as findings: lost leaders, late renewals, odd writers, refused writes."""
+"""Findings about the history of a lease: lost leaders, late renewals, odd writers, refused writes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -52,7 +52,7 @@ _WERE_SILENT: Final = {
 }
 _WAS_SILENT: Final = "it had been paused, blocked, cut off, restarted, or held back by its own rate limit"
 _IN_STRICT: Final = "preset strict denies it, if the lease has stamps"
-"""Of a steal and a release by another: without stamps a denial weakens to a warning."""
+"""For a steal, and a release by another: without stamps a denial weakens to a warning."""
 _REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
 
 
@@ -170,7 +170,7 @@ def _ongoing(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iter
         return
     if tenure.renewed is not None and tenure.renewed.is_claimed:
         return  # the end of the input is by another clock
-    # Of two pods under one name either may be the holder.
+    # If two pods have one name, either may be the holder.
     last = tenure.kept_until if tenure.began is Handover.REPLACED else tenure.last_of_identity
     if not tenure.names_its_pod and any(other.last > last for other in tenure.others.values()):
         return  # whoever renews it may be the holder, and the one before have written its text

@@ -28,9 +28,9 @@ class Bounds(Struct):
     may_be_older: bool = False
     """A list does not say when it was taken, and most of its leases were last renewed together, long before."""
     unrecorded: deque[RecordingGap] = field(default_factory=partial(deque, (), MAX_LISTED))
-    """What a recorder did not see, the latest."""
+    """The latest gaps in what a recorder saw."""
     skew: int = 0
-    """What the clocks of the API servers differ by, at least, as far as is known."""
+    """The least difference between the clocks of the API servers, as far as is known."""
     is_skewed_within: bool = False
     """Whether they do within one input, which several of them wrote."""
     holes: deque[tuple[int, int]] = field(default_factory=partial(deque, (), MAX_LISTED))
@@ -40,7 +40,7 @@ class Bounds(Struct):
     _first_request: int = 0
     _last_request: int = 0
     _claimed: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Of the two leases with the latest states: times that a client may have invented."""
+    """Times of the two leases with the latest states; a client may have invented them."""
     _first_event: int | None = None
     _states: list[int] = field(default_factory=list)
 

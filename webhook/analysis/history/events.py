@@ -1,4 +1,4 @@
-"""What the history of a lease consists of: holders one after another, refused writes, and the events that say so.
+"""The parts of the history of a lease: holders one after another, refused writes, and the events that say so.
 
 All instants are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
 """
@@ -40,7 +40,7 @@ _RIGHTS: Final = re.compile(r' is forbidden: User "[^"]*" cannot ')
 
 _MAX_FIELD: Final = 60
 _OTHER_FIELDS: Final = ("lease_duration_seconds", "lease_transitions", "strategy", "preferred_holder")
-"""Of a Lease, beside the times and the holder."""
+"""Fields of a Lease other than its times and its holder."""
 _IN_JSON: Final = dict(zip(LeaseSpec.__struct_fields__, LeaseSpec.__struct_encode_fields__, strict=True))
 _NOTHING: Final[tuple[object, ...]] = (None, "", [])
 """An API server stores all of them as nothing."""
@@ -128,7 +128,7 @@ class Tenure(Struct):
     taken_manager: str = ""
     """The field manager of that write: a hint."""
     is_since_own: bool = False
-    """Of one that was held when the input begins: its holder wrote `since` itself, as field managers show."""
+    """Its holder wrote `since` itself, as field managers show, though the lease was held when the input begins."""
     is_coordinated: bool = False
     """The lease has a strategy: API servers choose its holders."""
     released_by: Writer | None = None
@@ -157,13 +157,13 @@ class Tenure(Struct):
     kept: Write = Write()
     """The last renewal, whoever made it, or what put the holder there."""
     touched: tuple[int, Writer] | None = None
-    """When another writer last renewed it in the holder's place."""
+    """The time and the writer of the last renewal that another made in the holder's place."""
     is_touched_last: bool = False
     """That was after the last renewal by its own process; times do not show it where API servers' clocks differ."""
     requests: deque[int] = field(default_factory=partial(deque, (), MAX_REQUESTS))
-    """When its pods' latest requests for the lease were received, as far as an audit log shows."""
+    """The times of its pods' latest requests for the lease, as far as an audit log shows."""
     heard_again: list[int] = field(default_factory=list)
-    """When the first requests of its pods were received after another one had taken the lease."""
+    """The times of the first requests of its pods after another one had taken the lease."""
 
     def seen_written_by(self, writer: Writer | None) -> None:
         """Remember who wrote the state with which the input begins: who put the holder there is not known."""
@@ -376,7 +376,7 @@ class Tenure(Struct):
 
 
 class By(StrEnum):
-    """What in an API server refused a write."""
+    """The part of an API server that refused a write."""
 
     RIGHTS = "rights"
     """The writer may not do this: RBAC, or another authorizer."""
@@ -412,7 +412,7 @@ class Refusal(Struct, frozen=True):
 
     @property
     def received(self) -> int:
-        """When the API server received it, in microseconds since 1970."""
+        """The time at which the API server received it, in microseconds since 1970."""
         return self.at - self.took
 
     @property
@@ -428,7 +428,7 @@ class Refusal(Struct, frozen=True):
 
     @property
     def by(self) -> By:
-        """What refused it, as far as the message says."""
+        """The part of the API server that refused it, as far as the message says."""
         if _WEBHOOK.search(self.message):
             return By.WEBHOOK
         if _POLICY.search(self.message):
@@ -445,7 +445,7 @@ class Refusal(Struct, frozen=True):
 
 
 class EventKind(StrEnum):
-    """What happened to a lease at one moment."""
+    """Something that happened to a lease at one moment."""
 
     CREATED = "created"
     """It exists without a holder; one that is created with a holder is ACQUIRED."""
@@ -453,7 +453,7 @@ class EventKind(StrEnum):
     """A holder began, as its tenure says: it created the lease, took a released or expired one, or stole it."""
     RENEWED = "renewed"
     MISSED = "missed"
-    """What was written from then on was not seen, up to what follows."""
+    """Writes from then on were not seen, up to the next event."""
     EXPIRED = "expired"
     RELEASED = "released"
     DELETED = "deleted"

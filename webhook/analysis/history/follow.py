@@ -51,14 +51,14 @@ class StoredLeases(Struct):
     """Each lease of a list, which may have 100,000 of them: as compressed text until it is asked for."""
 
     numbers: dict[Key, int] = field(default_factory=dict)
-    """Of each, its place in the blocks."""
+    """The position of each lease in the blocks."""
     _blocks: list[tuple[str, bytes]] = field(default_factory=list)
     """The inputs that showed them, and their texts."""
     _path: str = ""
     _texts: list[bytes] = field(default_factory=list)
-    """Of the block that is not full."""
+    """The texts of the block that is not full."""
     _renewed: "array[int]" = field(default_factory=lambda: array("q"))
-    """Of each, when it was last renewed and half of its duration in microseconds; _NEVER if it is not compared."""
+    """The last renewal of each, and half of its duration in microseconds; _NEVER if it is not compared."""
 
     def add(self, key: Key, seen: Observation) -> bool:
         """Keep a lease; False if that is not possible, because it is known or has no text."""
@@ -123,7 +123,7 @@ class _Compared(Struct, frozen=True):
     overdue_less_half: list[int]
     """The same, less half of their duration."""
     gone_on: list[int]
-    """Of all, last renewals less half of their duration: they outlasted what stopped before that."""
+    """All last renewals less half of the duration: such a lease outlasted what stopped before that."""
 
 
 def _compare(renewals: Sequence[tuple[int, int]], now: int) -> _Compared:
@@ -259,7 +259,7 @@ class ClusterHistory(Struct):
         if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
             return
         since = self.bounds.requested(seen.at)
-        # Of one lease alone a log has no requests either while no one wants it.
+        # A log has no requests about a single lease either while no one wants it.
         if since is not None and not self._is_watched and len(self.leases) > 1:
             for one in self.leases.values():
                 one.lose_sight(since)

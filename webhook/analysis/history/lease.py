@@ -1,4 +1,4 @@
-"""What is known of one lease from its observations: each write is classified once, and gives events; memory is bounded.
+"""Follows one lease through its observations: each write is classified once, and gives events; memory is bounded.
 
 The observations come in order, each of them once: `webhook.analysis.history.merge` sees to that.
 """
@@ -76,7 +76,7 @@ _FIRST: Final = frozenset({Handover.SEEN, Handover.CREATED, Handover.REPLACED})
 
 
 class LeaseHistory(Struct):
-    """What is known about one lease. `at` is the latest moment at which it was observed."""
+    """Everything that is known about one lease. `at` is the latest moment at which it was observed."""
 
     namespace: str
     name: str
@@ -88,12 +88,12 @@ class LeaseHistory(Struct):
     is_moment: bool = True
     """Only lists have shown it: nothing is known of what happened before."""
     moment: int = 0
-    """When the latest observation was made."""
+    """The time of the latest observation."""
     stamped: int = 0
     """The stamp of the latest write, 0 if a client may have invented it."""
     is_deleted: bool = False
     deleted_at: int = 0
-    """When it was last deleted, in microseconds since 1970."""
+    """The time of its last deletion, in microseconds since 1970."""
     is_seen_created: bool = False
     """The input shows how it was created."""
     is_mixed: bool = False
@@ -122,7 +122,7 @@ class LeaseHistory(Struct):
     absent: tuple[int, int, int] | None = None
     """How many reads were answered that it does not exist, since anything was stored; when the first and the last."""
     answered: deque[int] = field(default_factory=partial(deque, (), MAX_OTHERS))
-    """When it was read without delay while it was not renewed."""
+    """The times at which it was read without delay while it was not renewed."""
     _hole: int | None = None
     """The beginning of the latest hole in the log."""
     _revision: int = 0
@@ -132,7 +132,7 @@ class LeaseHistory(Struct):
     """The resourceVersion of the latest state, "" if the input does not show it."""
     _kind_before: InputKind = InputKind.DUMP
     _logged: int | None = None
-    """When a log shows the last renewal, if the latest state has no stamp of it."""
+    """The last renewal by the log, if the latest state has no stamp of it."""
     _ahead: int | None = None
     """How far the holder's clock was ahead by its latest write alone."""
     _verb: str = ""
@@ -172,7 +172,7 @@ class LeaseHistory(Struct):
 
     @property
     def _known_renewal(self) -> int | None:
-        """When a write that an API server dates renewed it last while its present holder had it; None if none did."""
+        """The last renewal under its present holder that an API server dates; None if there is none."""
         holder = self.holder
         if holder is None or holder.renewed is None or not holder.renewed.is_dated_by_a_server:
             return None
@@ -553,7 +553,7 @@ class LeaseHistory(Struct):
         holder, is_same = new.holder_identity or "", before.metadata.uid == lease.metadata.uid
         self.is_partial = True
         if not self.write.is_logged:
-            # Of the writes that were not seen, the one that put the holder there may be the latest.
+            # The write that put the holder there may be the latest of those that were not seen.
             at = max(at, written_at(new, self.entries) or at)
         last = min(at, (tenure.last_renewal if tenure else self.at) or at)
         # Its holder writes acquireTime once; without one, another tenure of the same name looks the same.
@@ -564,7 +564,7 @@ class LeaseHistory(Struct):
             self._happened(EventKind.MISSED, last)
             self.renewals.miss(last, at)
         if tenure and is_kept:
-            # What the write changed is not known: it need not have been a renewal.
+            # Nothing shows what the write changed: it need not have been a renewal.
             at, is_dated = self._last_renewal_of(new, at)
             tenure.last_renewal, tenure.renewed, tenure.has_unseen_renewals = at, None, not is_dated
             self.renewals.restart(at)
@@ -705,7 +705,7 @@ class LeaseHistory(Struct):
     ) -> Handover:
         """Classify the present write: both it and the renewal before were stored at some time in an interval."""
         write, at = self.write, kept_until or 0
-        # Of a renewal that only a state shows, the stamp has whole seconds.
+        # The stamp of a renewal that only a state shows has whole seconds.
         first, last, skew = at // SECOND * SECOND, at // SECOND * SECOND + SECOND, 0
         if tenure is not None and tenure.kept.at == kept_until:
             first, last, skew = tenure.kept.earliest, tenure.kept.latest or at, tenure.kept.skew
@@ -742,7 +742,7 @@ class LeaseHistory(Struct):
         if act is not Act.STORED and self.kind is not InputKind.REVIEW and not is_taken_up:
             self._expired(tenure.duration, tenure.kept_until, at)
         is_former = self._is_of_former(tenure, writer)
-        # Of two that renewed under one name, the one before goes on alone.
+        # If two renewed under one name, the one before goes on alone.
         is_back = is_former and at - tenure.last_renewal >= (tenure.duration or 0) * SECOND
         if tenure.is_replaced_by(writer) and (not is_former or is_back):
             self._replaced(tenure, at, writer)
@@ -823,7 +823,7 @@ class LeaseHistory(Struct):
             self._verb = seen.verb
             self._renewed_unseen(tenure, at, writer)
         elif who == API_SERVER:
-            # What the API server writes into the lease of another writer only asks that one to step down.
+            # The API server writes into the lease of another writer only to ask that one to step down.
             self.accepted.append((at, writer))
         else:
             self.accepted.append((at, writer))

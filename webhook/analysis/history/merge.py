@@ -181,7 +181,7 @@ class Merged:
                 yield from (one.item for one in lane)
             else:
                 streams[key] = lane[:end]
-        # Of one moment those come first whose names do, whatever the order of the input is.
+        # Ties are broken by name, so the order of the input does not matter.
         for one in heapq.merge(*(streams[key] for key in sorted(streams)), key=_time):
             yield one.item
 
@@ -371,7 +371,7 @@ def _chained(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen
     places = [(one.revision, 0, 0, one) for one in states]
     without = []
     for number, one in enumerate(rest):
-        # What made no state of its own was answered with the one that it found.
+        # A write that made no state of its own was answered with the one that it found.
         found = one.is_stored_write and parse_number(one.observation.resource_version or one.observation.replaces)
         if found:
             places.append((found, 1, number, one))

@@ -83,7 +83,7 @@ class Renewals(Struct):
         if longest is None:
             self._early.append(Silence(self.last, at, duration))
         else:
-            # What was read before it was known what is usual.
+            # Renewals that were read before it was known what is usual.
             self.silences.extend(one for one in self._early if one.length > longest)
             self._early.clear()
         self.longest = max(self.longest, gap)
@@ -195,7 +195,7 @@ def _longest_within(silences: Sequence[Silence], start: int, end: int) -> int:
 
 
 class OtherLeases(Struct, frozen=True):
-    """What the other leases did while one was silent; `is_sample` if only some of them were compared.
+    """The other leases while one was silent; `is_sample` if only some of them were compared.
 
     `is_one_node` is set if all that were late are known to be held from one node, as the one that was silent is.
     """

@@ -24,7 +24,7 @@ MAX_TRANSITIONS: Final = 2**31 - 1
 MAX_DURATION: Final = DEFAULT_LIMITS.duration_too_long.deny_above_seconds
 MAX_AHEAD: Final = DEFAULT_LIMITS.renew_time_in_future.deny_above_seconds * SECOND
 RELEASED_DURATION: Final = 1
-"""What clients write when they release: an API server refuses 0."""
+"""The duration that clients write when they release: an API server refuses 0."""
 _OWNED: Final = {
     "renew_time": RENEW_TIME,
     "holder_identity": HOLDER,

@@ -1,4 +1,4 @@
-"""When one write was stored, what dates it, and who made it: worked out once, when the write is observed."""
+"""One write: its time, what dates it, and its writer, worked out once, when the write is observed."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from webhook.analysis.inputs.items import Writer
 
 
 class Dating(StrEnum):
-    """What says when a write was stored, the strongest first."""
+    """The evidence for the time of a write, the strongest first."""
 
     LOG = "log"
     """An API server logged when it received the request and when it answered."""

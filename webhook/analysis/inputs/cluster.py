@@ -58,7 +58,7 @@ _BATCH: Final = 0.05
 END: Final = 5.0
 """Seconds. What a plugin leaves running may keep kubectl's standard error open."""
 _DEPRECATED: Final = re.compile(rb"Warning: coordination\.k8s\.io/\S+ \w+ is deprecated")
-"""Of the version in which an API server lists candidates, which is nothing that a reader could change."""
+"""A warning about the version in which an API server lists candidates, which no reader can change."""
 _ERROR: Final = re.compile(rb"[EWIF]\d{4} |[Ee]rror|The connection to the server|Unable to connect")
 """How lines of kubectl itself begin that are no prompt: those that its libraries log, and why it fails."""
 _PIECE: Final = 64 * 1024
@@ -231,7 +231,7 @@ def _find_reason(said: bytes) -> str:
 
 
 class Complaints(threading.Thread):
-    """What kubectl says beside its output: prompts of a plugin for credentials are passed on at once, errors not."""
+    """Reads kubectl's standard error: prompts of a plugin for credentials are passed on at once, errors are not."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         super().__init__(daemon=True)

@@ -41,7 +41,7 @@ _SMALL: Final = 64 * 1024
 _LONGEST_TOKEN: Final = 12
 """Bytes before the end of a piece in which a pair of escaped surrogates may begin."""
 _BLANK_LINES: Final = re.compile(rb"(?:[ \t\r\f\v,\x1e]*+\n)*+")
-"""What may stand between values; the comma if a List is broken, whose items are then read one by one."""
+"""Text that may stand between values; the comma if a List is broken, whose items are then read one by one."""
 LIST: Final = re.compile(rb'\s*+(?:\xef\xbb\xbf)?\{.{0,2000}?"items"\s*+:\s*+\[', re.DOTALL)
 """The start of a List in JSON."""
 _WHITE: Final = re.compile(rb"[ \t\r\n]*+")

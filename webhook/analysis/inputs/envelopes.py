@@ -19,7 +19,7 @@ _HTTP_OF_RPC: Final[Mapping[int, int]] = {
     0: 200, 1: 499, 2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501, 13: 500,
     14: 503, 15: 500, 16: 401,
 }  # fmt: skip
-"""What google.rpc.Code says of its own values."""
+"""HTTP statuses, as google.rpc.Code maps its own values to them."""
 _KEYS: Final[Mapping[str, Sequence[str]]] = {
     "CloudWatch": ("logEvents", "events", "results", "value", "message", "@message"),
     "Azure": ("records", "properties", "log", "log_s"),
@@ -43,7 +43,7 @@ class _RpcStatus(Struct, frozen=True):
 
 
 class _Payload(Struct, frozen=True, rename="camel"):
-    """What Google Cloud Logging has of an event, as `google.cloud.audit.AuditLog`."""
+    """An event in Google Cloud Logging, a `google.cloud.audit.AuditLog`."""
 
     service_name: str = ""
     method_name: str = ""

@@ -30,7 +30,7 @@ _OWNED: Final[dict[str, object]] = {"f:spec": {f"f:{name}": {} for name in Lease
 
 
 class Act(StrEnum):
-    """What was seen. A patch and an apply are UPDATED, a patch that created the object too."""
+    """The kind of an observation. A patch and an apply are UPDATED, a patch that created the object too."""
 
     STORED = "stored"
     """The object as it stood, in a list, a manifest or at the start of a watch."""
@@ -53,7 +53,7 @@ class InputKind(StrEnum):
     AUDIT_LOG = "audit log"
     """Every request, with its writer; objects at level RequestResponse only."""
     REVIEW = "review"
-    """What the API server asked a webhook about; renewals are often left out."""
+    """Requests about which an API server asked a webhook; renewals are often left out."""
 
 
 class Writer(Struct, frozen=True, gc=False):
@@ -88,7 +88,7 @@ class Writer(Struct, frozen=True, gc=False):
 
 
 class WebhookAnnotations(Struct, frozen=True):
-    """What lease-webhook noted of a write: the modes of rules, those whose denial a cap or an exemption lifted."""
+    """Notes of lease-webhook about a write: the modes of rules, those whose denial a cap or an exemption lifted."""
 
     modes: Mapping[str, str] = NO_TEXTS
     would_deny: Sequence[str] = ()
@@ -96,7 +96,7 @@ class WebhookAnnotations(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True, gc=False):
-    """What the API server answered; `took` in microseconds; `annotations` are those of the audit log."""
+    """The answer of the API server; `took` in microseconds; `annotations` are those of the audit log."""
 
     code: int = 200
     message: str = ""
@@ -110,7 +110,7 @@ class Answer(Struct, frozen=True, gc=False):
 
     @property
     def webhook_annotations(self) -> WebhookAnnotations:
-        """What lease-webhook wrote into the audit log; the API server puts the name of the webhook before each key."""
+        """Annotations of lease-webhook in the log; the API server puts the name of the webhook before each key."""
         modes: dict[str, str] = {}
         would_deny: list[str] = []
         events: list[str] = []
@@ -265,7 +265,7 @@ class LogEnd(Struct, frozen=True):
 
 
 class ClockSkew(Struct, frozen=True):
-    """What the clocks of API servers differ by, at least, in microseconds; it comes before what they wrote.
+    """The least difference between clocks of API servers, in microseconds; it comes before what they wrote.
 
     `is_within`: they wrote one input.
     """
@@ -303,7 +303,7 @@ class RecordingGap(Struct, frozen=True):
 
 
 AboutInput = LogEnd | ClockSkew | RecordingGap
-"""What is said of no lease alone."""
+"""Items that are about no lease alone."""
 Item = AboutInput | Observation | Unreadable | OtherObject | FenceReport
 
 
@@ -338,7 +338,7 @@ class StampReader(Struct):
     stamps: Mapping[str, Stamps]
     _specs: dict[tuple[str, str], LeaseSpec] = field(default_factory=dict)
     _last: dict[tuple[str, str], Stamp] = field(default_factory=dict)
-    """Of each lease, the stamp that was seen last."""
+    """The last stamp that was seen of each lease."""
 
     def read(self, item: Item) -> Item:
         """Return an item whose objects have one entry, dated by the stamp; any other item as it is."""

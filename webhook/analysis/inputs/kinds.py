@@ -1,4 +1,4 @@
-"""What a document says, by its kind: a stored object, a change of a watch, an audit event, or a review.
+"""Interprets a document by its kind: a stored object, a change of a watch, an audit event, or a review.
 
 An event of the API server's audit log says who requested what, when, and with which result: kubernetes/apiserver
 `pkg/apis/audit/v1/types.go`. At level Metadata it has no objects. A write of any object that a fence refused is in the
@@ -47,12 +47,12 @@ from webhook.text.quoting import truncate
 FENCE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_failure"
 NO_POD: Final = "a token without a pod"
 _FENCE_MARKER: Final = b"(fence "
-"""What the message of every fence ends with."""
+"""The start of the last part of every message of a fence."""
 LEASE_MARKERS: Final = (b"coordination.k8s.io", _FENCE_MARKER)
-"""What every audit event of a lease says in its objectRef, and every one of a fence in a message."""
+"""Text in every audit event of a lease, in its objectRef, and in every one of a fence, in a message."""
 
 _TOKEN_MARKER: Final = b"lease-webhook/token-"
-"""What the annotations are called in which fences keep tokens."""
+"""The prefix of the annotations in which fences keep tokens."""
 _OURS: Final = frozenset(KIND_OF.values())
 _REVIEW: Final = "AdmissionReview"
 _MAX_NAME: Final = 253
@@ -86,7 +86,7 @@ _FENCE: Final = re.compile(r"\(fence ([a-z0-9.-]{1,253})\)")
 _DENIED: Final = re.compile(
     r' (?:"(?:[^"\\]|\\.)*" )?is forbidden: ValidatingAdmissionPolicy \'fence-[a-z0-9.-]+\' with '
 )
-"""What follows the resource in the message of a fence that refused a write."""
+"""The text after the resource in the message of a fence that refused a write."""
 _LEASE: Final = re.compile(r"\blease ([a-z0-9.-]{1,253})/([a-z0-9.-]{1,253}) (?:is held by|has no holder|may write)")
 
 
@@ -358,7 +358,7 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
 
     @property
     def answered_at(self) -> int | None:
-        """When it was logged, in microseconds since 1970; None if that is absent or unreadable."""
+        """The time at which it was logged, in microseconds since 1970; None if that is absent or unreadable."""
         return times.instant(times.normalized(self.stage_timestamp))
 
 

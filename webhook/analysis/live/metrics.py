@@ -34,7 +34,7 @@ class LeaderMetrics:
     def __init__(self, leases: LiveLeases) -> None:
         self._leases = leases
         self._leaderless: dict[Key, int] = {}
-        """What each counter showed: what is known later may bound a time more closely, and no counter goes back."""
+        """Values that were shown: what is known later may bound a time more closely, and no counter goes back."""
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric as it is now."""

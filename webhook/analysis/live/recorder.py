@@ -122,7 +122,7 @@ class Condenser:
             # A watch does not date a deletion: it counts as made after whatever was renewed last.
             yield from _flush_renewals(self._states.get(self._renewed_last))
             yield from _flush_renewals(self._states.pop(key, None))
-            # Of what a list lacks, the state before is what is known.
+            # An object that is missing from a list is recorded with its last known state.
             seen = seen if seen.text or before is None else replace(before.seen, act=Act.DELETED)
         elif before is not None and before.seen.resource_version == seen.resource_version:
             return
@@ -215,7 +215,7 @@ class Records:
         except OSError as error:
             raise InputError(f"{directory} is not writable, or another recorder writes there: {error}") from error
         self.seen_until = max(written, default=None)
-        """When the process before saw something last, in seconds since 1970."""
+        """The time at which the process before saw something last, in seconds since 1970."""
 
     def files(self) -> list[Path]:
         """Return the files of the history, oldest first."""
@@ -276,7 +276,7 @@ class Records:
 
 
 class Recorder:
-    """What the watches are shown to; `say` is called with what is wrong."""
+    """Records what the watches show; `say` is called with what is wrong."""
 
     def __init__(self, records: Records, say: Callable[[str], None]) -> None:
         self._records = records

@@ -106,7 +106,7 @@ class Feed:
         """Take in all that an input has."""
         for item in items:
             self.observe(item)
-        # What it says goes no further than its last moment.
+        # It knows nothing beyond its last moment.
         self._stands_still = True
         self.show_status("The input has ended.")
 

@@ -26,7 +26,7 @@ _AGAIN: Final = ("kubectl runs again", "it begins again")
 
 
 class Listener(Protocol):
-    """What is shown the watch."""
+    """Takes in what a watch shows."""
 
     def begin(self, resource: str) -> None:
         """Note that the watch of a resource begins, perhaps again, with a list of all there is."""
@@ -129,7 +129,7 @@ class LiveWatch(threading.Thread):
             why = f": {self._reason}" if self._reason else f" after {lasted:.0f} s"
             status = f"The watch of {self._resource} ended{why}; {_AGAIN[self._is_inside]}."
             # A kind that is not served ends every watch for the same reason.
-            # What is not served is not missing, and may be served later.
+            # A resource that is not served is not missing, and may be served later.
             if (self._has_shown or status != said) and not clusters.is_unserved(self._reason):
                 self._feed.show_status(status)
             said = status

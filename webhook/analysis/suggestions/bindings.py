@@ -87,7 +87,7 @@ class Evidence(Struct):
 
 
 class WritesOfUser(Struct):
-    """What one user stored in one lease. `attacks` are by phrases that say what of it looks like an attack.
+    """The stored writes of one user to one lease. `attacks` are by phrases that say what of it looks like an attack.
 
     `holders` are (holder after the write, pod of the writer). `began_with_attack` says it of the first write.
     """
@@ -99,12 +99,12 @@ class WritesOfUser(Struct):
 
     @property
     def suspicion(self) -> str:
-        """What looks like an attack, and how often."""
+        """Everything that looks like an attack, and how often."""
         return "; ".join(f"{what} ({evidence.text('time')})" for what, evidence in self.attacks.items())
 
 
 class LeaseWrites(Struct):
-    """What was stored in one lease, as far as a binding restricts it; `came_by_attack` says it of each holder."""
+    """The stored writes to one lease, as far as a binding restricts it; `came_by_attack` says it of each holder."""
 
     users: dict[str, WritesOfUser] = field(default_factory=dict)
     acts: set[Act] = field(default_factory=set)

@@ -180,7 +180,7 @@ class TimelineBuilder(Struct):
 
 
 class _LeaseLane(Struct):
-    """What its history does not keep; `causes` of takeovers and late renewals are those known, by moment."""
+    """One lane beyond its history; `causes` of takeovers and late renewals are those known, by moment."""
 
     history: LeaseHistory
     spans: SpanRecord = field(default_factory=SpanRecord)
@@ -193,7 +193,7 @@ class _LeaseLane(Struct):
     claimed: int | None = None
     """The last renewal of the first holder that was seen, as it says itself, if the stamps of it lie in the future."""
     _explained: tuple[int, int] | None = None
-    """What changes with every takeover and every late renewal, when their causes were settled."""
+    """A number that changes with every takeover and late renewal, when their causes were settled."""
 
     @property
     def holder(self) -> str:
@@ -201,7 +201,7 @@ class _LeaseLane(Struct):
 
     @property
     def overdue_at(self) -> int | None:
-        """When the present holder's lease expires, or expired; None if that cannot be known."""
+        """The time at which the present holder's lease expires, or expired; None if that cannot be known."""
         tenure, duration = self.history.tenure, self.history.duration
         if tenure is None or self.history.kind is InputKind.REVIEW or not duration or duration < 0:
             return None
@@ -376,7 +376,7 @@ class _LeaseLane(Struct):
 
     def _acquired(self, tenure: Tenure, since: int, latest: int, max_ticks: int) -> None:
         if tenure.began is Handover.SEEN:
-            # What is stored shows one renewal, the last: the holder took the lease before it.
+            # A stored state shows one renewal, the last: the holder took the lease before it.
             renewed = tenure.last_renewal
             if renewed > latest:
                 status = self.history.status(latest)

@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
     @property
     def words(self) -> str:
-        """What it is called: `takeover after release`."""
+        """Its name in words: `takeover after release`."""
         return _WORDS.get(self.value, self.value.replace("-by-", " after ").replace("-", " "))
 
 
@@ -46,7 +46,7 @@ _WORDS: Final = {
 
 
 class SpanKind(Kind):
-    """What a lease was for a while."""
+    """The state of a lease for a while."""
 
     HELD = "held"
     OVERDUE = "overdue"
@@ -107,7 +107,7 @@ class Span(Struct, frozen=True, gc=False):
 
 
 class MarkKind(Kind):
-    """What happened at one moment, the gravest first."""
+    """Something that happened at one moment, the gravest first."""
 
     STEAL = "steal"
     FORGED_STAMPS = "forged-stamps"

@@ -62,8 +62,8 @@ _SOURCE: Final = "the condition of deploy/base/90-webhook.yaml"
 _COMMENT: Final = re.compile(r"//[^\n]*")
 _TOKEN: Final = re.compile(r'"[^"]*"|\w+|[^\w\s]')
 _EXCLUSION: Final = re.compile(r"""!request\.namespace\.startsWith\((?P<quote>['"])[a-z0-9][-a-z0-9]+(?P=quote)\)""")
-"""What needs no finding, as in deploy/overlays/openshift: request.namespace is always a string, so it never errs. A
-prefix of one character is not among them: it can exclude every namespace, alone or with others."""
+"""An exclusion that needs no finding, as in deploy/overlays/openshift: request.namespace is always a string, so it
+never errs. A prefix of one character is not among them: it can exclude every namespace, alone or with others."""
 
 _SHIPPED: Final = [
     path.read_text(encoding="utf-8")

@@ -211,7 +211,7 @@ LISTED: Final = {
     "mutatingadmissionpolicies,mutatingadmissionpolicybindings": (fence.MUTATING_POLICY, fence.MUTATING_BINDING),
     "namespaces": ("Namespace",),
 }
-"""What kubectl lists of a cluster, and the kinds of that."""
+"""The resources that kubectl lists of a cluster, and their kinds."""
 
 _SHOWN: Final = 100
 """Characters of a text that are shown whole; of a longer one where it differs."""

@@ -39,7 +39,7 @@ _STAMP_LABEL: Final = f"{NAMES}stamp"
 _USER_LABEL: Final = f"{NAMES}stamp-writer"
 _APPLY: Final = "apply the component `stamp` with the suffix of the policy file: docs/stamp.md."
 _CONSTRAINTS: Final[Mapping[str, Any]] = {"matchPolicy": "Equivalent", "objectSelector": {}, "namespaceSelector": {}}
-"""What an API server adds to matchConstraints."""
+"""Defaults that an API server adds to matchConstraints."""
 
 
 def examine_fences(documents: Documents, fences: Sequence[Fence], file: str) -> Iterator[Report]:

@@ -34,7 +34,7 @@ PROOF: Final = json.dumps(
 ).encode()
 """A lease that only we refuse, whoever sends it."""
 NAME: Final = "lease-webhook"
-"""Of the Deployment and of the label of its pods, and how the names of policies begin."""
+"""The name of the Deployment, the value of its pods' label, and the prefix of the names of policies."""
 
 _RULE: Final = "time-unreadable"
 _STAMPED: Final = 'parsing time "10000-'
@@ -45,7 +45,7 @@ _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 class Fact(Struct, frozen=True, rename="camel"):
-    """What is known of one subject, or why it is not known; `is_wrong`: something should be changed."""
+    """A fact about one subject, or why it is not known; `is_wrong`: something should be changed."""
 
     subject: str
     text: str

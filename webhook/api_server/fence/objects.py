@@ -34,7 +34,7 @@ KINDS: Final = (POLICY, BINDING, MUTATING_POLICY, MUTATING_BINDING)
 STAMPING: Final = ".token"
 KEPT: Final = ".kept"
 CLOCK: Final = ".clock"
-"""What the names of further policies of a fence end with; no name of a fence has a dot."""
+"""The suffixes of the names of further policies of a fence; no name of a fence has a dot."""
 LABELS: Final[Mapping[str, str]] = {
     "app.kubernetes.io/component": "fence",
     "app.kubernetes.io/managed-by": "lease-webhook",

@@ -1,4 +1,4 @@
-"""What each policy says of each document, and of each write of a history, by the rules that `serve` uses."""
+"""Evaluates each document, and each write of a history, by each policy, with the rules that `serve` uses."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -25,7 +25,7 @@ MAX_FILE: Final = 64 * 1024 * 1024
 
 
 class Expectation(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What is expected of one document; `rules` are `RULE=MODE`, those in mode audit too, in any order."""
+    """The expected outcome of one document; `rules` are `RULE=MODE`, those in mode audit too, in any order."""
 
     review: Annotated[str, Meta(min_length=1)]
     verdict: Outcome

@@ -63,7 +63,7 @@ def review_of(new: Value, old: Value | None, writer: Value | None) -> bytes:
     _, namespace, name = key_of(new)
     new = _add_to_metadata(_drop_unknown_fields(new), "namespace", _DEFAULT_NAMESPACE)
     if old is not None:
-        # What is stored has a resourceVersion; a manifest that was written by hand may have none, and is as good.
+        # A stored object has a resourceVersion; a manifest that was written by hand may have none, and is as good.
         revision = _get_mapping(new, "metadata").get("resourceVersion") or "1"
         old = _add_to_metadata(_add_to_metadata(old, "namespace", _DEFAULT_NAMESPACE), "resourceVersion", revision)
         old = old | {"apiVersion": new["apiVersion"]}

@@ -27,7 +27,7 @@ def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
     if new is None or new == change.old_spec.lease_duration_seconds:
         return NO_FINDINGS
     limits = change.limits.duration_too_long
-    # Of two overrides that meet on one lease, one may deny from lower on than the other warns.
+    # Two overrides on one lease can put the deny limit below the warn limit.
     if new <= min(limits.warn_above_seconds, limits.deny_above_seconds):
         return NO_FINDINGS
     denied = new > limits.deny_above_seconds
