@@ -51,6 +51,8 @@ def test_a_graft_takes_a_value_of_another_text() -> None:
     assert mutations.graft(b"[", b"{}", random.Random(1), limit=100) is None
 
 
-@pytest.mark.parametrize("text", ["a: 1e311", "a: 0o", "a: y", "? 1e3\n: 0o7"])
+@pytest.mark.parametrize(
+    "text", ["a: 1e311", "a: 0o", "a: y", "? 1e3\n: 0o7", f"? {'k' * 1022}\n: 1", f"? {'k' * 1023}\n: 1"]
+)
 def test_scalars_that_fuzzing_found_are_read_and_written_as_they_are(text: str) -> None:
     check_yaml(text.encode())

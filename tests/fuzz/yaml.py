@@ -18,6 +18,9 @@ _LINE: Final = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
 """Characters that end a line of YAML 1.1."""
 _NOT_PRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """Characters that JSON may have as they are, and YAML only as escapes."""
+_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*"(?=:)')
+_MAX_KEY: Final = 1024
+"""Characters of a key in YAML (1.1, 4.2.1), quotes and escapes included, unless `? ` precedes it as in no JSON."""
 
 
 def check(data: bytes) -> None:
@@ -34,7 +37,8 @@ def check(data: bytes) -> None:
         return
     expected = json.dumps(value, ensure_ascii=False)
     written = _NOT_PRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", expected)
-    assert json.dumps(read(written), ensure_ascii=False) == expected, "read as another value from its JSON"
+    if all(len(key) <= _MAX_KEY for key in _KEY.findall(written)):
+        assert json.dumps(read(written), ensure_ascii=False) == expected, "read as another value from its JSON"
     if isinstance(value, dict):
         assert json.dumps(read(stream([value])), ensure_ascii=False) == expected, "read as another value when written"
     lines = len(_LINE.findall(text)) + 1
