@@ -16,7 +16,7 @@ from webhook.analysis.claims.words import count
 from webhook.analysis.inputs.cluster import NO_SUCH_KIND, Cluster, get_objects
 from webhook.analysis.inputs.files import read_objects
 from webhook.api_server.doctor.checks import Report, examine
-from webhook.api_server.doctor.documents import LISTED, Documents, danger
+from webhook.api_server.doctor.documents import LISTED, LISTED_BESIDE, Documents, danger
 from webhook.api_server.doctor.fences_and_stamps import examine_fences, examine_stamps
 from webhook.cli.options import Command, complete_files, format_option, policy_option
 from webhook.cli.reading import cluster_options, has_pipe, refuse_files
@@ -31,7 +31,8 @@ _CONFIGURATIONS: Final = "validatingwebhookconfigurations,mutatingwebhookconfigu
 
 _DESCRIPTION: Final = """\
 Reads webhook configurations and says, for each webhook that may be called for leases, what could go wrong and what to
-change. Without --input, kubectl is run, with your own credentials. Nothing is changed.
+change. Without --input, kubectl is run, with your own credentials. Nothing is changed, and no write is tried: whether
+writes are reviewed is what `lease-webhook status` says.
 """
 _EPILOG: Final = """\
 Exit codes:
@@ -53,11 +54,7 @@ Examples:
 @cluster_options
 @format_option()
 def command(*, words: tuple[str, ...], path: str | None, policy: str | None, cluster: Cluster, output: str) -> int:
-    refuse_files(words)
-    if words:
-        raise click.UsageError(
-            f"{quote(truncate(words[0], MAX_NAME))} is not expected: doctor examines the cluster, or --input"
-        )
+    _refuse(words)
     now = dt.datetime.now(dt.UTC)
     if path is None and has_pipe():
         print_message("the cluster is examined, not standard input: --input - reads that")
@@ -82,8 +79,19 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
         reports += examine(found, in_force, now)
     for note in filter(None, (report.note for report in reports)):
         print_message(note)
-    (_print_json if output == "json" else _print)(reports)
+    if output == "json":
+        _print_json(reports)
+    else:
+        _print(reports, is_of_a_cluster=path is None)
     return int(any(report.findings for report in reports))
+
+
+def _refuse(words: Sequence[str]) -> None:
+    refuse_files(words)
+    if words:
+        raise click.UsageError(
+            f"{quote(truncate(words[0], MAX_NAME))} is not expected: doctor examines the cluster, or --input"
+        )
 
 
 def _read_cluster(cluster: Cluster) -> Documents:
@@ -92,13 +100,14 @@ def _read_cluster(cluster: Cluster) -> Documents:
         raise Failure(f"the configurations cannot be read: {values}")
     unread: list[str] = []
     places = sorted(Documents(values).namespaces)
-    for kinds, *words in [*((kinds,) for kinds in LISTED), *(("configmaps", f"--namespace={one}") for one in places)]:
+    beside = [(kinds, f"--namespace={one}") for one in places for kinds in ("configmaps", *LISTED_BESIDE)]
+    for kinds, *words in [*((kinds,) for kinds in LISTED), *beside]:
         found = get_objects(cluster, kinds, *words)
         if not isinstance(found, str):
             values += found
         elif NO_SUCH_KIND not in found:
             print_message(f"{kinds} were not read: {found}")
-            unread += LISTED.get(kinds, ())
+            unread += (LISTED | LISTED_BESIDE).get(kinds, ())
     return Documents(values, unread)
 
 
@@ -123,7 +132,7 @@ def _find_policy(name_or_path: str | None, found: Documents) -> Policy | None:
         raise Failure(f"policy: {error}") from error
 
 
-def _print(reports: Sequence[Report]) -> None:
+def _print(reports: Sequence[Report], *, is_of_a_cluster: bool) -> None:
     for report in reports:
         if not report.findings:
             continue
@@ -143,7 +152,8 @@ def _print(reports: Sequence[Report]) -> None:
         print(f"{style('not safe', fg='red')}: {count(total, 'finding')}; {examined}")
         return
     names = ", ".join(_shorten_name(report.webhook) for report in entries)
-    print(f"{style('safe', fg='green')}: {examined}{f' ({names})' if names else ''}")
+    tried = "; no write was tried, as `lease-webhook status` does" if is_of_a_cluster and entries else ""
+    print(f"{style('safe', fg='green')}: {examined}{f' ({names})' if names else ''}{tried}")
 
 
 def _print_json(reports: Sequence[Report]) -> None:

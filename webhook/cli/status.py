@@ -2,17 +2,37 @@
 
 import datetime as dt
 import time
-from typing import Final
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final, cast
 
 import click
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.schema import PolicyError
 from webhook.analysis.inputs import cluster as clusters
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.documents import Value
-from webhook.api_server.doctor.documents import LISTED, VALIDATING, Documents
-from webhook.api_server.doctor.in_force import NAME, PROOF, Fact, Sample, facts, interpret_proof, out_of_scope, samples
+from webhook.api_server.doctor.documents import LISTED, LISTED_BESIDE, VALIDATING, Documents, Entry, ServiceReference
+from webhook.api_server.doctor.in_force import (
+    NAME,
+    PROOF,
+    RULE,
+    Fact,
+    Handshake,
+    Sample,
+    describe_writer,
+    entries_to_try,
+    explain_silence,
+    facts,
+    find_cause,
+    interpret_proof,
+    out_of_scope,
+    samples,
+    stored_policy,
+)
 from webhook.cli.options import Command, format_option
 from webhook.cli.reading import connection_options
 from webhook.cli.terminal import encode_line, format_table, measure_width, style, wrap_on_terminal
@@ -36,6 +56,7 @@ Examples:
   lease-webhook status --wait 120            # after an apply, or a change of the policy
 """
 _CLUSTER_WIDE: Final = {"validatingwebhookconfigurations": (VALIDATING,), **LISTED}
+_KINDS: Final = _CLUSTER_WIDE | LISTED_BESIDE
 _PAUSE: Final = 2.0
 """Seconds between two looks."""
 _WORDS: Final = {True: ("in force", "green"), False: ("not in force", "red"), None: ("not known", "yellow")}
@@ -68,38 +89,84 @@ def command(*, namespace: str, wait: float, cluster: Cluster, output: str) -> in
         return status.code
     word, color = _WORDS[status.in_force]
     print(style(word, fg=color) + wrap_on_terminal(f"{word}: {status.reason}", 3)[len(word) :])
-    rows = [("!" if one.is_wrong else " ", one.subject, escape(one.text)) for one in status.facts]
+    rows = [row for fact in status.facts for row in _rows(fact)]
     print("\n".join(format_table(rows, by=0, columns=measure_width())))
     return status.code
 
 
+def _rows(fact: Fact) -> Iterator[tuple[str, str, str]]:
+    yield "!" if fact.is_wrong else " ", fact.subject, escape(fact.text)
+    for lead, text in (("risk", fact.risk), ("fix", fact.fix)):
+        if text:
+            yield " ", "", f"{lead}: {escape(text)}"
+
+
+class _Reader:
+    """Reads objects by kubectl, and keeps what could not be read."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._values: list[Value] = []
+        self._unread: list[str] = []
+        self.unknown: list[Fact] = []
+
+    @property
+    def found(self) -> Documents:
+        return Documents(self._values, self._unread)
+
+    def read(self, kinds: str, *words: str) -> None:
+        found = clusters.get_objects(self._cluster, kinds, *words)
+        if not isinstance(found, str):
+            self._values.extend(found)
+        elif clusters.NO_SUCH_KIND not in found:
+            self._unread.extend(_KINDS.get(kinds, ()))
+            if all(found not in one.text for one in self.unknown):
+                self.unknown.append(Fact("not known", f"{kinds.replace(',', ', ')}: {found}"))
+
+    def read_metrics(self, namespace: str) -> Iterator[Sample]:
+        for pod in self.found.find_all("Pod"):
+            if (pod.metadata.labels or {}).get("app.kubernetes.io/name") == NAME:
+                text, problem = clusters.read_metrics(self._cluster, namespace, pod.metadata.name)
+                yield from samples(pod.metadata.name, text.decode(errors="replace"))
+                if problem:
+                    self.unknown.append(Fact("pod", f"{pod.metadata.name}: not known: {problem}"))
+
+
 def _find_status(cluster: Cluster) -> _Status:
     is_created, said = clusters.try_to_create(cluster, PROOF)
-    values: list[Value] = []
-    unread: list[str] = []
-    unknown: list[Fact] = []
-
-    def read(kinds: str, *words: str) -> None:
-        found = clusters.get_objects(cluster, kinds, *words)
-        if not isinstance(found, str):
-            values.extend(found)
-        elif clusters.NO_SUCH_KIND not in found:
-            unread.extend(_CLUSTER_WIDE.get(kinds, ()))
-            if all(found not in one.text for one in unknown):
-                unknown.append(Fact("not known", f"{kinds.replace(',', ', ')}: {found}"))
-
+    reader, now = _Reader(cluster), dt.datetime.now(dt.UTC)
     for kinds in _CLUSTER_WIDE:
-        read(kinds)
-    namespace = min(Documents(values).namespaces, default="")
-    if namespace:
-        read("deployments,statefulsets,pods,configmaps", f"--namespace={namespace}")
-    found, metrics = Documents(values, unread), list[Sample]()
-    for pod in found.find_all("Pod"):
-        if (pod.metadata.labels or {}).get("app.kubernetes.io/name") == NAME:
-            text, problem = clusters.read_metrics(cluster, namespace, pod.metadata.name)
-            metrics += samples(pod.metadata.name, text.decode(errors="replace"))
-            if problem:
-                unknown.append(Fact("pod", f"{pod.metadata.name}: not known: {problem}"))
-    known = facts(found, metrics, dt.datetime.now(dt.UTC))
+        reader.read(kinds)
+    namespaces = sorted(reader.found.namespaces)
+    for namespace in namespaces[:1]:
+        reader.read("deployments,statefulsets,pods,configmaps", f"--namespace={namespace}")
+    for namespace in namespaces:
+        for kinds in LISTED_BESIDE:
+            reader.read(kinds, f"--namespace={namespace}")
+    found, metrics = reader.found, [one for namespace in namespaces[:1] for one in reader.read_metrics(namespace)]
     scope = out_of_scope(found, cluster.namespace)
-    return _Status(*interpret_proof(is_created=is_created, said=said, out_of_scope=scope), [*known, *unknown])
+    is_unanswered = is_created and not scope and RULE not in said
+    handshakes = [_shake_hands(cluster, entry) for entry in entries_to_try(found, now)] if is_unanswered else []
+    policy: Policy | None = None
+    with suppress(PolicyError):  # of which there is a fact
+        policy = stored_policy(found)
+    in_force, reason = interpret_proof(
+        is_created=is_created,
+        said=said,
+        out_of_scope=scope,
+        silence=explain_silence(policy, cluster.namespace) if policy else "",
+        cause=find_cause(found, policy, cluster.namespace, handshakes, now),
+    )
+    known = [*facts(found, metrics, now, handshakes), *reader.unknown]
+    if writer := clusters.whoami(cluster):
+        known += describe_writer(policy, *writer, cluster.namespace, round(now.timestamp() * 1e6))
+    return _Status(in_force, reason, known)
+
+
+def _shake_hands(cluster: Cluster, entry: Entry) -> Handshake:
+    config = entry.webhook.client_config
+    service = cast("ServiceReference", config.service)
+    outcome, reason = clusters.try_tls(
+        cluster, service.namespace, service.name, service.number, name=config.server_name, roots=config.roots
+    )
+    return Handshake(entry, outcome, reason)

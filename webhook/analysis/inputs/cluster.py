@@ -6,14 +6,16 @@ import json
 import os
 import re
 import select
+import socket
 import ssl
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, Literal, cast
 from urllib.parse import quote
 
 import msgspec
@@ -206,22 +208,82 @@ def read_metrics(cluster: Cluster, namespace: str, pod: str) -> tuple[bytes, str
     By `kubectl port-forward`: what an API server proxies to pods is refused by the shipped NetworkPolicy, and by the
     firewalls of some clouds.
     """
-    words = ("port-forward", f"--namespace={namespace}", f"pod/{pod}", ":health", *cluster.options)
-    with _start(words) as process:
-        limit = threading.Timer(_MAX_FORWARD, process.kill)
-        limit.start()
+    with _forwarded(cluster, namespace, f"pod/{pod}", "health") as (port, complaint):
+        if port is None:
+            return b"", _find_reason(complaint())
         try:
-            said = cast("BinaryIO", process.stdout).readline()
-            if (port := _FORWARDED.search(said)) is None:
-                return b"", _find_reason(cast("BinaryIO", process.stderr).read())
-            connection = http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=_MAX_FORWARD)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_MAX_FORWARD)
             connection.request("GET", "/metrics")
             return connection.getresponse().read(_MAX_RESPONSE), ""
         except (OSError, http.client.HTTPException) as error:
             return b"", escape(truncate(str(error), _MAX_REASON))
+
+
+def try_tls(
+    cluster: Cluster, namespace: str, service: str, port: int, *, name: str, roots: bytes
+) -> tuple[Literal["trusted", "untrusted", "closed", "unknown"], str]:
+    """Return whether a Service serves a certificate of this name that PEM roots vouch for, or is closed; and why not.
+
+    By `kubectl port-forward`, which chooses a running pod, and no request is sent. The clock is that of this machine.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # As Go: any certificate among the roots may end a chain.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        context.load_verify_locations(cadata=roots.decode("ascii"))
+    except (ssl.SSLError, ValueError) as error:
+        return "unknown", escape(truncate(f"the roots cannot be used: {error}", _MAX_REASON))
+    with _forwarded(cluster, namespace, f"service/{service}", str(port)) as (local, complaint):
+        if local is None:
+            return "unknown", _find_reason(complaint())
+        try:
+            with (
+                socket.create_connection(("127.0.0.1", local), timeout=_MAX_FORWARD) as connection,
+                context.wrap_socket(connection, server_hostname=name),
+            ):
+                return "trusted", ""
+        except ssl.SSLCertVerificationError as error:
+            return "untrusted", escape(truncate(error.verify_message.rstrip("."), _MAX_REASON))
+        except OSError as error:
+            # kubectl accepts a connection before it knows whether the pod does, and then says why not.
+            if b"connection refused" in (said := complaint()):
+                return "closed", ""
+            return "unknown", _find_reason(said) if said.strip() else escape(truncate(str(error), _MAX_REASON))
+
+
+@contextmanager
+def _forwarded(
+    cluster: Cluster, namespace: str, target: str, port: str
+) -> "Iterator[tuple[int | None, Callable[[], bytes]]]":
+    """Forward a port of a pod or Service: yields the local one, None if there is none, and what kubectl says then."""
+    words = ("port-forward", f"--namespace={namespace}", target, f":{port}", *cluster.options)
+    with _start(words) as process:
+        limit = threading.Timer(_MAX_FORWARD, process.kill)
+        limit.start()
+
+        def complaint() -> bytes:
+            # It says why, and most versions end then.
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_PAUSE)
+            process.terminate()
+            return cast("BinaryIO", process.stderr).read()
+
+        try:
+            found = _FORWARDED.search(cast("BinaryIO", process.stdout).readline())
+            yield (int(found[1]) if found else None), complaint
         finally:
             limit.cancel()
             process.terminate()
+
+
+def whoami(cluster: Cluster) -> tuple[str, tuple[str, ...]] | None:
+    """Return the user and the groups as whom the API server knows this caller, None if it does not say."""
+    result = _run(cluster, "auth", "whoami", "--output=json")
+    try:
+        review = _who.decode(result.stdout) if result.returncode == 0 else None
+    except (ValueError, RecursionError):
+        return None
+    return (review.status.user_info.username, review.status.user_info.groups) if review else None
 
 
 def _find_reason(said: bytes) -> str:
@@ -468,6 +530,20 @@ class _Event(Struct, frozen=True, gc=False):
     object: _WatchedObject = _WatchedObject()
 
 
+class _UserInfo(Struct, frozen=True):
+    username: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class _WhoStatus(Struct, frozen=True, rename="camel"):
+    user_info: _UserInfo = _UserInfo()
+
+
+class _Who(Struct, frozen=True):
+    status: _WhoStatus = _WhoStatus()
+
+
+_who: Final = msgspec.json.Decoder(_Who)
 _page: Final = msgspec.json.Decoder(_Page)
 _event: Final = msgspec.json.Decoder(_Event)
 _shown: Final = msgspec.json.Decoder(_WatchedObject)

@@ -98,14 +98,7 @@ def _check_served(place: str, pair: Pair, config: ClientConfig, now: dt.datetime
         problems, end = (str(unusable),), now
     if not problems and end <= now:
         problems = (f"the CA that signed it, or one between, expired at {end:%FT%TZ}",)
-    for problem in problems:
-        yield danger(
-            "certificate-untrusted",
-            f"{place}: {problem}",
-            _UNTRUSTED,
-            f"issue it for {config.server_name} under a CA that is in the caBundle (`lease-webhook certs`, or check"
-            " cert-manager); pods read it again without a restart.",
-        )
+    yield from (refuse(place, problem, config) for problem in problems)
     if not problems and end < now + SOON:
         yield danger(
             "certificate-ends-soon",
@@ -113,6 +106,17 @@ def _check_served(place: str, pair: Pair, config: ClientConfig, now: dt.datetime
             f"after that {_UNTRUSTED}",
             "renew it (`lease-webhook certs`, or check cert-manager); a new CA needs four steps: docs/certificates.md.",
         )
+
+
+def refuse(place: str, problem: str, config: ClientConfig) -> ReportFinding:
+    """Return the finding that a certificate has a problem for which an API server refuses the connection."""
+    return danger(
+        "certificate-untrusted",
+        f"{place}: {problem}",
+        _UNTRUSTED,
+        f"issue it for {config.server_name} under a CA that is in the caBundle (`lease-webhook certs`, or check"
+        " cert-manager); pods read it again without a restart.",
+    )
 
 
 def _inspect(pair: Pair, config: ClientConfig) -> Certificate:

@@ -30,6 +30,7 @@ from webhook.api_server.doctor.documents import (
     is_opt_in,
     may_select,
 )
+from webhook.api_server.doctor.service import called_services, check_service
 from webhook.findings import ReportFinding
 from webhook.kubernetes.request import Resource
 from webhook.kubernetes.review import REVIEW_PATH
@@ -76,13 +77,17 @@ _FIX_OF_OTHERS: Final = (
 
 
 class Report(Struct, frozen=True):
-    """The findings about one entry; if `webhook` is empty, about `subject` as a whole, which may be a fence."""
+    """The findings about one entry; if `webhook` is empty, about `subject` as a whole, which may be a fence.
+
+    `about` says what kind of subject that is, as `status` names it.
+    """
 
     subject: str
     webhook: str
     findings: tuple[ReportFinding, ...]
     is_fence: bool = False
     note: str = ""
+    about: str = "configuration"
 
 
 def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> Iterator[Report]:
@@ -122,11 +127,15 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
         )
         yield Report("all configurations", "", (found,))
         return
+    for (place, _), entry in called_services(dedicated).items():
+        of_service = tuple(check_service(entry, documents))
+        if of_service or documents.is_of_a_cluster:
+            yield Report(f"Service {place}", "", of_service, about="service")
     for entry in {
         (entry.webhook.client_config.server_name, entry.webhook.client_config.ca_bundle): entry for entry in dedicated
     }.values():
         address, served, unknown = examine_certificate(entry, documents, now)
-        yield Report(f"certificate of {address}", "", tuple(served), note=unknown)
+        yield Report(f"certificate of {address}", "", tuple(served), note=unknown, about="certificate")
     if policy:
         labels = {name: one.metadata.labels or {} for name, one in documents.find_by_name("Namespace").items()}
         yield Report("policy", "", tuple(check_policy(policy, dedicated, labels)))

@@ -53,6 +53,17 @@ class ServiceReference(Struct, frozen=True):
     namespace: str
     name: str
     path: str | None = None
+    port: int | None = None
+
+    @property
+    def place(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def number(self) -> int:
+        """The port of the Service, by default 443."""
+        return 443 if self.port is None else self.port
 
 
 class ClientConfig(Struct, frozen=True, rename="camel"):
@@ -205,16 +216,42 @@ def is_opt_in(selector: Selector | None) -> bool:
     return any(one.operator in {"In", "Exists"} for one in chosen)
 
 
-KINDS: Final = (*fence.KINDS, "Secret", "ConfigMap", "Namespace", "Lease", "Pod", "Deployment", "StatefulSet")
+KINDS: Final = (
+    *fence.KINDS,
+    *("Secret", "ConfigMap", "Namespace", "Lease", "Pod", "Deployment", "StatefulSet", "Service", "EndpointSlice"),
+)
 LISTED: Final = {
     "validatingadmissionpolicies,validatingadmissionpolicybindings": (fence.POLICY, fence.BINDING),
     "mutatingadmissionpolicies,mutatingadmissionpolicybindings": (fence.MUTATING_POLICY, fence.MUTATING_BINDING),
     "namespaces": ("Namespace",),
 }
 """The resources that kubectl lists of a cluster, and their kinds."""
+LISTED_BESIDE: Final = {"services,endpointslices": ("Service", "EndpointSlice")}
+"""The same, of the namespaces of webhooks."""
 
 _SHOWN: Final = 100
 """Characters of a text that are shown whole; of a longer one where it differs."""
+
+
+class _Conditions(Struct, frozen=True):
+    ready: bool | None = None
+
+
+class Endpoint(Struct, frozen=True):
+    """Where a Service may lead to."""
+
+    conditions: _Conditions | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """True if it takes connections, or that is not known, which counts as ready."""
+        return self.conditions is None or self.conditions.ready is not False
+
+
+class EndpointPort(Struct, frozen=True):
+    """A port that all endpoints of one EndpointSlice have."""
+
+    name: str | None = None
 
 
 class ClusterObject(Struct, frozen=True, rename="camel"):
@@ -227,6 +264,8 @@ class ClusterObject(Struct, frozen=True, rename="camel"):
     string_data: Mapping[str, str] = {}
     status: dict[str, Any] = {}
     type: str = ""
+    endpoints: tuple[Endpoint, ...] = ()
+    ports: tuple[EndpointPort, ...] = ()
 
     @property
     def place(self) -> str:
@@ -289,6 +328,19 @@ class Documents:
     def find_by_name(self, kind: str) -> dict[str, ClusterObject]:
         """Return the objects of a kind that no namespace contains, by name."""
         return {one.metadata.name: one for one in self.find_all(kind)}
+
+    def find_in(self, kind: str, namespace: str, name: str) -> ClusterObject | None:
+        """Return an object of a kind that namespaces contain."""
+        place = (namespace, name)
+        return next((one for one in self.find_all(kind) if (one.metadata.namespace, one.metadata.name) == place), None)
+
+    def shows(self, kind: str, namespace: str) -> bool:
+        """Return whether an object of this kind and namespace would be here if there were one.
+
+        That is so in what was read of a cluster; of a file it is taken to be so if it has others.
+        """
+        has_others = any(one.metadata.namespace == namespace for one in self.find_all(kind))
+        return has_others or (self.is_of_a_cluster and kind not in self.unread)
 
     @property
     def fence_objects(self) -> list[ClusterObject]:

@@ -5,18 +5,23 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct, ValidationError, convert
 
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
-from webhook.api_server.doctor.certificate import SOON, bundle_end
-from webhook.api_server.doctor.checks import examine
-from webhook.api_server.doctor.documents import NAMESPACE_NAME, VALIDATING, ClusterObject, Documents, may_select
+from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.rule import Mode
+from webhook.api_server.doctor.certificate import SOON, bundle_end, check_bundle, refuse
+from webhook.api_server.doctor.checks import check_form, examine
+from webhook.api_server.doctor.documents import NAMESPACE_NAME, VALIDATING, ClusterObject, Documents, Entry, may_select
+from webhook.api_server.doctor.service import check_service, closed_port
 from webhook.api_server.fence.objects import BINDING, KINDS, MUTATING_BINDING, POLICY
 from webhook.api_server.rule_policies import RULE_POLICIES
+from webhook.findings import ReportFinding
+from webhook.kubernetes.request import Operation, UserInfo
 from webhook.kubernetes.selectors import Selector, is_met, requirements
 
 PROOF: Final = json.dumps(
@@ -36,20 +41,57 @@ PROOF: Final = json.dumps(
 NAME: Final = "lease-webhook"
 """The name of the Deployment, the value of its pods' label, and the prefix of the names of policies."""
 
-_RULE: Final = "time-unreadable"
+RULE: Final = "time-unreadable"
+"""The rule that refuses PROOF."""
 _STAMPED: Final = 'parsing time "10000-'
 """What an API server answers where policies that change leases come first: it does not decode such a time again."""
 _ELSEWHERE: Final = "status -n NAMESPACE tries another one"
+_MASTERS: Final = "system:masters"
+_NO_CAUSE: Final = (
+    "why is not known. An API server may not reach the pods (NetworkPolicy, firewall), or may not have read the"
+    " configuration yet; docs/operate.md says where to look"
+)
+_DECISIVE: Final = frozenset(
+    {
+        *("ca-bundle-unreadable", "ca-bundle-expired", "certificate-untrusted", "path-unknown"),
+        *("service-missing", "service-port-missing", "no-ready-endpoint", "target-port-missing", "target-port-closed"),
+    }
+)
+"""Checks of what no API server gets a verdict without."""
 _SAMPLE: Final = re.compile(r"^lease_webhook_(\w+?)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 _LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 class Fact(Struct, frozen=True, rename="camel"):
-    """A fact about one subject, or why it is not known; `is_wrong`: something should be changed."""
+    """A fact about one subject, or why it is not known; `is_wrong`: something should be changed.
+
+    One that `doctor` finds too has the id of its `check`, and what it says of the `risk` and the `fix`.
+    """
 
     subject: str
     text: str
     is_wrong: bool = False
+    check: str = ""
+    risk: str = ""
+    fix: str = ""
+
+
+class Handshake(Struct, frozen=True):
+    """How a Service answered a TLS client that trusts what an entry's caBundle has, and why it did not."""
+
+    entry: Entry
+    outcome: Literal["trusted", "untrusted", "closed", "unknown"]
+    reason: str = ""
+
+    @property
+    def findings(self) -> Sequence[ReportFinding]:
+        """What is wrong for sure."""
+        config = self.entry.webhook.client_config
+        if config.service is None or self.outcome not in {"untrusted", "closed"}:
+            return ()
+        if self.outcome == "closed":
+            return (closed_port(config.service),)
+        return (refuse(f"what Service {config.service.place} serves", self.reason, config),)
 
 
 class Sample(Struct, frozen=True):
@@ -67,22 +109,91 @@ def samples(pod: str, text: str) -> list[Sample]:
     return [Sample(pod, name, dict(_LABEL.findall(labels)), float(value)) for name, labels, value in found]
 
 
-def interpret_proof(*, is_created: bool, said: str, out_of_scope: str = "") -> tuple[bool | None, str]:
+def interpret_proof(
+    *, is_created: bool, said: str, out_of_scope: str = "", silence: str = "", cause: str = ""
+) -> tuple[bool | None, str]:
     """Return whether writes are reviewed, None if that is not known, by what the API server said to PROOF.
 
-    `out_of_scope` is why the namespace of the proof is, if it is.
+    The others are "" or why PROOF is not refused: its namespace is `out_of_scope`, the `silence` of the policy, or the
+    `cause` that `find_cause` returns.
     """
-    if _RULE in said:
+    if RULE in said:
         by = "a policy of the API server" if "ValidatingAdmissionPolicy" in said else "the webhook"
         how = "warned of, and did not refuse," if is_created else "refused"
         return True, f"{by} {how} a lease that nothing else refuses (a dry run)"
     if is_created and out_of_scope:
         return False, f"{out_of_scope}; {_ELSEWHERE}"
+    if is_created and silence:
+        return None, silence
     if is_created:
-        return False, "the API server would store a lease that the webhook refuses (a dry run)"
+        return False, f"the API server would store a lease that the webhook refuses (a dry run): {cause or _NO_CAUSE}"
     if _STAMPED in said:
         return None, f"an API server that stamps fails on the lease of the dry run; {_ELSEWHERE}, without stamps"
     return (False if "failed calling webhook" in said else None), said.rpartition("\n")[2]
+
+
+def stored_policy(found: Documents) -> Policy | None:
+    """Return the policy of the ConfigMap beside our Deployment; None if there is none. Raises PolicyError."""
+    text = found.policy_text(one.metadata.namespace for one in found.find_all("Deployment"))
+    return None if text is None else parse(text)
+
+
+def explain_silence(policy: Policy, namespace: str) -> str:
+    """Return why a policy says nothing of PROOF, although it allows not everything; "" if it does say something."""
+    mode = policy.for_lease(namespace, "lease-webhook-proof", Operation.CREATE).modes[RULE]
+    if policy.mode is Mode.OFF or min(mode, policy.mode) >= Mode.WARN:
+        return ""
+    return f"the policy has {RULE} in mode {mode.word}, so whether writes are reviewed cannot be tried"
+
+
+def find_cause(
+    found: Documents, policy: Policy | None, namespace: str, handshakes: Sequence[Handshake], now: dt.datetime
+) -> str:
+    """Return why writes to a namespace cannot be reviewed, or are not refused; "" if no such cause is known."""
+    if policy and policy.mode is Mode.OFF:
+        return "the policy has mode off, so every write is allowed"
+    if not found.dedicated:
+        return "" if VALIDATING in found.unread else "no webhook is registered for leases"
+    namespace_object = found.find_by_name("Namespace").get(namespace)
+    labels = None if namespace_object is None else namespace_object.metadata.labels or {}
+    first = ""
+    for entry in found.dedicated:
+        if may_select(entry.webhook.namespace_selector, namespace, labels):
+            problems = [*check_bundle(entry, now), *check_form(entry), *check_service(entry, found)]
+            problems += [one for shake in handshakes if shake.entry == entry for one in shake.findings]
+            decisive = [f"{one.check}: {one.place}" for one in problems if one.check in _DECISIVE]
+            if not decisive:
+                return ""
+            first = first or decisive[0]
+    return first
+
+
+def entries_to_try(found: Documents, now: dt.datetime) -> Iterator[Entry]:
+    """Yield the entries of which no object says that their Service cannot answer, or cannot be trusted."""
+    for entry in found.dedicated:
+        end = bundle_end(entry.webhook.client_config)
+        if entry.webhook.client_config.service and end and end > now and not [*check_service(entry, found)]:
+            yield entry
+
+
+def describe_writer(
+    policy: Policy | None, user: str, groups: Sequence[str], namespace: str, now: int
+) -> Iterator[Fact]:
+    """Yield that a person is exempt, whose own writes then prove less than they seem; `now` in microseconds.
+
+    Without a known policy, by what holds under each.
+    """
+    writer = UserInfo(user, tuple(groups))
+    exempt = (policy or parse("apiVersion: lease-webhook/v1")).exempt_rules(
+        writer, namespace, "", Operation.UPDATE, now
+    )
+    if exempt:
+        why = f"in {_MASTERS}, which every policy exempts" if _MASTERS in groups else "exempt by the policy"
+        yield Fact(
+            "you",
+            f"{user} is {why}: {len(exempt)} of {len(RULES)} rules deny it nothing. To see a denial, write as another:"
+            f" kubectl --as system:serviceaccount:{namespace}:default",
+        )
 
 
 def out_of_scope(found: Documents, namespace: str) -> str:
@@ -122,18 +233,21 @@ def _rule_policies(found: Documents) -> Iterator[tuple[str, Selector | None]]:
                 yield name, None
 
 
-def facts(found: Documents, metrics: Sequence[Sample], now: dt.datetime) -> Iterator[Fact]:
-    """Yield what the objects of a cluster and the metrics of the pods show, in the order of a write's path."""
+def facts(
+    found: Documents, metrics: Sequence[Sample], now: dt.datetime, handshakes: Sequence[Handshake] = ()
+) -> Iterator[Fact]:
+    """Yield what objects of a cluster, metrics of the pods and handshakes show, in the order of a write's path."""
     policy: Policy | None = None
     try:
-        stored = found.policy_text(one.metadata.namespace for one in found.find_all("Deployment"))
-        policy = None if stored is None else parse(stored)
+        policy = stored_policy(found)
     except PolicyError as error:
         yield Fact("policy", f"the ConfigMap is refused: {error}", is_wrong=True)
     bindings = [*found.find_all(BINDING), *found.find_all(MUTATING_BINDING)]
     has_rules = any(one.metadata.name.startswith(RULE_POLICIES) for one in bindings)
     if VALIDATING not in found.unread and (found.dedicated or not has_rules):
         yield from _describe_configuration(found, policy, now)
+        for handshake in handshakes:
+            yield from _describe_handshake(handshake)
     for one in (*found.find_all("Deployment"), *found.find_all("StatefulSet")):
         if subject := {NAME: "pods", "lease-recorder": "recorder"}.get(one.metadata.name):
             ready, wanted = one.status.get("readyReplicas", 0), one.spec.get("replicas", 1)
@@ -174,8 +288,24 @@ def _describe_configuration(found: Documents, policy: Policy | None, now: dt.dat
         text = f"failurePolicy {failure}, {webhook.timeout} s, {f'CA until {end:%Y-%m-%d}' if end else 'no CA'}"
         yield Fact("configuration", f"{entry.configuration.metadata.name or '(no name)'}: {webhook.name}, {text}")
     for report in examine(found, policy, now):
-        for finding in report.findings if report.webhook in names else ():
-            yield Fact("configuration", f"{finding.check}: {finding.place}", is_wrong=True)
+        for one in report.findings if report.webhook in names else ():
+            yield _as_fact(report.about, one)
+
+
+def _as_fact(subject: str, one: ReportFinding) -> Fact:
+    text = f"{one.check}: {one.place}"
+    return Fact(subject, text, is_wrong=True, check=one.check, risk=one.message, fix=one.fix)
+
+
+def _describe_handshake(one: Handshake) -> Iterator[Fact]:
+    yield from (_as_fact("service", finding) for finding in one.findings)
+    service = one.entry.webhook.client_config.service
+    if service and one.outcome == "trusted":
+        yield Fact(
+            "service", f"{service.place} serves a certificate that the caBundle vouches for (kubectl port-forward)"
+        )
+    if service and one.outcome == "unknown":
+        yield Fact("not known", f"which certificate Service {service.place} serves: {one.reason}")
 
 
 def _compare_pod(one: Sample, stored: Policy | None) -> Fact:
