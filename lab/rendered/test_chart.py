@@ -123,7 +123,7 @@ def test_the_charts_copies_are_those_of_the_repository() -> None:
         pytest.param({"certificate": {"source": "selfsigned"}}, "source", id="an unknown source"),
         pytest.param({"image": {"digest": "sha256:1"}}, "digest", id="a digest that is cut off"),
         pytest.param({"image": {"tag": "latest"}}, "tag", id="a tag that changes"),
-        pytest.param({"image": {"repository": ""}}, "image.repository is required", id="no image"),
+        pytest.param({"image": {"repository": ""}}, "add --set image.repository=", id="no image"),
         pytest.param({"docsUrl": "http://docs.example.com"}, "docsUrl", id="an address without TLS"),
         pytest.param({"extraArgs": ["verbose"]}, "extraArgs", id="an argument that is no flag"),
         pytest.param({"hostNetwork": {"port": 443}}, "port", id="a port that needs a right"),

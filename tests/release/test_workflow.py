@@ -12,7 +12,7 @@ from tools.release.version import problems, versions
 WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
 RUNS = [step["run"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step]
 MAKE = [run for run in RUNS if re.match(r"(?:sudo .* )?make ", run)]
-ONLY_THERE = ("docker ", "cosign ", "gh ", "mkdir dist && cp ")
+ONLY_THERE = ("docker ", "cosign ", "gh ", "cp ", "mkdir dist && cp ")
 """What needs a registry, the identity of the service, or its files."""
 MAKEFILE = (ROOT / "Makefile").read_text()
 
@@ -37,6 +37,20 @@ def test_a_job_has_only_the_rights_that_it_uses() -> None:
         for step in job["steps"]:
             if step.get("uses", "").startswith("actions/checkout@"):
                 assert step["with"] == {"persist-credentials": False}
+
+
+def test_the_provenance_of_all_files_is_attached_to_the_release() -> None:
+    steps = WORKFLOW["jobs"]["files"]["steps"]
+    at = next(
+        at for at, step in enumerate(steps) if step.get("uses", "").startswith("actions/attest-build-provenance@")
+    )
+    attest, copy, upload = steps[at : at + 3]
+    assert attest["with"] == {"subject-path": "dist/*"}
+    assert copy["env"]["BUNDLE"] == f"${{{{ steps.{attest['id']}.outputs.bundle-path }}}}"
+    assert copy["run"] == 'cp "$BUNDLE" dist/provenance.sigstore.json'
+    assert upload["with"]["path"] == "dist"
+    (release,) = [run for run in RUNS if run.startswith("gh release create")]
+    assert release.endswith(" dist/*")
 
 
 def test_no_value_of_the_event_is_pasted_into_a_script() -> None:

@@ -32,7 +32,7 @@
 
 {{- define "lease-webhook.image" -}}
 {{- with .Values.image -}}
-{{- $repository := required "image.repository is required: where your image is, built with deploy/Dockerfile" .repository -}}
+{{- $repository := required "image.repository is required, where your image is, built with deploy/Dockerfile: add --set image.repository=registry.example/lease-webhook" .repository -}}
 {{- if .digest -}}{{ $repository }}@{{ .digest }}{{- else -}}{{ $repository }}:{{ .tag | default $.Chart.AppVersion }}{{- end -}}
 {{- end -}}
 {{- end -}}
