@@ -235,8 +235,7 @@ workflows: $(DEV) ## examine the workflows (zizmor), without asking anybody
 sbom: $(READY) ## what the server and the image of `make image` consist of, as CycloneDX in dist/
 	$(RELEASE)
 	@mkdir -p dist
-	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --of JSON \
-		--output-file dist/lease-webhook.cdx.json requirements.txt
+	$(TOOL).release.bill
 	$(TOOL).release.image_sbom $(if $(ARCHIVE),--archive=$(ARCHIVE))
 
 audit: $(READY) ## known vulnerabilities of every locked package that runs in production; REQUIRED=1: never skip

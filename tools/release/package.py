@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tools.release import bill
 from tools.release.reproducible import moment, normalize
 from tools.release.urls import add_urls
 
@@ -170,7 +171,16 @@ def _with_python(python: str, wheel: Path, directory: Path) -> Iterator[str]:
             yield from _commands_alone(environment, directory)
             yield from _shared_files(environment)
         else:
+            yield from _bill(environment, directory)
             yield from _server(environment, directory)
+
+
+def _bill(environment: Path, directory: Path) -> Iterator[str]:
+    """Yield each package that the bill of materials of the server does not have as it is installed."""
+    document = directory / "lease-webhook.cdx.json"
+    bill.write(document)
+    listed = _run([str(environment / "bin" / "python"), "-m", "pip", "list", "--format=json"], directory)
+    yield from bill.differences(bill.components(document.read_text()), bill.installed(listed.stdout))
 
 
 def _commands_alone(environment: Path, directory: Path) -> Iterator[str]:

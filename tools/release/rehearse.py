@@ -29,7 +29,6 @@ IMAGE: Final = f"registry.example/lease-webhook@sha256:{'0' * 64}"
 DIST: Final = ROOT / "build" / "rehearsal"
 """The folder of the files and their signatures."""
 VERIFY: Final = Path(__file__).parent / "go" / "verify"
-_BILL: Final = "lease-webhook.cdx.json"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,14 +73,7 @@ def _rehearse(tree: Path, commit: str, url: str) -> Path:
     run(python, "-m", "tools.release.package", f"--url={url}", "--build-only")
     run(python, "-m", "tools.release.krew", f"--url={url}")
     run(python, "-m", "tools.release.pex", "--build-only")
-    bill = [
-        "requirements",
-        "--pyproject=pyproject.toml",
-        "--output-reproducible",
-        "--of=JSON",
-        f"--output-file={dist / _BILL}",
-    ]
-    run(str(Path(python).parent / "cyclonedx-py"), *bill, "requirements.txt")
+    run(python, "-m", "tools.release.bill")
     run(python, "-m", "tools.rendered.chart", str(dist), f"--url={url}", f"--image={IMAGE}")
     for source in ("cert-manager", "openshift"):
         command = [python, "-m", "webhook", "install", "--certificate", source, "--image", IMAGE]
