@@ -86,6 +86,16 @@ def test_text_json_and_page_have_one_sentence_for_each_event(
             "2026-11-25T13:30:17.000000Z",
             id="its own, of the future",
         ),
+        pytest.param(
+            {
+                "holderIdentity": "mallory",
+                "acquireTime": "2026-11-25T13:30:16.000000Z",
+                "renewTime": "9999-12-31T23:59:59.000000Z",
+            },
+            "2026-11-25T13:30:16.000000Z",
+            "2026-11-25T13:30:17.000000Z",
+            id="its own, beside a renewTime of another age",
+        ),
     ],
 )
 def test_a_stored_lease_is_held_since_acquire_time_only_if_its_holder_wrote_it(

@@ -27,6 +27,7 @@ FIRST_READABLE: Final = -62_167_219_200 * SECOND
 AFTER_LAST_READABLE: Final = 253_402_300_800 * SECOND
 """10000-01-01T00:00:00Z, the first instant that prints with five digits of year."""
 
+_HOURS_OF_A_CENTURY: Final = 876_582
 MAX_HOURS_EAST: Final = 14
 """The zone that is furthest ahead of UTC is that of Kiritimati."""
 
@@ -170,7 +171,7 @@ def length(micros: int) -> str:
 
 
 def span(micros: int) -> str:
-    """Return a length of time in its two largest units: `2 min 5 s`, `9 h 0 min`, `3650 d 0 h`."""
+    """Return a length in its two largest units, `2 min 5 s`, `9 h 0 min`, `3650 d 0 h`; from 20 years on in years."""
     seconds = micros // SECOND
     if seconds < 60:
         return f"{seconds} s"
@@ -180,6 +181,8 @@ def span(micros: int) -> str:
     if minutes < 24 * 60:
         return f"{minutes // 60} h {minutes % 60} min"
     hours = (seconds + 1800) // 3600
+    if (years := hours * 100 // _HOURS_OF_A_CENTURY) >= 20:
+        return f"{years:,} years"
     return f"{hours // 24} d {hours % 24} h"
 
 

@@ -247,7 +247,9 @@ def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     acquired = readable(normalized(spec.acquire_time))
     if acquired is None:
         return None
-    return acquired - (ahead_of(spec, entries) or 0)
+    ahead = ahead_of(spec, entries) or 0
+    # A renewTime of another age is no error of a clock.
+    return acquired - ahead if abs(ahead) <= MAX_AHEAD else acquired
 
 
 def has_written_both(entries: Sequence[Entry]) -> bool:
