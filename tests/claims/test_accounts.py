@@ -155,6 +155,29 @@ def test_a_steal_is_an_error() -> None:
     assert "ADVICE Find out why db-1_1 does not wait until the lease expires" in said
 
 
+def test_a_holder_that_one_pod_renames_is_no_error() -> None:
+    server, (db, *_) = shop()
+    server.uids["db-0"] = "d6f1"
+    db.lead(20)
+    db.identity = "eu1.db-0_1"
+    db.lead(20)
+    (found,) = (one for one in account(of_log(server), server.now).findings if one.check == "lease-stolen")
+    assert found.severity.value == "warning"
+    assert "one process led throughout and its identity changed" in found.message
+    assert "two may have led" not in text(account(of_log(server), server.now))
+
+
+def test_who_sets_renew_time_back_does_not_renew() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    pipeline = server.elector("ci", "shop/db", user="ci-pipeline", ahead=-86400)
+    pipeline.identity = db.identity
+    for _ in range(4):
+        pipeline.renew()
+        db.lead(10)
+    assert not {one.check for one in account(of_log(server), server.now).findings} & {"identity-shared"}
+
+
 def test_two_pods_under_one_identity_are_an_error() -> None:
     server, (db, *_) = shop()
     twin = server.elector("db-1", "shop/db")

@@ -31,6 +31,8 @@ class FakeServer(Struct):
     revision: int = 100
     nodes: dict[str, str] = field(default_factory=dict)
     """By pod."""
+    uids: dict[str, str] = field(default_factory=dict)
+    """By pod."""
 
     def wait(self, seconds: float) -> None:
         self.now += int(seconds * SECOND)
@@ -111,7 +113,7 @@ class FakeServer(Struct):
         )
 
     def _extra(self, pod: str) -> Document:
-        named = {"pod-name": pod, "node-name": self.nodes.get(pod, "")}
+        named = {"pod-name": pod, "node-name": self.nodes.get(pod, ""), "pod-uid": self.uids.get(pod, "")}
         return {f"authentication.kubernetes.io/{key}": [one] for key, one in named.items() if one}
 
     def watch(self) -> bytes:

@@ -363,7 +363,7 @@ def _check_clock(subject: Subject) -> Iterator[ReportFinding]:
     if -_SLOWEST <= off < 0:
         message += ", or its requests take as long to be admitted"
     if zone:
-        message += "; whole hours: its client writes local time as UTC"
+        message += "; whole hours, as if its client wrote local time as UTC"
     fix = "update the client, which writes local time" if zone else "set the clock of the holder's node (NTP)"
     yield subject.make_finding("holder-clock", severity, message, fix)
 

@@ -247,7 +247,7 @@ def _silent(
         return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", own)
     if not compared.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
-    heard = f", and the log shows {count(requests, 'request')} from it" if requests else ""
+    heard = f", and the log shows {count(requests, 'request')} from its pod" if requests else ""
     node = _is_node_silent(histories, history, start, end) if is_silent else None
     if node is not None:
         heard += ", and its node renewed nothing" if node else ", and so was that of its node"

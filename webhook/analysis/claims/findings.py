@@ -51,8 +51,9 @@ _WERE_SILENT: Final = {
     False: "it had been paused, blocked or restarted, or its pod alone had been cut off",
 }
 _WAS_SILENT: Final = "it had been paused, blocked, cut off, restarted, or held back by its own rate limit"
-_IN_STRICT: Final = "preset strict denies it, if the lease has stamps"
-"""For a steal, and a release by another: without stamps a denial weakens to a warning."""
+_ONE_POD: Final = (
+    "both were written from one pod: unless that runs two electors, one process led throughout and its identity changed"
+)
 _REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
 
 
@@ -123,9 +124,9 @@ def beside(found: Sequence[ReportFinding], stored: Iterable[ReportFinding]) -> l
 
 def late_sentence(one: causes.Gap, since: str = "") -> str:
     """Return how late a holder renewed, why, and what it risked."""
-    deadline = deadline_of(one.duration)
     risk = (
-        f"With client-go's usual settings a process that runs stops leading {length(deadline)} after its last renewal"
+        f"With client-go's usual settings a process that runs stops leading {length(deadline_of(one.duration))} to "
+        f"{length(goes_on_for(one.duration))} after its last renewal"
     )
     if one.length >= (one.duration or 0) * SECOND:
         risk += "; the lease expired, and no one took it"
@@ -326,7 +327,7 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
             f"; {name(after.holder)} took the lease {length(max(0, after.since - (before.until or 0)))} later: two may "
             "have led at once, until the old holder noticed"
         )
-    sentence = f"Find out why {by} did ({_IN_STRICT}). Whether it may:"
+    sentence = f"Find out why {by} did{_in_strict(who)}. Whether it may:"
     advice = Advice(sentence, rights("update", history.namespace, history.name, who))
     return claim(
         *(history, "foreign-release", severity, message, advice, "foreign-release"),
@@ -387,6 +388,7 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
     left = last + duration * SECOND - after.since if duration else None
     taker, cause = name(after.holder), "stolen"
     other = after.taken_by if after.is_own_taking is not True else None
+    is_one_pod = after.is_of_pod_of(before)
     took = f"{writer(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
     if after.taken_by is None:
         took = f"{taker} was written into the lease"
@@ -408,6 +410,10 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
             "changed for its whole duration. To see which nodes they run on:",
             f"{kubectl_in(history.namespace)} get pods -o wide",
         )
+    elif is_one_pod:
+        message = f"at {at} {took}{held}; {_ONE_POD}"
+        cause, sentence = "renamed", "See whether a webhook rewrites holderIdentity, or the pod runs two electors:"
+        advice = Advice(sentence, "kubectl get mutatingwebhookconfigurations")
     elif other:
         sentence = f"Find out why {user(other)} writes the holder of this lease. Whether it may:"
         advice = Advice(sentence, rights("update", history.namespace, history.name, other))
@@ -418,10 +424,11 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
         )
     else:
         advice = Advice(
-            f"Find out why {taker} does not wait until the lease expires ({_IN_STRICT}). To see what it is:",
+            f"Find out why {taker} does not wait until the lease expires{_in_strict(after.taken_by)}. "
+            "To see what it is:",
             pod_of_holder(history.namespace, after.holder),
         )
-    severity = Severity.ERROR if after.is_dated else Severity.WARNING
+    severity = Severity.ERROR if after.is_dated and not is_one_pod else Severity.WARNING
     return claim(
         *(history, "lease-stolen", severity, message, advice, cause),
         over_since=after.since,
@@ -432,6 +439,15 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
             **interval(after.taken),
         },
     )
+
+
+def _in_strict(who: Writer) -> str:
+    """Say what preset strict does with a steal or a release by another; without stamps a denial weakens to a warning.
+
+    Presets exempt API servers and `system:masters`.
+    """
+    is_exempt = who.user == API_SERVER or "system:masters" in who.groups
+    return "" if is_exempt else " (preset strict denies it, if the lease has stamps)"
 
 
 def _hint(before: Tenure, after: Tenure) -> str:

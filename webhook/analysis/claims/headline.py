@@ -102,7 +102,9 @@ def _live(account: "Account", status: LeaseStatus, holder: str) -> str:
     since = ""
     if tenure and tenure.is_dated and tenure.began is not Handover.SEEN and not tenure.is_unseen:
         since = f" since {clock(tenure.since, now)}"
-    renewed = "" if account.last_renewal is None else f", renewed{_since(account.last_renewal, now)}"
+    # A holder's own clock may say that it will be.
+    is_past = account.last_renewal is not None and account.last_renewal <= now
+    renewed = f", renewed{_since(account.last_renewal, now)}" if is_past else ""
     renewed += " by it or by someone writing in its name" if renewed and tenure and tenure.is_ambiguous else ""
     return f"{holder} holds it{since}{renewed}"
 

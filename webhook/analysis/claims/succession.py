@@ -52,7 +52,8 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
         case Handover.REPLACED:
             return f"another pod renews it as {holder}{who}; the input does not show whether the one before had stopped"
         case Handover.STOLEN:
-            return f"{took} from {previous}, which still held it{who}: two may have led"
+            led = "both were written from one pod" if tenure.is_of_pod_of(before) else "two may have led"
+            return f"{took} from {previous}, which still held it{who}: {led}"
         case Handover.DELETED:
             return f"{creation(tenure)} after it was deleted{who}{unheld}"
         case Handover.UNKNOWN if not tenure.is_unseen:
@@ -72,6 +73,8 @@ def creation(tenure: Tenure) -> str:
 
 def renewals_of_another(tenure: Tenure, other: Writer, seen: Other, now: int) -> str:
     """Say how often a process renewed a lease that it did not take, as a clause."""
+    if seen.backward == seen.count:
+        return f"{writer(other)} set its renewTime back"
     times = f"{count(seen.count, 'time')} until {clock(seen.last, now)}" if seen.count > 1 else "once"
     return f"{writer(other)} renewed it as {name(tenure.holder)}, {times}: it is not the process that took it"
 

@@ -68,11 +68,15 @@ class Handover(StrEnum):
 
 
 class Other(Struct):
-    """A process that renewed a lease beside its holder's own: how often, and when first and last."""
+    """A process that renewed a lease beside its holder's own: how often, and when first and last.
+
+    `backward` of these moved renewTime back by more than the duration, which renews nothing.
+    """
 
     count: int
     first: int
     last: int
+    backward: int = 0
 
 
 class Tenure(Struct):
@@ -199,8 +203,11 @@ class Tenure(Struct):
         """True if the holder's text names the pod of its process; else another one that renews may be the holder."""
         return self.process is not None and self._is_pod_of(self.process)
 
-    def renewed_by(self, writer: Writer | None, at: int) -> bool:
-        """Remember who renewed; return False if that was another process than the holder's."""
+    def renewed_by(self, writer: Writer | None, at: int, *, is_set_back: bool = False) -> bool:
+        """Remember who renewed; return False if that was another process than the holder's.
+
+        `is_set_back` is set if the write moved renewTime back by more than the duration.
+        """
         if writer is None or not writer.user:
             self.renewals += 1
             return True
@@ -221,6 +228,7 @@ class Tenure(Struct):
         if writer.process in self.others or len(self.others) < MAX_WRITERS:
             other = self.others.setdefault(writer.process, Other(0, at, at))
             other.count, other.last = other.count + 1, at
+            other.backward += 1 if is_set_back else 0
         return False
 
     def _is_own(self, writer: Writer) -> None:
@@ -343,6 +351,15 @@ class Tenure(Struct):
             return True if self.is_sure or self._is_pod_of(taker) else None
         return False if self.is_sure else None
 
+    def is_of_pod_of(self, before: "Tenure | None") -> bool:
+        """True if the pod that held the lease before wrote this holder: containers of one pod cannot be told apart."""
+        return (
+            before is not None
+            and before.is_sure
+            and before.process is not None
+            and before.process.is_pod_of(self.taken_by)
+        )
+
     @property
     def is_never_renewed(self) -> bool:
         """True if no process is known to have renewed it, and another one than the pod that it names wrote it in."""
@@ -351,7 +368,11 @@ class Tenure(Struct):
     @property
     def sharers(self) -> list[Writer]:
         """Who renewed it beside its own process, and not only once or twice, the last one last."""
-        often = [(other.last, writer) for writer, other in self.others.items() if other.count >= MIN_RENEWALS]
+        often = [
+            (other.last, writer)
+            for writer, other in self.others.items()
+            if other.count - other.backward >= MIN_RENEWALS
+        ]
         return [writer for _, writer in sorted(often, key=lambda pair: pair[0])]
 
     @property

@@ -38,6 +38,7 @@ from webhook.analysis.history.status import (
     is_release,
     is_renewal_dated,
     is_renewed_by_holder,
+    is_set_back,
     manager_of,
     manager_of_write,
     refined,
@@ -748,7 +749,7 @@ class LeaseHistory(Struct):
             self._replaced(tenure, at, writer)
             return
         tenure.kept = self.write
-        if not tenure.renewed_by(writer, at):
+        if not tenure.renewed_by(writer, at, is_set_back=is_set_back(old, new)):
             tenure.touched, tenure.is_touched_last = (at, writer or Writer()), True
             self._happened(EventKind.RENEWED, at, writer=writer)
             return

@@ -225,6 +225,16 @@ def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     return claimed if stamp is None else refined(stamp, claimed)
 
 
+def is_set_back(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """Return whether a write moves renewTime back by more than the duration: it renews nothing.
+
+    A restored backup and a file that is applied again do, in the name of a holder that is at work.
+    """
+    before, after = readable(normalized(old.renew_time)), readable(normalized(new.renew_time))
+    duration = old.lease_duration_seconds
+    return before is not None and after is not None and duration is not None and before - after > duration * SECOND
+
+
 def is_renewal_dated(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
     """Return whether a state alone dates its last renewal: its stamp is of that write, if renewTime agrees with it.
 

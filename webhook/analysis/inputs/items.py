@@ -80,6 +80,10 @@ class Writer(Struct, frozen=True, gc=False):
             return False
         return self.uid == other.uid if self.uid and other.uid else self.pod == other.pod
 
+    def is_pod_of(self, other: "Writer | None") -> bool:
+        """True if both are one pod, by its uid: containers of one pod cannot be told apart."""
+        return other is not None and bool(self.uid) and self.is_same(other)
+
     @property
     def name(self) -> str:
         """`shop/checkout` for a service account, else the user's name."""
