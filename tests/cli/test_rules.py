@@ -43,6 +43,16 @@ def test_the_list_fits_the_terminal(
     assert "takeover-before-expiry warn deny The holder of a live lease" in words
 
 
+def test_a_summary_has_the_width_of_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["rules"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("takeover-before-expiry             warn      deny")
+    assert lines[at + 1] == "  The holder of a live lease may not be replaced before the lease expires."
+
+
 def test_the_list_names_every_rule_with_its_modes(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines()[1:-2] if not line.startswith(" ")]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from typing import Any, Final
 
 import click
@@ -26,6 +27,8 @@ PRESETS: Final = ("standard", "strict")
 
 REFUSED_UPSTREAM: Final = "a current API server refuses the same before it calls a webhook: the rule serves `check`"
 
+_WIDE: Final = 100
+"""Columns of a terminal on which a summary stands beside the modes: on fewer it would be a column of three words."""
 _NOT_SENT: Final = "; the shipped match condition keeps plain ones from the webhook, so {} has no effect on those"
 _WITHOUT_EFFECT: Final = {
     "renew-time-in-future": _NOT_SENT.format("a deny_above_seconds below 86400"),
@@ -100,8 +103,13 @@ def as_json(one: Rule) -> dict[str, Any]:
 def _list_all() -> list[str]:
     rows = [(one.id, *_find_modes(one.id), one.texts.summary) for one in all_rules().values()]
     note = "observe denies nothing: what strict would deny becomes a warning; the rest is as in standard."
+    lines = list(format_table([("rule", *PRESETS, "summary"), *rows], by=0, columns=measure_width()))
+    if measure_width() < _WIDE:
+        head, *modes = format_table([("rule", *PRESETS), *(row[:-1] for row in rows)], by=0)
+        below = (indent(row[-1], 2) for row in rows)
+        lines = [head, *chain.from_iterable(zip(modes, below, strict=True))]
     return [
-        *format_table([("rule", *PRESETS, "summary"), *rows], by=0, columns=measure_width()),
+        *lines,
         "",
         *indent(note, 0).splitlines(),
     ]
