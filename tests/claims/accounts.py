@@ -3,9 +3,9 @@
 from tests.history.fake_server import FakeServer
 from tests.history.observing import LEASE, advised
 from webhook.analysis.claims.account import Account, account_of
-from webhook.analysis.claims.happened import events
-from webhook.analysis.claims.headline import headline
-from webhook.analysis.claims.text import facts
+from webhook.analysis.claims.happened import list_events
+from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.text import list_facts
 from webhook.analysis.history.follow import ClusterHistory
 
 
@@ -17,8 +17,8 @@ def account(histories: ClusterHistory, now: int) -> Account:
 def text(one: Account) -> str:
     """Return what `why` prints of it, a line for each statement."""
     lines = [
-        headline(one),
-        *(f"{line.label}: {line.text}" for part in (facts(one), events(one)) for line in part),
+        make_headline(one),
+        *(f"{line.label}: {line.text}" for part in (list_facts(one), list_events(one)) for line in part),
     ]
     return "\n".join([*lines, *(f"{found.check}: {found.message}" for found in one.findings), f"ADVICE {advised(one)}"])
 

@@ -8,7 +8,7 @@ from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advised, cluster_of, of_log, of_metadata, of_watch
 from webhook.analysis.claims.account import as_json
-from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.words import ago, clock, count, name
 from webhook.analysis.history.events import API_SERVER
 from webhook.analysis.history.status import LeaseState
@@ -224,7 +224,7 @@ def test_a_release_and_who_follows() -> None:
     db.release()
     server.wait(3)
     one = account(of_log(server), server.now)
-    assert headline(one) == "no one holds it: it was released 3 s ago"
+    assert make_headline(one) == "no one holds it: it was released 3 s ago"
     assert "Can be taken: now" in text(one)
     assert "11:07:05Z: db-0_1 released it" in text(one)
     assert (
@@ -319,7 +319,7 @@ def test_other_states(spec: dict[str, object], state: LeaseState, words: str) ->
     db.take(**spec)
     one = account(cluster_of(server.dump()), server.now)
     assert one.state is state
-    assert headline(one).startswith(words)
+    assert make_headline(one).startswith(words)
     assert advised(one)
     assert "Can be taken" in text(one) or state is LeaseState.UNKNOWN
 
@@ -360,7 +360,7 @@ def test_a_lease_that_was_deleted() -> None:
     db.lead(20)
     server.delete("shop/db")
     one = account(of_log(server), server.now)
-    assert headline(one) == "the lease was deleted 0 s ago by admin"
+    assert make_headline(one) == "the lease was deleted 0 s ago by admin"
     assert "11:07:00Z: admin deleted the lease while db-0_1 held it" in text(one)
     assert advised(one).startswith("The lease was deleted; a client that runs and may create it does so")
     assert as_json(one)["holder"] is None
@@ -376,7 +376,7 @@ def test_a_log_without_objects() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     one = account(of_metadata(server), server.now)
-    assert headline(one) == "db-0 wrote it last; the log does not show the lease itself"
+    assert make_headline(one) == "db-0 wrote it last; the log does not show the lease itself"
     assert (one.state, as_json(one)["holder"], as_json(one)["evidence"]) == (LeaseState.UNKNOWN, "db-0", "none")
     assert advised(one).startswith("Only its writes were seen, not the lease")
     server.elector("db-1", "shop/db").lead(4)

@@ -7,7 +7,7 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advised, of_log
 from tests.history.test_refusal import RIGHTS, WEBHOOK
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
-from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.headline import make_headline
 
 TERMINATED = (
     'leases.coordination.k8s.io "db" is forbidden: unable to create new content in namespace shop because it is being '
@@ -110,7 +110,7 @@ def written_in(*, wait: float) -> FakeServer:
 def test_of_a_holder_that_never_ran_it_is_not_asked_why_it_stopped() -> None:
     server = written_in(wait=30)
     one = account(of_log(server), server.now)
-    assert headline(one).startswith("alice from pod alice wrote ghost-0_1 in 30 s ago, which has not renewed it")
+    assert make_headline(one).startswith("alice from pod alice wrote ghost-0_1 in 30 s ago, which has not renewed it")
     assert advised(one).startswith("See whether ghost-0_1, which alice from pod alice wrote in, exists:")
     assert advised(one).endswith(" kubectl -n shop get pods")
 

@@ -11,7 +11,7 @@ from tests.history.observing import advised, cluster_of, merged, of_log, of_meta
 from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of
-from webhook.analysis.claims.advice import pod_of_holder, rights
+from webhook.analysis.claims.advice import command_for_pod_of_holder, command_for_rights
 from webhook.analysis.claims.words import at_most
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Writer
@@ -422,7 +422,7 @@ def test_a_stored_object_that_breaks_a_rule_comes_first() -> None:
     "name", ["--server=http://x_1", "a;reboot_1", "$(reboot)_1", "A_1", "\x1b[2J_1", "_1", "-a_1", "mallory"]
 )
 def test_a_holder_that_names_no_pod_is_in_no_command(name: str) -> None:
-    assert pod_of_holder("shop", name) == "kubectl -n shop get pods"
+    assert command_for_pod_of_holder("shop", name) == "kubectl -n shop get pods"
 
 
 @pytest.mark.parametrize(
@@ -444,8 +444,8 @@ def test_a_name_is_one_word_of_a_command(name: str, expected: str) -> None:
 
 
 def test_names_are_quoted_for_a_shell() -> None:
-    assert "--as='a;b'" in rights("update", "shop", "db", Writer("a;b"))
-    assert "--as" not in rights("update", "shop", "db", Writer())
+    assert "--as='a;b'" in command_for_rights("update", "shop", "db", Writer("a;b"))
+    assert "--as" not in command_for_rights("update", "shop", "db", Writer())
 
 
 def test_a_client_that_renews_less_often_than_the_lease_lasts() -> None:

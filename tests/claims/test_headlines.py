@@ -12,9 +12,9 @@ from tests.history.observing import advised, of_log
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.happened import events, latest
-from webhook.analysis.claims.headline import headline
-from webhook.analysis.claims.text import facts
+from webhook.analysis.claims.happened import list_events, list_latest
+from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.text import list_facts
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.cli.options import parse_moment
 
@@ -50,15 +50,15 @@ def of_state(lease: Document, now: int = NOW) -> Account:
 )
 def test_a_silent_heartbeat_is_no_election(changes: list[Any], said: str, command: str) -> None:
     one = of_state(make_lease(*HEARTBEAT, *changes))
-    assert headline(one) == said
+    assert make_headline(one) == said
     assert command in advised(one)
     assert "replica" not in advised(one)
-    assert "Why" not in [line.label for line in facts(one)]
+    assert "Why" not in [line.label for line in list_facts(one)]
 
 
 def test_a_heartbeat_that_goes_on_says_when_it_was_seen() -> None:
     one = of_state(make_lease(*HEARTBEAT), parse_moment("2025-11-20T12:00:05Z"))
-    assert headline(one) == "heartbeat of checkout-6d5f9c-x2x8p_1f0e, seen 5 s ago"
+    assert make_headline(one) == "heartbeat of checkout-6d5f9c-x2x8p_1f0e, seen 5 s ago"
 
 
 def test_a_holder_that_is_silent_while_its_lease_lives_does_not_hold_it_as_usual() -> None:
@@ -67,7 +67,7 @@ def test_a_holder_that_is_silent_while_its_lease_lives_does_not_hold_it_as_usual
     db.renew(leaseDurationSeconds=3600)
     together(60, mail, cart)
     one = account(of_log(server), server.now)
-    assert headline(one) == "db-0_1 has not renewed it for 1 min 0 s, and keeps it until 12:07:20Z"
+    assert make_headline(one) == "db-0_1 has not renewed it for 1 min 0 s, and keeps it until 12:07:20Z"
 
 
 def test_an_edit_by_another_one_is_among_the_latest_events() -> None:
@@ -76,7 +76,7 @@ def test_an_edit_by_another_one_is_among_the_latest_events() -> None:
     spec = {**server.leases["shop/db"]["spec"], "leaseDurationSeconds": 3600}
     server.write("shop/db", spec, "kubectl-edit", "alice", "")
     together(60, mail, cart)
-    (line,) = latest(account(of_log(server), server.now))
+    (line,) = list_latest(account(of_log(server), server.now))
     assert line.text == "leaseDurationSeconds 15 -> 3600 by alice"
 
 
@@ -91,14 +91,14 @@ def test_the_last_handover_is_among_the_latest_events(is_taken: bool, said: str)
     db.release()
     if is_taken:
         together(20, server.elector("db-1", "shop/db"), mail, cart)
-    (line,) = latest(account(of_log(server), server.now))
+    (line,) = list_latest(account(of_log(server), server.now))
     assert line.text.startswith(said)
 
 
 def test_a_first_holder_at_work_has_no_latest_event() -> None:
     server, electors = shop()
     together(20, *electors)
-    assert [*latest(account(of_log(server), server.now))] == []
+    assert [*list_latest(account(of_log(server), server.now))] == []
 
 
 def test_a_lease_that_was_never_held_has_no_latest_event_and_no_one_who_waits() -> None:
@@ -106,8 +106,8 @@ def test_a_lease_that_was_never_held_has_no_latest_event_and_no_one_who_waits() 
     server.write("shop/db", {"holderIdentity": ""}, "operator", "system:serviceaccount:shop:operator", "")
     server.wait(20)
     never_held = account(of_log(server), server.now)
-    assert [*latest(never_held)] == []
-    assert "Waiting" not in {line.label for line in facts(never_held)}
+    assert [*list_latest(never_held)] == []
+    assert "Waiting" not in {line.label for line in list_facts(never_held)}
 
 
 def test_a_free_lease_of_a_list_has_been_free_since_no_known_time() -> None:
@@ -125,7 +125,7 @@ def test_a_replica_that_reads_the_lease_again_and_again_is_waiting(reads: int, w
         replica.ask()
         db.lead(2)
     replica.fail(409)
-    said = [line.text for line in facts(account(of_log(server), server.now)) if line.label == "Waiting"]
+    said = [line.text for line in list_facts(account(of_log(server), server.now)) if line.label == "Waiting"]
     assert said == [f"{name} (reads the lease again and again)" for name in waiting]
 
 
@@ -146,7 +146,7 @@ def test_a_length_is_rounded_in_one_way() -> None:
     together(20, mail, cart)
     one = account(of_log(server), server.now)
     (expired,) = (found for found in one.findings if found.check == "expired")
-    assert headline(one) == "db-0_1 has not renewed it for 20.6 s"
+    assert make_headline(one) == "db-0_1 has not renewed it for 20.6 s"
     assert "20.6 s ago" in expired.message
 
 
@@ -181,7 +181,7 @@ def test_a_holder_that_never_renewed_is_not_said_to_have_renewed_last() -> None:
     server.elector("alice", "shop/db", user="alice").take(holderIdentity="ghost-0_1")
     together(20, mail, cart)
     together(10, server.elector("db-1", "shop/db"), mail, cart)
-    said = [line.text for line in events(account(of_log(server), server.now))]
+    said = [line.text for line in list_events(account(of_log(server), server.now))]
     assert "the lease expired, 15 s after alice from pod alice wrote ghost-0_1 in" in said
 
 

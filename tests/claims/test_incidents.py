@@ -11,9 +11,9 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.causes import Blame
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.happened import events
-from webhook.analysis.claims.headline import headline
-from webhook.analysis.claims.text import facts
+from webhook.analysis.claims.happened import list_events
+from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.text import list_facts
 from webhook.analysis.history.events import Handover
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
@@ -132,7 +132,7 @@ def test_only_what_goes_on_now_is_said_to_go_on(one: Incident, source: str) -> N
 
 def test_two_pods_under_one_identity_are_in_the_headline() -> None:
     one = incident("one-identity").account(AUDIT_LOG)
-    assert headline(one) == "2 pods renew it as exporter: exporter-54d6c9-b5tmw and exporter-54d6c9-h7r3c"
+    assert make_headline(one) == "2 pods renew it as exporter: exporter-54d6c9-b5tmw and exporter-54d6c9-h7r3c"
     assert [found.is_over for found in one.findings if isinstance(found, Claim)] == [False]
 
 
@@ -232,15 +232,15 @@ def test_the_writers_are_named() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_happened_is_listed_in_order(name: str, lines: list[str]) -> None:
-    shown = list(events(incident(name).account(AUDIT_LOG)))
+    shown = list(list_events(incident(name).account(AUDIT_LOG)))
     assert len(shown) == len(lines)
     for line, text in zip(shown, lines, strict=True):
         assert re.match(text, line.text)
 
 
 def test_only_pods_of_the_same_account_wait_for_a_lease() -> None:
-    assert "Waiting" not in {line.label for line in facts(incident("two-applications").account(AUDIT_LOG))}
-    assert "Waiting" not in {line.label for line in facts(incident("leader-killed").account(AUDIT_LOG))}
+    assert "Waiting" not in {line.label for line in list_facts(incident("two-applications").account(AUDIT_LOG))}
+    assert "Waiting" not in {line.label for line in list_facts(incident("leader-killed").account(AUDIT_LOG))}
 
 
 def test_a_fence_of_a_lease_that_is_not_in_the_log_is_passed_over() -> None:

@@ -22,9 +22,9 @@ from tests.incidents import at_metadata, in_three_files, instant
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of, as_json
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.happened import events
-from webhook.analysis.claims.headline import headline
-from webhook.analysis.claims.text import Line, facts
+from webhook.analysis.claims.happened import list_events
+from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.text import Line, list_facts
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge import Merged
 from webhook.analysis.inputs.items import Item
@@ -88,8 +88,8 @@ def found_in(name: str, source: str) -> Account:
 
 
 def said(name: str, found: Account) -> str:
-    shown: list[Line] = [*facts(found), *events(found)]
-    text = " ".join([f"{found.state} {headline(found)}", *(f"{one.label} {one.text}" for one in shown)])
+    shown: list[Line] = [*list_facts(found), *list_events(found)]
+    text = " ".join([f"{found.state} {make_headline(found)}", *(f"{one.label} {one.text}" for one in shown)])
     text += " ".join(["", *(one.message for one in found.findings), advised(found)])
     text = re.sub(r"\s+", " ", text)
     return text.replace(truth(name)["namespace"], "NS").replace(truth(name)["lease"], "LEASE")

@@ -12,7 +12,7 @@ from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of, as_json
-from webhook.analysis.claims.happened import events
+from webhook.analysis.claims.happened import list_events
 from webhook.analysis.history import merge
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.events import API_SERVER, MAX_WRITERS, EventKind, Handover, Tenure
@@ -492,7 +492,7 @@ def released_and_taken() -> FakeServer:
 
 
 def said_of(found: Account) -> str:
-    return "\n".join(line.text for line in events(found))
+    return "\n".join(line.text for line in list_events(found))
 
 
 def test_a_release_that_only_a_field_manager_shows_is_said_to_be_one() -> None:

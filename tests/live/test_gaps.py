@@ -8,8 +8,8 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of, as_json
-from webhook.analysis.claims.happened import events
-from webhook.analysis.claims.text import facts
+from webhook.analysis.claims.happened import list_events
+from webhook.analysis.claims.text import list_facts
 from webhook.analysis.history.events import Handover
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Item, Unreadable
@@ -77,7 +77,7 @@ class Record:
 
 
 def said(one: Account) -> str:
-    return "\n".join(f"{line.label} {line.text}" for part in (facts(one), events(one)) for line in part)
+    return "\n".join(f"{line.label} {line.text}" for part in (list_facts(one), list_events(one)) for line in part)
 
 
 def gap(record: Record, holder: str, seconds: float = 20) -> None:

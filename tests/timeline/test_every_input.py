@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from webhook.analysis.timeline.downsampling import fitted
+from webhook.analysis.timeline.downsampling import fit
 from webhook.analysis.timeline.lanes import TimelineBuilder
-from webhook.analysis.timeline.model import shown
+from webhook.analysis.timeline.model import shorten_for_page
 from webhook.analysis.timeline.page import page_data
 from webhook.cli import reading
 
@@ -22,8 +22,8 @@ def assert_drawn(path: Path) -> None:
     for item in reading.read_for_history([str(path)]):
         builder.observe(item)
     timeline = builder.timeline(builder.histories.bounds.until or now)
-    lanes = json.loads(page_data(fitted(timeline)))["lanes"]
-    expected = {(shown(namespace), shown(name)) for namespace, name in builder.histories.leases}
+    lanes = json.loads(page_data(fit(timeline)))["lanes"]
+    expected = {(shorten_for_page(namespace), shorten_for_page(name)) for namespace, name in builder.histories.leases}
     assert {(lane["namespace"], lane["name"]) for lane in lanes} == expected, path
 
 

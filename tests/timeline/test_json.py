@@ -16,7 +16,7 @@ from webhook.analysis.timeline.model import (
     Ticks,
     Timeline,
     as_json,
-    shown,
+    shorten_for_page,
 )
 
 ENDS = START + 60 * SECOND
@@ -64,11 +64,14 @@ HOSTILE = [
 
 def hostile(name: str) -> Timeline:
     lane = Lane(
-        shown(name),
-        shown(name),
+        shorten_for_page(name),
+        shorten_for_page(name),
         15,
-        (Span(SpanKind.HELD, at(0), at(10), shown(name), shown(name), shown(name)), Span(SpanKind.LEADERLESS, at(10))),
-        marks=(Mark(MarkKind.STEAL, at(5), shown(name), shown(name), shown(name)),),
+        (
+            Span(SpanKind.HELD, at(0), at(10), shorten_for_page(name), shorten_for_page(name), shorten_for_page(name)),
+            Span(SpanKind.LEADERLESS, at(10)),
+        ),
+        marks=(Mark(MarkKind.STEAL, at(5), shorten_for_page(name), shorten_for_page(name), shorten_for_page(name)),),
     )
     return timeline(lane)
 

@@ -16,9 +16,9 @@ from webhook.analysis.timeline.downsampling import (
     MAX_BUCKETS,
     SpanRecord,
     TickRecord,
-    fitted,
-    lane_within,
-    merged,
+    cut_lane,
+    fit,
+    merge,
     shorten,
 )
 from webhook.analysis.timeline.lanes import TimelineBuilder
@@ -100,7 +100,7 @@ MOMENTS = st.lists(st.integers(0, 10**9), max_size=200).map(sorted)
 @given(MOMENTS, st.integers(1, 50), st.integers(1, 20))
 def test_folding_keeps_the_count_the_order_and_the_ends(moments: list[int], most: int, earlier: int) -> None:
     buckets = [Bucket(-10 * number, -10 * number + 5, number) for number in range(earlier, 0, -1)]
-    found = merged([*buckets, *(Bucket(at, at) for at in moments)], most)
+    found = merge([*buckets, *(Bucket(at, at) for at in moments)], most)
     assert len(found) <= 2 * most + 2
     assert sum(one.count for one in found) == sum(one.count for one in buckets) + len(moments)
     assert all(before.ends <= after.begins for before, after in pairwise(found))
@@ -123,7 +123,7 @@ MARKS = st.lists(st.builds(Mark, KINDS, st.integers(0, 10**6), st.text(max_size=
 
 @given(MARKS, st.integers(1, 30))
 def test_merged_marks_count_what_they_stand_for_kind_by_kind(marks: list[Mark], most: int) -> None:
-    found = merged(sorted(marks, key=lambda mark: mark.begins), most)
+    found = merge(sorted(marks, key=lambda mark: mark.begins), most)
     for kind in MarkKind:
         of_kind = [mark for mark in found if mark.kind is kind]
         assert sum(mark.count for mark in of_kind) == sum(mark.kind is kind for mark in marks)
@@ -148,10 +148,10 @@ def test_merged_spans_cover_the_same_time_and_count_what_they_stand_for(lengths:
     for number, length in enumerate(lengths):
         spans.append(Span(SpanKind.HELD, at, at + length, f"holder {number}"))
         at += length
-    found = merged(spans, most)
+    found = merge(spans, most)
     assert sum(span.count for span in found) == len(spans)
     assert (found[0].begins, found[-1].ends) == (0, at)
-    assert merged(spans, len(spans)) == spans
+    assert merge(spans, len(spans)) == spans
     assert all(before.ends == after.begins for before, after in pairwise(found))
     assert len(found) <= max(most, 2 * most + 2)
 
@@ -194,12 +194,12 @@ def counts(timeline: Timeline) -> tuple[int, int, int]:
 
 def test_renewals_of_500_leases_fit_as_they_are() -> None:
     timeline = large(500, 200, 0)
-    assert fitted(timeline) is timeline
+    assert fit(timeline) is timeline
 
 
 def test_what_is_thinned_is_said_and_counted() -> None:
     timeline = large(20, 300, 250)
-    thin = fitted(timeline, 150_000)
+    thin = fit(timeline, 150_000)
     assert len(page_data(thin)) <= 150_000
     assert counts(thin) == counts(timeline)
     assert len(thin.lanes) == 20
@@ -209,7 +209,7 @@ def test_what_is_thinned_is_said_and_counted() -> None:
 
 
 def test_if_nothing_else_helps_the_leases_with_the_fewest_changes_are_left_out() -> None:
-    thin = fitted(large(100, 50, 3), 10_000)
+    thin = fit(large(100, 50, 3), 10_000)
     assert len(page_data(thin)) <= 10_000
     assert 0 < len(thin.lanes) < 100
     assert f"{100 - len(thin.lanes)} leases with the fewest changes are left out" in " ".join(thin.thinned)
@@ -220,7 +220,7 @@ def test_if_nothing_else_helps_the_leases_with_the_fewest_changes_are_left_out()
 def test_a_window_has_only_what_lies_within(steps: list[tuple[str, str, int]], since: int, length: int) -> None:
     timeline = timeline_of(played(steps).audit_log())
     begins, ends = START + since * SECOND, START + (since + length) * SECOND
-    for lane in (lane_within(one, begins, ends) for one in timeline.lanes):
+    for lane in (cut_lane(one, begins, ends) for one in timeline.lanes):
         assert_lawful(lane.spans)
         assert all(span.begins <= ends and (span.ends is None or begins < span.ends <= ends) for span in lane.spans)
         assert all(begins <= mark.begins <= ends for mark in lane.marks)

@@ -145,7 +145,7 @@ def test_the_page_has_room_for_the_largest_data(quiet: Reader) -> None:
 def test_a_timeline_of_markup_fits_too() -> None:
     texts = tuple(Mark(MarkKind.DENIED, NOON + n, "<&>" * 1000 + str(n)) for n in range(1000))
     lane = Lane("shop", "checkout", 15, (Span(SpanKind.HELD, NOON, None, "a"),), Ticks(), texts)
-    timeline = downsampling.fitted(Timeline(NOON, NOON + SECOND, (lane,)))
+    timeline = downsampling.fit(Timeline(NOON, NOON + SECOND, (lane,)))
     assert len(page.render(timeline).encode()) <= LARGEST
 
 

@@ -14,7 +14,7 @@ from webhook.analysis.history.events import Handover, Tenure, edit_of
 from webhook.analysis.history.writes import dates_renewal_again
 from webhook.analysis.inputs.items import Act, FenceReport, InputKind, LogEnd, Observation, Place, Writer
 from webhook.analysis.timeline import lanes
-from webhook.analysis.timeline.downsampling import SpanRecord, merged
+from webhook.analysis.timeline.downsampling import SpanRecord, merge
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Bucket, Lane, MarkKind, Span, SpanKind, Timeline
 from webhook.kubernetes.managed_fields import Entry, entries_of
@@ -241,8 +241,8 @@ def test_spans_that_do_not_exist_cannot_be_late() -> None:
 
 def test_few_spans_and_few_renewals_stay_as_they_are() -> None:
     spans = [Span(SpanKind.HELD, 0, 1), Span(SpanKind.HELD, 1, 2)]
-    assert merged(spans, 2) == spans
-    assert merged([Bucket(1, 1), Bucket(2, 2)], 2) == [Bucket(1, 1), Bucket(2, 2)]
+    assert merge(spans, 2) == spans
+    assert merge([Bucket(1, 1), Bucket(2, 2)], 2) == [Bucket(1, 1), Bucket(2, 2)]
 
 
 OWNED: dict[str, Any] = {"f:spec": {"f:renewTime": {}, "f:holderIdentity": {}}}

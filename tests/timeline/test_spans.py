@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.analysis.timeline.downsampling import Frozen, SpanRecord, lane_within
+from webhook.analysis.timeline.downsampling import Frozen, SpanRecord, cut_lane
 from webhook.analysis.timeline.model import Lane, Span, SpanKind, Ticks, Timeline, as_json
 
 
@@ -11,17 +11,17 @@ def lane(*spans: Span) -> Lane:
 
 
 def test_a_span_that_ends_after_the_window_goes_on() -> None:
-    cut = lane_within(lane(Span(SpanKind.HELD, 10, 90, "a")), 20, 50)
+    cut = cut_lane(lane(Span(SpanKind.HELD, 10, 90, "a")), 20, 50)
     assert cut.spans == (Span(SpanKind.HELD, 10, None, "a"),)
 
 
 def test_a_span_that_ends_within_the_window_stays_as_it_is() -> None:
     held = Span(SpanKind.HELD, 10, 40, "a")
-    assert lane_within(lane(held), 20, 50).spans == (held,)
+    assert cut_lane(lane(held), 20, 50).spans == (held,)
 
 
 def test_a_lease_that_was_never_held_begins_with_the_window_if_its_creation_is_unknown() -> None:
-    cut = lane_within(lane(Span(SpanKind.NEVER_HELD, 0)), 20, 50)
+    cut = cut_lane(lane(Span(SpanKind.NEVER_HELD, 0)), 20, 50)
     assert cut.spans == (Span(SpanKind.NEVER_HELD, 20),)
 
 

@@ -20,16 +20,16 @@ from webhook.analysis.audit.leases import Inventory
 from webhook.analysis.audit.tokens import TokenCheck
 from webhook.analysis.claims.account import account_of
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.happened import events
-from webhook.analysis.claims.headline import headline
-from webhook.analysis.claims.text import Line, facts, quoted
+from webhook.analysis.claims.happened import list_events
+from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.text import Line, list_facts, quote_events
 from webhook.analysis.claims.words import count
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.writes import Writes
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import CaptureIndex, find_inputs, read_for_check
 from webhook.analysis.inputs.items import InputKind, Item, Observation, OtherObject, Unreadable
-from webhook.analysis.timeline.downsampling import fitted
+from webhook.analysis.timeline.downsampling import fit
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.page import render
 from webhook.browser.budget import MAX_BYTES, Budget, ignore_progress
@@ -127,11 +127,11 @@ class Session:
             "lease": lease,
             "title": lease,
             "state": account.state.value,
-            "headline": headline(account),
+            "headline": make_headline(account),
             "as_of": _describe_time(as_of),
-            "facts": _list_lines(facts(account)),
-            "events": _list_lines(events(account)),
-            "quoted": _list_lines(quoted(account)),
+            "facts": _list_lines(list_facts(account)),
+            "events": _list_lines(list_events(account)),
+            "quoted": _list_lines(quote_events(account)),
             "findings": [_describe_finding(one) for one in account.findings],
             "advice": {"sentence": account.advice.sentence, "command": account.advice.command},
         }
@@ -159,7 +159,7 @@ class Session:
         builder = TimelineBuilder(time.time_ns() // 1000 + BOUND)
         with _collect_notes() as notes:
             timeline = timeline_command.read_timeline(builder, self._read_items(), self.paths, Cluster(), self._now)
-        return {"notes": notes, "html": render(fitted(timeline)), "leases": len(timeline.lanes)}
+        return {"notes": notes, "html": render(fit(timeline)), "leases": len(timeline.lanes)}
 
     def check(self, policy: Policy, *, all_logs: bool = False) -> Data:
         """Return what a policy denies and warns about, as `check` lists it."""

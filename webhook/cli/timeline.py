@@ -19,7 +19,7 @@ from webhook.admission.rules.expiry import BOUND
 from webhook.analysis.claims.words import count
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import Item
-from webhook.analysis.timeline.downsampling import fitted
+from webhook.analysis.timeline.downsampling import fit
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Timeline, as_json
 from webhook.analysis.timeline.page import render
@@ -105,7 +105,7 @@ def command(
     timeline = _select(read_timeline(builder, items, inputs, cluster, now), wanted, only)
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
-    _write(timeline if output == "json" else fitted(timeline), output, place)
+    _write(timeline if output == "json" else fit(timeline), output, place)
     return progress.exit_code(0)
 
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from webhook.admission.policy.file import load
 from webhook.analysis.claims.account import Account, account_of, account_of_state, as_json
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.happened import MAX_EVENTS, events, latest
-from webhook.analysis.claims.headline import headline
-from webhook.analysis.claims.text import Line, facts, quoted
+from webhook.analysis.claims.happened import MAX_EVENTS, list_events, list_latest
+from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.text import Line, list_facts, quote_events
 from webhook.analysis.claims.words import count
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
@@ -254,13 +254,15 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
     history = account.history
     title = style(escape(f"{history.namespace}/{history.name}"), bold=True)
     state = style(account.state.value, fg=STATE_COLORS[account.state])
-    yield indent(f"{title}  {state}: {escape(headline(account))}", 0, hanging=2)
+    yield indent(f"{title}  {state}: {escape(make_headline(account))}", 0, hanging=2)
     yield style(as_of.text if verbose else f"{as_of.text}; --verbose: more", dim=True)
-    yield from _format_part("", list(facts(account, verbose=verbose)))
-    yield from _format_part("What happened", list(events(account, MAX_EVENTS) if verbose else latest(account)))
+    yield from _format_part("", list(list_facts(account, verbose=verbose)))
+    yield from _format_part(
+        "What happened", list(list_events(account, MAX_EVENTS) if verbose else list_latest(account))
+    )
     if verbose or history.is_moment:
         yield from _format_part(
-            "What Events say (clients write them; they are kept for an hour)", list(quoted(account))
+            "What Events say (clients write them; they are kept for an hour)", list(quote_events(account))
         )
     yield from _format_findings(account, verbose=verbose)
     yield ""

@@ -8,13 +8,13 @@ from msgspec import Struct
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_object
 from webhook.analysis.claims import causes
-from webhook.analysis.claims.advice import Advice, of_account
+from webhook.analysis.claims.advice import Advice, advise
 from webhook.analysis.claims.causes import Diagnosis
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.claim import as_json as claim_as_json
-from webhook.analysis.claims.collect import with_findings
-from webhook.analysis.claims.findings import beside, incidents
-from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.collect import find_claims
+from webhook.analysis.claims.findings import drop_repeated, find_incidents
+from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.events import Tenure
 from webhook.analysis.history.follow import ClusterHistory
@@ -133,7 +133,7 @@ class Account(Struct, frozen=True):
     @property
     def claims(self) -> Iterator[Claim]:
         """Everything that is said of the lease."""
-        return with_findings(self)
+        return find_claims(self)
 
     @property
     def is_heartbeat(self) -> bool:
@@ -143,7 +143,7 @@ class Account(Struct, frozen=True):
     @property
     def advice(self) -> Advice:
         """Advice for the person on call."""
-        return of_account(self)
+        return advise(self)
 
 
 def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_until: int = 0) -> Account:
@@ -152,12 +152,12 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
     """
     status = history.status(now)
-    cause = ongoing_cause(histories, history, now)
-    findings: list[ReportFinding] = list(incidents(histories, history, now, cause))
+    cause = find_ongoing_cause(histories, history, now)
+    findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent
         subject = Subject(history.lease, history.namespace, history.name, now, *known)
-        findings += beside(findings, check_stored_object(subject))
+        findings += drop_repeated(findings, check_stored_object(subject))
         findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
     findings.sort(key=lambda one: ORDER[one.severity])
     said = histories.election_events.get((history.namespace, history.name), ())
@@ -186,7 +186,7 @@ def account_of_state(
     return Account(history, now, subject.status, tuple(findings), None)
 
 
-def ongoing_cause(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis | None:
+def find_ongoing_cause(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis | None:
     """Return why the holder does not renew now; None if the lease has not expired."""
     status = history.status(now)
     if status is None or status.state is not LeaseState.EXPIRED or status.last_renewal is None:
@@ -197,11 +197,11 @@ def ongoing_cause(histories: ClusterHistory, history: LeaseHistory, now: int) ->
         if tenure and history.kind is InputKind.AUDIT_LOG:
             # renewTime is older than the request that brings it, which is no request after the renewal.
             start = max(start, tenure.last_renewal)
-        cause = causes.cause_of(histories, history, tenure, start, min(now, histories.bounds.until))
+        cause = causes.diagnose(histories, history, tenure, start, min(now, histories.bounds.until))
         if cause.evidence != causes.WITHOUT_EVIDENCE:
             return cause
     # A watch in which every lease stopped ends with the last renewal.
-    return causes.snapshot_cause(histories, history, now)
+    return causes.diagnose_snapshot(histories, history, now)
 
 
 def as_json(account: Account) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "namespace": history.namespace,
         "name": history.name,
         "state": account.state.value,
-        "headline": headline(account),
+        "headline": make_headline(account),
         "holder": account.holder or None,
         "held_since": _time(
             tenure.since if tenure and tenure.is_since_known and account.written_later is None else None

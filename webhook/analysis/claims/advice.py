@@ -59,7 +59,7 @@ _NEXT_STEPS: Final = {
 }
 
 
-def pod_of_holder(namespace: str, holder: str) -> str:
+def command_for_pod_of_holder(namespace: str, holder: str) -> str:
     """Return the command that shows the pod of a holder; no controller names a pod without a hyphen."""
     where, pod = kubectl_in(namespace), pod_of(holder)
     if "-" not in pod:
@@ -67,13 +67,13 @@ def pod_of_holder(namespace: str, holder: str) -> str:
     return f"{where} describe pod {pod}"
 
 
-def pod_of_writer(namespace: str, writer: Writer) -> str:
+def command_for_pod_of_writer(namespace: str, writer: Writer) -> str:
     """Return the command that shows the pod of a writer."""
     where, pod = kubectl_in(namespace), pod_of(writer.pod)
     return f"{where} describe pod {pod}" if pod else f"{where} get pods"
 
 
-def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
+def command_for_rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
     """Return the command that asks whether a writer has the right to `verb` a lease."""
     user = f" --as={quote_for_shell(writer.user)}" if writer.user else ""
     if not UserInfo(writer.user).service_account:
@@ -84,7 +84,7 @@ def rights(verb: str, namespace: str, name: str, writer: Writer) -> str:
     return f"kubectl auth can-i {verb} {lease} -n {quote_name(namespace)}{user}"
 
 
-def audit_log(namespace: str, name: str) -> str:
+def command_for_audit_log(namespace: str, name: str) -> str:
     """Return the command that explains a lease from the audit log, which names its writers."""
     return f"lease-webhook why {quote_name(f'{namespace}/{name}')} --input AUDIT-LOG"
 
@@ -93,7 +93,7 @@ def _lease(history: LeaseHistory) -> str:
     return f"{kubectl_in(history.namespace)} get lease {quote_name(history.name)}"
 
 
-def next_step(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
+def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return where to look after a holder did not renew."""
     if tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
         return _of_one_written_in(history, tenure, tenure.taken_by)
@@ -108,7 +108,9 @@ def next_step(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice
             if tenure.heard_again and (found := pod_of(pod)):
                 sentence = "Its pod was heard again; see what it did meanwhile:"
                 return Advice(sentence, f"{kubectl_in(history.namespace)} logs {found}")
-            return Advice(f"Why {name(tenure.holder)} did not renew:", pod_of_holder(history.namespace, pod))
+            return Advice(
+                f"Why {name(tenure.holder)} did not renew:", command_for_pod_of_holder(history.namespace, pod)
+            )
         case Blame.THROTTLED:
             return Advice("See which priority level limits it:", _PRIORITY)
         case Blame.COORDINATED:
@@ -116,7 +118,7 @@ def next_step(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice
         case Blame.SERVER if cause.left == ("failed",):
             return Advice("Look for a webhook that the API server calls for this lease:", _WEBHOOKS)
     is_refused = cause.blame is Blame.REFUSED and cause.refusal is not None
-    return after_refusal(history, cause.refusal) if is_refused and cause.refusal else _NEXT_STEPS[cause.blame]
+    return advise_after_refusal(history, cause.refusal) if is_refused and cause.refusal else _NEXT_STEPS[cause.blame]
 
 
 def _pod(tenure: Tenure) -> str:
@@ -136,14 +138,14 @@ def _of_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
     return Advice(sentence, f"{where} get {which} -o jsonpath='{{..args}}'")
 
 
-def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
+def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     """Return what to do about writes that are refused."""
     who = name(refusal.writer.name) or "the writer"
     held = next((one for one in reversed(history.tenures) if one.since <= refusal.at), None)
     taker = held.taken_by if held and held.is_own_taking is not True else None
     if held and taker and not taker.is_same(refusal.writer) and refusal.by is By.POLICY:
         sentence = f"{writer(taker)} wrote {name(held.holder)} into the lease. To see whether it may:"
-        return Advice(sentence, rights("update", history.namespace, history.name, taker))
+        return Advice(sentence, command_for_rights("update", history.namespace, history.name, taker))
     if refusal.by is By.WEBHOOK:
         return Advice(f"See why webhook {name(refusal.name)} refuses the writes of {who}:", _WEBHOOKS)
     if refusal.by is By.CREDENTIALS:
@@ -164,15 +166,15 @@ def after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     known = {one.process.user for one in history.tenures if one.process}
     if refusal.by is not By.RIGHTS:
         sentence = f"The API server refused what {who} wrote. To see whether it may {verb} it now:"
-        return Advice(sentence, rights(verb, history.namespace, history.name, refusal.writer))
+        return Advice(sentence, command_for_rights(verb, history.namespace, history.name, refusal.writer))
     needs = f"{who} needs a Role and RoleBinding that allow {verb} on the lease."
     if known and refusal.writer.user not in known:
         needs = f"{who} lacks the right, and never held the lease."
     sentence = f"{needs} To see whether it may {verb} it now:"
-    return Advice(sentence, rights(verb, history.namespace, history.name, refusal.writer))
+    return Advice(sentence, command_for_rights(verb, history.namespace, history.name, refusal.writer))
 
 
-def after_deletion(history: LeaseHistory, who: Writer) -> Advice:
+def advise_after_deletion(history: LeaseHistory, who: Writer) -> Advice:
     """Return what to do after someone deleted a lease that was held."""
     if who.user == NAMESPACE_CONTROLLER:
         sentence = "Its namespace was deleted, and all that was in it. To see whether it exists again:"
@@ -181,21 +183,21 @@ def after_deletion(history: LeaseHistory, who: Writer) -> Advice:
         sentence = "Kubernetes deletes what belongs to an owner that is gone. To see the lease's owner:"
         return Advice(sentence, f"{_lease(history)} -o jsonpath='{{.metadata.ownerReferences}}'")
     sentence = f"Decide whether {name(who.name)} should delete leases. Whether it may:"
-    return Advice(sentence, rights("delete", history.namespace, history.name, who))
+    return Advice(sentence, command_for_rights("delete", history.namespace, history.name, who))
 
 
-def after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
+def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return what to do about several processes that renew under one identity: of another user, or replicas."""
     last, own = tenure.sharers[-1], tenure.process
     if own is not None and last.user != own.user:
         sentence = f"Find out why {name(last.name)} renews it as {name(tenure.holder)}. Whether it may:"
-        return Advice(sentence, rights("update", history.namespace, history.name, last))
+        return Advice(sentence, command_for_rights("update", history.namespace, history.name, last))
     where, pods = kubectl_in(history.namespace), " ".join(quote_name(one) for one in tenure.pods[-3:])
     sentence = "Give each replica an identity of its own, such as its pod's name:"
     return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
 
 
-def of_account(account: "Account") -> Advice:
+def advise(account: "Account") -> Advice:
     """Return what a person on call should do about a lease."""
     history, status = account.history, account.status
     where = kubectl_in(history.namespace)
@@ -218,7 +220,7 @@ def of_account(account: "Account") -> Advice:
     if account.written_later is not None:
         clock = "" if status.from_stamps else ", unless its clock is behind"
         sentence = f"Another one than the holder may have written it after its last renewal{clock}. To see who:"
-        return Advice(sentence, audit_log(history.namespace, history.name))
+        return Advice(sentence, command_for_audit_log(history.namespace, history.name))
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
         asks = "" if history.readers else "; if none runs, the lease stays free"
         return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
@@ -232,12 +234,12 @@ def _without_lease(account: "Account") -> Advice:
     if history.hidden_since is not None:
         return Advice("The log may lack what was written since. To see the lease:", f"{lease} -o yaml")
     if history.is_deleted and tenure and tenure.deleted_by and tenure.deleted_by.user in CLEANUP_CONTROLLERS:
-        return after_deletion(history, tenure.deleted_by)
+        return advise_after_deletion(history, tenure.deleted_by)
     if history.is_deleted:
         writes = [one for one in history.refusals if one.is_denied and not one.is_read]
         refused = [one for one in writes if one.received > history.deleted_at]
         if refused:
-            return after_refusal(history, refused[-1])
+            return advise_after_refusal(history, refused[-1])
         return Advice("The lease was deleted; a client that runs and may create it does so:", f"{lease} --watch")
     if history.absent:
         pods = f"{kubectl_in(history.namespace)} get leases,pods"
@@ -270,28 +272,28 @@ def _while_held(account: "Account", status: LeaseStatus) -> Advice:
         return _of(_last_loss(account.findings) or next(replaced, known[-1]))
     if status.state is LeaseState.UNKNOWN:
         sentence = "The lease does not say when it expires, so its own client decides:"
-        return Advice(sentence, pod_of_holder(history.namespace, status.holder))
+        return Advice(sentence, command_for_pod_of_holder(history.namespace, status.holder))
     if warnings:
         return Advice("The lease is held and renewed; repair what is wrong:", warnings[0].fix)
     if history.is_moment:
         return Advice("Nothing now: the lease is held.")
     if account.is_renewed_as_usual:
         return Advice("Nothing: the lease is held and renewed.")
-    pod = pod_of_holder(history.namespace, status.holder)
+    pod = command_for_pod_of_holder(history.namespace, status.holder)
     return Advice("The input does not show two renewals by the same process, so see whether it runs:", pod)
 
 
 def _after_expiry(account: "Account", status: LeaseStatus) -> Advice:
     history, cause, tenure = account.history, account.cause, account.history.tenure
     if (refusal := _refused_successor(account, status)) is not None:
-        after = after_refusal(history, refusal)
+        after = advise_after_refusal(history, refusal)
         return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
     is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.left == ("interval",))
     if cause is not None and tenure and (is_explained or (tenure.is_never_renewed and not tenure.is_chosen)):
-        return next_step(cause, history, tenure)
+        return advise_after_silence(cause, history, tenure)
     sentence = f"See whether {name(status.holder)} still runs, and why no other replica takes over:"
     pods = f"{kubectl_in(history.namespace)} get pods"
-    pod = pod_of_holder(history.namespace, (_pod(tenure) if tenure else "") or status.holder)
+    pod = command_for_pod_of_holder(history.namespace, (_pod(tenure) if tenure else "") or status.holder)
     return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
 
 
@@ -321,7 +323,7 @@ def _of_heartbeat(account: "Account", status: LeaseStatus) -> Advice:
     if owner and kind.isalnum():
         command = f"{kubectl_in(namespace)} describe {quote_name(kind.lower())} {quote_name(owner)}"
         return Advice("See whether its owner, which clients name, still runs:", command)
-    return Advice(f"See whether {name(status.holder)} still runs:", pod_of_holder(namespace, status.holder))
+    return Advice(f"See whether {name(status.holder)} still runs:", command_for_pod_of_holder(namespace, status.holder))
 
 
 def _of(finding: ReportFinding) -> Advice:

@@ -83,7 +83,7 @@ class Gap(Silence, frozen=True, kw_only=True):
     cause: Diagnosis
 
 
-def late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Gap]:
+def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Gap]:
     """Yield the latest renewals that came beyond the deadline of most clients, oldest first."""
     for silence in history.late_silences[-MAX_OF_A_KIND:]:
         held = [one for one in history.tenures if one.since <= silence.start]
@@ -92,7 +92,7 @@ def late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iterator[
         is_one_clock = not (history.renewals.has_several_clocks or tenure.touched or tenure.is_coordinated)
         if _is_renewed_by_another(tenure, silence) or (is_claimed and not is_one_clock):
             continue
-        cause = cause_of(histories, history, tenure, silence.start, silence.end)
+        cause = diagnose(histories, history, tenure, silence.start, silence.end)
         yield Gap(silence.start, silence.end, silence.duration, tenure=tenure, cause=cause)
 
 
@@ -103,18 +103,18 @@ def _is_renewed_by_another(tenure: Tenure, silence: Silence) -> bool:
     return any(one.first < silence.end and silence.start < one.last for one in others)
 
 
-def lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Gap]:
+def find_lost_leaders(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Gap]:
     """Yield the times for which holders did not renew until the lease expired and another one took it, oldest first."""
     for before, after in pairwise(history.tenures):
         # Two writers' clocks say nothing of the time between their writes.
         is_claimed = after.taken.is_claimed or (before.renewed is not None and before.renewed.is_claimed)
         if (after.began is Handover.EXPIRED or after.is_close) and not is_claimed:
             start, end = before.last_of_identity, after.since
-            cause = cause_of(histories, history, before, start, end)
+            cause = diagnose(histories, history, before, start, end)
             yield Gap(start, end, before.duration, tenure=before, cause=cause)
 
 
-def cause_of(
+def diagnose(
     histories: ClusterHistory, history: LeaseHistory, tenure: Tenure | None, start: int, end: int
 ) -> Diagnosis:
     """Return why a lease was not renewed between two instants; what the API server answered counts first.
@@ -328,7 +328,7 @@ def _other_writers(history: LeaseHistory, start: int, end: int) -> str:
     return ", ".join(f"{name(who)} wrote it {number} times in that time" for who, number in often)
 
 
-def snapshot_cause(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis:
+def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis:
     """Return why an expired lease is not renewed, from a dump, which has only the last renewal of each lease."""
     others = histories.stopped_with(history, now)
     own = ("stopped", "api-server", *_HIDDEN)
@@ -369,7 +369,7 @@ _NOT_ALL: Final = "Not an outage of the API server"
 _NOT_SHOWN: Final = "whether its process stopped or was refused, only the audit log shows"
 
 
-def sentence_of(cause: Diagnosis) -> str:
+def describe_cause(cause: Diagnosis) -> str:
     """Return a cause as one sentence about a holder."""
     if cause.blame is Blame.CLIENT and cause.left == ("interval",):
         return f"Too rarely: {cause.evidence}."

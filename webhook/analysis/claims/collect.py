@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.claims.claim import By, Claim
-from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.registry import KINDS
-from webhook.analysis.claims.succession import WHEN, ending, handover, renewals_of_another
+from webhook.analysis.claims.succession import WHEN, describe_ending, describe_handover, describe_renewals_of_another
 from webhook.analysis.claims.words import ago, by_writer, clock, name
 from webhook.analysis.history.events import Handover, Tenure
 from webhook.analysis.history.status import LeaseState, LeaseStatus, has_written_both, is_renewal_dated
@@ -34,16 +34,16 @@ _HOW: Final = {
 }
 
 
-def facts(account: "Account") -> Iterator[Claim]:
+def find_facts(account: "Account") -> Iterator[Claim]:
     """Yield the claims about one lease that are no findings, those about the state first."""
     yield from _state(account)
     for before, tenure in zip([None, *account.history.tenures], account.history.tenures, strict=False):
         yield from _tenure(account, before, tenure)
 
 
-def with_findings(account: "Account") -> Iterator[Claim]:
+def find_claims(account: "Account") -> Iterator[Claim]:
     """Yield every claim about one lease, the findings last."""
-    yield from facts(account)
+    yield from find_facts(account)
     yield from map(as_claim, account.findings)
 
 
@@ -55,10 +55,10 @@ def as_claim(finding: ReportFinding) -> Claim:
     named = KINDS[finding.check].arguments
     # The identity of a stalled election is the one that was to follow.
     key = "previous" if "previous" in named else "identity" if "identity" in named else ""
-    return Claim(**fields, arguments=known({key: finding.identity if key else "", "how": finding.how}))
+    return Claim(**fields, arguments=drop_unknown({key: finding.identity if key else "", "how": finding.how}))
 
 
-def interval(write: Write | None, before: Write | None = None) -> Mapping[str, int]:
+def interval_of(write: Write | None, before: Write | None = None) -> Mapping[str, int]:
     """Return the arguments that say when a write was stored, as far as anything bounds that: `before` came after it."""
     if write is None or not write.earliest or write.is_claimed:
         return {}
@@ -68,7 +68,7 @@ def interval(write: Write | None, before: Write | None = None) -> Mapping[str, i
     return {"earliest": min(write.earliest, latest), "latest": latest}
 
 
-def known(arguments: Mapping[str, object]) -> Mapping[str, object]:
+def drop_unknown(arguments: Mapping[str, object]) -> Mapping[str, object]:
     """Return those arguments of a claim that are known."""
     return {key: value for key, value in arguments.items() if value is not None and value != ""}
 
@@ -85,7 +85,7 @@ def _fact(account: "Account", id_: str, text: str, **arguments: object) -> Claim
         subject=ObjectName("Lease", account.history.namespace, account.history.name),
         over_since=ongoing,
         at=at,
-        arguments=known({key.rstrip("_"): value for key, value in arguments.items()}),
+        arguments=drop_unknown({key.rstrip("_"): value for key, value in arguments.items()}),
     )
 
 
@@ -93,16 +93,16 @@ def _state(account: "Account") -> Iterator[Claim]:
     history, status, now = account.history, account.status, account.now
     if history.is_mixed or status is None:
         if history.is_deleted and not (history.is_mixed or history.hidden_since):
-            yield _fact(account, "does-not-exist", headline(account))
+            yield _fact(account, "does-not-exist", make_headline(account))
         return
     holder = status.holder
     if holder:
         yield _fact(account, "holder", f"{name(holder)} holds it", identity=holder)
         yield from _held(account, status)
     if status.state is LeaseState.NEVER_HELD and history.is_seen_created and not history.tenures:
-        yield _fact(account, "never-held", headline(account))
+        yield _fact(account, "never-held", make_headline(account))
     if status.state is LeaseState.FROZEN and status.block:
-        yield _fact(account, "frozen", headline(account), identity=holder, to=status.block.until)
+        yield _fact(account, "frozen", make_headline(account), identity=holder, to=status.block.until)
     # Stamps have whole seconds; without one only the writer says when it renewed.
     is_dated = status.takeable_at is not None and status.from_stamps
     takeable = (status.takeable_at // SECOND + 1) * SECOND if is_dated and status.takeable_at else None
@@ -138,14 +138,14 @@ def _free(account: "Account", status: LeaseStatus) -> Claim:
     if ended is not None:
         since = None if ended.is_claimed else ended.latest
     since = since if since is not None and since <= now else None
-    return _fact(account, "free", headline(account), from_=since, to=now, over_since=0)
+    return _fact(account, "free", make_headline(account), from_=since, to=now, over_since=0)
 
 
 def _held(account: "Account", status: LeaseStatus) -> Iterator[Claim]:
     history, now, tenure = account.history, account.now, account.tenure
     first = _first_of_identity(history.tenures)
     if tenure and first and first.began is not Handover.SEEN and not first.is_unseen:
-        within = interval(first.taken)
+        within = interval_of(first.taken)
         by = _by(first.taken)
         text = f"held since {clock(first.since, now)}{by_writer(first.taken.writer)}"
         if within:
@@ -161,7 +161,7 @@ def _held(account: "Account", status: LeaseStatus) -> Iterator[Claim]:
             identity=status.holder,
             by=_by(renewed),
             how=renewed.dating.value,
-            **interval(renewed),
+            **interval_of(renewed),
         )
     elif status.last_renewal is not None and account.is_renewed_last and history.is_moment and _is_renewal(account):
         at, how = status.last_renewal, "stamp" if status.from_stamps else "writer-clock"
@@ -223,7 +223,7 @@ def _by(write: Write) -> By:
 def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
     if tenure.is_writer or tenure.is_unseen or tenure.began is Handover.SEEN:
         return
-    within, text = interval(tenure.taken), handover(tenure, before)
+    within, text = interval_of(tenure.taken), describe_handover(tenure, before)
     by = _by(tenure.taken)
     if not within:
         return
@@ -278,12 +278,12 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
         yield _fact(
             account,
             "released",
-            f"{ending(tenure)}{WHEN[tenure.is_end_dated]}",
+            f"{describe_ending(tenure)}{WHEN[tenure.is_end_dated]}",
             at=tenure.until,
             identity=tenure.holder,
             how=own,
             by=by,
-            **interval(tenure.ended),
+            **interval_of(tenure.ended),
         )
     yield from _second_writers(account, tenure)
 
@@ -301,7 +301,7 @@ def _second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:
         yield _fact(
             account,
             "second-writer",
-            renewals_of_another(tenure, other, seen, now),
+            describe_renewals_of_another(tenure, other, seen, now),
             at=seen.first,
             identity=tenure.holder,
             by=By(other),

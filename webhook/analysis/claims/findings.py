@@ -8,19 +8,19 @@ from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import (
     REPLACED,
     Advice,
-    after_deletion,
-    after_refusal,
-    after_sharing,
-    audit_log,
-    next_step,
-    pod_of_holder,
-    pod_of_writer,
-    rights,
+    advise_after_deletion,
+    advise_after_refusal,
+    advise_after_sharing,
+    advise_after_silence,
+    command_for_audit_log,
+    command_for_pod_of_holder,
+    command_for_pod_of_writer,
+    command_for_rights,
 )
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.collect import interval, known
-from webhook.analysis.claims.succession import SHORTEST, creation
+from webhook.analysis.claims.collect import drop_unknown, interval_of
+from webhook.analysis.claims.succession import SHORTEST, describe_creation
 from webhook.analysis.claims.words import at_most, clock, count, holder_or_another, name, user, writer
 from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.events import API_SERVER, UNAUTHENTICATED, By, Handover, Refusal, Tenure
@@ -57,7 +57,7 @@ _ONE_POD: Final = (
 _REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
 
 
-def claim(
+def make_claim(
     history: LeaseHistory,
     check: str,
     severity: Severity,
@@ -76,7 +76,7 @@ def claim(
         advice=advice.sentence,
         cause=cause,
         over_since=more.get("over_since"),
-        arguments=known(more.get("arguments", {})),
+        arguments=drop_unknown(more.get("arguments", {})),
     )
 
 
@@ -85,12 +85,12 @@ def _identity(tenure: Tenure) -> str | None:
     return None if tenure.is_writer else tenure.holder
 
 
-def left(cause: causes.Diagnosis) -> Mapping[str, object]:
+def list_left_causes(cause: causes.Diagnosis) -> Mapping[str, object]:
     """Return the arguments that say which causes the input leaves."""
     return {"cause": cause.left[0]} if len(cause.left) == 1 else {"causes": list(cause.left)}
 
 
-def incidents(
+def find_incidents(
     histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: causes.Diagnosis | None = None
 ) -> Iterator[Claim]:
     """Yield all that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
@@ -98,12 +98,12 @@ def incidents(
         return
     if history.is_mixed:
         message = "its UID changes back and forth: the input is of several clusters, so nothing can be concluded"
-        command = audit_log(history.namespace, history.name)
+        command = command_for_audit_log(history.namespace, history.name)
         advice = Advice("Give the input of one cluster alone:", command)
-        yield claim(history, "clusters-mixed", Severity.ERROR, message, advice)
+        yield make_claim(history, "clusters-mixed", Severity.ERROR, message, advice)
         return
-    late = list(causes.late_renewals(histories, history))
-    lost = list(causes.lost_leaders(histories, history))
+    late = list(causes.find_late_renewals(histories, history))
+    lost = list(causes.find_lost_leaders(histories, history))
     yield from _handovers(history, {one.end: one for one in lost}, now)
     yield from (_late(history, one, now) for one in late)
     yield from _preferred(history, now)
@@ -116,13 +116,13 @@ def incidents(
     yield from _fenced(history, now)
 
 
-def beside(found: Sequence[ReportFinding], stored: Iterable[ReportFinding]) -> list[ReportFinding]:
+def drop_repeated(found: Sequence[ReportFinding], stored: Iterable[ReportFinding]) -> list[ReportFinding]:
     """Return what a stored lease shows beside its history, without a guess at what the history shows."""
     known = {one.check for one in found}
     return [one for one in stored if one.check != "lease-shared" or one.check not in known]
 
 
-def late_sentence(one: causes.Gap, since: str = "") -> str:
+def describe_delay(one: causes.Gap, since: str = "") -> str:
     """Return how late a holder renewed, why, and what it risked."""
     risk = (
         f"With client-go's usual settings a process that runs stops leading {length(deadline_of(one.duration))} to "
@@ -131,24 +131,24 @@ def late_sentence(one: causes.Gap, since: str = "") -> str:
     if one.length >= (one.duration or 0) * SECOND:
         risk += "; the lease expired, and no one took it"
     late = f"{holder_or_another(one.tenure)} did not renew for {length(one.length)}{since}"
-    return f"{late}. {causes.sentence_of(one.cause)} {risk}."
+    return f"{late}. {causes.describe_cause(one.cause)} {risk}."
 
 
 def _step_after_silence(cause: causes.Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return what to do about a silence: if others may write in the name of a holder, find out who does first."""
     if not tenure.is_ambiguous:
-        return next_step(cause, history, tenure)
+        return advise_after_silence(cause, history, tenure)
     sentence = f"The audit log of the API server shows who writes in the name of {name(tenure.holder)}:"
-    return Advice(sentence, audit_log(history.namespace, history.name))
+    return Advice(sentence, command_for_audit_log(history.namespace, history.name))
 
 
 def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
     is_claimed = one.tenure.renewed is not None and one.tenure.renewed.is_claimed
-    message = late_sentence(one, f", from {clock(one.start, now)} on{' by its own clock' if is_claimed else ''}")
+    message = describe_delay(one, f", from {clock(one.start, now)} on{' by its own clock' if is_claimed else ''}")
     step = _step_after_silence(one.cause, history, one.tenure)
     ended = "The refusals have ended" if one.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
     advice = Advice(f"{ended}. {step.sentence}", step.command)
-    return claim(
+    return make_claim(
         *(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame),
         over_since=one.end,
         arguments={
@@ -156,7 +156,7 @@ def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
             "from": one.start,
             "to": one.end,
             "how": Dating.WRITER_CLOCK.value if is_claimed else None,
-            **left(one.cause),
+            **list_left_causes(one.cause),
         },
     )
 
@@ -178,16 +178,16 @@ def _ongoing(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iter
     silence = until - last
     if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
         return
-    cause = causes.cause_of(histories, history, tenure, last, until)
+    cause = causes.diagnose(histories, history, tenure, last, until)
     holds = ""
     if status.takeable_at is not None:
         holds = f"; no other replica can take the lease before {clock(status.takeable_at, now)}"
     message = (
         f"{holder_or_another(tenure)} has not renewed since {clock(last, now)}, for {length(silence)}, "
-        f"although the lease was renewed every {length(usual)} before{holds}. {causes.sentence_of(cause)}"
+        f"although the lease was renewed every {length(usual)} before{holds}. {causes.describe_cause(cause)}"
     )
     step = _step_after_silence(cause, history, tenure)
-    yield claim(
+    yield make_claim(
         history,
         "renewal-late",
         Severity.WARNING,
@@ -195,7 +195,7 @@ def _ongoing(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iter
         step,
         cause.blame,
         over_since=0,
-        arguments={"identity": _identity(tenure), "from": last, "to": until, **left(cause)},
+        arguments={"identity": _identity(tenure), "from": last, "to": until, **list_left_causes(cause)},
     )
 
 
@@ -227,11 +227,11 @@ def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Cl
     doubt = ": whether it had expired is not known" if after.is_close else ""
     message = (
         f"{holder_or_another(before)} last renewed at {clock(gap.start, now)}; {name(after.holder)} {taken} at "
-        f"{clock(after.since, now)}, {later} later{doubt}. {causes.sentence_of(cause)}"
+        f"{clock(after.since, now)}, {later} later{doubt}. {causes.describe_cause(cause)}"
         f"{_afterwards(cause, before, history.renewals.usual, now)}"
     )
     step = _step_after_silence(cause, history, before)
-    return claim(
+    return make_claim(
         *(history, "leader-lost", Severity.WARNING, message, step, cause.blame),
         over_since=after.since,
         arguments={
@@ -240,7 +240,7 @@ def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Cl
             "from": gap.start,
             "to": after.since,
             "how": "unknown" if after.is_close else None,
-            **left(cause),
+            **list_left_causes(cause),
         },
     )
 
@@ -286,7 +286,7 @@ def _replaced(history: LeaseHistory, before: Tenure, after: Tenure, now: int) ->
     pods = dict.fromkeys(quote_name(one.pod) for one in (before.process, after.process) if one and one.pod)
     sentence = "See whether the pod before still runs, on a node that is not reached or after a forced deletion:"
     advice = Advice(sentence, " ".join((kubectl_in(history.namespace), "get pods", *pods, "-o wide")))
-    yield claim(
+    yield make_claim(
         *(history, "identity-shared", Severity.WARNING, message, advice, REPLACED),
         over_since=None if now - before.kept_until < (before.duration or 0) * SECOND else after.since,
         arguments={"identity": after.holder},
@@ -328,14 +328,14 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
             "have led at once, until the old holder noticed"
         )
     sentence = f"Find out why {by} did{_in_strict(who)}. Whether it may:"
-    advice = Advice(sentence, rights("update", history.namespace, history.name, who))
-    return claim(
+    advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, who))
+    return make_claim(
         *(history, "foreign-release", severity, message, advice, "foreign-release"),
         over_since=at,
         arguments={
             "previous": _identity(before),
             "by": BySomeone(who),
-            **interval(before.ended),
+            **interval_of(before.ended),
         },
     )
 
@@ -351,12 +351,14 @@ def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
     if before.is_released_as_other:
         # A client chooses its field manager, and one process may write by several clients.
         message += f". The field manager was {name(before.released_manager)}; its renewals have {name(before.manager)}"
-    advice = Advice("The audit log of the API server shows who removed it:", audit_log(history.namespace, history.name))
-    within, renewal = {**interval(before.ended)}, before.renewed or before.taken
+    advice = Advice(
+        "The audit log of the API server shows who removed it:", command_for_audit_log(history.namespace, history.name)
+    )
+    within, renewal = {**interval_of(before.ended)}, before.renewed or before.taken
     if "earliest" in within and not renewal.is_claimed:
         within["earliest"] = max(within["earliest"], renewal.earliest)  # which came before the removal
     arguments = {"previous": _identity(before), **within}
-    return claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
+    return make_claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
 
 
 def _preferred(history: LeaseHistory, now: int) -> Iterator[Claim]:
@@ -371,12 +373,12 @@ def _preferred(history: LeaseHistory, now: int) -> Iterator[Claim]:
         who = f"at {clock(one.at, now)} {writer(one.writer)} changed preferredHolder"
         message = f"{who}, as only an API server should ({one.text})"
         sentence = f"Find out why {name(one.writer.name)} writes it. Whether it may:"
-        command = rights("update", history.namespace, history.name, one.writer)
+        command = command_for_rights("update", history.namespace, history.name, one.writer)
         arguments = {
             "identity": one.tenure.asked_for if one.tenure and one.tenure.asked_by == one.writer else None,
             "by": BySomeone(one.writer),
         }
-        yield claim(
+        yield make_claim(
             *(history, "preferred-holder-foreign", Severity.WARNING, message, Advice(sentence, command)),
             over_since=one.at,
             arguments=arguments,
@@ -416,27 +418,28 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
         advice = Advice(sentence, "kubectl get mutatingwebhookconfigurations")
     elif other:
         sentence = f"Find out why {user(other)} writes the holder of this lease. Whether it may:"
-        advice = Advice(sentence, rights("update", history.namespace, history.name, other))
+        advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, other))
     elif after.taken_by is None:
         message += f". The input does not show who wrote it{_hint(before, after)}"
         advice = Advice(
-            "The audit log of the API server shows who wrote it:", audit_log(history.namespace, history.name)
+            "The audit log of the API server shows who wrote it:",
+            command_for_audit_log(history.namespace, history.name),
         )
     else:
         advice = Advice(
             f"Find out why {taker} does not wait until the lease expires{_in_strict(after.taken_by)}. "
             "To see what it is:",
-            pod_of_holder(history.namespace, after.holder),
+            command_for_pod_of_holder(history.namespace, after.holder),
         )
     severity = Severity.ERROR if after.is_dated and not is_one_pod else Severity.WARNING
-    return claim(
+    return make_claim(
         *(history, "lease-stolen", severity, message, advice, cause),
         over_since=after.since,
         arguments={
             "identity": _identity(after),
             "previous": _identity(before),
             "by": BySomeone(after.taken_by),
-            **interval(after.taken),
+            **interval_of(after.taken),
         },
     )
 
@@ -471,7 +474,7 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
         message += f", which had not renewed it for {length(silence)}"
     if after is not None:
         bound = length if before.is_end_dated else at_most
-        message += f"; {creation(after)} {_later(after, bound)}"
+        message += f"; {describe_creation(after)} {_later(after, bound)}"
     # An undated deletion may have been made after the lease had expired.
     latest = after.since if after is not None and not before.is_end_dated else before.until
     may_lead = not has_expired(before.last_renewal, before.duration, latest or 0) or before.duration is None
@@ -485,21 +488,21 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
         )
     severity = Severity.ERROR if is_taken else Severity.WARNING if is_election else Severity.INFO
     if who and who.name:
-        advice = after_deletion(history, who)
+        advice = advise_after_deletion(history, who)
     else:
         sentence = "A watch does not show who deleted it; the audit log of the API server does:"
         if history.kind is InputKind.AUDIT_LOG:
             sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
-        advice = Advice(sentence, audit_log(history.namespace, history.name))
+        advice = Advice(sentence, command_for_audit_log(history.namespace, history.name))
     over = None if after is None else after.since
-    yield claim(
+    yield make_claim(
         *(history, "lease-deleted", severity, message, advice, "deleted"),
         over_since=over,
         arguments={
             "previous": _identity(before),
             "identity": _identity(after) if after else None,
             "by": BySomeone(who),
-            **interval(before.ended, after.taken if after else None),
+            **interval_of(before.ended, after.taken if after else None),
         },
     )
 
@@ -531,8 +534,15 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     # They may go on in a later tenure of their identity.
     is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
     is_unknown = is_again or history.hidden_since is not None or tenure.has_unseen_renewals
-    return claim(
-        *(history, "identity-shared", Severity.ERROR, message, after_sharing(history, tenure), "shared-identity"),
+    return make_claim(
+        *(
+            history,
+            "identity-shared",
+            Severity.ERROR,
+            message,
+            advise_after_sharing(history, tenure),
+            "shared-identity",
+        ),
         over_since=None if is_unknown else over,
         arguments={"identity": _identity(tenure)},
     )
@@ -546,8 +556,8 @@ def _doubled(history: LeaseHistory, holder: str) -> Claim:
         "identity"
     )
     sentence = "A watch does not show who writes; the audit log of the API server does:"
-    advice = Advice(sentence, audit_log(history.namespace, history.name))
-    return claim(
+    advice = Advice(sentence, command_for_audit_log(history.namespace, history.name))
+    return make_claim(
         history, "identity-shared", Severity.WARNING, message, advice, "shared-identity", arguments={"identity": holder}
     )
 
@@ -576,7 +586,7 @@ def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator
     )
     sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
     advice = Advice(sentence, f"{kubectl_in(history.namespace)} get pods -o wide")
-    yield claim(
+    yield make_claim(
         history, "lease-shared", Severity.WARNING, message, advice, "shared-lease", arguments={"identities": names}
     )
 
@@ -612,14 +622,14 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim
     is_takeover = is_ours and "spec.holderIdentity" in last.message
     if is_takeover and last.writer.pod and holder and last.writer.process not in holder.writers:
         sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
-        advice = Advice(sentence, pod_of_writer(history.namespace, last.writer))
-        return claim(
+        advice = Advice(sentence, command_for_pod_of_writer(history.namespace, last.writer))
+        return make_claim(
             *(history, "write-refused", Severity.WARNING, message, advice, "denied"),
             over_since=over,
             arguments=arguments,
         )
-    advice = after_refusal(history, last)
-    return claim(
+    advice = advise_after_refusal(history, last)
+    return make_claim(
         *(history, "write-refused", Severity.WARNING, message, advice, "refused"),
         over_since=over,
         arguments=arguments,
@@ -643,8 +653,8 @@ def _fenced(history: LeaseHistory, now: int) -> Iterator[Claim]:
             f"lease, from {clock(group[0].at, now)} to {clock(last.at, now)}, the last one: {last.target}"
         )
         sentence = "The fence refused what was written without the lease. To see why the writer did not stop:"
-        advice = Advice(sentence, pod_of_writer(history.namespace, who))
-        yield claim(
+        advice = Advice(sentence, command_for_pod_of_writer(history.namespace, who))
+        yield make_claim(
             *(history, "write-fenced", Severity.WARNING, message, advice, "fenced"),
             over_since=_over_since(history, last.at, now),
             arguments={"by": BySomeone(who), "count": len(group), "from": group[0].at, "to": last.at},

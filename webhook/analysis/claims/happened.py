@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.succession import WHEN, ending, handover, renewals_of_another
+from webhook.analysis.claims.succession import WHEN, describe_ending, describe_handover, describe_renewals_of_another
 from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.words import by_writer, clock, count, name, writer
 from webhook.analysis.history.events import API_SERVER, Handover, LeaseEvent, Tenure
@@ -25,7 +25,7 @@ _Event = tuple[int, str]
 _T = TypeVar("_T")
 
 
-def events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
+def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     """Yield the latest events, oldest first."""
     history, now = account.history, account.now
     found = sorted([*_events(history), *_edits(history), *_gaps(account)], key=_TIME)
@@ -37,7 +37,7 @@ def events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
         yield Line(clock(at, now), text)
 
 
-def latest(account: Account) -> Iterator[Line]:
+def list_latest(account: Account) -> Iterator[Line]:
     """Yield what neither the headline nor a finding says: edits by others, what was not recorded, the last handover."""
     history = account.history
     is_told = any(isinstance(one, Claim) and _is_loud(one) for one in account.findings)
@@ -53,8 +53,8 @@ def _last_handover(history: LeaseHistory) -> list[_Event]:
     if last is None:
         return []
     if last.until is not None:
-        return [(last.until, f"{ending(last)}{WHEN[last.is_end_dated]}")]
-    return [(last.since, handover(last, before[0]))] if before[0] else []
+        return [(last.until, f"{describe_ending(last)}{WHEN[last.is_end_dated]}")]
+    return [(last.since, describe_handover(last, before[0]))] if before[0] else []
 
 
 def _is_loud(finding: ReportFinding) -> bool:
@@ -83,7 +83,7 @@ def _is_own(edit: LeaseEvent) -> bool:
 def _events(history: LeaseHistory) -> Iterator[_Event]:
     tenures = list(history.tenures)
     for before, tenure, after in zip(chain([None], tenures), tenures, chain(tenures[1:], [None]), strict=False):
-        yield tenure.since, handover(tenure, before)
+        yield tenure.since, describe_handover(tenure, before)
         yield from _end(history, tenure, after)
     yield from _silences(history)
     yield from _refusals(history)
@@ -99,14 +99,14 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
         text = f"the API server {receives} requests from pod {name(tenure.pods[-1])}, the holder before"
         yield tenure.heard_again[0], text
     for other, seen in tenure.others.items():
-        yield seen.first, renewals_of_another(tenure, other, seen, history.moment)
+        yield seen.first, describe_renewals_of_another(tenure, other, seen, history.moment)
     if tenure.until is None:
         return
     is_free = after is not None and after.began in {Handover.RELEASED, Handover.CREATED}
     if tenure.is_deleted or tenure is history.tenure or is_free:
         # A watch does not say when a lease was deleted; it was before the lease was created again.
         at = min(tenure.until, after.since if after is not None else tenure.until)
-        yield at, f"{ending(tenure)}{WHEN[tenure.is_end_dated]}"
+        yield at, f"{describe_ending(tenure)}{WHEN[tenure.is_end_dated]}"
     elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
         expired = tenure.kept_until + duration * SECOND
         yield expired, f"the lease expired, {duration} s after {_last_sign(tenure)}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
 
 
-def headline(account: "Account") -> str:
+def make_headline(account: "Account") -> str:
     """Return the state in one clause."""
     status, history = account.status, account.history
     accepted = history.accepted

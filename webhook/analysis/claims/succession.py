@@ -13,7 +13,7 @@ SHORTEST: Final = SECOND // 20
 """A shorter time without a holder is said to be none."""
 
 
-def handover(tenure: Tenure, before: Tenure | None) -> str:
+def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
     """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
     term = "" if tenure.term is None else f"; term {tenure.term}"
     if tenure.is_unclear:
@@ -55,23 +55,23 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
             led = "both were written from one pod" if tenure.is_of_pod_of(before) else "two may have led"
             return f"{took} from {previous}, which still held it{who}: {led}"
         case Handover.DELETED:
-            return f"{creation(tenure)} after it was deleted{who}{unheld}"
+            return f"{describe_creation(tenure)} after it was deleted{who}{unheld}"
         case Handover.UNKNOWN if not tenure.is_unseen:
             return f"{holder} held it{who}{gap}"
         case Handover.RELEASED if before is not None and (before.was_removed or before.is_own_release):
             led = ": two may have led" if before.is_own_release is False and not before.had_expired else gap
-            return f"{took} after {ending(before)}{who}{led}"
+            return f"{took} after {describe_ending(before)}{who}{led}"
     return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
 
 
-def creation(tenure: Tenure) -> str:
+def describe_creation(tenure: Tenure) -> str:
     """Say who created a lease again, as a clause: another one than the holder that it names may have."""
     if tenure.taken_by and tenure.is_own_taking is not True and not tenure.is_writer:
         return f"{writer(tenure.taken_by)} created it again with the holder {name(tenure.holder)}"
     return f"{name(tenure.holder)} created it again"
 
 
-def renewals_of_another(tenure: Tenure, other: Writer, seen: Other, now: int) -> str:
+def describe_renewals_of_another(tenure: Tenure, other: Writer, seen: Other, now: int) -> str:
     """Say how often a process renewed a lease that it did not take, as a clause."""
     if seen.backward == seen.count:
         return f"{writer(other)} set its renewTime back"
@@ -90,7 +90,7 @@ def _first_write(tenure: Tenure) -> str:
     return f"{name(tenure.holder)} {verb}{when}{who}{gap}"
 
 
-def ending(tenure: Tenure) -> str:
+def describe_ending(tenure: Tenure) -> str:
     """Say how a lease was taken from its holder before it expired, or given up by it, as a clause."""
     holder = name(tenure.holder)
     if tenure.is_deleted:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.stamps import NAMES, Stamp, is_constant
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.causes import Blame, sentence_of
+from webhook.analysis.claims.causes import Blame, describe_cause
 from webhook.analysis.claims.words import ago, clock, name, writer
 from webhook.analysis.history.events import Handover
 from webhook.analysis.history.lease import LeaseHistory
@@ -27,7 +27,7 @@ class Line(Struct, frozen=True):
     text: str
 
 
-def facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
+def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     """Yield the known facts, each with a label; without `verbose` those that the headline does not say."""
     if verbose:
         yield from _held_and_renewed(account)
@@ -38,7 +38,7 @@ def facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     yield from _unverified(account)
     is_silent_heartbeat = account.is_heartbeat and account.cause is not None and account.cause.blame is Blame.CLIENT
     if account.cause is not None and account.cause.blame is not Blame.UNKNOWN and not is_silent_heartbeat:
-        yield Line("Why", sentence_of(account.cause))
+        yield Line("Why", describe_cause(account.cause))
     yield from _rhythm(account) if verbose else ()
 
 
@@ -49,7 +49,7 @@ def _held_and_renewed(account: Account) -> Iterator[Line]:
     if account.history.hidden_since is not None:
         held, renewed = "Held before", "Renewed before"
     if account.holder:
-        yield Line(held, f"{name(account.holder)}{_held_since(account)}")
+        yield Line(held, f"{name(account.holder)}{_format_since(account)}")
     if account.last_renewal is not None:
         yield Line(renewed, f"{clock(account.last_renewal, now)}, {ago(account.last_renewal, now)}{_by(account)}")
 
@@ -128,7 +128,7 @@ def _waiting(account: Account) -> Iterator[str]:
             yield name(one)
 
 
-def _held_since(account: Account) -> str:
+def _format_since(account: Account) -> str:
     tenure, now = account.tenure, account.now
     is_seen = tenure is not None and tenure.began is Handover.SEEN and not tenure.is_writer
     is_late = account.written_later is not None
@@ -175,7 +175,7 @@ def _takeable(status: LeaseStatus, now: int, *, is_coordinated: bool) -> Iterato
         yield Line("Can be taken", when)
 
 
-def quoted(account: Account) -> Iterator[Line]:
+def quote_events(account: Account) -> Iterator[Line]:
     """Yield the text of Events. Clients write them, so they are quoted and nothing follows from them."""
     for at, text in account.election_events:
         who, what = text.rsplit(" ", 2)[0], " ".join(text.rsplit(" ", 2)[1:])

@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.analysis.history.status import refined
+from webhook.analysis.history.status import refine
 from webhook.analysis.inputs.items import Act, InputKind, Observation, RecordingGap
 from webhook.kubernetes.times import SECOND
 
@@ -77,7 +77,7 @@ class Bounds(Struct):
         if seen.act is not Act.STORED and seen.at is not None:
             self.reach(at)
         elif 0 < stamped <= self.latest:
-            self.reach(refined(stamped, at))
+            self.reach(refine(stamped, at))
         elif self._reached is not None and at // SECOND == self._reached // SECOND:
             self.reach(at)
         elif seen.input_kind is not InputKind.DUMP:

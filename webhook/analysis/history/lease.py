@@ -41,15 +41,15 @@ from webhook.analysis.history.status import (
     is_set_back,
     manager_of,
     manager_of_write,
-    refined,
+    refine,
     renewed_at,
     stamp_between,
     status_of,
     written_at,
 )
-from webhook.analysis.history.taking import taking
+from webhook.analysis.history.taking import classify_taking
 from webhook.analysis.history.write import Dating, Write
-from webhook.analysis.history.writes import forged_stamps
+from webhook.analysis.history.writes import find_forged_stamps
 from webhook.analysis.inputs.items import (
     Act,
     CountedRenewals,
@@ -348,7 +348,7 @@ class LeaseHistory(Struct):
                 moved = owners[0].stamp or 0  # another write may have been stamped in the same second
             claimed = readable(normalized(lease.spec.renew_time))
             if moved and before.spec.renew_time != lease.spec.renew_time and (claimed or 0) < moved + SECOND:
-                return refined(moved, claimed)
+                return refine(moved, claimed)
             if moved:
                 return moved
         return seen.latest_stamp if self._shows_same(lease) else written_at(lease.spec, seen.entries)
@@ -607,7 +607,7 @@ class LeaseHistory(Struct):
         if act is Act.STORED or (before and version and before.metadata.resource_version == version):
             return
         if before is None or seen.old or is_same_path:
-            problem = forged_stamps(seen, before, known, at)
+            problem = find_forged_stamps(seen, before, known, at)
             if problem:
                 self._happened(EventKind.FORGED, at, writer=writer, text=problem)
         if before is not None and (edit := edit_of(old, new)):
@@ -712,7 +712,7 @@ class LeaseHistory(Struct):
             first, last, skew = tenure.kept.earliest, tenure.kept.latest or at, tenure.kept.skew
         less = write.at - write.earliest + last - at - skew
         more = (write.latest or write.at) - write.at + at - first - skew
-        return taking(kept_until, duration, write.at, less=max(0, less), more=max(0, more), is_dated=is_dated)
+        return classify_taking(kept_until, duration, write.at, less=max(0, less), more=max(0, more), is_dated=is_dated)
 
     def _released(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
         """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""

@@ -84,7 +84,7 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
     # A stamp that is ahead of the moment was invented, or the input is later than the moment that was given.
     from_stamps = stamp is not None and stamp <= now + BOUND
     claimed = readable(normalized(spec.renew_time))
-    renewed = refined(stamp, claimed) if stamp is not None and from_stamps else claimed
+    renewed = refine(stamp, claimed) if stamp is not None and from_stamps else claimed
     if logged is not None and renewed is not None:
         renewed = max(renewed, logged) if from_stamps else logged
     duration = spec.lease_duration_seconds
@@ -108,7 +108,7 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
     return replace(status, state=LeaseState.FROZEN, takeable_at=block.until, block=block)
 
 
-def refined(stamp: int, claimed: int | None) -> int:
+def refine(stamp: int, claimed: int | None) -> int:
     """Return a stamp, which has whole seconds, with the holder's fraction if that lies in the same second."""
     if claimed is None:
         return stamp
@@ -130,7 +130,7 @@ def ahead_of(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     renewing = manager_of(entries, stamp)
     if not spec.strategy and not any(HOLDER in one.owned.spec and (one.manager or "") == renewing for one in entries):
         return None
-    return claimed - refined(stamp, claimed)
+    return claimed - refine(stamp, claimed)
 
 
 def is_release(spec: LeaseSpec) -> bool:
@@ -222,7 +222,7 @@ def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     stamp = date_last_renewal(entries)
     if stamp is not None and claimed is not None and claimed >= stamp + SECOND:
         return stamp  # the fraction is unknown, and what is counted from here is a bound
-    return claimed if stamp is None else refined(stamp, claimed)
+    return claimed if stamp is None else refine(stamp, claimed)
 
 
 def is_set_back(old: LeaseSpec, new: LeaseSpec) -> bool:

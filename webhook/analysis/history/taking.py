@@ -4,7 +4,9 @@ from webhook.analysis.history.events import Handover
 from webhook.analysis.history.status import has_expired, was_live
 
 
-def taking(kept_until: int | None, duration: int | None, at: int, *, less: int, more: int, is_dated: bool) -> Handover:
+def classify_taking(
+    kept_until: int | None, duration: int | None, at: int, *, less: int, more: int, is_dated: bool
+) -> Handover:
     """Classify a write at `at` that replaced a holder whose last renewal was at `kept_until`.
 
     `less` and `more` are by how much less or more time may have passed in between: clocks differ, stamps have whole

@@ -83,7 +83,7 @@ def _request(item: Observation, old: Lease | LeaseCandidate | None) -> Admission
     )
 
 
-def forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry], at: int) -> str:
+def find_forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry], at: int) -> str:
     """Return what a write does to managedFields that no API server does, as a clause; "" if nothing, or not shown.
 
     `old` is the state just before the write of a Lease at `at`, None if it was created, with its `old_entries`.

@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from webhook.analysis.claims.account import account_of
-from webhook.analysis.claims.headline import headline
+from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.events import Handover
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -69,7 +69,7 @@ def _make_event(
         },
         "type": "Warning",
         "reason": reason,
-        "message": (stolen or headline(account)).encode()[:_MAX_MESSAGE].decode(errors="ignore"),
+        "message": (stolen or make_headline(account)).encode()[:_MAX_MESSAGE].decode(errors="ignore"),
         "source": {"component": COMPONENT},
         "firstTimestamp": time,
         "lastTimestamp": time,

@@ -25,7 +25,7 @@ from webhook.analysis.inputs.cluster import LEASES
 from webhook.analysis.inputs.items import Item, Observation
 from webhook.analysis.live.server_clock import ServerClock
 from webhook.analysis.live.watch import Listing
-from webhook.analysis.timeline.downsampling import fitted
+from webhook.analysis.timeline.downsampling import fit
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Timeline
 from webhook.analysis.timeline.page import content_security_policy, page_data, render
@@ -264,7 +264,7 @@ def _events(feed: Feed) -> Iterator[bytes]:
         change = feed.get_changes(version)
         version, has_ended = change.version, change.has_ended
         # JSON of one line has no line break, which would end the data.
-        yield b"data: " + page_data(fitted(change.timeline), status=change.status, hasEnded=has_ended) + b"\n\n"
+        yield b"data: " + page_data(fit(change.timeline), status=change.status, hasEnded=has_ended) + b"\n\n"
         took = time.monotonic() - began
         time.sleep(0 if has_ended else max(MIN_PAUSE, took * _SHARE))
         feed.wait(version, MAX_PAUSE)

@@ -20,7 +20,7 @@ from webhook.analysis.timeline.model import (
     SpanKind,
     Ticks,
     Timeline,
-    shown,
+    shorten_for_page,
     writers_of,
 )
 from webhook.analysis.timeline.page import page_data
@@ -52,8 +52,8 @@ class _Open(Struct):
         tenure = self.tenure
         if tenure is None or self.kind is SpanKind.UNRECORDED:
             return Span(self.kind, self.begins, ends)
-        writers, manager = writers_of(tenure), shown(self.manager)
-        return Span(self.kind, self.begins, ends, shown(tenure.holder), writers, manager, reason=self.reason)
+        writers, manager = writers_of(tenure), shorten_for_page(self.manager)
+        return Span(self.kind, self.begins, ends, shorten_for_page(tenure.holder), writers, manager, reason=self.reason)
 
 
 class SpanRecord(Struct):
@@ -126,7 +126,7 @@ class TickRecord(Ticks):
         if len(moments) > most:
             half = len(moments) - most // 2
             kept = min(MAX_BUCKETS, most // 2)
-            self.buckets = merged([*self.buckets, *(Bucket(one, one) for one in moments[:half])], kept)
+            self.buckets = merge([*self.buckets, *(Bucket(one, one) for one in moments[:half])], kept)
             del moments[:half]
 
 
@@ -137,10 +137,10 @@ def shorten(parts: list[_Part], most: int, kept: int) -> None:
     """Merge the older half of more than `most` parts, which are in order of time, to about `kept`."""
     if len(parts) > most:
         half = len(parts) // 2
-        parts[:half] = merged(parts[:half], kept)
+        parts[:half] = merge(parts[:half], kept)
 
 
-def merged(parts: Iterable[_Part], most: int) -> list[_Part]:
+def merge(parts: Iterable[_Part], most: int) -> list[_Part]:
     """Return parts in order of time, joined to about twice `most`, or one of each kind; counts add up to the same."""
     ordered = list(parts)
     if len(ordered) <= most:
@@ -152,7 +152,7 @@ def merged(parts: Iterable[_Part], most: int) -> list[_Part]:
     for part in ordered:
         place = latest.get(_kind(part))
         if place is not None and _end(part) - found[place].begins <= width:
-            found[place] = found[place].joined(part)
+            found[place] = found[place].join(part)
         else:
             latest[_kind(part)] = len(found)
             found.append(part)
@@ -168,19 +168,19 @@ def _end(part: Bucket | Mark | Span) -> int:
     return part.begins if part.ends is None else part.ends
 
 
-def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
+def fit(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
     """Return the timeline, aggregated as far as is needed to fit into `largest` bytes of page data."""
     if len(page_data(timeline)) <= largest:
         return timeline
     lanes = list(timeline.lanes)
-    before = what_was_merged(lanes)
+    before = describe_merging(lanes)
     others = tuple(one for one in timeline.thinned if one not in before)
     # Parts of one kind that a lane may have.
     most = max(max(_ticks(lane), len(lane.marks), len(lane.spans)) for lane in lanes)
     dropped = 0
     while True:
         left_out = f"{count(dropped, 'lease')} with the fewest changes are left out: name some, or a namespace"
-        thinned = (*([left_out] if dropped else []), *others, *what_was_merged(lanes))
+        thinned = (*([left_out] if dropped else []), *others, *describe_merging(lanes))
         thin = replace(timeline, lanes=tuple(lanes), thinned=thinned, left_out=timeline.left_out + dropped)
         size = len(page_data(thin))
         if size <= largest or not lanes:
@@ -196,7 +196,7 @@ def fitted(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
             lanes = [lanes[at] for at in sorted(busiest)]
 
 
-def what_was_merged(lanes: Sequence[Lane]) -> tuple[str, ...]:
+def describe_merging(lanes: Sequence[Lane]) -> tuple[str, ...]:
     """Return sentences about everything in some lanes that stands for more than itself."""
     said = []
     buckets = [one for lane in lanes for one in lane.ticks.buckets]
@@ -231,15 +231,15 @@ def _limited(lane: Lane, most: int) -> Lane:
     ticks = lane.ticks
     if _ticks(lane) > most:
         buckets = (*ticks.buckets, *(Bucket(at, at) for at in ticks.moments))
-        ticks = Ticks((), tuple(merged(buckets, max(1, most // 3))))
+        ticks = Ticks((), tuple(merge(buckets, max(1, most // 3))))
     spans = lane.spans
     if len(spans) > most:
         # The last one may go on.
-        spans = (*merged(spans[:-1], most // 2), spans[-1])
-    return replace(lane, ticks=ticks, marks=tuple(merged(lane.marks, most)), spans=spans)
+        spans = (*merge(spans[:-1], most // 2), spans[-1])
+    return replace(lane, ticks=ticks, marks=tuple(merge(lane.marks, most)), spans=spans)
 
 
-def lane_within(lane: Lane, begins: int, ends: int) -> Lane:
+def cut_lane(lane: Lane, begins: int, ends: int) -> Lane:
     """Cut a lane to what happened within; a span that began before keeps its beginning, one that goes on has no end."""
     buckets = tuple(one for one in lane.ticks.buckets if one.ends >= begins and one.begins <= ends)
     moments = tuple(at for at in lane.ticks.moments if begins <= at <= ends)

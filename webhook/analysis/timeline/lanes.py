@@ -10,9 +10,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.admission.rules.registry import RULES
-from webhook.analysis.claims.causes import late_renewals, lost_leaders, sentence_of
-from webhook.analysis.claims.findings import late_sentence
-from webhook.analysis.claims.succession import WHEN, ending, handover
+from webhook.analysis.claims.causes import describe_cause, find_late_renewals, find_lost_leaders
+from webhook.analysis.claims.findings import describe_delay
+from webhook.analysis.claims.succession import WHEN, describe_ending, describe_handover
 from webhook.analysis.claims.words import by_writer, clock, count
 from webhook.analysis.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -25,11 +25,20 @@ from webhook.analysis.timeline.downsampling import (
     Frozen,
     SpanRecord,
     TickRecord,
-    lane_within,
+    cut_lane,
+    describe_merging,
     shorten,
-    what_was_merged,
 )
-from webhook.analysis.timeline.model import MAX_TEXT, Lane, Mark, MarkKind, SpanKind, Timeline, shown, writers_of
+from webhook.analysis.timeline.model import (
+    MAX_TEXT,
+    Lane,
+    Mark,
+    MarkKind,
+    SpanKind,
+    Timeline,
+    shorten_for_page,
+    writers_of,
+)
 from webhook.kubernetes.objects import NO_LEASE_SPEC, Lease
 from webhook.kubernetes.times import DAY, SECOND, canonical, length, stamp_of
 
@@ -100,17 +109,17 @@ class TimelineBuilder(Struct):
         """Return the lane of one lease from `begins` to `ends`: one that cannot be drawn costs no other."""
         if key not in self._problems:
             try:
-                return lane_within(self._lane(key, ends), begins, ends)
+                return cut_lane(self._lane(key, ends), begins, ends)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one lane, the others are drawn
                 self._problems[key] = _problem_of(error)
-        return Lane(shown(key[0]), shown(key[1]), problem=self._problems[key])
+        return Lane(shorten_for_page(key[0]), shorten_for_page(key[1]), problem=self._problems[key])
 
     def _lane(self, key: Key, ends: int) -> Lane:
         """Return the lane of one lease as it stands at `ends`, with the causes that were found out."""
         one = self._leases[key]
         return Lane(
-            shown(key[0]),
-            shown(key[1]),
+            shorten_for_page(key[0]),
+            shorten_for_page(key[1]),
             one.duration_held,
             one.spans.spans(one.overdue_at, ends, one.frozen_at(ends), is_gone=one.history.is_deleted),
             one.ticks,
@@ -129,7 +138,7 @@ class TimelineBuilder(Struct):
                 self.explain(key, ends)
         lanes = tuple(self._drawn(key, begins, ends) for key in chosen)
         undrawn = [f"{one.namespace}/{one.name} cannot be drawn: {one.problem}" for one in lanes if one.problem]
-        thinned = (*undrawn, *map(str, self.histories.bounds.unrecorded), *what_was_merged(lanes))
+        thinned = (*undrawn, *map(str, self.histories.bounds.unrecorded), *describe_merging(lanes))
         if self._left_out:
             seen = count(self._left_out, "observation")
             thinned = (f"{seen} of leases beyond the first {MAX_LANES} are left out", *thinned)
@@ -197,7 +206,7 @@ class _LeaseLane(Struct):
 
     @property
     def holder(self) -> str:
-        return shown(self.history.holder.holder) if self.history.holder else ""
+        return shorten_for_page(self.history.holder.holder) if self.history.holder else ""
 
     @property
     def overdue_at(self) -> int | None:
@@ -214,7 +223,7 @@ class _LeaseLane(Struct):
             return None
         until = "" if status.block.until is None else f" until {clock(status.block.until, now)}"
         reason = f"no other replica can take it{until}: {status.block.reason}"
-        return Frozen(status.last_renewal or self.history.moment, shown(reason, MAX_TEXT))
+        return Frozen(status.last_renewal or self.history.moment, shorten_for_page(reason, MAX_TEXT))
 
     def _seems_frozen(self, latest: int) -> bool:
         """Return whether a look at the status is worth its cost: a holder may renew thousands of times a second."""
@@ -231,7 +240,7 @@ class _LeaseLane(Struct):
         self, kind: MarkKind, at: int, text: str, who: Writer | Tenure | None = None, holder: str = "", end: str = ""
     ) -> None:
         """Add a mark; `who` wrote, and `holder` held the lease afterwards. `end` follows the text, which may be cut."""
-        mark = Mark(kind, at, shown(text, MAX_TEXT) + end, holder, writers_of(who))
+        mark = Mark(kind, at, shorten_for_page(text, MAX_TEXT) + end, holder, writers_of(who))
         insort(self.marks, mark, key=attrgetter("begins"))
         shorten(self.marks, MAX_MARKS, MAX_MARKS // 8)
 
@@ -242,10 +251,10 @@ class _LeaseLane(Struct):
         if self._explained == signature:
             return True
         self.causes = {}
-        for one in lost_leaders(histories, history):
-            self.causes[MarkKind.TAKEOVER_BY_EXPIRY, one.end] = sentence_of(one.cause)
-        for one in late_renewals(histories, history):
-            self.causes[MarkKind.LATE, one.end] = late_sentence(one)
+        for one in find_lost_leaders(histories, history):
+            self.causes[MarkKind.TAKEOVER_BY_EXPIRY, one.end] = describe_cause(one.cause)
+        for one in find_late_renewals(histories, history):
+            self.causes[MarkKind.LATE, one.end] = describe_delay(one)
         latest = max([signature[1], *(tenure.since for tenure in history.tenures)])
         is_settled = until - latest >= SETTLED_AFTER
         self._explained = signature if is_settled else None
@@ -257,14 +266,16 @@ class _LeaseLane(Struct):
         cause = self.causes.get((mark.kind, mark.begins)) if mark.count == 1 else None
         if cause is None:
             return mark
-        return replace(mark, text=shown(cause if mark.kind is MarkKind.LATE else f"{mark.text}. {cause}", MAX_TEXT))
+        return replace(
+            mark, text=shorten_for_page(cause if mark.kind is MarkKind.LATE else f"{mark.text}. {cause}", MAX_TEXT)
+        )
 
     def _with_handover(self, mark: Mark) -> Mark:
         """Return the mark of a holder that begins; by its first renewals one knows who wrote it in."""
         tenures = self.history.tenures
         for before, tenure in zip([None, *tenures], tenures, strict=False):
             if tenure.since == mark.begins:
-                return replace(mark, text=shown(handover(tenure, before), MAX_TEXT))
+                return replace(mark, text=shorten_for_page(describe_handover(tenure, before), MAX_TEXT))
         return mark
 
     def observe(self, seen: Observation, events: Sequence[LeaseEvent], latest: int, max_ticks: int) -> None:
@@ -354,7 +365,7 @@ class _LeaseLane(Struct):
                 if event.kind is EventKind.DELETED or not is_foreign:
                     self.spans.begin(SpanKind.LEADERLESS, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
-                how = ending(tenure) if tenure else f"the lease was deleted{by_writer(event.writer)}"
+                how = describe_ending(tenure) if tenure else f"the lease was deleted{by_writer(event.writer)}"
                 self.mark(kind, at, f"{how}{WHEN[event.is_dated]}", event.writer)
             case _:
                 self._noted(event, at)
@@ -389,8 +400,8 @@ class _LeaseLane(Struct):
         kind = KIND_OF_HANDOVER.get(tenure.began)
         if kind is not None:
             tenures = self.history.tenures
-            text = handover(tenure, tenures[-2] if len(tenures) > 1 else None)
-            self.mark(kind, since, text, tenure, shown(tenure.holder))
+            text = describe_handover(tenure, tenures[-2] if len(tenures) > 1 else None)
+            self.mark(kind, since, text, tenure, shorten_for_page(tenure.holder))
 
 
 @cache
@@ -400,7 +411,7 @@ def _date_after(day: int) -> str:
 
 
 def _problem_of(error: Exception) -> str:
-    return shown(f"this is a bug: {type(error).__name__}: {error}", MAX_TEXT)
+    return shorten_for_page(f"this is a bug: {type(error).__name__}: {error}", MAX_TEXT)
 
 
 def _said(rules: Iterable[str]) -> str:

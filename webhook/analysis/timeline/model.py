@@ -86,7 +86,7 @@ class Span(Struct, frozen=True, gc=False):
     count: int = 1
     reason: str = ""
 
-    def joined(self, other: "Span") -> "Span":
+    def join(self, other: "Span") -> "Span":
         """Return one span that stands for both, without their holders."""
         return Span(SpanKind.SEVERAL, self.begins, other.ends, count=self.count + other.count)
 
@@ -154,7 +154,7 @@ class Mark(Struct, frozen=True, gc=False):
     count: int = 1
     ends: int | None = None
 
-    def joined(self, other: "Mark") -> "Mark":
+    def join(self, other: "Mark") -> "Mark":
         """Return one mark that stands for both, which are of one kind."""
         return replace(
             self,
@@ -172,7 +172,7 @@ class Bucket(Struct, frozen=True, gc=False):
     ends: int
     count: int = 1
 
-    def joined(self, other: "Bucket") -> "Bucket":
+    def join(self, other: "Bucket") -> "Bucket":
         """Return the renewals of both."""
         return Bucket(self.begins, max(self.ends, other.ends), self.count + other.count)
 
@@ -341,7 +341,7 @@ def _in_words(one: Span | Mark | Bucket) -> dict[str, Any]:
     return fields | {key: canonical(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None}
 
 
-def shown(text: str, most: int = _MAX_NAME) -> str:
+def shorten_for_page(text: str, most: int = _MAX_NAME) -> str:
     """Return a name or, with MAX_TEXT, the text of a mark, as it is drawn and searched for."""
     return escape(truncate(text, most))
 
@@ -349,7 +349,7 @@ def shown(text: str, most: int = _MAX_NAME) -> str:
 def writers_of(who: Tenure | Writer | None) -> str:
     """Return who wrote, or who wrote as a holder, which may be several; "" if unknown."""
     writers = who.writers[-_MAX_WRITERS:] if isinstance(who, Tenure) else [who] if who and who.user else []
-    return shown(" and ".join(map(writer, writers)))
+    return shorten_for_page(" and ".join(map(writer, writers)))
 
 
 def _moment(at: int, until: int) -> str:
