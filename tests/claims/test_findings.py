@@ -70,6 +70,24 @@ def test_a_leader_whose_token_expired_is_followed(verbs: list[str], what: str) -
     assert "The API server did not accept the credentials" in advised(one)
 
 
+@pytest.mark.parametrize("leads", [True, False], ids=["others lead", "all are late"])
+def test_a_webhook_that_fails_is_no_outage_of_the_api_server(leads: bool) -> None:
+    server, (db, *others) = shop()
+    together(40, db, *others)
+    message = 'Internal error occurred: failed calling webhook "guard.vendor.example": connection refused'
+    for _ in range(8):
+        server.wait(2)
+        db.fail(500, message)
+        for one in others if leads else ():
+            one.renew()
+    server.elector("db-1", "shop/db").lead(10)
+    one = account(of_log(server), server.now)
+    (lost,) = (found for found in one.findings if found.check == "leader-lost")
+    assert "The API server could not store its writes: 7 requests answered with 500, the last one" in lost.message
+    assert "slow or unavailable" not in lost.message
+    assert "See why webhook guard.vendor.example" in advised(one)
+
+
 def test_refusals_of_a_pod_of_another_namespace_are_not_the_holder_s() -> None:
     server, (db, *_) = shop()
     db.lead(40)

@@ -115,6 +115,9 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
             return Advice("See which priority level limits it:", _PRIORITY)
         case Blame.COORDINATED:
             return Advice("To see the candidates:", f"{kubectl_in(history.namespace)} get leasecandidates -o yaml")
+        case Blame.SERVER if cause.refusal and cause.refusal.failed_webhook:
+            webhook = name(cause.refusal.failed_webhook)
+            return Advice(f"See why webhook {webhook}, which the API server calls for each write, fails:", _WEBHOOKS)
         case Blame.SERVER if cause.left == ("failed",):
             return Advice("Look for a webhook that the API server calls for this lease:", _WEBHOOKS)
     is_refused = cause.blame is Blame.REFUSED and cause.refusal is not None

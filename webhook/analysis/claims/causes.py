@@ -310,6 +310,10 @@ def _failed(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
     text = f"{count(len(failed), 'request')} answered with {last.code}"
     if last.code == TOO_MANY_REQUESTS:
         return Diagnosis(Blame.THROTTLED, f"{text} (too many requests)", ("throttled",), last)
+    if last.has_failed_at_once and last.message:
+        text += f", the last one: {last.message}"
+    if all(one.failed_webhook for one in failed):
+        return Diagnosis(Blame.SERVER, text, ("failed",), last)
     if late or not compared.on_time:
         return Diagnosis(Blame.SERVER, f"{text}; {late}" if late else text, ("failed", "api-server"), last)
     path = "so not the API server as a whole: a webhook that it calls for this lease, or the one API server in use"
@@ -384,7 +388,8 @@ def describe_cause(cause: Diagnosis) -> str:
         return f"Why is not known: {cause.evidence}."
     if cause.refusal and not cause.refusal.writer.user:
         return f"Its requests may have been refused: {cause.evidence}."
-    if cause.blame is Blame.SERVER and cause.left == ("failed",):
+    has_failed_at_once = cause.refusal is not None and cause.refusal.has_failed_at_once
+    if cause.blame is Blame.SERVER and (cause.left == ("failed",) or has_failed_at_once):
         return f"The API server could not store its writes: {cause.evidence}."
     if cause.blame is Blame.REFUSED and cause.refusal and cause.refusal.is_read:
         return f"Its reads were refused, so it did not get to write: {cause.evidence}."

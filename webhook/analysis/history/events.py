@@ -7,6 +7,7 @@ import re
 from collections import deque
 from enum import StrEnum
 from functools import partial
+from http import HTTPStatus
 from typing import Final
 
 from msgspec import Struct, field
@@ -35,6 +36,7 @@ UNAUTHENTICATED: Final = 401
 TOO_MANY_REQUESTS: Final = 429
 
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
+_FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
 _POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']{1,253})'")
 _RIGHTS: Final = re.compile(r' is forbidden: User "[^"]*" cannot ')
 
@@ -446,6 +448,17 @@ class Refusal(Struct, frozen=True):
         """True if the API server was unable to store it; not if the client hung up before a second had passed."""
         is_abandoned = "context canceled" in self.message and self.took < SLOW
         return (self.code >= 500 or self.code == 429) and not is_abandoned
+
+    @property
+    def has_failed_at_once(self) -> bool:
+        """True if the API server answered that it failed, and was not slow itself: etcd or a webhook refused."""
+        return self.code == HTTPStatus.INTERNAL_SERVER_ERROR and self.took < SLOW
+
+    @property
+    def failed_webhook(self) -> str:
+        """The name of the webhook that the API server could not call, and without which it stores nothing, or ""."""
+        found = _FAILED_WEBHOOK.search(self.message)
+        return found[1] if found else ""
 
     @property
     def by(self) -> By:
