@@ -153,7 +153,8 @@ def find_cause(
     if policy and policy.mode is Mode.OFF:
         return "the policy has mode off, so every write is allowed"
     if not found.dedicated:
-        return "" if VALIDATING in found.unread else "no webhook is registered for leases"
+        may_be_other = VALIDATING in found.unread or any(_rule_policies(found))
+        return "" if may_be_other else "no webhook is registered for leases"
     namespace_object = found.find_by_name("Namespace").get(namespace)
     labels = None if namespace_object is None else namespace_object.metadata.labels or {}
     first = ""

@@ -4,7 +4,6 @@ What was not read, or is not in a file, is not judged.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct, ValidationError, convert
@@ -47,9 +46,10 @@ def check_service(entry: Entry, documents: Documents) -> Iterator[ReportFinding]
                 "apply the overlay again, or name the Service of the webhook's pods.",
             )
         return
-    spec = _ServiceSpec()
-    with suppress(ValidationError):
+    try:
         spec = convert(service.spec, _ServiceSpec)
+    except ValidationError:
+        return  # no API server returns it
     if spec.type == "ExternalName":
         return  # it has neither ports nor endpoints
     ports = [one for one in spec.ports or () if one.protocol in {None, "TCP"}]
