@@ -306,9 +306,13 @@ def test_a_duration_that_another_writer_lowered_ends_no_tenure(view: View, renew
     server.wait(2)
     second.lead(20)
     said = said_of(view(server), server)
+    assert "let it expire" not in said
+    if renews and view is of_watch:
+        # Only a field manager says that another one renewed it for a shorter time.
+        assert "db-1_1 took it from db-0_1: whether it had expired is not known" in said
+        return
     assert "db-1_1 took it from db-0_1, which still held it" in said
     assert "s before it expired by the duration that its holder wrote" in said
-    assert "let it expire" not in said
 
 
 def test_a_holder_may_lower_its_own_duration() -> None:

@@ -520,3 +520,19 @@ def test_only_the_api_server_chooses_a_holder(
     chosen = {**server.leases["shop/db"]["spec"], "holderIdentity": "b_1", **strategy}
     server.write("shop/db", chosen, "kube-apiserver", user, "")
     assert said in said_of(account(source(server)))
+
+
+@pytest.mark.parametrize(
+    ("holder", "pod", "user", "may_be"),
+    [
+        pytest.param("a_1", "a", "mallory", False, id="a stranger renews the lease of a pod that the text names"),
+        pytest.param("a_1", "a", "shop", True, id="another process of the account does"),
+        pytest.param("leader", "a", "mallory", True, id="the text names no pod"),
+    ],
+)
+def test_who_renews_may_be_the_holder_unless_its_text_names_another_pod(
+    holder: str, pod: str, user: str, may_be: bool
+) -> None:
+    own = Writer("shop", pod, uid="1")
+    tenure = Tenure(holder, 0, Handover.CREATED, 0, process=own, taken_by=own, is_sure=True, renewals=1)
+    assert tenure.may_be_renewed_by(Writer(user, "b", uid="2")) is may_be

@@ -218,7 +218,7 @@ def as_json(account: Account) -> dict[str, Any]:
         ),
         "last_renewal": _time(account.last_renewal),
         "last_renewal_by": _last_writer(account),
-        "evidence": "none" if status is None else "api-server" if status.from_stamps else "holder",
+        "evidence": _evidence(status),
         "takeable_at": _time(status.takeable_at if status else None),
         "duration_seconds": status.duration if status else None,
         "holder_clock_ahead_seconds": _seconds(status.ahead if status else None),
@@ -249,6 +249,12 @@ def as_json(account: Account) -> dict[str, Any]:
         ],
         "advice": {"sentence": account.advice.sentence, "command": account.advice.command},
     }
+
+
+def _evidence(status: LeaseStatus | None) -> str:
+    if status is None:
+        return "none"
+    return "api-server" if status.from_stamps else "holder"
 
 
 def _tenure(tenure: Tenure) -> dict[str, Any]:

@@ -94,7 +94,10 @@ def _lease(history: LeaseHistory) -> str:
 
 
 def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
-    """Return where to look after a holder did not renew."""
+    """Return where to look after a holder did not renew: if others may write in its name, first who does."""
+    if tenure.is_ambiguous:
+        sentence = f"The audit log of the API server shows who writes in the name of {name(tenure.holder)}:"
+        return Advice(sentence, command_for_audit_log(history.namespace, history.name))
     if tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
         return _of_one_written_in(history, tenure, tenure.taken_by)
     match cause.blame:
@@ -104,13 +107,7 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
         case Blame.CLIENT if cause.left == ("interval",):
             return _of_rare_renewals(history, tenure)
         case Blame.CLIENT:
-            pod = _pod(tenure) or tenure.holder
-            if tenure.heard_again and (found := pod_of(pod)):
-                sentence = "Its pod was heard again; see what it did meanwhile:"
-                return Advice(sentence, f"{kubectl_in(history.namespace)} logs {found}")
-            return Advice(
-                f"Why {name(tenure.holder)} did not renew:", command_for_pod_of_holder(history.namespace, pod)
-            )
+            return _of_silent_client(history, tenure)
         case Blame.THROTTLED:
             return Advice("See which priority level limits it:", _PRIORITY)
         case Blame.COORDINATED:
@@ -122,6 +119,14 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
             return Advice("Look for a webhook that the API server calls for this lease:", _WEBHOOKS)
     is_refused = cause.blame is Blame.REFUSED and cause.refusal is not None
     return advise_after_refusal(history, cause.refusal) if is_refused and cause.refusal else _NEXT_STEPS[cause.blame]
+
+
+def _of_silent_client(history: LeaseHistory, tenure: Tenure) -> Advice:
+    pod = _pod(tenure) or tenure.holder
+    if tenure.heard_again and (found := pod_of(pod)):
+        sentence = "Its pod was heard again; see what it did meanwhile:"
+        return Advice(sentence, f"{kubectl_in(history.namespace)} logs {found}")
+    return Advice(f"Why {name(tenure.holder)} did not renew:", command_for_pod_of_holder(history.namespace, pod))
 
 
 def _pod(tenure: Tenure) -> str:
@@ -256,7 +261,11 @@ def _pressing(account: "Account") -> ReportFinding | None:
     over = [one for one in errors if isinstance(one, Claim) and one.is_over]
     going_on = [one for one in errors if one not in over]
     history, lost = account.history, _last_loss(account.findings)
-    end = account.now if account.state is LeaseState.EXPIRED else 0 if lost is None else lost.over_since or account.now
+    end = 0
+    if account.state is LeaseState.EXPIRED:
+        end = account.now
+    elif lost is not None:
+        end = lost.over_since or account.now
     # Who was written into a lease and never renewed it is lost because of that.
     renewed = next((one.last_renewal for one in reversed(history.tenures) if one.since < end), 0)
     return next(iter(going_on or [one for one in over if (one.over_since or account.now) >= renewed]), None)
@@ -292,7 +301,8 @@ def _after_expiry(account: "Account", status: LeaseStatus) -> Advice:
         after = advise_after_refusal(history, refusal)
         return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
     is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.left == ("interval",))
-    if cause is not None and tenure and (is_explained or (tenure.is_never_renewed and not tenure.is_chosen)):
+    is_odd = tenure is not None and (tenure.is_ambiguous or (tenure.is_never_renewed and not tenure.is_chosen))
+    if cause is not None and tenure and (is_explained or is_odd):
         return advise_after_silence(cause, history, tenure)
     sentence = f"See whether {name(status.holder)} still runs, and why no other replica takes over:"
     pods = f"{kubectl_in(history.namespace)} get pods"

@@ -98,8 +98,7 @@ def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iter
 
 def _is_renewed_by_another(tenure: Tenure, silence: Silence) -> bool:
     """Return whether one that may be of the holder's identity renewed under it while the holder was silent."""
-    own = tenure.process.user if tenure.process else ""
-    others = (seen for who, seen in tenure.others.items() if not tenure.is_sure or who.user == own)
+    others = (seen for who, seen in tenure.others.items() if tenure.may_be_renewed_by(who))
     return any(one.first < silence.end and silence.start < one.last for one in others)
 
 
@@ -124,7 +123,7 @@ def diagnose(
     """
     # Where a log may lack requests, it shows no more than a watch does.
     hidden = () if history.kind is InputKind.AUDIT_LOG and not histories.bounds.has_hole(start, end) else _HIDDEN
-    if tenure is not None and (coordinated := _coordinated(tenure, hidden)):
+    if tenure is not None and (coordinated := _coordinated(tenure, end, hidden)):
         return coordinated
     if tenure is not None and tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
         who = f"{writer(tenure.taken_by)} wrote it in, and no process has renewed it since"
@@ -144,8 +143,9 @@ def diagnose(
         return _refused(refused, beside)
     # A network that works again delivers at once what it held back: requests at the end do not count.
     requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
-    nameless = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
-    nameless = [one for one in nameless if one.source and one.source in history.sources_of(tenure)]
+    unnamed = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
+    sources = history.sources_of(tenure)
+    nameless = [one for one in unnamed if one.source and one.source in sources]
     if nameless and not requests:
         # Only who believes to lead writes before it has read, and the holder was not heard under its name.
         requests_were = {one.is_read for one in nameless}
@@ -174,11 +174,23 @@ def diagnose(
     silence = Silence(start, end, duration)
     cause = _silent(histories, history, silence, requests, compared, hidden, slow)
     cause = _with_signs_of_life(histories, tenure, silence, cause)
-    if seen := tuple(one for one in _answered_with(own) if one not in cause.left):
-        cause = replace(cause, left=(*cause.left, *seen))
+    cause = _with_answers(cause, own, () if sources else unnamed)
     if own and not slow and cause.blame is Blame.CLIENT:
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
     return cause
+
+
+def _with_answers(cause: Diagnosis, own: Sequence[Refusal], unnamed: Sequence[Refusal]) -> Diagnosis:
+    """Return the cause of a silence with what else is left by the answers to a holder, and to writers without a name.
+
+    `unnamed` are those that may be its own.
+    """
+    seen = tuple(one for one in _answered_with(own) if one not in cause.left)
+    cause = replace(cause, left=(*cause.left, *seen))
+    if not unnamed or "refused-credentials" in cause.left:
+        return cause
+    doubt = f"{count(len(unnamed), 'request')} without accepted credentials, answered with 401, may be its own"
+    return replace(cause, evidence=f"{cause.evidence}; {doubt}", left=(*cause.left, "refused-credentials"))
 
 
 def _answered_with(own: Sequence[Refusal]) -> Iterator[str]:
@@ -191,13 +203,13 @@ def _answered_with(own: Sequence[Refusal]) -> Iterator[str]:
         yield "conflict"
 
 
-def _coordinated(tenure: Tenure, hidden: Sequence[str]) -> Diagnosis | None:
-    """Return the cause if the holder was asked to step down, or was chosen and has not renewed since."""
+def _coordinated(tenure: Tenure, end: int, hidden: Sequence[str]) -> Diagnosis | None:
+    """Return the cause if the holder was asked to step down by then, or was chosen and has not renewed since."""
     if tenure.is_chosen and not tenure.renewals:
         return Diagnosis(
             Blame.UNKNOWN, "an API server chose it, and it has not renewed since", ("not-taken-up", "stopped", *_HIDDEN)
         )
-    if tenure.asked is None:
+    if tenure.asked is None or tenure.asked.earliest > end:
         return None
     by = f" by {writer(tenure.asked_by)}" if tenure.asked_by and tenure.asked_by.user else ""
     text = f"it was asked to step down for {name(tenure.asked_for)}{by}"

@@ -54,7 +54,7 @@ def as_claim(finding: ReportFinding) -> Claim:
     fields = {key: getattr(finding, key) for key in finding.__struct_fields__}
     named = KINDS[finding.check].arguments
     # The identity of a stalled election is the one that was to follow.
-    key = "previous" if "previous" in named else "identity" if "identity" in named else ""
+    key = next((one for one in ("previous", "identity") if one in named), "")
     return Claim(**fields, arguments=drop_unknown({key: finding.identity if key else "", "how": finding.how}))
 
 
@@ -294,10 +294,6 @@ def _second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:
     for other, seen in tenure.others.items():
         if _has_taken(account.history.tenures, tenure.holder, other):
             continue
-        going_on = tenure.until is None and now - seen.last < (tenure.duration or 0) * SECOND
-        # It may have gone on where the input shows nothing, or as another pod took over this identity.
-        is_hidden = tenure.until is None and account.history.hidden_since is not None
-        is_unknown = is_hidden or (tenure.until is not None and account.holder == tenure.holder)
         yield _fact(
             account,
             "second-writer",
@@ -306,7 +302,17 @@ def _second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:
             identity=tenure.holder,
             by=By(other),
             count=seen.count,
-            from_=seen.first,
-            to=seen.last,
-            over_since=None if is_unknown else 0 if going_on else seen.last,
+            from_=seen.earliest,
+            to=seen.latest,
+            over_since=_over_since(account, tenure, seen.last),
         )
+
+
+def _over_since(account: "Account", tenure: Tenure, last: int) -> int | None:
+    """Return since when another writer, which renewed at `last`, no longer renews: 0 if it does, None if unknown."""
+    if tenure.until is not None:
+        # It may have gone on as another pod took over this identity.
+        return None if account.holder == tenure.holder else last
+    if account.history.may_lack_writes(last, account.now):
+        return None
+    return 0 if account.now - last < (tenure.duration or 0) * SECOND else last

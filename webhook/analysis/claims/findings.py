@@ -134,18 +134,10 @@ def describe_delay(one: causes.Gap, since: str = "") -> str:
     return f"{late}. {causes.describe_cause(one.cause)} {risk}."
 
 
-def _step_after_silence(cause: causes.Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
-    """Return what to do about a silence: if others may write in the name of a holder, find out who does first."""
-    if not tenure.is_ambiguous:
-        return advise_after_silence(cause, history, tenure)
-    sentence = f"The audit log of the API server shows who writes in the name of {name(tenure.holder)}:"
-    return Advice(sentence, command_for_audit_log(history.namespace, history.name))
-
-
 def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
     is_claimed = one.tenure.renewed is not None and one.tenure.renewed.is_claimed
     message = describe_delay(one, f", from {clock(one.start, now)} on{' by its own clock' if is_claimed else ''}")
-    step = _step_after_silence(one.cause, history, one.tenure)
+    step = advise_after_silence(one.cause, history, one.tenure)
     ended = "The refusals have ended" if one.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
     advice = Advice(f"{ended}. {step.sentence}", step.command)
     return make_claim(
@@ -169,12 +161,12 @@ def _ongoing(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iter
         return
     if status.state not in {LeaseState.LIVE, LeaseState.FROZEN}:
         return
-    if tenure.renewed is not None and tenure.renewed.is_claimed:
+    if (tenure.renewed or tenure.kept).is_claimed:
         return  # the end of the input is by another clock
     # If two pods have one name, either may be the holder.
     last = tenure.kept_until if tenure.began is Handover.REPLACED else tenure.last_of_identity
-    if not tenure.names_its_pod and any(other.last > last for other in tenure.others.values()):
-        return  # whoever renews it may be the holder, and the one before have written its text
+    if any(other.last > last and tenure.may_be_renewed_by(who) for who, other in tenure.others.items()):
+        return
     silence = until - last
     if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
         return
@@ -186,7 +178,7 @@ def _ongoing(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iter
         f"{holder_or_another(tenure)} has not renewed since {clock(last, now)}, for {length(silence)}, "
         f"although the lease was renewed every {length(usual)} before{holds}. {causes.describe_cause(cause)}"
     )
-    step = _step_after_silence(cause, history, tenure)
+    step = advise_after_silence(cause, history, tenure)
     yield make_claim(
         history,
         "renewal-late",
@@ -230,7 +222,7 @@ def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Cl
         f"{clock(after.since, now)}, {later} later{doubt}. {causes.describe_cause(cause)}"
         f"{_afterwards(cause, before, history.renewals.usual, now)}"
     )
-    step = _step_after_silence(cause, history, before)
+    step = advise_after_silence(cause, history, before)
     return make_claim(
         *(history, "leader-lost", Severity.WARNING, message, step, cause.blame),
         over_since=after.since,
@@ -486,7 +478,12 @@ def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: i
             f": two may have led at once. The old holder notices only when a renewal fails; most clients lead for up "
             f"to {length(goes_on_for(before.duration))} after their last renewal"
         )
-    severity = Severity.ERROR if is_taken else Severity.WARNING if is_election else Severity.INFO
+    if is_taken:
+        severity = Severity.ERROR
+    elif is_election:
+        severity = Severity.WARNING
+    else:
+        severity = Severity.INFO
     if who and who.name:
         advice = advise_after_deletion(history, who)
     else:
@@ -526,14 +523,14 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     message = (
         f"one identity, {name(tenure.holder)}, is used by several processes that renew in turns: {who}, as if each led"
     )
-    other = tenure.others[tenure.sharers[-1]]
-    last = min(other.last, tenure.last_renewal)
+    # It goes on while at least two of them renew.
+    last = sorted([tenure.last_renewal, *(tenure.others[one].last for one in tenure.sharers)])[-2]
     lasts = min(tenure.duration or 0, history.duration or 0)
     is_over = tenure.until is not None or now - last >= lasts * SECOND
     over = last if is_over else 0
     # They may go on in a later tenure of their identity.
     is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
-    is_unknown = is_again or history.hidden_since is not None or tenure.has_unseen_renewals
+    is_unknown = is_again or history.may_lack_writes(last, now) or tenure.has_unseen_renewals
     return make_claim(
         *(
             history,

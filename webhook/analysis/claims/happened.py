@@ -165,7 +165,8 @@ def _refusals(history: LeaseHistory) -> Iterator[_Event]:
     wanted = (one for one in history.refusals if not one.is_read and (one.is_denied or one.has_failed))
     for several in _of_one_tenure(history, wanted, lambda one: (one.at, (one.code, writer(one.writer), one.name))):
         who, code, refuser = writer(several[0].writer), several[0].code, several[0].name
-        what = "failed" if several[0].has_failed else "was refused" if len(several) == 1 else "were refused"
+        refused = "was refused" if len(several) == 1 else "were refused"
+        what = "failed" if several[0].has_failed else refused
         seconds = several[-1].at - several[0].received
         within = f" within {length(seconds)}" if len(several) > 1 and seconds >= SECOND else ""
         refused_by = f" by {several[0].by.value} {refuser}" if refuser else ""

@@ -44,8 +44,9 @@ def ago(at: int, now: int) -> str:
 
 def writer(one: Writer) -> str:
     """Return who wrote: the service account or user, with the pod if the token names one."""
-    pod = f" from pod {name(one.pod)}" if one.pod else f" from the pod with uid {name(one.uid)}" if one.uid else ""
-    return f"{user(one)}{pod}"
+    if one.pod:
+        return f"{user(one)} from pod {name(one.pod)}"
+    return f"{user(one)} from the pod with uid {name(one.uid)}" if one.uid else user(one)
 
 
 def user(one: Writer) -> str:

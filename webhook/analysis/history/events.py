@@ -72,12 +72,15 @@ class Handover(StrEnum):
 class Other(Struct):
     """A process that renewed a lease beside its holder's own: how often, and when first and last.
 
-    `backward` of these moved renewTime back by more than the duration, which renews nothing.
+    `backward` of these moved renewTime back by more than the duration, which renews nothing. The first renewal was
+    stored at `earliest` or later, the last one at `latest` or before.
     """
 
     count: int
     first: int
     last: int
+    earliest: int
+    latest: int
     backward: int = 0
 
 
@@ -110,6 +113,8 @@ class Tenure(Struct):
     """The write that removed or replaced the holder, or deleted the lease."""
     duration: int | None = None
     """Seconds that the lease lasts, without what another writer took from them."""
+    shorter: int | None = None
+    """Fewer seconds, if a writer that may be the holder wrote them with its last renewal."""
     is_exact: bool = False
     """True if a log says when it began: a stamp has whole seconds."""
     is_writer: bool = False
@@ -160,6 +165,8 @@ class Tenure(Struct):
     """How far its clock was ahead of the API server's, in microseconds; None unless two of its writes agree."""
     is_ambiguous: bool = False
     """The input does not show who renewed it, and field managers or leaseTransitions differ: others may have."""
+    inherited: int | None = None
+    """The last renewal before it, if the write that put the holder there left renewTime as it was."""
     kept: Write = Write()
     """The last renewal, whoever made it, or what put the holder there."""
     touched: tuple[int, Writer] | None = None
@@ -191,25 +198,39 @@ class Tenure(Struct):
 
     @property
     def kept_until(self) -> int:
-        """The last renewal, whoever made it."""
+        """The last renewal, whoever made it, or what put the holder there: the one before, if that did not renew."""
+        if self.inherited is not None and self.touched is None and self.last_renewal == self.since:
+            return self.inherited
         return max(self.last_renewal, self.touched[0] if self.touched else 0)
 
     @property
     def last_of_identity(self) -> int:
         """The last renewal by its process, or by another writer that may be one of its identity."""
         at, who = self.touched or (0, None)
-        return max(self.last_renewal, at) if not self.is_sure or self.may_be_of(who) else self.last_renewal
+        return max(self.last_renewal, at) if self.may_be_renewed_by(who) else self.last_renewal
 
     @property
     def names_its_pod(self) -> bool:
         """True if the holder's text names the pod of its process; else another one that renews may be the holder."""
         return self.process is not None and self._is_pod_of(self.process)
 
-    def renewed_by(self, writer: Writer | None, at: int, *, is_set_back: bool = False) -> bool:
+    def may_be_renewed_by(self, writer: Writer | None) -> bool:
+        """True if another writer that renews it may be the holder: of its account, or the text does not name its pod.
+
+        Who wrote a text that is not its own, and renews it, looks like the holder of which it is the text.
+        """
+        own = self.process
+        return own is None or not self.names_its_pod or (writer is not None and writer.user == own.user)
+
+    def renewed_by(
+        self, writer: Writer | None, at: int, within: tuple[int, int] | None = None, *, is_set_back: bool = False
+    ) -> bool:
         """Remember who renewed; return False if that was another process than the holder's.
 
+        `within` are the earliest and the latest moment at which that was stored, if it is not `at` exactly.
         `is_set_back` is set if the write moved renewTime back by more than the duration.
         """
+        earliest, latest = within or (at, at)
         if writer is None or not writer.user:
             self.renewals += 1
             return True
@@ -223,13 +244,14 @@ class Tenure(Struct):
         if is_named or is_guess:
             # Who wrote the holder does not renew it; or one that renewed was not the one that took it.
             if self.renewals:
-                self.others[process] = Other(self.renewals, self.since, self.last_renewal)
+                since, last = self.since, self.last_renewal
+                self.others[process] = Other(self.renewals, since, last, min(since, self.taken.earliest), last)
                 self.renewals = 0
             self._is_own(writer)
             return True
         if writer.process in self.others or len(self.others) < MAX_WRITERS:
-            other = self.others.setdefault(writer.process, Other(0, at, at))
-            other.count, other.last = other.count + 1, at
+            other = self.others.setdefault(writer.process, Other(0, at, at, earliest, latest))
+            other.count, other.last, other.latest = other.count + 1, at, latest
             other.backward += 1 if is_set_back else 0
         return False
 

@@ -234,6 +234,11 @@ class LeaseHistory(Struct):
         """The present holder."""
         return self.tenure if self.tenure and self.tenure.until is None else None
 
+    def may_lack_writes(self, since: int, now: int) -> bool:
+        """Return whether there were writes, of the last duration before `now`, that the input may lack since then."""
+        recent = now - (self.duration or 0) * SECOND
+        return self.hidden_since is not None or any(one.end > max(since, recent) for one in self.renewals.unseen)
+
     def node_at(self, at: int) -> str:
         """Return the node of the pod that held it, "" if that is not known."""
         return next((one.node for one in reversed(self.tenures) if one.since <= at), "")
@@ -328,9 +333,10 @@ class LeaseHistory(Struct):
         """Return the time of an observation; None if nothing dates it, or only what is not believed."""
         at = seen.at
         if at is None and seen.act is Act.DELETED:
-            deleted = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
-            # A watch does not date it; it may have been made in what a recorder did not see.
-            at = deleted if deleted is not None else self.at if bounds.unrecorded else bounds.until
+            at = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
+            if at is None:
+                # A watch does not date it; it may have been made in what a recorder did not see.
+                at = self.at if bounds.unrecorded else bounds.until
         elif at is None and isinstance(seen.object, Lease) and not self._is_undated_removal(seen.object, seen.entries):
             at = self._stamped_at(seen, seen.object)
         return at if at is not None and at <= bounds.latest else None
@@ -541,10 +547,15 @@ class LeaseHistory(Struct):
         self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec, known: Sequence[Entry], writer: Writer | None
     ) -> None:
         """Take over another duration, unless a writer other than the holder lowers it: the holder does not know."""
+        is_renewed = normalized(new.renew_time) != normalized(old.renew_time)
+        if is_renewed:
+            tenure.shorter = None
         if tenure.duration == new.lease_duration_seconds:
             return
         managers = [manager_of(entries, date_last_renewal(entries)) for entries in (self.entries, known)]
-        is_own = normalized(new.renew_time) != normalized(old.renew_time) and tenure.is_by(writer, *managers)
+        is_own = is_renewed and tenure.is_by(writer, *managers)
+        if is_renewed and not is_own and tenure.may_be_renewed_by(writer):
+            tenure.shorter = new.lease_duration_seconds
         if is_own or tenure.duration is None or (new.lease_duration_seconds or 0) > tenure.duration:
             tenure.duration = new.lease_duration_seconds
 
@@ -568,6 +579,7 @@ class LeaseHistory(Struct):
             # Nothing shows what the write changed: it need not have been a renewal.
             at, is_dated = self._last_renewal_of(new, at)
             tenure.last_renewal, tenure.renewed, tenure.has_unseen_renewals = at, None, not is_dated
+            tenure.is_touched_last, tenure.kept = False, self.write
             self.renewals.restart(at)
             self._forget_undated(tenure)
             self._happened(EventKind.RENEWED, at, writer=writer)
@@ -699,7 +711,12 @@ class LeaseHistory(Struct):
         is_close = how is Handover.UNKNOWN and self.write.is_dated and not (is_unseen or self.write.skew)
         is_end_known = how in {Handover.EXPIRED, Handover.PREFERRED} or is_close
         self._ended(last if is_end_known and last is not None else at, how)
-        self._add(holder, at, how, writer).is_close = is_close
+        before, following = self.tenure, self._add(holder, at, how, writer)
+        following.is_close = is_close
+        spec = self.lease.spec if self.lease else LeaseSpec()
+        if before is not None and normalized(spec.renew_time) == normalized(old.renew_time):
+            # Who wrote the holder in left the lease to expire as it would have.
+            following.inherited, following.kept = before.kept_until, before.kept
 
     def _taking(
         self, tenure: Tenure | None, kept_until: int | None, duration: int | None, *, is_dated: bool
@@ -712,7 +729,12 @@ class LeaseHistory(Struct):
             first, last, skew = tenure.kept.earliest, tenure.kept.latest or at, tenure.kept.skew
         less = write.at - write.earliest + last - at - skew
         more = (write.latest or write.at) - write.at + at - first - skew
-        return classify_taking(kept_until, duration, write.at, less=max(0, less), more=max(0, more), is_dated=is_dated)
+        less, more = max(0, less), max(0, more)
+        how = classify_taking(kept_until, duration, write.at, less=less, more=more, is_dated=is_dated)
+        if tenure is None or tenure.shorter is None:
+            return how
+        other = classify_taking(kept_until, tenure.shorter, write.at, less=less, more=more, is_dated=is_dated)
+        return how if how is other else Handover.UNKNOWN
 
     def _released(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
         """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""
@@ -749,7 +771,8 @@ class LeaseHistory(Struct):
             self._replaced(tenure, at, writer)
             return
         tenure.kept = self.write
-        if not tenure.renewed_by(writer, at, is_set_back=is_set_back(old, new)):
+        within = None if self.write.is_claimed else (self.write.earliest, self.write.latest or at)
+        if not tenure.renewed_by(writer, at, within, is_set_back=is_set_back(old, new)):
             tenure.touched, tenure.is_touched_last = (at, writer or Writer()), True
             self._happened(EventKind.RENEWED, at, writer=writer)
             return
@@ -815,8 +838,9 @@ class LeaseHistory(Struct):
         tenure = self.holder
         if tenure is None:
             self.is_deleted = False
-            created = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
-            how = created if seen.act is Act.CREATED else Handover.UNKNOWN if self.tenure else Handover.SEEN
+            how = Handover.UNKNOWN if self.tenure else Handover.SEEN
+            if seen.act is Act.CREATED:
+                how = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
             self._add(who, at, how, writer).is_writer = True
             self._verb = seen.verb
         elif tenure.holder == who and writer.impersonator == tenure.impersonator and tenure.is_by(writer) is not False:
@@ -917,7 +941,10 @@ class LeaseHistory(Struct):
 
     def _process_of(self, holder: str, writer: Writer | None) -> Writer | None:
         """Return the process that is known to have held it under this name; None if none is, or a pod replaced it."""
-        known = next((one for one in reversed(self.tenures) if one.holder == holder and one.is_sure), None)
+        same = [one for one in reversed(self.tenures) if one.holder == holder]
+        known = next((one for one in same if one.is_sure), None)
+        if known and not known.names_its_pod and any(one.others for one in same):
+            return None  # it may have written a text that is another's
         if known is None or known.process is None or known.is_replaced_by(writer):
             return None
         return known.process

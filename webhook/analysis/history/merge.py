@@ -371,10 +371,13 @@ def _chained(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen
     places = [(one.revision, 0, 0, one) for one in states]
     without = []
     for number, one in enumerate(rest):
-        # A write that made no state of its own was answered with the one that it found.
-        found = one.is_stored_write and parse_number(one.observation.resource_version or one.observation.replaces)
-        if found:
-            places.append((found, 1, number, one))
+        unchanged = parse_number(one.observation.resource_version) if one.is_stored_write else 0
+        replaced = parse_number(one.observation.replaces) if one.is_stored_write else 0
+        if unchanged:
+            # It made no state of its own, and was answered with the one that it found before another one replaced that.
+            places.append((unchanged, 1, number, one))
+        elif replaced:
+            places.append((replaced, 2, number, one))
         else:
             without.append(one)
     return [one for *_, one in sorted(places, key=itemgetter(0, 1, 2))], without

@@ -70,7 +70,7 @@ class Writes(Struct):
 def _request(item: Observation, old: Lease | LeaseCandidate | None) -> AdmissionRequest:
     return AdmissionRequest(
         uid=str(item.place),
-        operation=Operation.DELETE if item.act is Act.DELETED else Operation.UPDATE if old else Operation.CREATE,
+        operation=_operation_of(item, old),
         resource=f"{item.kind.lower()}s",
         kind=item.kind,
         version="v1" if item.kind == "Lease" else "v1beta1",
@@ -81,6 +81,12 @@ def _request(item: Observation, old: Lease | LeaseCandidate | None) -> Admission
         new=None if item.act is Act.DELETED else item.object,
         old=old,
     )
+
+
+def _operation_of(item: Observation, old: Lease | LeaseCandidate | None) -> Operation:
+    if item.act is Act.DELETED:
+        return Operation.DELETE
+    return Operation.UPDATE if old else Operation.CREATE
 
 
 def find_forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry], at: int) -> str:

@@ -348,8 +348,9 @@ def shorten_for_page(text: str, most: int = _MAX_NAME) -> str:
 
 def writers_of(who: Tenure | Writer | None) -> str:
     """Return who wrote, or who wrote as a holder, which may be several; "" if unknown."""
-    writers = who.writers[-_MAX_WRITERS:] if isinstance(who, Tenure) else [who] if who and who.user else []
-    return shorten_for_page(" and ".join(map(writer, writers)))
+    if isinstance(who, Tenure):
+        return shorten_for_page(" and ".join(map(writer, who.writers[-_MAX_WRITERS:])))
+    return shorten_for_page(writer(who)) if who and who.user else ""
 
 
 def _moment(at: int, until: int) -> str:
