@@ -107,6 +107,8 @@ def check_all(case: wire.Case, what: wire.Heard) -> None:
     if expect.get("closes"):
         assert what.closed
         assert answers[-1].headers["connection"] == "close"
+    if not expect.get("continues", True):
+        assert not what.data.startswith(b"HTTP/1.1 100 ")
     if expect.get("no_session"):
         assert not what.had_session
 

@@ -192,7 +192,7 @@ class Connection(asyncio.Protocol):
     def accept(self, head: Head) -> None:
         """Have the body sent."""
         self._advance(ACCEPT)
-        if b"expect" in head.fields:
+        if head.has_expectation:
             self.transport.write(_CONTINUE)
 
     def complete(self, head: Head, body: bytes, *, keep_alive: bool) -> None:

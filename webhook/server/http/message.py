@@ -32,7 +32,8 @@ REFUSAL_KINDS: Final[Mapping[int, str]] = {
 
 _ABSOLUTE: Final = re.compile(rb"\A[A-Za-z][-+.A-Za-z0-9]*://[^/?#]*")
 """The part of an absolute-form target before its path (RFC 9112 3.2.2)."""
-_UPGRADE_HEADERS: Final = frozenset({b"upgrade", b"connection", b"http2-settings"})
+_UPGRADE_HEADERS: Final = frozenset({b"upgrade", b"http2-settings"})
+"""Connection stays: it may ask to close as well (RFC 9112 9.6), and without Upgrade it asks for no other protocol."""
 _CONTINUE: Final = b"100-continue"
 _FIRST_LINES: Final = {
     status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode()) for status in HTTPStatus
@@ -47,7 +48,8 @@ _NONE: Final[Mapping[str, Any]] = {}
 class Head(NamedTuple):
     """The part of a request before its body; `length` is its Content-Length, 0 if it has none.
 
-    `variables` are the environ of PEP 3333, but for what differs between requests with this head.
+    `fields` has the last value of each name. `variables` are the environ of PEP 3333, but for what differs between
+    requests with this head.
     """
 
     method: bytes
@@ -60,7 +62,7 @@ class Head(NamedTuple):
     def from_parts(
         cls, method: bytes, target: bytes, headers: Headers, version: str = "1.1", server: Mapping[str, Any] = _NONE
     ) -> Self:
-        """Return the head; of equal names the last one counts. The parser has refused invalid lengths before.
+        """Return the head. The parser has refused invalid lengths, and a second one, before.
 
         `server` are the variables that all requests to a port have in common.
         """
@@ -76,6 +78,11 @@ class Head(NamedTuple):
             **_header_variables(headers),
         }
         return cls(method, path, fields, int(fields.get(b"content-length", 0)), variables)
+
+    @property
+    def has_expectation(self) -> bool:
+        """Whether the sender awaits 100 Continue before its body; in HTTP/1.0 that is ignored (RFC 9110 10.1.1)."""
+        return b"expect" in self.fields and self.variables["SERVER_PROTOCOL"] == "HTTP/1.1"
 
 
 NO_HEAD: Final = Head(b"", b"", {}, 0, {})
@@ -138,19 +145,28 @@ def check_head(head: Head, headers: Headers, version: str) -> None:
     fields = head.fields
     if version not in VERSIONS:
         raise RefusedError(400, "not an HTTP/1.1 request")
-    hosts = 1 if len(fields) == len(headers) else sum(name == b"host" for name, _ in headers)
-    if hosts > 1 or (b"host" not in fields and version == "1.1"):
+    names = [name for name, _ in headers] if len(fields) < len(headers) else []
+    if names.count(b"host") > 1 or (b"host" not in fields and version == "1.1"):
         raise RefusedError(400, "a request needs one Host")
+    if names.count(b"content-type") > 1:
+        raise RefusedError(400, "a request has at most one Content-Type")
     if head.method == b"CONNECT":
         # RFC 9110 10.2.1: nothing is allowed.
         raise RefusedError(405, "CONNECT is not supported", b"allow:\r\n")
     if fields.keys().isdisjoint(UNUSUAL_HEADERS):
         return
-    coding = fields.get(b"transfer-encoding")
-    if coding is not None and (coding.strip().lower() != b"chunked" or version == "1.0"):
+    # Several lines of a list mean the same as one with commas (RFC 9110 5.3).
+    codings = _members(b"transfer-encoding", headers)
+    if codings and (codings != [b"chunked"] or version == "1.0"):
         raise RefusedError(400, "the only transfer coding is chunked")
-    if fields.get(b"expect", _CONTINUE).lower() != _CONTINUE:
+    if head.has_expectation and set(_members(b"expect", headers)) != {_CONTINUE}:
         raise RefusedError(417, "the only expectation is 100-continue")
+
+
+def _members(name: bytes, headers: Headers) -> list[bytes]:
+    """Return the members of a list in lower case, from all headers of this name; an empty one is a member too."""
+    values = (value for header, value in headers if header == name)
+    return [member.strip().lower() for value in values for member in value.split(b",")]
 
 
 def without_upgrade(method: bytes, target: bytes, headers: Headers, version: str) -> bytes:
