@@ -85,6 +85,17 @@ def test_a_lease_that_does_not_exist_is_waited_for(path: dict[str, str]) -> None
     assert last_frame(shown) == ["no lease shop/gone yet"]
 
 
+def test_a_cluster_that_cannot_be_watched_is_not_said_to_have_no_leases(tmp_path: Path) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text("#!/bin/sh\necho 'Forbidden: cannot list leases at the cluster scope' >&2\nexit 1\n")
+    kubectl.chmod(0o755)
+    path = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    code, shown = on_terminal(["top"], columns=100, environment=path, until=lambda output: "NAMESPACE" in output)
+    assert code == 0
+    assert "at the cluster scope; -n NAMESPACE looks in one namespace" in " ".join(plain(shown).split())
+    assert last_frame(shown) == []
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

@@ -83,3 +83,26 @@ def test_what_kubectl_says_of_a_deprecated_version_is_left_out(capsys: pytest.Ca
     with subprocess.Popen(words, stderr=subprocess.PIPE) as process:
         Complaints(process).wait_for_reason()
     assert capsys.readouterr().err == "open a browser\n"
+
+
+def test_who_may_watch_no_cluster_is_told_of_one_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    forbidden = 'Error from server (Forbidden): User "dev" cannot list resource "leases" at the cluster scope'
+    words = [sys.executable, "-c", "import sys; sys.exit(sys.argv[1])", forbidden]
+
+    started: list[subprocess.Popen[bytes]] = []
+
+    def watching(cluster: Cluster, resource: str) -> "subprocess.Popen[bytes]":
+        started.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        return started[-1]
+
+    monkeypatch.setattr(watch, "MAX_PAUSE", 0.01)
+    monkeypatch.setattr(watch, "_GRACE", 0)
+    monkeypatch.setattr("webhook.analysis.inputs.cluster.start_watch", watching)
+    listener = Listener(2)
+    live = LiveWatch(listener, Cluster(), CANDIDATES)
+    live.start()
+    assert listener.has_begun_often.wait(30)
+    live.stop()
+    for one in started:
+        one.communicate()
+    assert f"{forbidden}; -n NAMESPACE looks in one namespace" in listener.statuses[0]

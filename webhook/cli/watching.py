@@ -115,9 +115,10 @@ def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
             while True:
                 began = time.monotonic()
                 with leases.now() as (histories, now):
-                    last = draw(histories, EvaluationTime(now, CLOCK))
-                status = leases.status or "Ctrl-C ends it"
-                live.update(Group(*last, Text(status, style="dim", no_wrap=True)), refresh=True)
+                    # Of a cluster that cannot be watched nothing is known, not even that it has no lease.
+                    is_known = histories.number > 0 or not leases.status
+                    last = draw(histories, EvaluationTime(now, CLOCK)) if is_known else []
+                live.update(Group(*last, Text(leases.status or "Ctrl-C ends it", style="dim")), refresh=True)
                 time.sleep(max(_PAUSE, _SHARE * (time.monotonic() - began)))
     except KeyboardInterrupt:
         # The last picture stays on the terminal.

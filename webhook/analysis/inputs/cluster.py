@@ -332,8 +332,12 @@ def _list_resource(cluster: Cluster, resource: str, *shown: str) -> Iterator[Ite
             reason = complaints.wait_for_reason()
     if process.returncode:
         problem = reason or f"kubectl get {resource} ended with exit code {process.returncode}"
-        hint = "; -n NAMESPACE looks in one namespace" if "at the cluster scope" in problem else ""
-        raise InputError(f"{problem}{hint}")
+        raise InputError(f"{problem}{advise_on_scope(problem)}")
+
+
+def advise_on_scope(problem: str) -> str:
+    """Return what to add to the reason why no lease was read: a user may have rights in one namespace."""
+    return "; -n NAMESPACE looks in one namespace" if "at the cluster scope" in problem else ""
 
 
 def _run(cluster: Cluster, *words: str, given: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":

@@ -155,7 +155,8 @@ class LiveWatch(threading.Thread):
         complaints = clusters.Complaints(process)
         self._show(read(cast("BinaryIO", process.stdout), self._resource))
         process.wait()
-        self._reason = complaints.wait_for_reason()
+        reason = complaints.wait_for_reason()
+        self._reason = f"{reason}{clusters.advise_on_scope(reason)}"
 
     def _show(self, shown: Iterable[Document | Unreadable | LastLine]) -> None:
         for item in interpret_all(shown):
