@@ -262,7 +262,7 @@ class Audit(Struct):
         """2 if something could not be read or nothing was examined, 1 if something severe was found, else 0."""
         if self.unreadable or not self.is_about_something:
             return 2
-        return int(any(one.is_at_least(self.fail_on) for _, one in self.by_check))
+        return 1 if any(one.is_at_least(self.fail_on) for _, one in self.by_check) else 0
 
     def list_complaints(self) -> Iterator[str]:
         """Yield what the input does not show."""

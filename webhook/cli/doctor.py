@@ -83,7 +83,7 @@ def command(*, words: tuple[str, ...], path: str | None, policy: str | None, clu
         _print_json(reports)
     else:
         _print(reports, is_of_a_cluster=path is None)
-    return int(any(report.findings for report in reports))
+    return 1 if any(report.findings for report in reports) else 0
 
 
 def _refuse(words: Sequence[str]) -> None:
