@@ -65,7 +65,15 @@ def _result(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> Result:
             mode, downgraded = min(_WARN, policy.mode), Downgrade.WITHOUT_STAMPS
         elif mode is not _DENY:
             downgraded = Downgrade.BY_CAP
-    return Result(rule.id, rule.parity, mode, finding.error, finding.happened, finding.fact, downgraded)
+    return Result(
+        rule=rule.id,
+        parity=rule.parity,
+        mode=mode,
+        error=finding.error,
+        happened=finding.happened,
+        fact=finding.fact,
+        downgraded=downgraded,
+    )
 
 
 def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequence[Result]) -> Verdict:
@@ -92,7 +100,16 @@ def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequ
         # The sort is stable: it only makes sure that what decided is among the first.
         results = sorted(results, key=lambda one: -one.mode)[:MAX_FINDINGS]
     return Verdict(
-        request.uid, not denied, code, reason, text, denied, warned, tuple(annotations), tuple(results), event
+        uid=request.uid,
+        allowed=not denied,
+        code=code,
+        reason=reason,
+        message=text,
+        causes=denied,
+        warnings=warned,
+        audit_annotations=tuple(annotations),
+        findings=tuple(results),
+        event=event,
     )
 
 

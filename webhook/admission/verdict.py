@@ -235,7 +235,18 @@ def encode(verdict: Verdict, request: AdmissionRequest) -> bytes:
     if not verdict.allowed:
         # A request that contradicts itself has any text in any of these.
         name, group, kind = (escape(truncate(one, MAX_NAME)) for one in (request.name, request.group, request.kind))
-        details = _Details(name, group, kind, verdict.causes)
-        status = _Status("Failure", verdict.message, verdict.reason, details, verdict.code)
-    response = _Response(verdict.uid, verdict.allowed, status, verdict.warnings, dict(verdict.audit_annotations))
-    return _encoder.encode(_Review("AdmissionReview", request.api_version, response))
+        status = _Status(
+            status="Failure",
+            message=verdict.message,
+            reason=verdict.reason,
+            details=_Details(name=name, group=group, kind=kind, causes=verdict.causes),
+            code=verdict.code,
+        )
+    response = _Response(
+        uid=verdict.uid,
+        allowed=verdict.allowed,
+        status=status,
+        warnings=verdict.warnings,
+        audit_annotations=dict(verdict.audit_annotations),
+    )
+    return _encoder.encode(_Review(kind="AdmissionReview", api_version=request.api_version, response=response))

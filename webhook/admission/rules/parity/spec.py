@@ -14,6 +14,8 @@ from webhook.kubernetes.field import FieldError, each_invalid, forbidden, immuta
 from webhook.kubernetes.objects import LeaseCandidateSpec
 from webhook.kubernetes.versions import parse_version
 
+_LEASE_SPEC: Final = "kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec"
+_CANDIDATE_SPEC: Final = "kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec"
 OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 
 
@@ -32,7 +34,7 @@ def wrong_strategy(field: str, strategy: str) -> Iterator[FieldError]:
 
 
 @texts(
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    source=_LEASE_SPEC,
     why="Others wait for so long after the last renewal before they take over. With 0 or less the holder has the lease "
     "for no time at all, so any replica may take it at any moment, and two lead.",
     who="Electors configured with less than one second, which client-go writes as 0.",
@@ -47,7 +49,7 @@ def lease_duration(change: LeaseChange) -> Iterable[Finding]:
 
 
 @texts(
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    source=_LEASE_SPEC,
     why="The count grows by 1 with each holder. At 2147483647 client-go writes -2147483648 as the next one, which is "
     "refused, so no takeover succeeds again.",
     who="Electors of a lease whose counter was raised to the maximum.",
@@ -62,7 +64,7 @@ def lease_transitions(change: LeaseChange) -> Iterable[Finding]:
 
 
 @texts(
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    source=_LEASE_SPEC,
     why="The strategy says which controller chooses the holder. With one that no controller knows, no one does, and "
     "the lease stays without a leader.",
     fix="Leave `strategy` out, or write `OldestEmulationVersion` or a name of your own such as `example.com/mine`.",
@@ -76,7 +78,7 @@ def lease_strategy(change: LeaseChange) -> Iterable[Finding]:
 
 
 @texts(
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec",
+    source=_LEASE_SPEC,
     why="`preferredHolder` asks the holder to make way for a better candidate, which only a coordinated election "
     "knows. No other election reads it.",
     fix="Leave `preferredHolder` out; only the coordinated election sets it, together with `strategy`.",
@@ -92,7 +94,7 @@ LEASE_NAME: Final = "spec.leaseName"
 
 
 @texts(
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    source=_CANDIDATE_SPEC,
     why="A candidate without a lease takes part in no election, so its replica never leads, and nothing says why.",
     fix="Set `spec.leaseName`.",
 )
@@ -102,7 +104,7 @@ def candidate_lease_name(change: CandidateChange) -> Iterable[Finding]:
 
 
 @texts(
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    source=_CANDIDATE_SPEC,
     why="The API server elects by lease. A candidate that changed its lease during an election could be made the "
     "leader of one that it no longer contends for.",
     who="Components that were configured with another lease name under the same candidate name.",
@@ -130,7 +132,7 @@ def candidate_lease_name_format(change: CandidateChange) -> Iterable[Finding]:
 
 
 @texts(
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    source=_CANDIDATE_SPEC,
     why="The strategy of the candidates with the highest binaryVersion counts for all of the lease. Without one, or "
     "with one that no controller handles, no one is elected.",
     who="Manifests for v1alpha1 (Kubernetes 1.31), which has `preferredStrategies`, sent as v1alpha2 or v1beta1.",
@@ -145,7 +147,7 @@ def candidate_strategy(change: CandidateChange) -> Iterable[Finding]:
 
 
 @texts(
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    source=_CANDIDATE_SPEC,
     why="The API reference of v1alpha1 requires the list, and the code of 1.31 does not check it. With the feature "
     "gate CoordinatedLeaderElection, the election reads the last element of the empty list, and kube-apiserver 1.31 "
     "ends with a panic, again after each start, until the candidate is deleted from etcd.",
@@ -202,7 +204,7 @@ EMULATION_VERSION: Final = "spec.emulationVersion"
 
 
 @texts(
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    source=_CANDIDATE_SPEC,
     why="The candidates with the highest binaryVersion decide on the strategy, and among equal emulation versions the "
     "lowest binaryVersion leads. What is not a version counts as 0.0.0.",
     who="Versions copied from an image tag: `v1.36.3` instead of `1.36.3`, or `1.36` instead of `1.36.0`.",
@@ -217,7 +219,7 @@ def candidate_binary_version(change: CandidateChange) -> Iterable[Finding]:
 
 
 @texts(
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    source=_CANDIDATE_SPEC,
     why="OldestEmulationVersion elects the candidate with the lowest emulationVersion, so that during an upgrade the "
     "leader does nothing that an old replica could not continue. A candidate whose version cannot be read is never "
     "elected.",
@@ -231,7 +233,7 @@ def candidate_emulation_version(change: CandidateChange) -> Iterable[Finding]:
 
 
 @texts(
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    source=_CANDIDATE_SPEC,
     why="A program cannot behave as a version that is newer than itself. With the two swapped, the wrong replica is "
     "elected.",
     who="Manifests with the two versions swapped.",
@@ -250,7 +252,7 @@ def candidate_version_order(change: CandidateChange) -> Iterable[Finding]:
 
 
 @texts(
-    source="kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec",
+    source=_CANDIDATE_SPEC,
     why="OldestEmulationVersion compares these versions. A candidate that lacks one is never elected, however healthy "
     "it is.",
     who="Manifests with the strategy OldestEmulationVersion and no `emulationVersion`.",
