@@ -57,7 +57,7 @@ def test_the_binding_of_a_real_elector(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["bindings", "--input", "gone.log"], "gone.log#1: No such file"),
+        (["bindings", "--input", "gone.log"], "gone.log: No such file"),
         (["bindings", "gone.log"], "gone.log is not NAMESPACE/NAME"),
         (["bindings", "a/b", "c/d"], "one lease at a time: a/b, c/d"),
         (["bindings", "--input", CLIENT, "shop/operator"], "nothing was seen of lease shop/operator"),

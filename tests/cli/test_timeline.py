@@ -163,7 +163,7 @@ def test_an_input_without_leases(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_a_file_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "--input", "/nowhere/x.json")
     assert code == 2
-    assert "/nowhere/x.json#1: No such file or directory" in err
+    assert "/nowhere/x.json: No such file or directory" in err
 
 
 def test_a_place_that_cannot_be_written(watched: str, capsys: pytest.CaptureFixture[str]) -> None:

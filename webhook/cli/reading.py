@@ -210,7 +210,7 @@ def read_for_history(
         if isinstance(item, Unreadable):
             unreadable += 1
             if unreadable <= MAX_NAMED:
-                print_message(f"{item.place}: {item.error}")
+                print_message(f"{item.place.short}: {item.error}")
         if isinstance(item, RecordingGap):
             gaps.append(item)
         yield reader.read(item)

@@ -146,7 +146,7 @@ def require_readable(found: Iterable[Document | Unreadable | LastLine]) -> Itera
     """Yield the documents; raises InputError for one that is broken."""
     for one in found:
         if isinstance(one, Unreadable):
-            raise InputError(f"{one.place}: {one.error}")
+            raise InputError(f"{one.place.short}: {one.error}")
         if isinstance(one, Document):
             yield one
 
