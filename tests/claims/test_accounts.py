@@ -167,6 +167,17 @@ def test_a_holder_that_one_pod_renames_is_no_error() -> None:
     assert "two may have led" not in text(account(of_log(server), server.now))
 
 
+def test_a_release_by_another_program_with_the_same_credentials_may_be_another_one_s() -> None:
+    server = FakeServer()
+    leader, person = (server.elector("host-1", "shop/db", user="ops-tool", pod="") for _ in range(2))
+    person.manager = "kubectl-edit"
+    leader.lead(20)
+    person.release()
+    (found,) = (one for one in account(of_log(server), server.now).findings if one.check == "holder-removed")
+    assert "ops-tool removed host-1_1 as the holder while the lease was live" in found.message
+    assert "if the holder did not do that itself, two may have led at once" in found.message
+
+
 def test_who_sets_renew_time_back_does_not_renew() -> None:
     server, (db, *_) = shop()
     db.lead(20)

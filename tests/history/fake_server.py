@@ -40,7 +40,7 @@ class FakeServer(Struct):
     def elector(self, name: str, lease: str, **settings: Any) -> "Elector":
         namespace, _, _ = lease.partition("/")
         user = settings.pop("user", f"system:serviceaccount:{namespace}:{lease.partition('/')[2]}")
-        return Elector(self, lease, f"{name}_1", name, user, **settings)
+        return Elector(self, lease, f"{name}_1", settings.pop("pod", name), user, **settings)
 
     def write(self, lease: str, spec: Document, manager: str, user: str, pod: str) -> None:
         """Store a spec as an update of the lease, or create it."""

@@ -68,7 +68,10 @@ def test_a_removal_under_another_field_manager_accuses_nobody() -> None:
     checks = {one.check: one for one in found.findings}
     assert "foreign-release" not in checks
     removed = checks["holder-removed"]
-    assert "a_1 was removed as the holder while the lease was live: if it did not do that itself" in removed.message
+    assert (
+        "a_1 was removed as the holder while the lease was live: if the holder did not do that itself"
+        in removed.message
+    )
     assert "The field manager was kubectl-patch; its renewals have operator" in removed.message
     assert "--input AUDIT-LOG" in removed.fix
 

@@ -315,9 +315,12 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
     if before.had_expired and after is not None:
         message += f"; {name(after.holder)} took it at {clock(after.since, now)}"
     elif after is not None and after.holder != before.holder:
+        later = max(0, after.since - (before.until or 0))
+        is_exact = after.is_exact and before.ended is not None and before.ended.is_logged
+        # Stamps have whole seconds.
+        bound = length(later) if is_exact else at_most(later + SECOND)
         message += (
-            f"; {name(after.holder)} took the lease {length(max(0, after.since - (before.until or 0)))} later: two may "
-            "have led at once, until the old holder noticed"
+            f"; {name(after.holder)} took the lease {bound} later: two may have led at once, until the old one noticed"
         )
     sentence = f"Find out why {by} did{_in_strict(who)}. Whether it may:"
     advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, who))
@@ -336,9 +339,13 @@ def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
     at = before.until or now
     is_dated = before.ended is not None and before.ended.is_dated
     live = "while the lease was live" if is_dated else "while the lease may have been live"
+    who = before.released_by
+    did = f"{name(before.holder)} was removed as the holder"
+    if who is not None and who.user:
+        did = f"{writer(who)} removed {name(before.holder)} as the holder"
     message = (
-        f"at {clock(at, now)}{'' if is_dated else ' or later'} {name(before.holder)} was removed as the holder {live}: "
-        "if it did not do that itself, two may have led at once"
+        f"at {clock(at, now)}{'' if is_dated else ' or later'} {did} {live}: "
+        "if the holder did not do that itself, two may have led at once"
     )
     if before.is_released_as_other:
         # A client chooses its field manager, and one process may write by several clients.

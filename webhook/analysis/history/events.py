@@ -282,7 +282,9 @@ class Tenure(Struct):
         """
         if writer is not None and writer.user:
             if self.process is not None and self.process.is_same(writer):
-                return True
+                # A person with the same credentials is the same user; only a pod's token is of one process.
+                is_shared = not (writer.pod or writer.uid) and manager and own_manager and self.has_own_manager
+                return None if is_shared and manager != own_manager else True
             if self.is_sure:
                 return False
             # Who was seen to write it may be a stranger; a pod that the holder names is not.

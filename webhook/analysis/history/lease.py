@@ -744,7 +744,7 @@ class LeaseHistory(Struct):
             is_own = holder.is_by(writer, manager, holder.manager)
             holder.is_own_release = None if is_own is False and holder.may_be_of(writer) else is_own
             holder.is_removed = self.lease is not None and self.lease.spec.holder_identity is None
-            is_hint = not (writer and writer.user) and holder.has_own_manager
+            is_hint = (holder.is_by(writer) or not (writer and writer.user)) and holder.has_own_manager
             holder.is_released_as_other = is_hint and bool(holder.manager) and manager not in {"", holder.manager}
         self._ended(at, Handover.RELEASED, writer)
         if holder and holder.was_removed:
