@@ -14,7 +14,13 @@ from webhook.admission.rules.registry import RULES
 
 TESTS: Final = Path(__file__).parent
 ATTACKS: Final = ("attacks/test_recorded.py", "attacks/test_in_model.py")
-EACH_RULE: Final = ("cli/test_rules.py", "docs/test_fields.py", "docs/test_rules.py", "docs/test_policies_only.py")
+EACH_RULE: Final = (
+    "cli/test_rules.py",
+    "docs/test_fields.py",
+    "docs/test_rules.py",
+    "docs/test_policies_only.py",
+    "rule_policies/test_each_rule.py",
+)
 """Tests of every rule, one case each."""
 
 

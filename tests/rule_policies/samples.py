@@ -20,13 +20,6 @@ from webhook.admission.rules.registry import RULES
 from webhook.api_server.rule_policies import cel_of
 
 
-def _is_sent(request: Document, body: bytes) -> bool:
-    """True if an API server may send such a request: it names the writer, and leaves out what is null but times."""
-    specs = [(request.get(name) or {}).get("spec") or {} for name in ("object", "oldObject")]
-    nulls = [name for spec in specs for name, value in spec.items() if value is None and not name.endswith("Time")]
-    return bool(request.get("userInfo")) and not nulls and b'"0001-01-01T' not in body
-
-
 def main() -> int:
     """Compare, and print how many samples there were, of which rules, and which differ."""
     samples: dict[bytes, tuple[Document, int]] = {}
@@ -45,7 +38,7 @@ def main() -> int:
     rules: set[str] = set()
     different = []
     for body, (review, now) in samples.items():
-        if b"\\u0000" in body or not _is_sent(review["request"], body):
+        if b"\\u0000" in body or not compared.is_sent(review["request"], body):
             continue
         request = review["request"]
         try:

@@ -1,0 +1,91 @@
+"""The CEL of each rule speaks: of a write that the rule's tests deny, the exported policy says what the engine says.
+
+Where the two are only compared, a CEL that is never true agrees with the engine on all that its rule allows.
+"""
+
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+import pytest
+
+from tests.factories import NOW, Document, drop, make_lease, make_review, put, to_bytes
+from tests.rule_policies import compared
+from tests.rule_policies.in_process import ExportedPolicies
+from tests.rules import election, test_api_sentences, wording
+from tests.rules.findings import SECOND, at, update
+from webhook.admission.policy.model import Policy
+from webhook.admission.policy.parse import parse
+from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.rule import Mode
+from webhook.api_server.rule_policies import cel_of
+
+SPEAKING: Final = [rule for rule in RULES.values() if cel_of(rule).broken]
+DENYING: Final = "".join(
+    [
+        "apiVersion: lease-webhook/v1\npreset: strict\nrules:\n",
+        *(f"  {rule.id}: {{mode: deny}}\n" for rule in SPEAKING),
+    ]
+)
+"""With the mode `deny` a finding has the mode of its tier."""
+BINDINGS: Final = """bindings:
+- {namespace: shop, lease: checkout, writers: [shop/checkout], holder: ["${pod}_*", "manual-?"]}
+"""
+RENEWED: Final = put("spec.renewTime", at(SECOND))
+MORE: Final = {
+    "duration-shortened": [update(drop("spec.leaseDurationSeconds"), RENEWED)],
+    "lease-created-empty": [make_review(new=make_lease(drop("metadata.managedFields"), drop("spec")))],
+    "owner-reference-added": [update(RENEWED, put("metadata.ownerReferences", [wording.OWNER]))],
+    "renew-time-backwards": [update(put("spec.renewTime", at(-7200 * SECOND)), wording.EDIT)],
+}
+"""Where each write whose wording is pinned is a renewal, which no policy sees, or one that no API server sends."""
+
+
+@cache
+def policies() -> list[tuple[Policy, ExportedPolicies]]:
+    """Without bindings, and with one."""
+    return [(policy, ExportedPolicies(policy)) for policy in (parse(DENYING), parse(DENYING + BINDINGS))]
+
+
+@cache
+def samples() -> list[tuple[str, Document]]:
+    """Rules, each with a write of which it speaks."""
+    return [*_samples()]
+
+
+def _samples() -> Iterator[tuple[str, Document]]:
+    for found in pkgutil.iter_modules(election.__path__, f"{election.__name__}."):
+        for case in getattr(import_module(found.name), "WORDING", ()):
+            rule, review, *_ = case.values
+            yield rule, review
+    for case in test_api_sentences.cases("writes"):
+        kind, version, write = case.values
+        if denied := write.get("denied"):
+            yield denied, test_api_sentences.review_of(kind, version, write)
+    for rule, reviews in MORE.items():
+        for review in reviews:
+            yield rule, review
+
+
+def cases() -> Iterator[Any]:
+    for rule in SPEAKING:
+        yield pytest.param(rule.id, Mode.DENY, id=rule.id)
+        if cel_of(rule).warned:
+            yield pytest.param(rule.id, Mode.WARN, id=f"{rule.id}, warned")
+
+
+@pytest.mark.parametrize(("rule", "tier"), [*cases()])
+def test_policy_and_engine_speak_of_the_same_write(rule: str, tier: Mode) -> None:
+    answers = [
+        (
+            (tier.word, rule) in compared.expected(compared.verdict_of(body, policy, NOW + 4 * SECOND), request),
+            any((one.mode, one.rule) == (tier.word, rule) for one in exported.broken(request)),
+        )
+        for name, review in samples()
+        for body, request in [(to_bytes(review), review["request"])]
+        if name == rule and compared.is_sent(request, body)
+        for policy, exported in policies()
+    ]
+    assert (True, True) in answers, f"(engine, policy) speak: {sorted(set(answers))}"
