@@ -28,7 +28,7 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     if policy.mode is _OFF:
         return Verdict(request.uid, allowed=True, audit_annotations=(("policy", f"{policy.name} off"),))
     if request.contradiction:
-        return _contradicts(request, policy)
+        return _deny_contradiction(request, policy)
     if request.operation is _CONNECT or request.sub_resource or not request.is_ours:
         return _allow_unknown(request, policy)
     if request.object_errors:
@@ -79,7 +79,9 @@ def _result(finding: Finding, rule: Rule, mode: Mode, policy: Policy) -> Result:
 def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequence[Result]) -> Verdict:
     """Decide by all findings: 403 if a denying one is Forbidden by a rule of ours, else 422."""
     annotations = [("event", event)] if event else []
-    worst = {one.rule: max(two.mode for two in results if two.rule == one.rule) for one in results}
+    worst: dict[str, Mode] = {}
+    for result in results:
+        worst[result.rule] = max(result.mode, worst.get(result.rule, _OFF))
     annotations.append(("rules", ",".join(f"{rule}={mode.word}" for rule, mode in worst.items())))
     would_deny = once(one.rule for one in results if one.downgraded)
     if would_deny:
@@ -113,7 +115,7 @@ def _decide(request: AdmissionRequest, policy: Policy, event: str, results: Sequ
     )
 
 
-def _contradicts(request: AdmissionRequest, policy: Policy) -> Verdict:
+def _deny_contradiction(request: AdmissionRequest, policy: Policy) -> Verdict:
     """Deny with 400 a request that contradicts itself: no rule is involved, and no exemption applies."""
     return Verdict(
         request.uid,
