@@ -105,6 +105,7 @@ def add_review_routes(app: ReviewApp, count: Callable[..., None]) -> None:
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
 
+    # `_rest` is `path_rest` of the second route; REVIEW_PATH checks the whole path.
     def review(**_rest: str) -> Response:
         # Not request.path: werkzeug has taken away doubled slashes at its start.
         if not REVIEW_PATH.fullmatch(request.environ["PATH_INFO"]):
@@ -136,7 +137,7 @@ def make_health_app(service: Service) -> Flask:
 
 
 def _probes(service: Service) -> Blueprint:
-    pages = Blueprint("probes", __name__)
+    probes = Blueprint("probes", __name__)
 
     def live() -> Response:
         return Response("ok\n", content_type=TEXT)
@@ -149,9 +150,9 @@ def _probes(service: Service) -> Blueprint:
     def metrics() -> Response:
         return Response(service.metrics.exposition(), content_type=METRICS_TYPE)
 
-    for path, page in (("/livez", live), ("/readyz", ready), ("/metrics", metrics)):
-        pages.add_url_rule(path, path.strip("/"), page, provide_automatic_options=False)
-    return pages
+    for path, probe in (("/livez", live), ("/readyz", ready), ("/metrics", metrics)):
+        probes.add_url_rule(path, path.strip("/"), probe, provide_automatic_options=False)
+    return probes
 
 
 def _refusal(error: HTTPException, text: str) -> Response:

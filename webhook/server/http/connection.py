@@ -66,7 +66,8 @@ class Connection(asyncio.Protocol):
         self.client_names: frozenset[str] = frozenset()
         self._client = _NOBODY
         self._port = port
-        self._now = 0.0  # of the last event, in monotonic seconds
+        # In monotonic seconds; set where the event loop enters: `data_received`, `take_turn`, `_on_response`, `_write`.
+        self._now = 0.0
         self._request_began_at = 0.0  # in monotonic seconds
         self._unread: bytes | memoryview = b""
         self._takes_turns = False  # it has pipelined, or sent a request that takes long to parse
@@ -302,7 +303,11 @@ class Connection(asyncio.Protocol):
             self.expires = self._now + self._port.idle_seconds
 
     def _refuse(self, refusal: RefusedError) -> None:
-        """Respond to what will not be read to its end, and close: the next request could begin anywhere."""
+        """Respond to what will not be read to its end, and close: the next request could begin anywhere.
+
+        What still comes is read and discarded for a while: a kernel that closes with unread bytes resets the
+        connection, and the reset erases a response that the client has not read (RFC 9112 9.6).
+        """
         self._port.count_refusal(refusal, self._client)
         self.transport.write(message.to_bytes(refusal.response, close=True))
         if self.state in READING:
