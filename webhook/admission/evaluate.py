@@ -128,7 +128,7 @@ def _deny_contradiction(request: AdmissionRequest, policy: Policy) -> Verdict:
 
 
 def _allow_unknown(request: AdmissionRequest, policy: Policy) -> Verdict:
-    """Allow with a warning what we do not know: a typo in a webhook configuration must not stop a cluster."""
+    """Allow anything unrecognized, with a warning: a typo in a webhook configuration must not stop a cluster."""
     # Each may be as long as a review.
     name, below = request.resource[:61], request.sub_resource[:61]
     resource = escape(truncate(f"{name}/{below}" if below else name, 60))

@@ -35,7 +35,7 @@ _ALPHANUMERIC_ENDS: Final = "and must start and end with an alphanumeric charact
 _WITH_DOTS: Final = f"must consist of alphanumeric characters, '-', '_' or '.', {_ALPHANUMERIC_ENDS}"
 
 
-@cached_if_short(1024, MAX_LABEL)  # every write names one of a few namespaces
+@cached_if_short(max_entries=1024, max_length=MAX_LABEL)  # every write names one of a few namespaces
 def dns_label(value: str) -> Messages:
     """A DNS-1123 label, the form of a namespace's name."""
     if len(value) <= MAX_LABEL and _LABEL_PATTERN.fullmatch(value):
@@ -80,7 +80,7 @@ def config_map_key(value: str) -> Messages:
     return (*found, "must not start with '..'") if value.startswith("..") else found
 
 
-@cached_if_short(1024, MAX_NAME)  # a lease is written often
+@cached_if_short(max_entries=1024, max_length=MAX_NAME)  # a lease is written often
 def path_segment(value: str) -> Messages:
     """A name that fits into one segment of a URL's path."""
     return (f"may not be '{value}'",) if value in {".", ".."} else path_segment_prefix(value)

@@ -160,7 +160,7 @@ def entries_of(managed_fields: Raw) -> Sequence[Entry]:
 MAX_REMEMBERED: Final = 512  # texts of up to 1 KiB, in 3 MiB: clients of one kind write the same one into every lease
 
 
-@cached_if_short(MAX_REMEMBERED, 1024)
+@cached_if_short(max_entries=MAX_REMEMBERED, max_length=1024)
 def _owned_by(text: bytes) -> OwnedFields:
     fields = _fields.decode(text) or {}
     spec, metadata = fields.get("f:spec"), fields.get("f:metadata")

@@ -142,7 +142,9 @@ def user_of(user_info: Raw) -> UserInfo | None:
     return _user_of(text) if len(text) <= MAX_REQUEST else None
 
 
-@cached_if_short(256, 1024)  # each client writes often, and the API server says the same of it each time
+@cached_if_short(
+    max_entries=256, max_length=1024
+)  # each client writes often, and the API server says the same of it each time
 def _user_of(user_info: bytes) -> UserInfo | None:
     try:
         user = _user.decode(user_info)

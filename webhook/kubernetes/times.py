@@ -44,7 +44,7 @@ _TIME: Final = re.compile(rf"(\d{{4}}){_REST}(?:[.,](\d+))?{_ZONE}", re.ASCII)
 
 
 # One review repeats its times, an old time was the new time of the renewal before, and many leases share one second.
-_cached: Final = cached_if_short(4096, 40)
+_cached: Final = cached_if_short(max_entries=4096, max_length=40)
 
 
 def parse(text: str) -> int:

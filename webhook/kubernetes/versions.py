@@ -20,7 +20,7 @@ _MAX_LENGTH: Final = 64 * 1024
 to eight such versions of one review."""
 
 
-@cached_if_short(8, 64)  # four rules read the same two versions
+@cached_if_short(max_entries=8, max_length=64)  # four rules read the same two versions
 def parse_version(text: str) -> Version | None:
     """Return the version that a text spells, which compares by precedence; None for any other or a longer text."""
     if len(text) > _MAX_LENGTH:

@@ -164,7 +164,7 @@ class CertificateReloader:
         return pem
 
 
-# A worker inherits what its master remembers; a pair whose time comes is not inspected again.
+# A worker inherits what its master remembers; a pair that becomes valid is not inspected again.
 @lru_cache(maxsize=1)
 def _inspect_apart(pair: Pair, names: frozenset[str] = frozenset()) -> Certificate:
     """Inspect a pair in a process of its own, because cryptography would stay in memory with 9 MiB. Raises Unusable."""

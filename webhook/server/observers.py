@@ -32,7 +32,7 @@ MAX_BODY: Final = 256 * 1024
 """Bytes of a review that is captured, so that the ring has 256 MiB at most; larger ones are dropped."""
 _LOCK: Final = ".lock"
 _FILES: Final = "????????T??????.??????-*.json"
-"""The names that `_entry` makes; in the order of names the oldest comes first."""
+"""The names that `_entry` makes; sorted by name, the oldest comes first."""
 _FILE: Final = b'{"file":"'
 """The start of a line of the index."""
 _STEPS: Final = 20

@@ -1,4 +1,4 @@
-"""Every setting of the server: what an operator chooses, and what a client may cost."""
+"""Every setting of the server: operator options and per-client limits."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
 """A gunicorn worker for any WSGI application: TLS whose certificate may change, and limits on what a client can cost.
 
 `gunicorn -k webhook.server.worker.GuardedWorker` serves an application at every address, over TLS if there is a
-`--certfile`. One tick does what the worker does periodically, because each wake-up of an idle process costs as much as
+`--certfile`. All periodic work runs in one tick, because each wake-up of an idle process costs as much as
 a request: it closes expired connections, looks for changed certificates, and notifies gunicorn that the loop runs. With
 it the worker notices a signal, and the death of its master: a worker that kept serving would hold the port against its
 successor.

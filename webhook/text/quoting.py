@@ -27,27 +27,29 @@ _Value = TypeVar("_Value")
 
 
 class _Memo(dict[_Key, _Value], Generic[_Key, _Value]):
-    """Results by text. Clients choose the texts: a long one is not remembered, and when `most` are, all go."""
+    """Results by text. Clients control the texts, so long ones are never cached, and a full cache is emptied."""
 
-    def __init__(self, compute: Callable[[_Key], _Value], most: int, longest: int) -> None:
+    def __init__(self, compute: Callable[[_Key], _Value], max_entries: int, max_length: int) -> None:
         super().__init__()
-        self._compute, self._most, self._longest = compute, most, longest
+        self._compute, self._max_entries, self._max_length = compute, max_entries, max_length
 
     def __missing__(self, text: _Key) -> _Value:
         value = self._compute(text)
-        if text is None or len(text) <= self._longest:
-            if len(self) >= self._most:
+        if text is None or len(text) <= self._max_length:
+            if len(self) >= self._max_entries:
                 self.clear()
             self[text] = value
         return value
 
 
-def cached_if_short(most: int, longest: int) -> Callable[[Callable[[_Key], _Value]], Callable[[_Key], _Value]]:
+def cached_if_short(
+    max_entries: int, max_length: int
+) -> Callable[[Callable[[_Key], _Value]], Callable[[_Key], _Value]]:
     """Return a decorator that keeps the results for short texts: a client may send one as long as a request.
 
     What is known is found without a call of Python code, for a third of what `functools.lru_cache` and a wrapper cost.
     """
-    return lambda compute: _Memo(compute, most, longest).__getitem__
+    return lambda compute: _Memo(compute, max_entries, max_length).__getitem__
 
 
 def render(text: LazyText) -> str:
@@ -62,9 +64,9 @@ def escape(text: str) -> str:
     return "".join(c.encode("unicode_escape").decode() if _is_hidden(c) else c for c in text)
 
 
-def truncate(text: str, most: int = MAX_VALUE) -> str:
-    """Return the text, or its first `most` characters and an ellipsis."""
-    return text if len(text) <= most else text[:most] + "..."
+def truncate(text: str, max_length: int = MAX_VALUE) -> str:
+    """Return the text, or its first `max_length` characters and an ellipsis."""
+    return text if len(text) <= max_length else text[:max_length] + "..."
 
 
 def quote(value: object) -> str:
@@ -79,14 +81,14 @@ def quote(value: object) -> str:
     return escape(truncate(json.dumps(value, ensure_ascii=False, default=str)))
 
 
-def quote_within(text: str, most: int) -> str:
-    """Return the text in quotes, truncated to at most `most` characters in all, if quotes and ellipsis fit."""
+def quote_within(text: str, max_length: int) -> str:
+    """Return the text in quotes, truncated to at most `max_length` characters in all, if quotes and ellipsis fit."""
     shown = quote(text)
-    if len(shown) <= most:
+    if len(shown) <= max_length:
         return shown
     # The more is kept the longer it gets, and of many names each is quoted, so the number is not counted down.
-    some = range(1, min(most, MAX_VALUE))
-    kept = bisect_right(some, most, key=lambda number: len(quote(f"{text[:number]}...")))
+    some = range(1, min(max_length, MAX_VALUE))
+    kept = bisect_right(some, max_length, key=lambda number: len(quote(f"{text[:number]}...")))
     return quote(f"{text[:kept]}...")
 
 

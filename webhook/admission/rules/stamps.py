@@ -1,6 +1,6 @@
 """Who wrote a lease last, and when, as the API server itself recorded it: the annotations of `deploy/stamp`.
 
-They are evidence only where the policy file says that the component is installed, and only beside the constant entry of
+Trust them only where the policy file says that the component is installed, and only beside the constant entry of
 managedFields that the component leaves: an API server that does not stamp records an entry for each write by itself.
 """
 

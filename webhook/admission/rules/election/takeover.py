@@ -111,7 +111,7 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
         change.new_metadata.owner_references == change.old_metadata.owner_references or _is_listed(change)
     ):
         return NO_FINDINGS
-    # Its sender chose that a write has no time: our clock, which may be wrong, does not stand in.
+    # Only the sender can omit the time, so our clock, which may be wrong, must not replace it.
     is_undated = after is not None and after.written is None and bool(change.request.new)
     is_expired = change.expiry.expired and not is_undated
     if is_writer(user, stamp, stamps) or user.username in CLEANUP_CONTROLLERS or is_expired:
