@@ -46,7 +46,11 @@ DEFECTS: Final = (
     _no_rule("foreign-release", "Takeover: no foreign-release"),
     _no_rule("duration-shortened", "Takeover: no duration-shortened"),
     _no_rule("live-lease-deleted", "Takeover: no live-lease-deleted"),
-    _no_rule("owner-reference-added", "Takeover: no owner-reference-added"),
+    _no_rule(
+        "owner-reference-added",
+        "Takeover: no owner-reference-added",
+        "webhook/admission/rules/election/owner_references.py",
+    ),
     _no_rule(
         "renewal-stamp-tampered",
         "Takeover: no renewal-stamp-tampered",

@@ -9,7 +9,7 @@ from msgspec import Struct
 from webhook.admission.rules.expiry import Expiry, expiry_of, stamp_of_write, whole_seconds
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
-from webhook.admission.rules.stamps import Stamp, Stamps, stamp_in
+from webhook.admission.rules.stamps import Stamp, Stamps, is_writer, stamp_in
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry, entries_of
 from webhook.kubernetes.objects import (
     NO_CANDIDATE_SPEC,
@@ -248,6 +248,11 @@ class Change(Struct, frozen=True, dict=True):
         return self.request.operation is _CREATE
 
     @property
+    def is_by_listed_writer(self) -> bool:
+        """True if a binding of the lease lists the writer."""
+        return self.binding is not None and self.binding.lists(self.user)
+
+    @property
     def is_coordinated(self) -> bool:
         """True if the write leaves a strategy or a preferredHolder in the spec of a Lease."""
         return False
@@ -351,6 +356,14 @@ class LeaseChange(Change, frozen=True, dict=True):
             return True
         acquired = normalized(self.new_spec.acquire_time)
         return acquired is not None and acquired != normalized(self.old_spec.acquire_time)
+
+    @property
+    def is_by_stamped_writer(self) -> bool:
+        """True if the lease is held and the API server stamped this writer on it: it is no guess who the holder is."""
+        stamps = self.stamps
+        if stamps is None or not self.old_holder or (stamp := self.old_stamp) is None:
+            return False
+        return is_writer(self.user, stamp, stamps)
 
     @property
     def _completes_deletion(self) -> bool:

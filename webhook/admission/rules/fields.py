@@ -5,7 +5,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.admission.rules.election import coordinated, numbers, renewal_stamp, takeover, times, writers
+from webhook.admission.rules.election import (
+    coordinated,
+    numbers,
+    owner_references,
+    renewal_stamp,
+    takeover,
+    times,
+    writers,
+)
 from webhook.admission.rules.parity import metadata, spec
 from webhook.admission.rules.registry import RULES_IN_ORDER
 from webhook.admission.rules.rule import Check, Rule
@@ -67,8 +75,8 @@ LEASE_FIELDS: Final = (
             *_OF_EXPIRY,
             takeover.lease_without_stamps,
             takeover.duration_shortened,
-            takeover.owner_reference_added,
-            takeover.owner_reference_removed,
+            owner_references.owner_reference_added,
+            owner_references.owner_reference_removed,
             numbers.transitions_mismatch,
             times.renew_time_backwards,
             times.acquire_time_changed,
@@ -110,8 +118,8 @@ LEASE_FIELDS: Final = (
             times.renew_time_in_future,
             times.renew_time_backwards,
             takeover.duration_shortened,
-            takeover.owner_reference_added,
-            takeover.owner_reference_removed,
+            owner_references.owner_reference_added,
+            owner_references.owner_reference_removed,
         ),
     ),
     Field(
@@ -330,8 +338,8 @@ METADATA_FIELDS: Final = (
         checks=(
             metadata.object_metadata,
             writers.identity_binding,
-            takeover.owner_reference_added,
-            takeover.owner_reference_removed,
+            owner_references.owner_reference_added,
+            owner_references.owner_reference_removed,
         ),
     ),
     Field(

@@ -6,7 +6,15 @@ from itertools import product
 from typing import Final
 
 from webhook.admission.rules.change import Condition, Conditions, Event
-from webhook.admission.rules.election import coordinated, numbers, renewal_stamp, takeover, times, writers
+from webhook.admission.rules.election import (
+    coordinated,
+    numbers,
+    owner_references,
+    renewal_stamp,
+    takeover,
+    times,
+    writers,
+)
 from webhook.admission.rules.parity import metadata, spec
 from webhook.admission.rules.rule import ALL_EVENTS, NOT_A_RENEWAL, Check, Mode, Rule
 from webhook.kubernetes.request import Operation, Resource
@@ -126,8 +134,8 @@ RULES_IN_ORDER: Final = (
     ),
     _writer_rule(writers.apiserver_lease_writer, LEASES, UPDATE, only_if=Condition.SYSTEM_LEASE),
     _writer_rule(takeover.live_lease_deleted, LEASES, DELETE | UPDATE, {Event.DELETE}, standard=AUDIT),
-    _writer_rule(takeover.owner_reference_added, LEASES, UPDATE, standard=WARN, only_if=Condition.OWNED),
-    _writer_rule(takeover.owner_reference_removed, LEASES, UPDATE, standard=WARN, only_if=Condition.OWNED),
+    _writer_rule(owner_references.owner_reference_added, LEASES, UPDATE, standard=WARN, only_if=Condition.OWNED),
+    _writer_rule(owner_references.owner_reference_removed, LEASES, UPDATE, standard=WARN, only_if=Condition.OWNED),
     _restorable_rule(coordinated.ping_time_writer, CANDIDATES, WRITES, SPEC_EVENTS),
     _writer_rule(coordinated.candidate_across_namespaces, CANDIDATES, WRITES, SPEC_EVENTS, standard=AUDIT, strict=WARN),
     Rule(times.candidate_renew_time_in_future, CANDIDATES, WRITES, SPEC_EVENTS, attack_at_any_mode=False),

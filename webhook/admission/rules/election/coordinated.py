@@ -86,8 +86,8 @@ def candidate_across_namespaces(change: CandidateChange) -> Iterable[Finding]:
 
     The writers that a binding lists are exempt.
     """
-    account, binding = change.user.service_account, change.binding
-    if account is None or account[0] == change.request.namespace or (binding and binding.lists(change.user)):
+    account = change.user.service_account
+    if account is None or account[0] == change.request.namespace or change.is_by_listed_writer:
         return NO_FINDINGS
     detail = (
         f"{quote(change.user.username)} belongs to another namespace; the API server may make this candidate the "
