@@ -86,8 +86,9 @@ class Gap(Silence, frozen=True, kw_only=True):
 def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Gap]:
     """Yield the latest renewals that came beyond the deadline of most clients, oldest first."""
     for silence in history.late_silences[-MAX_OF_A_KIND:]:
-        held = [one for one in history.tenures if one.since <= silence.start]
-        tenure = held[-1] if held else history.tenures[0]
+        tenure = next((one for one in reversed(history.tenures) if one.since <= silence.start), None)
+        if tenure is None:
+            continue  # a client set renewTime back
         is_claimed = tenure.renewed is not None and tenure.renewed.is_claimed
         is_one_clock = not (history.renewals.has_several_clocks or tenure.touched or tenure.is_coordinated)
         if _is_renewed_by_another(tenure, silence) or (is_claimed and not is_one_clock):

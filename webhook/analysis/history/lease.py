@@ -298,8 +298,8 @@ class LeaseHistory(Struct):
         holder, last = self.holder, self.renewals.last
         if self._hole is None or self.hidden_since != self._hole or seen.at is None or holder is None or last is None:
             return
-        received = seen.at - (seen.answer.took if seen.answer else 0)
-        if received <= last + (self.renewals.longest_usual or 0) and holder.is_by(seen.writer):
+        received, usual = seen.at - (seen.answer.took if seen.answer else 0), self.renewals.usual or 0
+        if received <= last + usual + usual // 2 and holder.is_by(seen.writer):
             self.hidden_since = None
 
     def _is_unknown(self, seen: Observation) -> bool:
@@ -933,7 +933,7 @@ class LeaseHistory(Struct):
         self.tenures.append(tenure)
         self.renewals.taken(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
         if self.write.is_claimed:
-            self.renewals.last = tenure.last_renewal
+            self.renewals.set_back(tenure.last_renewal)
         self.renewals.latest.clear()
         self._released_at = self._ended_how = None
         self._happened(EventKind.ACQUIRED, since, writer=writer)

@@ -127,6 +127,11 @@ class Renewals(Struct):
         self.first = at if self.first is None else self.first
         self.last = at if self.last is None else max(at, self.last)
 
+    def set_back(self, at: int) -> None:
+        """Restart at a renewal that its writer's clock dates, even before the one that it followed."""
+        self.has_several_clocks = self.has_several_clocks or (self.last is not None and at < self.last - SECOND)
+        self.last = at
+
     def forget(self) -> None:
         """Forget the last renewal: what shows it may be wrong."""
         self.last = None
