@@ -366,6 +366,30 @@ def test_a_lease_that_was_deleted_and_may_not_be_created_again() -> None:
     assert advised(account(of_log(server), server.now)).startswith("The namespace is being deleted")
 
 
+@pytest.mark.parametrize("is_new", [True, False], ids=["that never existed", "that was deleted"])
+def test_a_lease_may_not_be_created(is_new: bool) -> None:
+    server, (db, *_) = shop()
+    if not is_new:
+        db.lead(20)
+        server.delete("shop/db")
+    for _ in range(3):
+        server.wait(2)
+        db.fail_to_create()
+    one = account(of_log(server), server.now)
+    (found,) = (one for one in one.findings if one.check == "write-refused")
+    assert found.message.startswith("3 writes by shop/db from pod db-0 refused with 403 for lack of permission")
+    assert advised(one).startswith("shop/db needs a Role and RoleBinding that allow create on the lease")
+
+
+def test_a_creation_without_a_name_is_of_no_lease_if_two_are_missing() -> None:
+    server, (db, *_) = shop()
+    jobs = server.elector("db-0", "shop/db-jobs", user="system:serviceaccount:shop:db")
+    jobs.fail_to_create()
+    db.fail_to_create()
+    one = account(of_log(server), server.now)
+    assert not [one for one in one.findings if one.check == "write-refused"]
+
+
 def test_a_lease_that_was_deleted() -> None:
     server, (db, *_) = shop()
     db.lead(20)

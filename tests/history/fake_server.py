@@ -193,6 +193,14 @@ class Elector(Struct):
         """Try to renew in vain."""
         self.server.logged(self.lease, "update", self.user, self.pod, {"message": message}, code, took)
 
+    def fail_to_create(self) -> None:
+        """Ask for the lease, which is not there, and try to create it without the right: the log has no name then."""
+        self.server.logged(self.lease, "get", self.user, self.pod, {"message": "not found"}, 404)
+        self.server.wait(0.02)
+        message = f'leases.coordination.k8s.io is forbidden: User "{self.user}" cannot create resource "leases" in API'
+        self.server.logged(self.lease, "create", self.user, self.pod, {"message": message}, 403)
+        del self.server.log[-1]["objectRef"]["name"]
+
     def fail_unauthenticated(self, verb: str = "update") -> None:
         """Try to renew, or to read, with a token that is not accepted; the API server does not know whose it is."""
         self.server.logged(self.lease, verb, "", "", {"message": "Unauthorized"}, 401)

@@ -33,7 +33,7 @@ _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionp
 _EXPLAINED: Final = frozenset({Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame.THROTTLED, Blame.CONFLICT})
 _TERMINATED: Final = "because it is being terminated"
 """Source: kubernetes/apiserver `pkg/admission/plugin/namespace/lifecycle/admission.go`."""
-_VERB: Final = re.compile(r'^[^"]*"[^"]*" is forbidden: User "[^"]*" cannot ([a-z]{3,20}) resource ')
+_VERB: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot ([a-z]{3,20}) resource ')
 _QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),")
 """`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
 _FORBIDDEN: Final = 403
@@ -80,7 +80,8 @@ def command_for_rights(verb: str, namespace: str, name: str, writer: Writer) -> 
         # The API server gives a service account its groups, and everyone the last of these.
         groups = (one for one in writer.groups if one != "system:authenticated")
         user += "".join(f" --as-group={quote_for_shell(one)}" for one in groups)
-    lease = quote_name(f"leases.coordination.k8s.io/{name}")
+    # RBAC authorizes a creation before the name is known.
+    lease = "leases.coordination.k8s.io" if verb == "create" else quote_name(f"leases.coordination.k8s.io/{name}")
     return f"kubectl auth can-i {verb} {lease} -n {quote_name(namespace)}{user}"
 
 
@@ -243,11 +244,11 @@ def _without_lease(account: "Account") -> Advice:
         return Advice("The log may lack what was written since. To see the lease:", f"{lease} -o yaml")
     if history.is_deleted and tenure and tenure.deleted_by and tenure.deleted_by.user in CLEANUP_CONTROLLERS:
         return advise_after_deletion(history, tenure.deleted_by)
+    writes = [one for one in history.refusals if one.is_denied and not one.is_read]
+    refused = [one for one in writes if one.received > history.deleted_at]
+    if refused and (history.is_deleted or history.absent):
+        return advise_after_refusal(history, refused[-1])
     if history.is_deleted:
-        writes = [one for one in history.refusals if one.is_denied and not one.is_read]
-        refused = [one for one in writes if one.received > history.deleted_at]
-        if refused:
-            return advise_after_refusal(history, refused[-1])
         return Advice("The lease was deleted; a client that runs and may create it does so:", f"{lease} --watch")
     if history.absent:
         pods = f"{kubectl_in(history.namespace)} get leases,pods"

@@ -5,13 +5,14 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from http import HTTPStatus
 from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
 
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
-from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.events import LeaseEvent, Refusal
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.status import renewed_at
@@ -27,6 +28,7 @@ from webhook.analysis.inputs.items import (
     Observation,
     Place,
     RecordingGap,
+    Writer,
 )
 from webhook.analysis.inputs.kinds import interpret_for_history
 from webhook.kubernetes.objects import Lease, LeaseCandidate
@@ -36,6 +38,8 @@ Key = tuple[str, str]
 
 MAX_COMPARED: Final = 200
 """Other leases that one is compared with if there are twice as many or more; of fewer all are."""
+MAX_MISSING: Final = 1000
+"""Pods whose reads of leases that do not exist are remembered."""
 _TOGETHER: Final = MINUTE
 """Leases that were last renewed within this time before one stopped with it."""
 _CREATING: Final = SECOND
@@ -173,6 +177,8 @@ class ClusterHistory(Struct):
     _is_watched: bool = False
     """A watch shows what happened, whatever a log beside it lacks."""
     _compared: _Compared | None = None
+    _missing: dict[tuple[str, Writer], set[Key]] = field(default_factory=dict)
+    """By namespace and pod, the leases that it asked for in vain."""
     _names: list[Key] = field(default_factory=list)
 
     @property
@@ -245,13 +251,36 @@ class ClusterHistory(Struct):
 
     def _feed_lease(self, key: Key, seen: Observation) -> list[LeaseEvent]:
         if not self.is_of_a_lease(seen):
+            self._note_unnamed(seen)
             return []
+        if seen.act is Act.READ and seen.answer and seen.answer.code == HTTPStatus.NOT_FOUND and seen.writer:
+            self._note_missing(key, seen.writer.process)
         history = self._followed(key) or self.leases.setdefault(key, LeaseHistory(*key))
         events = history.feed(seen, self.bounds)
         self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
         at = None if history.at is None else history.moment
         self.bounds.seen(seen, at if seen.at is None else min(seen.at, self.bounds.latest), history.stamped)
         return events
+
+    def _note_missing(self, key: Key, reader: Writer) -> None:
+        """Remember who asked for a lease that does not exist."""
+        if reader.pod and (len(self._missing) < MAX_MISSING or (key[0], reader) in self._missing):
+            missing = self._missing.setdefault((key[0], reader), set())
+            if len(missing) < MAX_LISTED:
+                missing.add(key)
+
+    def _note_unnamed(self, seen: Observation) -> None:
+        """Have a lease remember a refused creation: an API server authorizes it before it reads the name.
+
+        It is of the lease that the same pod has asked for in vain, if that is only one.
+        """
+        refusal = Refusal.of(seen) if seen.act is Act.CREATED and not seen.name else None
+        if refusal is None or not refusal.is_denied:
+            return
+        missing = [self.leases.get(key) for key in self._missing.get((seen.namespace, refusal.writer.process), ())]
+        wanted = [one for one in missing if one is not None and (one.lease is None or one.is_deleted)]
+        if len(wanted) == 1:
+            wanted[0].refusals.append(refusal)
 
     def _find_hole(self, seen: Observation) -> None:
         """Have every lease remember since when an audit log may lack requests, if it does before this one."""
