@@ -109,9 +109,9 @@ class Fact(Struct, frozen=True, gc=False):
 def facts(results: Iterable[Result]) -> list[Fact]:
     """Return what a writer gets to read, in the order of the results; audit findings are not for the writer."""
     groups: dict[object, list[Result]] = {}
-    for one in results:
-        if one.mode >= Mode.WARN:
-            groups.setdefault(one.fact or id(one), []).append(one)
+    for result in results:
+        if result.mode >= Mode.WARN:
+            groups.setdefault(result.fact or id(result), []).append(result)
     return [_fact(group) for group in groups.values()]
 
 

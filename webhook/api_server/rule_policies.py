@@ -119,11 +119,11 @@ def stamp_policies(policy: Policy, now: int) -> list[Manifest]:
     in_file = (_STAMP_RULE, MODE) in schema.settings_of(policy.document.rules)
     mode = min(policy.mode, policy.default.modes[_STAMP_RULE] if in_file else Mode.DENY)
     found = [one for suffix in suffixes for one in stamp_objects(suffix) if mode or one["metadata"]["name"] != _GUARD]
-    for one in found:
-        spec = one["spec"]
-        if one["metadata"]["name"] == _GUARD and one["kind"] == BINDING:
+    for manifest in found:
+        spec = manifest["spec"]
+        if manifest["metadata"]["name"] == _GUARD and manifest["kind"] == BINDING:
             spec["validationActions"] = ACTIONS[mode.word]
-        elif one["metadata"]["name"] == _GUARD:
+        elif manifest["metadata"]["name"] == _GUARD:
             exempt = _PolicyFile(policy, now).exempt(_STAMP_RULE).items()
             spec["matchConditions"] += [{"name": f"exempt-{key}", "expression": f"!({text})"} for key, text in exempt]
     return found

@@ -77,10 +77,10 @@ def review(
 
 def _read_for_check(path: Path) -> list[Submitted]:
     found: list[Submitted] = []
-    for one in read_for_check([str(path)]):
-        if isinstance(one, Input):
+    for item in read_for_check([str(path)]):
+        if isinstance(item, Input):
             raise InputError(_LOG)
-        found.append(one)
+        found.append(item)
     return found
 
 

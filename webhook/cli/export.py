@@ -178,9 +178,9 @@ def fence(*, policy: str, names: tuple[str, ...], mode: str | None) -> int:
         if name not in known:
             raise Failure(f"{policy}: no fence has the name {quote(name)}{nearest(name, known)}")
     chosen = [replace(one, mode=mode or one.mode) for one in fences if not names or one.name in names]
-    for one in chosen:
-        if one.mode != "deny":
-            print_message(f"fence {one.name} refuses nothing: its mode is {one.mode}; --mode deny refuses")
+    for fence in chosen:
+        if fence.mode != "deny":
+            print_message(f"fence {fence.name} refuses nothing: its mode is {fence.mode}; --mode deny refuses")
     print(_HEADER.format("export fence"))
     print(stream(manifest for one in chosen for manifest in fence_manifests(one)), end="")
     return 0

@@ -79,11 +79,11 @@ def parse_labels(text: str) -> tuple[SelectorRequirement, ...]:
 
 def _parse_list(values: Iterable[str], known: Collection[str], what: str) -> frozenset[str]:
     found = [word for value in values for word in map(str.strip, value.split(",")) if word]
-    for one in found:
-        if one not in known:
-            near = difflib.get_close_matches(one[:_MAX_WORD], known, n=1)
+    for word in found:
+        if word not in known:
+            near = difflib.get_close_matches(word[:_MAX_WORD], known, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            raise click.BadParameter(f"{quote(truncate(one, _MAX_WORD))} is not {what}{hint}")
+            raise click.BadParameter(f"{quote(truncate(word, _MAX_WORD))} is not {what}{hint}")
     return frozenset(found)
 
 

@@ -289,14 +289,14 @@ def _format_findings(account: Account, *, verbose: bool) -> Iterator[str]:
         worrying = [one for one in worrying if one.check not in _HEADLINES and not (block and block.rule == one.check)]
     latest_of = {one.check: one for one in worrying}
     number_of = Counter(one.check for one in worrying)
-    for one in worrying if verbose else latest_of.values():
-        over = _OVER[one.is_over if isinstance(one, Claim) else None]
-        earlier = "" if verbose or number_of[one.check] == 1 else f"; {number_of[one.check] - 1} before"
+    for finding in worrying if verbose else latest_of.values():
+        over = _OVER[finding.is_over if isinstance(finding, Claim) else None]
+        earlier = "" if verbose or number_of[finding.check] == 1 else f"; {number_of[finding.check] - 1} before"
         yield ""
-        yield f"{style(one.severity.value, fg=SEVERITY_COLORS[one.severity])}  {one.check}{over}{earlier}"
-        yield indent(escape(one.message), 2)
-        if verbose and one.fix != account.advice.command:  # that is shown below
-            yield format_advice("->", escape(one.fix), 2, 5)
+        yield f"{style(finding.severity.value, fg=SEVERITY_COLORS[finding.severity])}  {finding.check}{over}{earlier}"
+        yield indent(escape(finding.message), 2)
+        if verbose and finding.fix != account.advice.command:  # that is shown below
+            yield format_advice("->", escape(finding.fix), 2, 5)
 
 
 def _format_lines(lines: Iterable[Line], by: int = 0) -> Iterator[str]:

@@ -79,8 +79,8 @@ def stamp_of_write(entries: Iterable[Entry], before: Sequence[Entry], field: str
             owner = entry
     if owner is None or owner.is_fold or (stamp := owner.stamp) is None:
         return whole_seconds(now)
-    for one in before:
-        if one.stamp == stamp and one.key == owner.key and field in one.owned.spec:
+    for old_entry in before:
+        if old_entry.stamp == stamp and old_entry.key == owner.key and field in old_entry.owned.spec:
             break
     else:
         return stamp

@@ -367,19 +367,19 @@ def _preferred(history: LeaseHistory, now: int) -> Iterator[Claim]:
         for one in history.edits
         if "preferredHolder" in one.text and one.writer and one.writer.user not in {"", API_SERVER} and one.tenure
     ]
-    for one in foreign[-1:]:
-        assert one.writer is not None
-        who = f"at {clock(one.at, now)} {writer(one.writer)} changed preferredHolder"
-        message = f"{who}, as only an API server should ({one.text})"
-        sentence = f"Find out why {name(one.writer.name)} writes it. Whether it may:"
-        command = command_for_rights("update", history.namespace, history.name, one.writer)
+    for edit in foreign[-1:]:
+        assert edit.writer is not None
+        who = f"at {clock(edit.at, now)} {writer(edit.writer)} changed preferredHolder"
+        message = f"{who}, as only an API server should ({edit.text})"
+        sentence = f"Find out why {name(edit.writer.name)} writes it. Whether it may:"
+        command = command_for_rights("update", history.namespace, history.name, edit.writer)
         arguments = {
-            "identity": one.tenure.asked_for if one.tenure and one.tenure.asked_by == one.writer else None,
-            "by": BySomeone(one.writer),
+            "identity": edit.tenure.asked_for if edit.tenure and edit.tenure.asked_by == edit.writer else None,
+            "by": BySomeone(edit.writer),
         }
         yield make_claim(
             *(history, "preferred-holder-foreign", Severity.WARNING, message, Advice(sentence, command)),
-            over_since=one.at,
+            over_since=edit.at,
             arguments=arguments,
         )
 
@@ -598,9 +598,9 @@ def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator
 def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:
     """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
     groups: dict[tuple[Writer, By, str], list[Refusal]] = {}
-    for one in history.refusals:
-        if one.is_denied and not one.is_read and not any(start <= one.at <= end for start, end in known):
-            groups.setdefault((one.writer.process, one.by, one.name), []).append(one)
+    for refusal in history.refusals:
+        if refusal.is_denied and not refusal.is_read and not any(start <= refusal.at <= end for start, end in known):
+            groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
     for key in list(groups)[-causes.MAX_OF_A_KIND :]:
         yield _refused(history, groups[key], now)
 
@@ -648,8 +648,8 @@ def _over_since(history: LeaseHistory, last: int, now: int) -> int:
 def _fenced(history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding for each writer whose writes a fence refused because it did not hold the lease."""
     groups: dict[Writer, list[FenceReport]] = {}
-    for one in history.fenced:
-        groups.setdefault(one.writer.process, []).append(one)
+    for report in history.fenced:
+        groups.setdefault(report.writer.process, []).append(report)
     for who, group in list(groups.items())[-causes.MAX_OF_A_KIND :]:
         last = group[-1]
         message = (

@@ -135,9 +135,9 @@ def _of_one_tenure(
 ) -> list[list[_T]]:
     """Group what is of one kind while one holder had the lease; `kind` returns the time of one, and what it is."""
     groups: dict[tuple[int, object], list[_T]] = {}
-    for one in found:
-        at, what = kind(one)
-        groups.setdefault((bisect_right(history.tenures, at, key=attrgetter("since")), what), []).append(one)
+    for item in found:
+        at, what = kind(item)
+        groups.setdefault((bisect_right(history.tenures, at, key=attrgetter("since")), what), []).append(item)
     return list(groups.values())
 
 

@@ -290,8 +290,8 @@ class ClusterHistory(Struct):
         since = self.bounds.requested(seen.at)
         # A log has no requests about a single lease either while no one wants it.
         if since is not None and not self._is_watched and len(self.leases) > 1:
-            for one in self.leases.values():
-                one.lose_sight(since)
+            for lease in self.leases.values():
+                lease.lose_sight(since)
 
     def _followed(self, key: Key) -> LeaseHistory | None:
         if key in self.stored.numbers:

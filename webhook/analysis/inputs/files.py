@@ -144,11 +144,11 @@ def _open_standard_input(meter: Meter) -> BinaryIO:
 
 def require_readable(found: Iterable[Document | Unreadable | LastLine]) -> Iterator[Document]:
     """Yield the documents; raises InputError for one that is broken."""
-    for one in found:
-        if isinstance(one, Unreadable):
-            raise InputError(f"{one.place.short}: {one.error}")
-        if isinstance(one, Document):
-            yield one
+    for item in found:
+        if isinstance(item, Unreadable):
+            raise InputError(f"{item.place.short}: {item.error}")
+        if isinstance(item, Document):
+            yield item
 
 
 def read_objects(path: str) -> Iterator[Value]:
@@ -156,11 +156,11 @@ def read_objects(path: str) -> Iterator[Value]:
 
     Raises InputError for one that is broken, or has a key twice.
     """
-    for one in require_readable(read_path(path)):
+    for document in require_readable(read_path(path)):
         try:
-            yield one.value
+            yield document.value
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{one.place}: {documents.describe_problem(error)}") from None
+            raise InputError(f"{document.place}: {documents.describe_problem(error)}") from None
 
 
 def read_for_check(
@@ -186,11 +186,11 @@ def read_for_check(
             below = find_files(Path(path), SUFFIXES, ignore)
             named += [(found, skip_found) if isinstance(found, str) else found for found in below]
     meter.size += sum(_get_size(one[0]) for one in named if isinstance(one, tuple))
-    for one in named:
-        if not isinstance(one, tuple):
-            yield one
+    for item in named:
+        if not isinstance(item, tuple):
+            yield item
         elif not meter.is_stopped:
-            yield from _take_until_stopped(_read_file_for_check(one[0], meter, skip=one[1]), meter)
+            yield from _take_until_stopped(_read_file_for_check(item[0], meter, skip=item[1]), meter)
 
 
 _T = TypeVar("_T")
@@ -256,11 +256,11 @@ def find_inputs(paths: Sequence[str], meter: Meter | None = None) -> Iterator[In
         else:
             found += find_files(Path(path), LOG_SUFFIXES)
     meter.size += sum(_get_size(one) for one in found if isinstance(one, str))
-    for one in found:
-        if isinstance(one, str):
-            yield Input(one, partial(_read_file_for_history, one, received, meter))
-        elif isinstance(one, Unreadable):
-            yield Input(one.place.path, partial(iter, (one,)))
+    for item in found:
+        if isinstance(item, str):
+            yield Input(item, partial(_read_file_for_history, item, received, meter))
+        elif isinstance(item, Unreadable):
+            yield Input(item.place.path, partial(iter, (item,)))
 
 
 def _read_file_for_history(path: str, received: "CaptureIndex", meter: Meter) -> Iterator[Item]:

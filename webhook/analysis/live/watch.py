@@ -45,18 +45,18 @@ class Listeners(Struct, frozen=True):
 
     def begin(self, resource: str) -> None:
         """Pass it on."""
-        for one in self.all:
-            one.begin(resource)
+        for listener in self.all:
+            listener.begin(resource)
 
     def observe(self, item: Item) -> None:
         """Pass it on."""
-        for one in self.all:
-            one.observe(item)
+        for listener in self.all:
+            listener.observe(item)
 
     def show_status(self, status: str) -> None:
         """Pass it on."""
-        for one in self.all:
-            one.show_status(status)
+        for listener in self.all:
+            listener.show_status(status)
 
 
 class Listing(Struct):

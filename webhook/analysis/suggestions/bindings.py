@@ -221,8 +221,8 @@ def _find_attacks_by_rules(seen: Observation, clock: int) -> Iterator[str]:
         verdict = evaluate(seen.request, _STRICT, at)
         denied = [*(one.rule for one in verdict.findings if one.mode is Mode.DENY), *denied]
         event = verdict.event or event
-    for one in denied:
-        known = RULES.get(one)
+    for rule in denied:
+        known = RULES.get(rule)
         if known and known.texts.attack and (known.attack_on_create or event != "create"):
             yield known.texts.attack
 

@@ -39,11 +39,11 @@ class Suggestion(Struct):
 def find_writes_by(documents: Iterable[Document], username: str) -> list[AuditEvent]:
     """Return the stored writes of one user, oldest first; what is not an audit event is skipped."""
     found = []
-    for one in documents:
-        if one.kind != "Event" or not one.api_version.startswith("audit.k8s.io/"):
+    for document in documents:
+        if document.kind != "Event" or not document.api_version.startswith("audit.k8s.io/"):
             continue
         try:
-            event = decode_event(one.text)
+            event = decode_event(document.text)
         except (ValueError, RecursionError):
             continue
         is_stored = event.stage == "ResponseComplete" and 200 <= event.response_status.code < 300

@@ -251,10 +251,10 @@ class _LeaseLane(Struct):
         if self._explained == signature:
             return True
         self.causes = {}
-        for one in find_lost_leaders(histories, history):
-            self.causes[MarkKind.TAKEOVER_BY_EXPIRY, one.end] = describe_cause(one.cause)
-        for one in find_late_renewals(histories, history):
-            self.causes[MarkKind.LATE, one.end] = describe_delay(one)
+        for gap in find_lost_leaders(histories, history):
+            self.causes[MarkKind.TAKEOVER_BY_EXPIRY, gap.end] = describe_cause(gap.cause)
+        for gap in find_late_renewals(histories, history):
+            self.causes[MarkKind.LATE, gap.end] = describe_delay(gap)
         latest = max([signature[1], *(tenure.since for tenure in history.tenures)])
         is_settled = until - latest >= SETTLED_AFTER
         self._explained = signature if is_settled else None

@@ -98,9 +98,9 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
     """
     dedicated: list[Entry] = []
     others: list[str] = []
-    for one in documents.configurations:
-        subject = one.metadata.name or "(no name)"
-        about_leases = [entry for entry in one.entries if entry.webhook.is_about_leases]
+    for configuration in documents.configurations:
+        subject = configuration.metadata.name or "(no name)"
+        about_leases = [entry for entry in configuration.entries if entry.webhook.is_about_leases]
         ours = [entry for entry in about_leases if entry.webhook.is_dedicated]
         for entry in about_leases:
             findings = [found for check in DANGERS for found in check(entry)]

@@ -305,15 +305,15 @@ class Documents:
         self.refused: list[tuple[str, msgspec.ValidationError]] = []
         """Kinds of configurations that an API server refuses, and why."""
         self._by_kind: dict[str, list[ClusterObject]] = {kind: [] for kind in KINDS}
-        for one in found:
-            kind = one.get("kind")
+        for document in found:
+            kind = document.get("kind")
             if kind in (VALIDATING, MUTATING):
                 try:
-                    self.configurations.append(msgspec.convert(one, Configuration))
+                    self.configurations.append(msgspec.convert(document, Configuration))
                 except msgspec.ValidationError as error:
                     self.refused.append((str(kind), error))
             elif kind in KINDS:
-                present = {key: value for key, value in one.items() if value is not None}
+                present = {key: value for key, value in document.items() if value is not None}
                 with suppress(msgspec.ValidationError):
                     self._by_kind[str(kind)].append(msgspec.convert(present, ClusterObject))
         self.unread: Final = frozenset(unread or ())

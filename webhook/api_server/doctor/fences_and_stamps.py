@@ -240,8 +240,8 @@ def _export_without_webhook(documents: Documents, policy: Policy, now: int) -> d
 def _stamp_policies(
     documents: Documents, suffix: str, made: Mapping[tuple[str, str], Mapping[str, Any]]
 ) -> Iterator[ReportFinding]:
-    for one in (one for one in stamp_objects(suffix) if one["kind"] not in documents.unread):
-        kind, name = one["kind"], one["metadata"]["name"]
+    for manifest in (one for one in stamp_objects(suffix) if one["kind"] not in documents.unread):
+        kind, name = manifest["kind"], manifest["metadata"]["name"]
         applied, instead = documents.find_by_name(kind).get(name), made.get((kind, name))
         if applied is None and made and instead is None:
             continue  # the file has no guard
@@ -255,7 +255,7 @@ def _stamp_policies(
                 " writers of live leases are not recorded, or not kept from each other.",
                 _APPLY,
             )
-        elif (changed := _describe_change(one["spec"], applied)) and (
+        elif (changed := _describe_change(manifest["spec"], applied)) and (
             instead is None or _describe_change(instead, applied)
         ):
             yield danger(
@@ -314,16 +314,16 @@ def _check_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Ite
 
 
 def _other_mutations(documents: Documents) -> Iterator[ReportFinding]:
-    for one in documents.find_all(MUTATING_POLICY):
-        constraints = one.spec.get("matchConstraints")
+    for policy in documents.find_all(MUTATING_POLICY):
+        constraints = policy.spec.get("matchConstraints")
         try:
             rules = msgspec.convert((constraints or {}).get("resourceRules") or (), tuple[MatchRule, ...])
         except msgspec.ValidationError:
             continue  # the API server refuses it
-        if one.metadata.name != "lease-webhook-stamp" and any(rule.matches("leases") for rule in rules):
+        if policy.metadata.name != "lease-webhook-stamp" and any(rule.matches("leases") for rule in rules):
             yield danger(
                 "stamp-may-be-changed",
-                f"{MUTATING_POLICY} {one.metadata.name}",
+                f"{MUTATING_POLICY} {policy.metadata.name}",
                 "it may change a lease after it was stamped, and the stamps with it.",
                 "leave the group coordination.k8s.io out of its matchConstraints.",
             )

@@ -249,9 +249,9 @@ def facts(
         yield from _describe_configuration(found, policy, now)
         for handshake in handshakes:
             yield from _describe_handshake(handshake)
-    for one in (*found.find_all("Deployment"), *found.find_all("StatefulSet")):
-        if subject := {NAME: "pods", "lease-recorder": "recorder"}.get(one.metadata.name):
-            ready, wanted = one.status.get("readyReplicas", 0), one.spec.get("replicas", 1)
+    for workload in (*found.find_all("Deployment"), *found.find_all("StatefulSet")):
+        if subject := {NAME: "pods", "lease-recorder": "recorder"}.get(workload.metadata.name):
+            ready, wanted = workload.status.get("readyReplicas", 0), workload.spec.get("replicas", 1)
             yield Fact(subject, f"{ready} of {wanted} ready", is_wrong=ready != wanted)
     if ends := [one.value for one in metrics if one.name == "certificate_not_after_seconds"]:
         end = dt.datetime.fromtimestamp(min(ends), dt.UTC)
@@ -264,14 +264,14 @@ def facts(
 
 def _describe_policies(found: Documents, bindings: Sequence[ClusterObject]) -> Iterator[Fact]:
     inactive = {f"{NAME}-stamp{end}" for end in ("", "-bounds", "-guard")}
-    for one in bindings:
-        if one.is_of_a_fence or one.metadata.name.startswith(NAME):
-            actions = ", ".join(map(str, one.spec.get("validationActions", ["mutates"])))
-            is_alone = one.spec.get("policyName") not in found.find_by_name(one.kind.removesuffix("Binding"))
-            text = f"{one.metadata.name}: {'its policy does not exist' if is_alone else actions}"
-            yield Fact("fence" if one.is_of_a_fence else "API server's policy", text, is_wrong=is_alone)
+    for binding in bindings:
+        if binding.is_of_a_fence or binding.metadata.name.startswith(NAME):
+            actions = ", ".join(map(str, binding.spec.get("validationActions", ["mutates"])))
+            is_alone = binding.spec.get("policyName") not in found.find_by_name(binding.kind.removesuffix("Binding"))
+            text = f"{binding.metadata.name}: {'its policy does not exist' if is_alone else actions}"
+            yield Fact("fence" if binding.is_of_a_fence else "API server's policy", text, is_wrong=is_alone)
             if not is_alone and actions.startswith(("Deny", "mutates")):
-                inactive.discard(one.metadata.name)
+                inactive.discard(binding.metadata.name)
     namespaces = sorted(found.find_by_name("Namespace").items())
     stamped = [name for name, one in namespaces if (one.metadata.labels or {}).get(f"{NAME}/stamp") == "required"]
     if stamped and found.unread.isdisjoint(KINDS):
@@ -289,8 +289,8 @@ def _describe_configuration(found: Documents, policy: Policy | None, now: dt.dat
         text = f"failurePolicy {failure}, {webhook.timeout} s, {f'CA until {end:%Y-%m-%d}' if end else 'no CA'}"
         yield Fact("configuration", f"{entry.configuration.metadata.name or '(no name)'}: {webhook.name}, {text}")
     for report in examine(found, policy, now):
-        for one in report.findings if report.webhook in names else ():
-            yield _as_fact(report.about, one)
+        for finding in report.findings if report.webhook in names else ():
+            yield _as_fact(report.about, finding)
 
 
 def _as_fact(subject: str, one: ReportFinding) -> Fact:
@@ -324,8 +324,8 @@ def _compare_pod(one: Sample, stored: Policy | None) -> Fact:
 
 def _count_reviews(metrics: Sequence[Sample]) -> Fact:
     counted = Counter[tuple[str, str]]()
-    for one in metrics:
-        counted[one.name, one.labels.get("verdict") or one.labels.get("rule", "")] += int(one.value)
+    for sample in metrics:
+        counted[sample.name, sample.labels.get("verdict") or sample.labels.get("rule", "")] += int(sample.value)
     verdicts = ", ".join(f"{counted['reviews_total', name]:,} {name}" for name in ("allowed", "warned", "denied"))
     rules = [
         f"{rule} {number:,}" for (name, rule), number in counted.most_common() if name == "findings_total" and number

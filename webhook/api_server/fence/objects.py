@@ -211,9 +211,9 @@ def _fill_template(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and 
 def _rules(fence: Fence, below: Sequence[str] = (), operations: Sequence[str] = ()) -> list[Manifest]:
     """Return rules for the resources of the fence; with `below`, for these paths of each of them."""
     groups: dict[str, list[str]] = {}
-    for one in fence.resources:
-        paths = [one.resource + path for path in below] if below else [one.path]
-        groups.setdefault(one.group, []).extend(paths)
+    for resource in fence.resources:
+        paths = [resource.resource + path for path in below] if below else [resource.path]
+        groups.setdefault(resource.group, []).extend(paths)
     common = {"operations": [*(operations or fence.operations)], "scope": "*"}
     return [
         {"apiGroups": [group], "apiVersions": ["*"], "resources": [*dict.fromkeys(paths)]} | common

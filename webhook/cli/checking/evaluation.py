@@ -103,13 +103,13 @@ class Evaluator(Struct):
             # An update evaluated as if it were a creation could look harmless.
             return
         logs: list[Input] = []
-        for one in items:
-            if isinstance(one, Input):
-                logs.append(one)
-            elif isinstance(one, Document | Manifest):
-                yield [self._evaluate_document(one, stored, policy) for policy in self.policies]
+        for document in items:
+            if isinstance(document, Input):
+                logs.append(document)
+            elif isinstance(document, Document | Manifest):
+                yield [self._evaluate_document(document, stored, policy) for policy in self.policies]
             else:
-                yield [one] * len(self.policies)
+                yield [document] * len(self.policies)
         for item in Merged(logs, time.time_ns() // 1000 + BOUND) if history is None else history:
             if isinstance(item, Unreadable | OtherObject):
                 yield [item] * len(self.policies)

@@ -40,8 +40,9 @@ def problems_of(outcome: Evaluation | Unreadable) -> Iterator[Problem]:
         return
     verdict = outcome.verdict
     findings = [one for one in verdict.findings if one.mode is not Mode.OFF]
-    for one in sorted(findings, key=lambda one: -one.mode):
-        yield Problem(one.rule, one.mode, escape(_describe(one, outcome.policy)), outcome.line_of(one.error.field))
+    for finding in sorted(findings, key=lambda one: -one.mode):
+        text, line = escape(_describe(finding, outcome.policy)), outcome.line_of(finding.error.field)
+        yield Problem(rule=finding.rule, level=finding.mode, text=text, line=line)
     worst = max((one.mode for one in findings), default=Mode.OFF)
     if not verdict.allowed and worst is not Mode.DENY:
         yield Problem(REQUEST, Mode.DENY, escape(verdict.message), outcome.line)
