@@ -7,6 +7,7 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advised, of_log
 from tests.history.test_refusal import RIGHTS, WEBHOOK
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
+from webhook.analysis.audit.leases import pod_of
 from webhook.analysis.claims.headline import make_headline
 
 TERMINATED = (
@@ -169,3 +170,16 @@ def test_a_writer_that_is_not_known_has_no_empty_name() -> None:
     server.elector("db-1", "shop/db").fail_unauthenticated()
     (refused,) = (one for one in account(of_log(server), server.now).findings if one.check == "write-refused")
     assert refused.message.startswith("1 write by an unknown user refused with 401")
+
+
+@pytest.mark.parametrize(
+    ("holder", "pod"),
+    [
+        pytest.param("db-7d4b9c-x2x8p_8c1", "db-7d4b9c-x2x8p", id="a pod and something random"),
+        pytest.param("db-0", "db-0", id="a pod"),
+        pytest.param("bc82e343-1fbe-4674-9738-16e9007b6474", "", id="a UUID alone"),
+        pytest.param("db 0", "", id="what no pod can be called"),
+    ],
+)
+def test_commands_name_a_pod_only_if_the_holder_may_be_one(holder: str, pod: str) -> None:
+    assert pod_of(holder) == pod

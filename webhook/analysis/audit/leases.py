@@ -47,6 +47,8 @@ _RULES_OF: Final = {
 }
 
 _POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""What some electors write alone; no controller names a pod so."""
 TIGHTEST: Final = 10
 """Seconds of duration: no default of a known client is shorter."""
 _OUTAGE: Final = 30
@@ -229,7 +231,7 @@ def _is_surely_over(subject: Subject) -> bool:
 def pod_of(holder: str) -> str:
     """Return the pod that a holder names, for commands; "" if it is none: anyone may have written the holder."""
     name = holder.rpartition("_")[0] or holder
-    return name if _POD.fullmatch(name) else ""
+    return name if _POD.fullmatch(name) and not _UUID.fullmatch(name) else ""
 
 
 def _check_timing(subject: Subject) -> Iterator[ReportFinding]:
