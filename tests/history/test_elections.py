@@ -295,7 +295,7 @@ def test_writers_of_the_log_are_known_by_name() -> None:
     a.lead(10)
     server.elector("b", "shop/db").ask()
     history = of_log(server).leases[LEASE]
-    assert history.readers["b"][0] == 1
+    assert history.requests.readers["b"][0] == 1
     assert history.tenure is not None
     assert not history.tenure.has_several_writers
 
@@ -526,7 +526,7 @@ def test_requests_without_a_user_are_not_counted() -> None:
     a.lead(4)
     a.ask()
     server.log[-1]["user"] = {}
-    assert of_log(server).leases[LEASE].readers == {}
+    assert of_log(server).leases[LEASE].requests.readers == {}
 
 
 def test_what_is_remembered_is_bounded() -> None:
@@ -540,7 +540,7 @@ def test_what_is_remembered_is_bounded() -> None:
             a.renew()
             server.wait(2)
     history = of_log(server).leases[LEASE]
-    assert len(history.readers) == 16
+    assert len(history.requests.readers) == 16
     assert history.tenure is not None
     assert len(history.tenure.writers) == 8
 

@@ -54,7 +54,7 @@ def test_a_watch_knows_no_requests() -> None:
 def test_a_lease_that_nobody_holds_has_no_one_to_hear() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").ask()
-    assert of_log(server).leases[LEASE].readers["a"][0] == 1
+    assert of_log(server).leases[LEASE].requests.readers["a"][0] == 1
 
 
 def test_who_deleted_the_lease_is_remembered() -> None:

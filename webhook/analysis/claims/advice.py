@@ -231,7 +231,7 @@ def advise(account: "Account") -> Advice:
         sentence = f"Another one than the holder may have written it after its last renewal{clock}. To see who:"
         return Advice(sentence, command_for_audit_log(history.namespace, history.name))
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
-        asks = "" if history.readers else "; if none runs, the lease stays free"
+        asks = "" if history.requests.readers else "; if none runs, the lease stays free"
         return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
     return _while_held(account, status)
 
@@ -250,7 +250,7 @@ def _without_lease(account: "Account") -> Advice:
         return advise_after_refusal(history, refused[-1])
     if history.is_deleted:
         return Advice("The lease was deleted; a client that runs and may create it does so:", f"{lease} --watch")
-    if history.absent:
+    if history.requests.absent:
         pods = f"{kubectl_in(history.namespace)} get leases,pods"
         return Advice("It does not exist; its clients create it when they may:", pods)
     return Advice("Only its writes were seen, not the lease:", f"{lease} -o yaml --show-managed-fields")

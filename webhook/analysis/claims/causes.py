@@ -145,7 +145,7 @@ def diagnose(
     # A network that works again delivers at once what it held back: requests at the end do not count.
     requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
     unnamed = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
-    sources = history.sources_of(tenure)
+    sources = history.requests.sources_of(tenure)
     nameless = [one for one in unnamed if one.source and one.source in sources]
     if nameless and not requests:
         # Only who believes to lead writes before it has read, and the holder was not heard under its name.
@@ -153,7 +153,7 @@ def diagnose(
         what = count(
             len(nameless), "request" if len(requests_were) > 1 else "read" if True in requests_were else "write"
         )
-        is_alone = history.is_only_source_of(tenure, nameless[-1].source)
+        is_alone = history.requests.is_only_source_of(tenure, nameless[-1].source)
         doubt = "" if is_alone else ", which it shares with others"
         text = f"{what} answered with 401 (Unauthorized), from its address and program{doubt}, and none by its name"
         left = ("refused-credentials",) if is_alone else ("refused-credentials", "stopped")
@@ -293,7 +293,7 @@ def _outage(history: LeaseHistory, late: str, silence: Silence, hidden: Sequence
     if not is_silent:
         return Diagnosis(Blame.SERVER, late, ("api-server", "network", *(_FOR_ALL if hidden else ())))
     start, end = silence.start, silence.end
-    if answered := sum(start < one <= end - (end - start) // 4 for one in history.answered):
+    if answered := sum(start < one <= end - (end - start) // 4 for one in history.requests.answered):
         reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
         return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", ("stopped", "network", "api-server"))
     heard = "and the log shows no request from the holder until the end of that time"

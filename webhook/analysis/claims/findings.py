@@ -259,10 +259,10 @@ def _replaced(history: LeaseHistory, before: Tenure, after: Tenure, now: int) ->
     if before.renewed is None:
         return  # when it renewed last is not shown
     silence = after.since - before.kept_until
-    sources = history.sources_of(before)
+    sources = history.requests.sources_of(before)
     refused = [one for one in history.refusals if one.at > after.since and is_nameless(one) and one.source in sources]
     is_shared = any(one.has_several_writers for one in history.tenures)  # which another finding says
-    is_heard = any(history.is_only_source_of(before, one.source) for one in refused)
+    is_heard = any(history.requests.is_only_source_of(before, one.source) for one in refused)
     if is_shared or (silence > (history.renewals.longest_usual or 0) and not is_heard):
         return
     went_on = ""

@@ -43,8 +43,8 @@ def make_headline(account: "Account") -> str:
 
 def _unseen(account: "Account", last: str) -> str:
     """Say what is known of a lease that no input shows: who wrote it last, or that it does not exist."""
-    if not account.holder and account.history.absent:
-        number, _, at = account.history.absent
+    if not account.holder and account.history.requests.absent:
+        number, _, at = account.history.requests.absent
         return f"it does not exist: {count(number, 'read')} answered with 404, the last one {ago(at, account.now)}"
     return f"{last} wrote it last; the log does not show the lease itself"
 

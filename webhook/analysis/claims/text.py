@@ -121,9 +121,9 @@ def _waiting(account: Account) -> Iterator[str]:
     tenure = account.tenure
     if tenure is None or tenure.process is None or not tenure.process.pod:
         return
-    for one, (number, at) in account.history.readers.items():
+    for one, (number, at) in account.history.requests.readers.items():
         is_still = account.now - at < (tenure.duration or 0) * SECOND
-        is_peer = one in account.history.accounts.get(tenure.process.user, ()) and one not in tenure.pods
+        is_peer = one in account.history.requests.accounts.get(tenure.process.user, ()) and one not in tenure.pods
         if is_peer and is_still and number >= _MIN_READS and at >= tenure.since:
             yield name(one)
 

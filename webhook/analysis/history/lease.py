@@ -14,12 +14,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal
-from webhook.admission.rules.stamps import is_constant, latest_stamp
+from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
+from webhook.analysis.history.dating import Known, date_state_before, date_write
 from webhook.analysis.history.events import (
     API_SERVER,
     MAX_HEARD_AGAIN,
-    SLOW,
     EventKind,
     Handover,
     LeaseEvent,
@@ -28,6 +28,7 @@ from webhook.analysis.history.events import (
     edit_of,
 )
 from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
+from webhook.analysis.history.requests import Requests
 from webhook.analysis.history.status import (
     RELEASED_DURATION,
     LeaseState,
@@ -41,7 +42,6 @@ from webhook.analysis.history.status import (
     is_set_back,
     manager_of,
     manager_of_write,
-    refine,
     renewed_at,
     stamp_between,
     status_of,
@@ -114,16 +114,7 @@ class LeaseHistory(Struct):
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     accepted: deque[tuple[int, Writer]] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     """Writes by others than the holder, as far as is known, of which a log does not show what they changed."""
-    readers: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """How often pods, or users without one, read the lease, and when last."""
-    sources: dict[str, list[Writer]] = field(default_factory=dict)
-    """By address and program of requests, the processes that made them."""
-    accounts: dict[str, set[str]] = field(default_factory=dict)
-    """By user, the pods that read it."""
-    absent: tuple[int, int, int] | None = None
-    """How many reads were answered that it does not exist, since anything was stored; when the first and the last."""
-    answered: deque[int] = field(default_factory=partial(deque, (), MAX_OTHERS))
-    """The times at which it was read without delay while it was not renewed."""
+    requests: Requests = field(default_factory=Requests)
     _hole: int | None = None
     """The beginning of the latest hole in the log."""
     _revision: int = 0
@@ -239,6 +230,11 @@ class LeaseHistory(Struct):
         recent = now - (self.duration or 0) * SECOND
         return self.hidden_since is not None or any(one.end > max(since, recent) for one in self.renewals.unseen)
 
+    @property
+    def _known(self) -> Known:
+        lease = None if self.is_deleted else self.lease
+        return Known(lease, self.entries, self.at, self.write, self._path, self.holder is not None)
+
     def node_at(self, at: int) -> str:
         """Return the node of the pod that held it, "" if that is not known."""
         return next((one.node for one in reversed(self.tenures) if one.since <= at), "")
@@ -247,7 +243,7 @@ class LeaseHistory(Struct):
         """Take in one observation; those of one lease come in order."""
         self._kind_before = self.kind
         self._write_known = self.write
-        self._events, self.kind, self.write = [], seen.input_kind, self._observed_write(seen, bounds)
+        self._events, self.kind, self.write = [], seen.input_kind, date_write(seen, self._known, bounds)
         self.moment = self.write.at
         self._status = None
         self.is_partial = self.is_partial or bool(bounds.unrecorded)
@@ -256,23 +252,16 @@ class LeaseHistory(Struct):
             self._hear(seen)
             self._bridge(seen)
         if seen.act is Act.READ:
-            self._note_read(seen)
-            who = (seen.writer.pod or seen.writer.name) if seen.writer else ""
-            if seen.writer and seen.writer.pod:
-                pods = self.accounts.setdefault(seen.writer.user, set()) if len(self.accounts) < MAX_LISTED else set()
-                pods.update({seen.writer.pod} if len(pods) < MAX_LISTED else ())
-            if who and (who in self.readers or len(self.readers) < MAX_LISTED):
-                self.readers[who] = (self.readers.get(who, (0, 0))[0] + 1, seen.at or 0)
-            at, last = seen.at or 0, self.renewals.last
-            is_missed = last is not None and at - last > (self.renewals.longest_usual or UNKNOWN_PATIENCE)
-            if is_missed and seen.answer and seen.answer.is_stored and seen.answer.took <= SLOW:
-                self.answered.append(at)
+            last, patience = self.renewals.last, self.renewals.longest_usual or UNKNOWN_PATIENCE
+            is_missed = last is not None and (seen.at or 0) - last > patience
+            refused = self.requests.take_read(seen, is_missed=is_missed)
+            self.refusals.extend([refused] if refused else [])
             return []
         if refusal := Refusal.of(seen):
             self.refusals.append(refusal)
         if not seen.is_stored:
             return []
-        self.absent = None
+        self.requests.absent = None
         if isinstance(seen.old, Lease) and not self._is_older(seen.old):
             write = self.write
             self._changed(seen, seen.old, entries_of(seen.old.metadata.managed_fields), Act.STORED)
@@ -309,98 +298,10 @@ class LeaseHistory(Struct):
         is_own = self.holder is not None and self.holder.is_by(seen.writer) is True
         return not (is_own and seen.verb == "update")
 
-    def _observed_write(self, seen: Observation, bounds: Bounds) -> Write:
-        """Return when something happened: by its own time, else by its stamps, else when anything was last seen."""
-        is_one_clock = self._path == seen.place.path and not bounds.is_skewed_within
-        skew = 0 if is_one_clock else bounds.skew
-        moment = self._moment(seen, bounds)
-        at = min(moment or self.at or 0, bounds.latest)
-        took = seen.answer.took if seen.answer else 0
-        if moment is None or seen.is_stamp_old:
-            dating, earliest, latest = Dating.ORDER, 0 if self.write.is_claimed else self.write.earliest, None
-        elif seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None:
-            dating, earliest, latest = Dating.LOG, at - took - skew, at + skew
-        elif seen.at is None and seen.object is not None and (not seen.entries or is_constant(seen.entries)):
-            dating, earliest, latest = Dating.WRITER_CLOCK, at, at
-        elif seen.input_kind is InputKind.REVIEW and at % SECOND:
-            dating, earliest, latest = Dating.STAMP, at - skew, at + skew  # an index says when it was received
-        else:
-            dating, second = Dating.STAMP, at // SECOND * SECOND
-            earliest, latest = second - skew, second + SECOND + skew
-        return Write(at, earliest, latest, dating, None if seen.act is Act.STORED else seen.writer, skew=skew)
-
-    def _moment(self, seen: Observation, bounds: Bounds) -> int | None:
-        """Return the time of an observation; None if nothing dates it, or only what is not believed."""
-        at = seen.at
-        if at is None and seen.act is Act.DELETED:
-            at = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
-            if at is None:
-                # A watch does not date it; it may have been made in what a recorder did not see.
-                at = self.at if bounds.unrecorded else bounds.until
-        elif at is None and isinstance(seen.object, Lease) and not self._is_undated_removal(seen.object, seen.entries):
-            at = self._stamped_at(seen, seen.object)
-        return at if at is not None and at <= bounds.latest else None
-
-    def _stamped_at(self, seen: Observation, lease: Lease) -> int | None:
-        """Return when the state shows that it was written: by a stamp that moved with the write, if that is known.
-
-        Others may be of earlier writes, or invented: they are not later than the stamps of what followed them.
-        """
-        before = None if self.is_deleted else self.lease
-        if before is not None and before.metadata.uid == lease.metadata.uid:
-            moved = stamp_between(before.spec, lease.spec, self.entries, seen.entries)
-            owners = [one for one in seen.entries if one.owns_renew_time and not one.is_fold]
-            if not moved and len(owners) == 1 and before.spec.renew_time != lease.spec.renew_time:
-                moved = owners[0].stamp or 0  # another write may have been stamped in the same second
-            claimed = readable(normalized(lease.spec.renew_time))
-            if moved and before.spec.renew_time != lease.spec.renew_time and (claimed or 0) < moved + SECOND:
-                return refine(moved, claimed)
-            if moved:
-                return moved
-        return seen.latest_stamp if self._shows_same(lease) else written_at(lease.spec, seen.entries)
-
-    def _write_before(self, moment: int | None) -> Write:
-        """Return the write of the state that a review shows as the one before."""
-        if moment is None:
-            return Write(self.at or 0, self.at or 0, None, Dating.ORDER, skew=self.write.skew)
-        return Write(moment, moment // SECOND * SECOND, moment // SECOND * SECOND + SECOND, Dating.STAMP)
-
-    def _shows_same(self, lease: Lease) -> bool:
-        """True if a state was not renewed since the one that is known."""
-        before = None if self.is_deleted else self.lease
-        return before is not None and before.spec.renew_time == lease.spec.renew_time
-
-    def _is_undated_removal(self, lease: Lease, entries: Sequence[Entry]) -> bool:
-        """True if the holder was removed by a write that left no stamp: a field that is gone has no owner."""
-        is_removed = lease.spec.holder_identity is None and self.holder is not None and bool(entries)
-        return is_removed and latest_stamp(entries) == latest_stamp(self.entries)
-
-    def _note_read(self, seen: Observation) -> None:
-        """Remember a read that was refused or failed, as those of a client that reads before it writes."""
-        refusal, at = Refusal.of(seen), seen.at or 0
-        if refusal and refusal.code == 404:
-            number, first, _ = self.absent or (0, at, at)
-            self.absent = number + 1, first, at
-        elif refusal and refusal.code >= 400:
-            self.refusals.append(refusal)
-
-    def sources_of(self, tenure: Tenure | None) -> set[str]:
-        """Return the addresses and programs of the requests of a holder's process."""
-        own = tenure.process if tenure and tenure.is_sure else None
-        return {source for source, known in self.sources.items() if own and any(one.is_same(own) for one in known)}
-
-    def is_only_source_of(self, tenure: Tenure | None, source: str) -> bool:
-        """Return whether no other process was heard from there."""
-        own = tenure.process if tenure else None
-        return own is not None and all(one.is_same(own) for one in self.sources.get(source, ()))
-
     def _hear(self, seen: Observation) -> None:
         """Remember a request of the holder's pods, or the first one of the holder that lost the lease to it."""
         who, holder, lost = seen.writer.process if seen.writer else Writer(), self.tenure, self._lost
-        if seen.source and who.user and len(self.sources) < MAX_LISTED:
-            known = self.sources.setdefault(seen.source, [])
-            if len(known) < MAX_LISTED and who not in known:
-                known.append(who)
+        self.requests.hear(seen)
         if not who.pod or seen.at is None or holder is None:
             return
         received = seen.at - (seen.answer.took if seen.answer else 0)
@@ -464,8 +365,8 @@ class LeaseHistory(Struct):
         before, known = (None, ()) if was_deleted else (self.lease, self.entries)
         moment: int | None = self.moment
         if is_old_state:
-            moment = None if self._shows_same(lease) else written_at(lease.spec, entries)
-            self.write = self._write_before(moment)
+            moment = None if self._known.shows_same(lease) else written_at(lease.spec, entries)
+            self.write = date_state_before(moment, self.at or 0, self.write.skew)
         at, writer = moment or self.at or 0, None if is_old_state else seen.writer
         self.lease, self.entries, self.is_deleted, self._path = lease, entries, False, seen.place.path
         self._version = seen.resource_version

@@ -1,0 +1,99 @@
+"""When an observation was made: by its own time, by the stamps of the API server, or only after the one before."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from webhook.admission.rules.stamps import is_constant, latest_stamp
+from webhook.analysis.history.bounds import Bounds
+from webhook.analysis.history.status import refine, stamp_between, written_at
+from webhook.analysis.history.write import Dating, Write
+from webhook.analysis.inputs.items import Act, InputKind, Observation
+from webhook.kubernetes.managed_fields import Entry
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import SECOND, normalized, readable, stamp_of
+
+
+class Known(Struct, frozen=True):
+    """What is known of a lease before an observation: its state, None if it does not exist, and its latest write.
+
+    `at` is the latest moment at which it was observed, in microseconds since 1970, None if it was not; `path` is the
+    input that showed the state.
+    """
+
+    lease: Lease | None
+    entries: Sequence[Entry]
+    at: int | None
+    write: Write
+    path: str
+    is_held: bool
+
+    def shows_same(self, lease: Lease) -> bool:
+        """Return whether a state was not renewed since the one that is known."""
+        return self.lease is not None and self.lease.spec.renew_time == lease.spec.renew_time
+
+
+def date_write(seen: Observation, known: Known, bounds: Bounds) -> Write:
+    """Return when something happened: by its own time, else by its stamps, else when anything was last seen."""
+    is_one_clock = known.path == seen.place.path and not bounds.is_skewed_within
+    skew = 0 if is_one_clock else bounds.skew
+    moment = _moment_of(seen, known, bounds)
+    at = min(moment or known.at or 0, bounds.latest)
+    took = seen.answer.took if seen.answer else 0
+    if moment is None or seen.is_stamp_old:
+        dating, earliest, latest = Dating.ORDER, 0 if known.write.is_claimed else known.write.earliest, None
+    elif seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None:
+        dating, earliest, latest = Dating.LOG, at - took - skew, at + skew
+    elif seen.at is None and seen.object is not None and (not seen.entries or is_constant(seen.entries)):
+        dating, earliest, latest = Dating.WRITER_CLOCK, at, at
+    elif seen.input_kind is InputKind.REVIEW and at % SECOND:
+        dating, earliest, latest = Dating.STAMP, at - skew, at + skew  # an index says when it was received
+    else:
+        dating, second = Dating.STAMP, at // SECOND * SECOND
+        earliest, latest = second - skew, second + SECOND + skew
+    return Write(at, earliest, latest, dating, None if seen.act is Act.STORED else seen.writer, skew=skew)
+
+
+def date_state_before(moment: int | None, at: int, skew: int) -> Write:
+    """Return the write of the state that a review shows as the one before, at `moment` or, if None, by `at`."""
+    if moment is None:
+        return Write(at, at, None, Dating.ORDER, skew=skew)
+    return Write(moment, moment // SECOND * SECOND, moment // SECOND * SECOND + SECOND, Dating.STAMP)
+
+
+def _moment_of(seen: Observation, known: Known, bounds: Bounds) -> int | None:
+    """Return the time of an observation; None if nothing dates it, or only what is not believed."""
+    at = seen.at
+    if at is None and seen.act is Act.DELETED:
+        at = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
+        if at is None:
+            # A watch does not date it; it may have been made in what a recorder did not see.
+            at = known.at if bounds.unrecorded else bounds.until
+    elif at is None and isinstance(seen.object, Lease) and not _is_undated_removal(seen.object, seen.entries, known):
+        at = _stamp_of_state(seen, seen.object, known)
+    return at if at is not None and at <= bounds.latest else None
+
+
+def _stamp_of_state(seen: Observation, lease: Lease, known: Known) -> int | None:
+    """Return when the state shows that it was written: by a stamp that moved with the write, if that is known.
+
+    Others may be of earlier writes, or invented: they are not later than the stamps of what followed them.
+    """
+    before = known.lease
+    if before is not None and before.metadata.uid == lease.metadata.uid:
+        moved = stamp_between(before.spec, lease.spec, known.entries, seen.entries)
+        owners = [one for one in seen.entries if one.owns_renew_time and not one.is_fold]
+        if not moved and len(owners) == 1 and before.spec.renew_time != lease.spec.renew_time:
+            moved = owners[0].stamp or 0  # another write may have been stamped in the same second
+        claimed = readable(normalized(lease.spec.renew_time))
+        if moved and before.spec.renew_time != lease.spec.renew_time and (claimed or 0) < moved + SECOND:
+            return refine(moved, claimed)
+        if moved:
+            return moved
+    return seen.latest_stamp if known.shows_same(lease) else written_at(lease.spec, seen.entries)
+
+
+def _is_undated_removal(lease: Lease, entries: Sequence[Entry], known: Known) -> bool:
+    """Return whether a write that left no stamp removed the holder: a field that is gone has no owner."""
+    is_removed = lease.spec.holder_identity is None and known.is_held and bool(entries)
+    return is_removed and latest_stamp(entries) == latest_stamp(known.entries)
