@@ -86,9 +86,9 @@ class Gap(Silence, frozen=True, kw_only=True):
 def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iterator[Gap]:
     """Yield the latest renewals that came beyond the deadline of most clients, oldest first."""
     for silence in history.late_silences[-MAX_OF_A_KIND:]:
-        tenure = next((one for one in reversed(history.tenures) if one.since <= silence.start), None)
+        tenure = history.tenure_of(silence)
         if tenure is None:
-            continue  # a client set renewTime back
+            continue
         is_claimed = tenure.renewed is not None and tenure.renewed.is_claimed
         is_one_clock = not (history.renewals.has_several_clocks or tenure.touched or tenure.is_coordinated)
         if _is_renewed_by_another(tenure, silence) or (is_claimed and not is_one_clock):
@@ -291,13 +291,14 @@ def _renewed_meanwhile(histories: ClusterHistory, tenure: Tenure, silence: Silen
 def _outage(history: LeaseHistory, late: str, silence: Silence, hidden: Sequence[str], *, is_silent: bool) -> Diagnosis:
     """Return the cause if all leases were late; if the holder was silent and others were answered, it is not known."""
     if not is_silent:
-        return Diagnosis(Blame.SERVER, late, ("api-server", "network", *(_FOR_ALL if hidden else ())))
+        return Diagnosis(Blame.SERVER, late, ("api-server", "network", "stopped", *(_FOR_ALL if hidden else ())))
     start, end = silence.start, silence.end
     if answered := sum(start < one <= end - (end - start) // 4 for one in history.requests.answered):
         reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
         return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", ("stopped", "network", "api-server"))
     heard = "and the log shows no request from the holder until the end of that time"
-    return Diagnosis(Blame.NETWORK, f"{late}, {heard}", ("network", "api-server", *(_FOR_ALL if hidden else ())))
+    left = ("network", "api-server", "stopped", *(_FOR_ALL if hidden else ()))
+    return Diagnosis(Blame.NETWORK, f"{late}, {heard}", left)
 
 
 def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int, end: int) -> bool | None:
@@ -356,7 +357,7 @@ def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int
         if histories.bounds.may_be_older:
             return Diagnosis(Blame.UNKNOWN, f"{stopped}, as if the list was taken then (--now)", (*own, "network"))
         if others.are_enough:
-            return Diagnosis(Blame.SERVER, stopped, ("api-server", "network", *_FOR_ALL))
+            return Diagnosis(Blame.SERVER, stopped, ("api-server", "network", "stopped", *_FOR_ALL))
         return Diagnosis(Blame.UNKNOWN, f"{stopped}, {_TOO_FEW}", (*own, "network"))
     return Diagnosis(Blame.CLIENT, f"{count(others.on_time, 'other lease')} went on being renewed after that", own)
 

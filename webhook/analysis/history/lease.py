@@ -192,6 +192,11 @@ class LeaseHistory(Struct):
         ended = [one for one in self.renewals.silences if (one.duration or 0) > RELEASED_DURATION]
         return [one for one in ended if one.length >= deadline_of(one.duration)]
 
+    def tenure_of(self, silence: Silence) -> Tenure | None:
+        """Return the tenure in which a silence was; None if it is no longer known."""
+        number = silence.tenure_number - 1 - (self.renewals.tenures - len(self.tenures))
+        return self.tenures[number] if number >= 0 else None
+
     @property
     def _unknown_fraction(self) -> int:
         """Return how much later than its stamp the latest state may have been written."""

@@ -40,6 +40,8 @@ class Silence(Struct, frozen=True):
     end: int
     duration: int | None = None
     """Seconds that the lease lasted then, as far as is known."""
+    tenure_number: int = 0
+    """In which tenure it was, counted from 1: times do not show that where their writers' clocks date them."""
 
     @property
     def length(self) -> int:
@@ -64,6 +66,8 @@ class Renewals(Struct):
     """Times in which the input does not show whether it was renewed, the latest."""
     longest: int = 0
     """The longest time without a renewal by a holder that went on, in microseconds."""
+    tenures: int = 0
+    """How many there were."""
     has_several_clocks: bool = False
     """One was dated before the one that it followed: their writers' clocks, which date them, differ."""
     _early: list[Silence] = field(default_factory=list)
@@ -81,7 +85,7 @@ class Renewals(Struct):
         self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
         gap, longest = max(0, at - self.last), self.longest_usual
         if longest is None:
-            self._early.append(Silence(self.last, at, duration))
+            self._early.append(Silence(self.last, at, duration, self.tenures))
         else:
             # Renewals that were read before it was known what is usual.
             self.silences.extend(one for one in self._early if one.length > longest)
@@ -90,7 +94,7 @@ class Renewals(Struct):
         self.latest.append(gap)
         is_silence = longest is not None and gap > longest
         if is_silence:
-            self.silences.append(Silence(self.last, at, duration))
+            self.silences.append(Silence(self.last, at, duration, self.tenures))
         else:
             self.intervals.append(gap)
             self._usual = None
@@ -138,6 +142,7 @@ class Renewals(Struct):
 
     def taken(self, at: int, *, has_expired: bool) -> None:
         """Restart at the first renewal of a new holder."""
+        self.tenures += 1
         if self.last is not None and self.last < at:
             (self.lost if has_expired else self.free).append(Silence(self.last, at))
         self.restart(at)
