@@ -246,7 +246,7 @@ def _without_lease(account: "Account") -> Advice:
         return advise_after_deletion(history, tenure.deleted_by)
     writes = [one for one in history.refusals if one.is_denied and not one.is_read]
     refused = [one for one in writes if one.received > history.deleted_at]
-    if refused and (history.is_deleted or history.absent):
+    if refused and (history.is_deleted or history.requests.absent):
         return advise_after_refusal(history, refused[-1])
     if history.is_deleted:
         return Advice("The lease was deleted; a client that runs and may create it does so:", f"{lease} --watch")
