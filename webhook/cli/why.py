@@ -93,39 +93,58 @@ def command(
     if watch:
         if inputs or now is not None or writers or output != "text":
             raise click.UsageError("--watch is of a cluster, now: no --input, --now, --writers and --format")
-        if key is None:
-            return watch_all(cluster, selection, policy, reading.find_namespace(cluster))
-        return watch_one(cluster, key, policy, lambda one, as_of: [*_format_account(one, as_of, verbose=verbose)])
+        return _watch(cluster, key, selection, policy, verbose=verbose)
     if writers:
         refuse_writers(inputs, is_listed=key is None or output == "name")
     progress = Progress()
     histories = _read_history(inputs, cluster, policy, progress)
-    as_of = reading.find_evaluation_time(now, inputs, histories.bounds.until, histories.bounds.shown)
-    if now is None and histories.bounds.until is None:
-        is_older = reading.print_doubt_of_list(as_of, (at for at, _ in histories.stored.last_renewals()))
-        histories.bounds.may_be_older = is_older and bool(inputs)
+    as_of = _find_evaluation_time(histories, now, inputs)
     if key is None:
         _print_all(histories, reading.find_namespace(cluster), as_of, selection, output, progress)
         return progress.exit_code(0)
-    one = _find_lease(histories, *key, is_whole=bool(inputs) or cluster.all_namespaces)
-    for item in () if inputs else clusters.list_lease_events(cluster, one.namespace, one.name):
+    history = _find_lease(histories, *key, is_whole=bool(inputs) or cluster.all_namespaces)
+    for item in () if inputs else clusters.list_lease_events(cluster, history.namespace, history.name):
         histories.feed(item)
-    account = account_of(histories, one, as_of.at, as_of.seen_until)
-    access = read_access(inputs, cluster, one.namespace) if writers else None
-    rights = access.rights_on(one.namespace, one.name) if access else None
-    if output in {"text", "wide"}:
-        print("\n".join(_format_account(account, as_of, verbose=verbose or output == "wide")))
-        if rights:
-            print(f"\n{style('Who may write it', bold=True)}")
-            print("\n".join(format_rights(rights, one.namespace, one.name)))
-    else:
-        print(_format_for_program(account, output, rights))
+    access = read_access(inputs, cluster, history.namespace) if writers else None
+    rights = access.rights_on(history.namespace, history.name) if access else None
+    account = account_of(histories, history, as_of.at, as_of.seen_until)
+    _print_one(account, as_of, rights, output, verbose=verbose)
     return progress.exit_code(0)
 
 
 def _refuse_verbose(*, is_of_all: bool) -> None:
     if is_of_all:
         raise click.UsageError("--verbose is of one lease: name it; --format wide shows every column of all")
+
+
+def _watch(cluster: Cluster, key: Key | None, selection: Selection, policy: str | None, *, verbose: bool) -> int:
+    """Show one lease, or all of them, until the command is ended."""
+    if key is None:
+        return watch_all(cluster, selection, policy, reading.find_namespace(cluster))
+    return watch_one(cluster, key, policy, lambda one, as_of: [*_format_account(one, as_of, verbose=verbose)])
+
+
+def _find_evaluation_time(histories: ClusterHistory, now: int | None, inputs: Sequence[str]) -> reading.EvaluationTime:
+    """Return when the input is evaluated; the history is told if it may be a list that is older than its file."""
+    bounds = histories.bounds
+    as_of = reading.find_evaluation_time(now, inputs, bounds.until, bounds.shown)
+    if now is None and bounds.until is None:
+        is_older = reading.print_doubt_of_list(as_of, (at for at, _ in histories.stored.last_renewals()))
+        bounds.may_be_older = is_older and bool(inputs)
+    return as_of
+
+
+def _print_one(
+    account: Account, as_of: reading.EvaluationTime, rights: Rights | None, output: str, *, verbose: bool
+) -> None:
+    """Print one lease, and who may write it if that is known."""
+    if output not in {"text", "wide"}:
+        print(_format_for_program(account, output, rights))
+        return
+    print("\n".join(_format_account(account, as_of, verbose=verbose or output == "wide")))
+    if rights:
+        print(f"\n{style('Who may write it', bold=True)}")
+        print("\n".join(format_rights(rights, account.history.namespace, account.history.name)))
 
 
 def _format_for_program(account: Account, output: str, rights: Rights | None = None) -> str:
