@@ -265,13 +265,13 @@ def _name_lease(finding: ReportFinding) -> str:
     return f"{subject.namespace}/{subject.name}" if subject.kind == "Lease" else ""
 
 
-def _describe_finding(one: ReportFinding) -> Data:
+def _describe_finding(finding: ReportFinding) -> Data:
     return {
-        "severity": one.severity.value,
-        "check": one.check,
-        "is_over": one.is_over if isinstance(one, Claim) else None,
-        "message": one.message,
-        "fix": one.fix,
+        "severity": finding.severity.value,
+        "check": finding.check,
+        "is_over": finding.is_over if isinstance(finding, Claim) else None,
+        "message": finding.message,
+        "fix": finding.fix,
     }
 
 

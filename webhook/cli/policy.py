@@ -124,19 +124,19 @@ def show(file: str | None, named: str, namespace: str, output: str) -> int:
     return 0
 
 
-def _as_json(one: SettingSource) -> dict[str, Any]:
-    value = Mode(one.value).word if one.name == MODE else one.value
-    return {**to_builtins(one), "value": value}
+def _as_json(setting: SettingSource) -> dict[str, Any]:
+    value = Mode(setting.value).word if setting.name == MODE else setting.value
+    return {**to_builtins(setting), "value": value}
 
 
 def _spell(entry: dict[str, Any]) -> str:
     return ", ".join(f"{key}: {json.dumps(value)}" for key, value in entry.items() if value)
 
 
-def _make_row(one: SettingSource, cap: Mode) -> tuple[str, str, str]:
-    layer = f"{one.layer} on {', '.join(one.operations)}" if one.operations else one.layer
-    if one.name != MODE:
-        return f"  {one.name}", str(one.value), layer
-    mode = Mode(one.value)
+def _make_row(setting: SettingSource, cap: Mode) -> tuple[str, str, str]:
+    layer = f"{setting.layer} on {', '.join(setting.operations)}" if setting.operations else setting.layer
+    if setting.name != MODE:
+        return f"  {setting.name}", str(setting.value), layer
+    mode = Mode(setting.value)
     capped = min(mode, cap)
-    return one.rule, f"{capped.word} (would deny)" if Mode.OFF < capped < mode is Mode.DENY else capped.word, layer
+    return setting.rule, f"{capped.word} (would deny)" if Mode.OFF < capped < mode is Mode.DENY else capped.word, layer

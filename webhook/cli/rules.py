@@ -82,21 +82,21 @@ def command(name: str | None, output: str) -> int:
     return 0
 
 
-def as_json(one: Rule) -> dict[str, Any]:
+def as_json(rule: Rule) -> dict[str, Any]:
     """Return a rule with its texts as a JSON object."""
     return {
-        "id": one.id,
-        "kinds": kinds_of(one).split(", "),
-        "operations": operations_of(one).split(", "),
-        "modes": dict(zip(PRESETS, _find_modes(one.id), strict=True)),
-        "numbers": _find_limits(one.id),
-        "fields": [field.path for field in fields_of(one)],
-        "summary": one.texts.summary,
-        "text": " ".join((one.texts.summary, *one.texts.details)),
-        "source": one.texts.source,
-        "why": one.texts.why,
-        "who": one.texts.who,
-        "fix": one.texts.fix,
+        "id": rule.id,
+        "kinds": kinds_of(rule).split(", "),
+        "operations": operations_of(rule).split(", "),
+        "modes": dict(zip(PRESETS, _find_modes(rule.id), strict=True)),
+        "numbers": _find_limits(rule.id),
+        "fields": [field.path for field in fields_of(rule)],
+        "summary": rule.texts.summary,
+        "text": " ".join((rule.texts.summary, *rule.texts.details)),
+        "source": rule.texts.source,
+        "why": rule.texts.why,
+        "who": rule.texts.who,
+        "fix": rule.texts.fix,
     }
 
 
@@ -115,25 +115,25 @@ def _list_all() -> list[str]:
     ]
 
 
-def _explain(one: Rule) -> list[str]:
-    modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_find_modes(one.id), PRESETS, strict=True))
-    facts = [("on", f"{kinds_of(one)}: {operations_of(one)}"), ("mode", modes)]
-    if limits := _find_limits(one.id):
+def _explain(rule: Rule) -> list[str]:
+    modes = ", ".join(f"{mode} in {preset}" for mode, preset in zip(_find_modes(rule.id), PRESETS, strict=True))
+    facts = [("on", f"{kinds_of(rule)}: {operations_of(rule)}"), ("mode", modes)]
+    if limits := _find_limits(rule.id):
         facts.append(("numbers", ", ".join(f"{name}: {value}" for name, value in limits.items())))
-    facts += [("renewals", note)] if (note := describe_renewals(one)) else []
-    facts += [("fields", ", ".join(field.path for field in fields_of(one)))] if one in RULES.values() else []
-    facts += [("upstream", REFUSED_UPSTREAM)] if is_refused_upstream(one) else []
-    if one.id in RULE_IDS:
-        facts.append(("change it", f"in a policy file: rules: {{{one.id}: {{mode: warn}}}}"))
+    facts += [("renewals", note)] if (note := describe_renewals(rule)) else []
+    facts += [("fields", ", ".join(field.path for field in fields_of(rule)))] if rule in RULES.values() else []
+    facts += [("upstream", REFUSED_UPSTREAM)] if is_refused_upstream(rule) else []
+    if rule.id in RULE_IDS:
+        facts.append(("change it", f"in a policy file: rules: {{{rule.id}: {{mode: warn}}}}"))
     lines = [
-        style(one.id, bold=True),
-        indent(one.texts.summary, 2),
+        style(rule.id, bold=True),
+        indent(rule.texts.summary, 2),
         "",
-        *format_table([*facts, ("source", one.texts.source), ("file", file_of(one))], columns=measure_width()),
+        *format_table([*facts, ("source", rule.texts.source), ("file", file_of(rule))], columns=measure_width()),
     ]
-    for paragraph in one.texts.details:
+    for paragraph in rule.texts.details:
         lines += ["", indent(paragraph, 2)]
-    for title, text in (("Why", one.texts.why), ("Who is affected", one.texts.who), ("How to fix", one.texts.fix)):
+    for title, text in (("Why", rule.texts.why), ("Who is affected", rule.texts.who), ("How to fix", rule.texts.fix)):
         lines += format_section(title, text)
     return lines
 

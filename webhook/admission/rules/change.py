@@ -83,9 +83,9 @@ Conditions = tuple[bool, ...]
 """For each member of Condition, whether it holds."""
 
 
-def same_time(one: str | None, other: str | None) -> bool:
+def same_time(first: str | None, second: str | None) -> bool:
     """True if two times are one value."""
-    return one == other or normalized(one) == normalized(other)
+    return first == second or normalized(first) == normalized(second)
 
 
 def is_lease_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:

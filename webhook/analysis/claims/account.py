@@ -282,9 +282,9 @@ def _last_writer(account: Account) -> dict[str, str] | None:
     return {**_writer(writer or Writer()), "manager": manager}
 
 
-def _writer(one: Writer) -> dict[str, str]:
-    known = {"pod_uid": one.uid, "impersonated_by": one.impersonator}
-    return {"user": one.user, "pod": one.pod, **{key: text for key, text in known.items() if text}}
+def _writer(writer: Writer) -> dict[str, str]:
+    known = {"pod_uid": writer.uid, "impersonated_by": writer.impersonator}
+    return {"user": writer.user, "pod": writer.pod, **{key: text for key, text in known.items() if text}}
 
 
 def _time(at: int | None) -> str | None:

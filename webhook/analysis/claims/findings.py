@@ -122,33 +122,33 @@ def drop_repeated(found: Sequence[ReportFinding], stored: Iterable[ReportFinding
     return [one for one in stored if one.check != "lease-shared" or one.check not in known]
 
 
-def describe_delay(one: causes.Gap, since: str = "") -> str:
+def describe_delay(gap: causes.Gap, since: str = "") -> str:
     """Return how late a holder renewed, why, and what it risked."""
     risk = (
-        f"With client-go's usual settings a process that runs stops leading {length(deadline_of(one.duration))} to "
-        f"{length(goes_on_for(one.duration))} after its last renewal"
+        f"With client-go's usual settings a process that runs stops leading {length(deadline_of(gap.duration))} to "
+        f"{length(goes_on_for(gap.duration))} after its last renewal"
     )
-    if one.length >= (one.duration or 0) * SECOND:
+    if gap.length >= (gap.duration or 0) * SECOND:
         risk += "; the lease expired, and no one took it"
-    late = f"{holder_or_another(one.tenure)} did not renew for {length(one.length)}{since}"
-    return f"{late}. {causes.describe_cause(one.cause)} {risk}."
+    late = f"{holder_or_another(gap.tenure)} did not renew for {length(gap.length)}{since}"
+    return f"{late}. {causes.describe_cause(gap.cause)} {risk}."
 
 
-def _late(history: LeaseHistory, one: causes.Gap, now: int) -> Claim:
-    is_claimed = one.tenure.renewed is not None and one.tenure.renewed.is_claimed
-    message = describe_delay(one, f", from {clock(one.start, now)} on{' by its own clock' if is_claimed else ''}")
-    step = advise_after_silence(one.cause, history, one.tenure)
-    ended = "The refusals have ended" if one.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
+def _late(history: LeaseHistory, gap: causes.Gap, now: int) -> Claim:
+    is_claimed = gap.tenure.renewed is not None and gap.tenure.renewed.is_claimed
+    message = describe_delay(gap, f", from {clock(gap.start, now)} on{' by its own clock' if is_claimed else ''}")
+    step = advise_after_silence(gap.cause, history, gap.tenure)
+    ended = "The refusals have ended" if gap.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
     advice = Advice(f"{ended}. {step.sentence}", step.command)
     return make_claim(
-        *(history, "renewal-late", Severity.WARNING, message, advice, one.cause.blame),
-        over_since=one.end,
+        *(history, "renewal-late", Severity.WARNING, message, advice, gap.cause.blame),
+        over_since=gap.end,
         arguments={
-            "identity": _identity(one.tenure),
-            "from": one.start,
-            "to": one.end,
+            "identity": _identity(gap.tenure),
+            "from": gap.start,
+            "to": gap.end,
             "how": Dating.WRITER_CLOCK.value if is_claimed else None,
-            **list_left_causes(one.cause),
+            **list_left_causes(gap.cause),
         },
     )
 

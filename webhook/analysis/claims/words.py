@@ -42,16 +42,16 @@ def ago(at: int, now: int) -> str:
     return f"{length(now - at)} ago" if at <= now else f"in {length(at - now)}"
 
 
-def writer(one: Writer) -> str:
+def writer(process: Writer) -> str:
     """Return who wrote: the service account or user, with the pod if the token names one."""
-    if one.pod:
-        return f"{user(one)} from pod {name(one.pod)}"
-    return f"{user(one)} from the pod with uid {name(one.uid)}" if one.uid else user(one)
+    if process.pod:
+        return f"{user(process)} from pod {name(process.pod)}"
+    return f"{user(process)} from the pod with uid {name(process.uid)}" if process.uid else user(process)
 
 
-def user(one: Writer) -> str:
+def user(process: Writer) -> str:
     """Return the service account or user, and who acted as it."""
-    return name(one.name) + (f" (impersonated by {name(one.impersonator)})" if one.impersonator else "")
+    return name(process.name) + (f" (impersonated by {name(process.impersonator)})" if process.impersonator else "")
 
 
 def holder_or_another(tenure: Tenure) -> str:
@@ -59,9 +59,9 @@ def holder_or_another(tenure: Tenure) -> str:
     return name(tenure.holder) + (", or someone writing in its name," if tenure.is_ambiguous else "")
 
 
-def by_writer(one: Writer | None) -> str:
+def by_writer(process: Writer | None) -> str:
     """` by shop/checkout from pod checkout-1`, "" if the input does not show who wrote."""
-    return f" by {writer(one)}" if one and one.user else ""
+    return f" by {writer(process)}" if process and process.user else ""
 
 
 def count(number: int, what: str, plural: str = "") -> str:

@@ -299,7 +299,7 @@ class ClusterHistory(Struct):
             self.stored.forget(key)
         return self.leases.get(key)
 
-    def others_of(self, one: LeaseHistory, start: int, end: int) -> OtherLeases:
+    def others_of(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
         """Return how many other leases were late, and how many were renewed as usual, between two instants.
 
         Of many leases some are compared, evenly spread: after an outage each lease asks this of all others.
@@ -309,10 +309,12 @@ class ClusterHistory(Struct):
         step = max(1, len(self._names) // MAX_COMPARED)
         sample = [self.leases[key] for key in islice(self._names, 0, None, step)]
         # No one renews a lease that is free, or was deleted.
-        others = [other for other in sample if other is not one and (other.holder or (other.renewals.last or 0) >= end)]
+        others = [
+            other for other in sample if other is not history and (other.holder or (other.renewals.last or 0) >= end)
+        ]
         were_late = [other.renewals.was_late(start, end) for other in others]
         late = [other for other, is_late in zip(others, were_late, strict=True) if is_late]
-        nodes = {other.node_at(start) for other in (one, *late)}
+        nodes = {other.node_at(start) for other in (history, *late)}
         is_one_node = len(nodes) == 1 and "" not in nodes
         return OtherLeases(len(late), were_late.count(False), is_sample=step > 1, is_one_node=is_one_node)
 

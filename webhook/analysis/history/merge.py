@@ -195,8 +195,8 @@ class Merged:
         self._clearings.clear()
 
 
-def _is_of_dump(one: _Seen) -> bool:
-    return isinstance(one.item, Observation) and one.item.input_kind is InputKind.DUMP
+def _is_of_dump(seen: _Seen) -> bool:
+    return isinstance(seen.item, Observation) and seen.item.input_kind is InputKind.DUMP
 
 
 def _by_time(inputs: Sequence[Input], latest: int) -> Iterator[Item]:
@@ -224,11 +224,11 @@ def _by_time(inputs: Sequence[Input], latest: int) -> Iterator[Item]:
             take_next(rest, before)
 
 
-def _first_time(one: Input, latest: int) -> int:
+def _first_time(source: Input, latest: int) -> int:
     """Return when an input begins; 0 if that cannot be known, or not without losing what is read."""
-    if one.path == STANDARD_INPUT:
+    if source.path == STANDARD_INPUT:
         return 0
-    times = (_time_of(item, latest) for item in islice(one.read(), _MAX_PEEKED))
+    times = (_time_of(item, latest) for item in islice(source.read(), _MAX_PEEKED))
     return next((at for at in times if at is not None), 0)
 
 
@@ -307,10 +307,10 @@ def _maker_of(requests: Sequence[_Seen]) -> _Seen:
     return next((one for one in requests if _is_change(one)), requests[0])
 
 
-def _is_change(one: _Seen) -> bool:
+def _is_change(seen: _Seen) -> bool:
     """Return whether a request is known to have made the state that it was answered with."""
-    replaced = parse_number(one.observation.replaces)
-    return 0 < replaced < one.revision or one.observation.act in {Act.CREATED, Act.DELETED}
+    replaced = parse_number(seen.observation.replaces)
+    return 0 < replaced < seen.revision or seen.observation.act in {Act.CREATED, Act.DELETED}
 
 
 def _may_be_the_maker(other: _Seen, maker: _Seen) -> bool:
@@ -350,14 +350,14 @@ def _with_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
     return [one for one in rest if id(one) not in used]
 
 
-def _may_have_made(one: _Seen, states: Sequence[_Seen], number: int) -> bool:
-    request, state = one.item, states[number]
-    if not isinstance(request, Observation) or not request.is_stored or one.is_deletion != state.is_deletion:
+def _may_have_made(seen: _Seen, states: Sequence[_Seen], number: int) -> bool:
+    request, state = seen.item, states[number]
+    if not isinstance(request, Observation) or not request.is_stored or seen.is_deletion != state.is_deletion:
         return False
-    if one.is_deletion:
+    if seen.is_deletion:
         before = states[number - 1].time if number else -1
-        after = states[number + 1].time if number + 1 < len(states) else one.time
-        return before - _TOLERANCE <= one.time <= after + _TOLERANCE
+        after = states[number + 1].time if number + 1 < len(states) else seen.time
+        return before - _TOLERANCE <= seen.time <= after + _TOLERANCE
     stamp, at = state.observation.latest_stamp, request.at
     if stamp is None or at is None or request.act not in _WRITES or request.object is not None or request.problem:
         return False

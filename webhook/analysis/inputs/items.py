@@ -323,9 +323,9 @@ def parse_number(text: str | None) -> int:
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS else 0
 
 
-def has_managed_fields(one: Lease | LeaseCandidate) -> bool:
+def has_managed_fields(stored: Lease | LeaseCandidate) -> bool:
     """Return whether an object shows managedFields at all."""
-    return bytes(memoryview(one.metadata.managed_fields)[:1]) == b"["
+    return bytes(memoryview(stored.metadata.managed_fields)[:1]) == b"["
 
 
 def is_dated(entries: Sequence[Entry]) -> bool:

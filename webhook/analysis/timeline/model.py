@@ -334,8 +334,8 @@ def _lane(lane: Lane) -> dict[str, Any]:
     }
 
 
-def _in_words(one: Span | Mark | Bucket) -> dict[str, Any]:
-    fields: dict[str, Any] = to_builtins(one)
+def _in_words(drawn: Span | Mark | Bucket) -> dict[str, Any]:
+    fields: dict[str, Any] = to_builtins(drawn)
     if not fields.get("reason"):
         fields.pop("reason", None)
     return fields | {key: canonical(fields[key]) for key in ("begins", "at", "ends") if fields.get(key) is not None}

@@ -293,30 +293,30 @@ def _describe_configuration(found: Documents, policy: Policy | None, now: dt.dat
             yield _as_fact(report.about, finding)
 
 
-def _as_fact(subject: str, one: ReportFinding) -> Fact:
-    text = f"{one.check}: {one.place}"
-    return Fact(subject, text, is_wrong=True, check=one.check, risk=one.message, fix=one.fix)
+def _as_fact(subject: str, finding: ReportFinding) -> Fact:
+    text = f"{finding.check}: {finding.place}"
+    return Fact(subject, text, is_wrong=True, check=finding.check, risk=finding.message, fix=finding.fix)
 
 
-def _describe_handshake(one: Handshake) -> Iterator[Fact]:
-    yield from (_as_fact("service", finding) for finding in one.findings)
-    service = one.entry.webhook.client_config.service
-    if service and one.outcome == "trusted":
+def _describe_handshake(handshake: Handshake) -> Iterator[Fact]:
+    yield from (_as_fact("service", finding) for finding in handshake.findings)
+    service = handshake.entry.webhook.client_config.service
+    if service and handshake.outcome == "trusted":
         yield Fact(
             "service", f"{service.place} serves a certificate that the caBundle vouches for (kubectl port-forward)"
         )
-    if service and one.outcome == "unknown":
-        yield Fact("not known", f"which certificate Service {service.place} serves: {one.reason}")
+    if service and handshake.outcome == "unknown":
+        yield Fact("not known", f"which certificate Service {service.place} serves: {handshake.reason}")
 
 
-def _compare_pod(one: Sample, stored: Policy | None) -> Fact:
+def _compare_pod(sample: Sample, stored: Policy | None) -> Fact:
     """Compare the policy in force in a pod with the ConfigMap, by their hash: a pod may have refused the file."""
-    text = f"{one.labels.get('preset')} {one.labels.get('hash')} in {one.pod}"
-    if one.labels.get("mode") == "off":
+    text = f"{sample.labels.get('preset')} {sample.labels.get('hash')} in {sample.pod}"
+    if sample.labels.get("mode") == "off":
         return Fact("policy", f"{text}: mode off, so every write is allowed", is_wrong=True)
     if stored is None:
         return Fact("policy", f"{text}; what the ConfigMap has is not known")
-    if one.labels.get("hash") == stored.digest:
+    if sample.labels.get("hash") == stored.digest:
         return Fact("policy", f"{text}, as in the ConfigMap")
     late = "a change takes up to a minute and a half, and one that a pod refuses is in its log"
     return Fact("policy", f"{text}; the ConfigMap has {stored.preset} {stored.digest}: {late}", is_wrong=True)

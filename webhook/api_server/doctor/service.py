@@ -87,9 +87,9 @@ def _check_endpoints(reference: ServiceReference, port: str, documents: Document
         )
 
 
-def _belongs_to(one: ClusterObject, reference: ServiceReference) -> bool:
-    is_named = (one.metadata.labels or {}).get(_OF_SERVICE) == reference.name
-    return is_named and one.metadata.namespace == reference.namespace
+def _belongs_to(endpoint_slice: ClusterObject, reference: ServiceReference) -> bool:
+    is_named = (endpoint_slice.metadata.labels or {}).get(_OF_SERVICE) == reference.name
+    return is_named and endpoint_slice.metadata.namespace == reference.namespace
 
 
 def _count_ready(endpoints: int) -> str:

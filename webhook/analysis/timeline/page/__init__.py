@@ -125,10 +125,10 @@ def _drawn(lane: Lane, begins: int, ends: int, strings: dict[str, int]) -> dict[
 def _lane(lane: Lane, begins: int, ends: int, strings: dict[str, int]) -> dict[str, Any]:
     """Return a lane of a timeline; a text that `strings` lacks gets the next number."""
 
-    def item(one: Span | Mark, text: str, *more: str) -> list[int | None]:
-        until = None if one.ends is None else one.ends - begins
-        texts = [strings.setdefault(each, len(strings)) for each in (text, one.holder, one.writer, *more)]
-        return [_NUMBERS[one.kind], _offset(one.begins, begins), until, one.count, *texts]
+    def item(drawn: Span | Mark, text: str, *more: str) -> list[int | None]:
+        until = None if drawn.ends is None else drawn.ends - begins
+        texts = [strings.setdefault(each, len(strings)) for each in (text, drawn.holder, drawn.writer, *more)]
+        return [_NUMBERS[drawn.kind], _offset(drawn.begins, begins), until, drawn.count, *texts]
 
     found = lane.gaps(ends)
     return {
