@@ -275,6 +275,16 @@ def test_the_constant_entry_never_says_when(
     assert "1970" not in said
 
 
+def test_a_stamped_lease_is_to_be_asked_about_with_its_policy_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = StampingServer()
+    server.elector("db-0", "shop/db").lead(40)
+    said = run(capsys, "why", "shop/db", "--input", written(tmp_path / "list.json", listed(server)))
+    assert "whether it is renewed is not known: --policy FILE says which stamps to believe" in said
+    assert "it says when it was renewed: lease-webhook why shop/db --policy FILE" in said
+
+
 @pytest.mark.parametrize("is_record", [False, True], ids=["a watch", "a record"])
 def test_when_only_the_holder_was_changed_is_not_known(
     is_record: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -290,6 +290,17 @@ def test_a_list_whose_leases_were_renewed_together_was_probably_taken_then(
     assert of_list(tmp_path, capsys, 2) == ""
 
 
+def test_when_a_list_of_the_cluster_was_taken_is_known(
+    fake: Install, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leases = ", ".join(str(make_lease(put("metadata.name", name))) for name in ("a", "b", "c"))
+    monkeypatch.setattr("tests.inputs.fake_kubectl.make_lease", lambda: leases)
+    fake()
+    code, out, err = run(capsys)
+    assert (code, err) == (0, "")
+    assert out.startswith("3 of 3 leases need attention")
+
+
 def test_a_list_is_not_older_than_its_renewals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "list.json"
     of_list(tmp_path, capsys, 0)

@@ -128,9 +128,9 @@ def _find_evaluation_time(histories: ClusterHistory, now: int | None, inputs: Se
     """Return when the input is evaluated; the history is told if it may be a list that is older than its file."""
     bounds = histories.bounds
     as_of = reading.find_evaluation_time(now, inputs, bounds.until, bounds.shown)
-    if now is None and bounds.until is None:
-        is_older = reading.print_doubt_of_list(as_of, (at for at, _ in histories.stored.last_renewals()))
-        bounds.may_be_older = is_older and bool(inputs)
+    if inputs and now is None and bounds.until is None:
+        times = (at for at, _ in histories.stored.last_renewals())
+        bounds.may_be_older = reading.print_doubt_of_list(as_of, times)
     return as_of
 
 

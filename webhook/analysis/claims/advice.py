@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NAMESPACE_CONTROLLER, NODE_LEASES
+from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.audit.leases import pod_of
 from webhook.analysis.audit.repairs import repair_of
 from webhook.analysis.claims.causes import Blame, Diagnosis
@@ -284,7 +285,14 @@ def _while_held(account: "Account", status: LeaseStatus) -> Advice:
         replaced = (one for one in reversed(known) if one.cause == REPLACED)
         return _of(_last_loss(account.findings) or next(replaced, known[-1]))
     if status.state is LeaseState.UNKNOWN:
-        sentence = "The lease does not say when it expires, so its own client decides:"
+        if status.duration is None or status.last_renewal is None:
+            sentence = "The lease does not say when it expires, so its own client decides:"
+        elif is_constant(history.entries):
+            lease = quote_for_shell(f"{history.namespace}/{history.name}")
+            sentence = "With the policy file that names its namespace in `stamps`, it says when it was renewed:"
+            return Advice(sentence, f"lease-webhook why {lease} --policy FILE")
+        else:
+            sentence = "See whether its holder runs:"
         return Advice(sentence, command_for_pod_of_holder(history.namespace, status.holder))
     if warnings:
         return Advice("The lease is held and renewed; repair what is wrong:", warnings[0].fix)
