@@ -163,6 +163,11 @@ def check_head(head: Head, headers: Headers, version: str) -> None:
         raise RefusedError(417, "the only expectation is 100-continue")
 
 
+def has_close(head: Head, headers: Headers) -> bool:
+    """Return whether the connection ends with this request: `close` counts before `keep-alive` (RFC 9112 9.3)."""
+    return b"connection" in head.fields and b"close" in _members(b"connection", headers)
+
+
 def _members(name: bytes, headers: Headers) -> list[bytes]:
     """Return the members of a list in lower case, from all headers of this name; an empty one is a member too."""
     values = (value for header, value in headers if header == name)

@@ -182,7 +182,9 @@ class RequestReader:
             return
         self.requests += 1
         body, self._body = bytes(self._body), b""
-        self._connection.complete(self.head, body, keep_alive=self._parser.should_keep_alive())
+        # In HTTP/1.0 the parser lets keep-alive count before close.
+        keep_alive = self._parser.should_keep_alive() and not message.has_close(self.head, self._headers)
+        self._connection.complete(self.head, body, keep_alive=keep_alive)
         if self._connection.state is not RESPONDING:
             self.release()
 
