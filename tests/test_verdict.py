@@ -14,7 +14,7 @@ from tests.rules.findings import by_node, by_service_account, by_user, take, upd
 from tests.test_evaluate import ABSURD, OBSERVE, STANDARD, STEAL, STRICT, UNSTAMPED, evaluated, policy
 from webhook.admission.policy.file import load
 from webhook.admission.policy.model import Policy
-from webhook.admission.rules.rule import MAX_FINDINGS, Statement, literal
+from webhook.admission.rules.rule import MAX_FINDINGS, Statement, escape_braces
 from webhook.admission.verdict import Verdict, encode
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.server.reviewer import respond
@@ -206,7 +206,7 @@ def test_names_are_cut_before_the_words_and_the_longest_first() -> None:
 
 
 def test_a_statement_keeps_braces_of_names_and_of_literal_text() -> None:
-    assert Statement(literal("{0} {page} ") + "{0}", ("{1}",)).within(256) == '{0} {page} "{1}"'
+    assert Statement(escape_braces("{0} {page} ") + "{0}", ("{1}",)).within(256) == '{0} {page} "{1}"'
 
 
 def test_a_statement_without_names_is_cut_at_its_end() -> None:

@@ -62,7 +62,7 @@ from tests.model.api_server import User
 from tests.model.managed_fields import APPLY as APPLIES
 from tests.model.managed_fields import SECOND
 from webhook.admission.policy.parse import parse
-from webhook.api_server.rule_policies import manifests
+from webhook.api_server.rule_policies import make_manifests
 
 DURATION: Final = 4
 """Seconds, of every lease."""
@@ -354,7 +354,7 @@ def installed(cluster: Cluster, directory: Path, modes: Sequence[Mode], batches:
         documents += shipped_stamps()
     if any(mode.rules for mode in modes):
         rules = parse(_policy_text("strict", _places(modes, batches, lambda mode: bool(mode.rules and mode.stamps))))
-        for one in manifests(rules, 0, EXPRESSION, ["kube-system", "kube-node-lease"]):
+        for one in make_manifests(rules, 0, EXPRESSION, ["kube-system", "kube-node-lease"]):
             if not one["kind"].endswith("Binding"):
                 selector = one["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"]
                 selector.append({"key": RULES, "operator": "In", "values": ["true"]})

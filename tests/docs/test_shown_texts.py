@@ -14,8 +14,8 @@ from tools.docs.pages import DOCS, ROOT, blocks
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.file import load
 from webhook.api_server.doctor.documents import Documents
-from webhook.api_server.doctor.in_force import facts, interpret_proof, samples
-from webhook.api_server.fence.objects import manifests
+from webhook.api_server.doctor.in_force import find_facts, interpret_proof, parse_samples
+from webhook.api_server.fence.objects import make_fence_manifests
 from webhook.browser.kubectl import format_as_kubectl
 from webhook.kubernetes.review import decode
 from webhook.kubernetes.times import parse
@@ -38,8 +38,8 @@ def test_status_of_an_installation(page: str) -> None:
     exposed = re.sub(r"lease_webhook_(reviews|findings)_total.*\n", "", metrics())
     exposed += 'lease_webhook_reviews_total{verdict="denied"} 1.0\n'
     exposed += 'lease_webhook_findings_total{mode="deny",rule="time-unreadable"} 1.0\n'
-    pods = [one for pod in ("2d84w", "86kh8") for one in samples(f"lease-webhook-6b76887967-{pod}", exposed)]
-    known = facts(Documents([*deployed(), depth, binding]), pods, NOW)
+    pods = [one for pod in ("2d84w", "86kh8") for one in parse_samples(f"lease-webhook-6b76887967-{pod}", exposed)]
+    known = find_facts(Documents([*deployed(), depth, binding]), pods, NOW)
     (text,) = [block.text for block in blocks(DOCS / page) if block.text.startswith("$ lease-webhook status --wait")]
     _, headline, *lines = text.splitlines()
     assert headline == "in force: " + interpret_proof(is_created=False, said="rule time-unreadable")[1]
@@ -87,7 +87,7 @@ def written_by(pod: str, name: str) -> dict[str, Any]:
 
 
 def test_the_fence_of_the_page() -> None:
-    policy, binding = manifests(fence())
+    policy, binding = make_fence_manifests(fence())
     for one in (policy, binding):
         kind = f"{one['kind'].lower()}.admissionregistration.k8s.io"
         assert f"\n{kind}/{one['metadata']['name']} serverside-applied\n" in shown("fence.md")

@@ -14,7 +14,7 @@ from webhook.admission.policy.fences import Fence
 from webhook.api_server.doctor import fences_and_stamps as policies_module
 from webhook.api_server.doctor.documents import Documents
 from webhook.api_server.doctor.fences_and_stamps import examine_fences
-from webhook.api_server.fence.objects import manifests
+from webhook.api_server.fence.objects import make_fence_manifests
 
 NAME = "fence-shop-operator"
 FENCES = [made_fence()]
@@ -32,7 +32,7 @@ TOKEN = {
 
 
 def applied(**keys: Any) -> list[dict[str, Any]]:
-    return copy.deepcopy(manifests(made_fence(**keys)))
+    return copy.deepcopy(make_fence_manifests(made_fence(**keys)))
 
 
 def changed(kind: int, field: str, value: object) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def test_findings_about_a_fence(objects: list[dict[str, Any]], found: list[str])
         pytest.param(applied()[:1], ["fence-incomplete"], id="the policy alone"),
         pytest.param(changed(0, "failurePolicy", "Ignore"), ["fence-fails-open"], id="it fails open"),
         pytest.param(applied(mode="warn"), [], id="a warning may fail open"),
-        pytest.param(manifests(stamped(expired="deny"))[2:], [], id="a clock fails open"),
+        pytest.param(make_fence_manifests(stamped(expired="deny"))[2:], [], id="a clock fails open"),
         pytest.param(changed(1, "validationActions", 5), [], id="actions of no form"),
         pytest.param(
             [{**one, "metadata": {"name": "somebody-elses"}} for one in applied()[:1]], [], id="an object of others"
@@ -105,7 +105,7 @@ def test_findings_without_a_policy_file(objects: list[dict[str, Any]], found: li
 
 
 STAMPED = stamped(token=True, expired="deny")
-WHOLE = manifests(STAMPED)
+WHOLE = make_fence_manifests(STAMPED)
 
 
 def leased(writer: str) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def test_a_token_without_its_binding() -> None:
 
 
 def test_parts_that_an_earlier_policy_left_are_named() -> None:
-    left = manifests(stamped(name="gone", token=True))[:2]
+    left = make_fence_manifests(stamped(name="gone", token=True))[:2]
     (_, report) = examine_fences(Documents([*applied(), *left]), FENCES, "policy.yaml")
     assert report.subject == "fence-gone.token"
     assert report.findings[0].fix == (

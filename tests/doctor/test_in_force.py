@@ -8,7 +8,7 @@ import pytest
 from tests.doctor.shipped import document
 from webhook.admission.policy.file import load
 from webhook.api_server.doctor.documents import VALIDATING, Documents
-from webhook.api_server.doctor.in_force import Fact, facts, interpret_proof, out_of_scope, samples
+from webhook.api_server.doctor.in_force import Fact, find_facts, interpret_proof, out_of_scope, parse_samples
 
 NOW = dt.datetime(2026, 11, 23, 12, tzinfo=dt.UTC)
 STANDARD = "apiVersion: lease-webhook/v1\npreset: standard\n"
@@ -82,8 +82,8 @@ def metrics(digest: str = DIGEST, mode: str = "", ends: dt.datetime = NOW + dt.t
 
 def seen(documents: list[dict[str, Any]], *texts: str) -> list[Fact]:
     found = Documents(documents)
-    pods = [sample for number, text in enumerate(texts) for sample in samples(f"pod-{number}", text)]
-    return list(facts(found, pods, NOW))
+    pods = [sample for number, text in enumerate(texts) for sample in parse_samples(f"pod-{number}", text)]
+    return list(find_facts(found, pods, NOW))
 
 
 def test_a_whole_installation_has_nothing_wrong() -> None:
@@ -190,7 +190,7 @@ def test_a_guard_that_refuses_nothing_is_wrong(objects: list[dict[str, Any]]) ->
 
 
 def test_a_configuration_that_could_not_be_read_is_not_called_missing() -> None:
-    assert not [*facts(Documents([], [VALIDATING]), [], NOW)]
+    assert not [*find_facts(Documents([], [VALIDATING]), [], NOW)]
 
 
 def test_a_configuration_without_a_ca_says_so() -> None:

@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from tests.policy.fences.made import fence
 from webhook.api_server.fence import objects as expressions
-from webhook.api_server.fence.objects import BINDING, POLICY, manifests
+from webhook.api_server.fence.objects import BINDING, POLICY, make_fence_manifests
 from webhook.text.yaml_writer import stream
 
 CEL_STRING = re.compile(r'"([^"\\\n]|\\["\\]|\\[nrt]|\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8})*"')
 
 
 def parts(**keys: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    policy, binding = manifests(fence(**keys))
+    policy, binding = make_fence_manifests(fence(**keys))
     assert (policy["kind"], binding["kind"]) == (POLICY, BINDING)
     return policy["spec"], binding["spec"]
 
@@ -30,7 +30,7 @@ def variable(name: str, **keys: Any) -> str:
 
 @given(st.text())
 def test_every_literal_stays_within_its_quotes(text: str) -> None:
-    written = expressions.literal(text)
+    written = expressions.make_literal(text)
     assert CEL_STRING.fullmatch(written)
     assert written.isascii()
     assert ast.literal_eval(written) == text
@@ -47,8 +47,8 @@ def test_hostile_names_are_quoted_even_where_the_policy_would_refuse_them() -> N
 
 
 def test_the_same_fence_gives_the_same_text() -> None:
-    assert stream(manifests(fence())) == stream(manifests(fence()))
-    assert list(yaml.safe_load_all(stream(manifests(fence())))) == manifests(fence())
+    assert stream(make_fence_manifests(fence())) == stream(make_fence_manifests(fence()))
+    assert list(yaml.safe_load_all(stream(make_fence_manifests(fence())))) == make_fence_manifests(fence())
 
 
 def test_the_pod_comes_from_the_token() -> None:

@@ -16,7 +16,7 @@ from webhook.api_server.fence.objects import (
     MUTATING_POLICY,
     POLICY,
     STAMPING,
-    manifests,
+    make_fence_manifests,
     object_name,
 )
 from webhook.text.yaml_writer import stream
@@ -27,7 +27,8 @@ NAME = "fence-shop-operator"
 def specs(**keys: Any) -> dict[tuple[str, str], dict[str, Any]]:
     """By kind, and by what the name ends with."""
     return {
-        (one["kind"], one["metadata"]["name"].removeprefix(NAME)): one["spec"] for one in manifests(stamped(**keys))
+        (one["kind"], one["metadata"]["name"].removeprefix(NAME)): one["spec"]
+        for one in make_fence_manifests(stamped(**keys))
     }
 
 
@@ -52,12 +53,12 @@ def test_each_binding_names_its_policy() -> None:
 
 
 def test_the_texts_are_those_of_the_fence() -> None:
-    text = stream(manifests(stamped(token=True, expired="deny")))
+    text = stream(make_fence_manifests(stamped(token=True, expired="deny")))
     assert {*re.findall(r"\b[A-Z]{3,}\b", text)} == {"API", "CREATE", "UPDATE", "DELETE"}
     assert '"shop-operator.lease-webhook/token-5f3a9c1e"' in text
     assert "lease-webhook/term-5f3a9c1e" in text
     assert "lease-webhook/written-5f3a9c1e" in text
-    assert [*yaml.safe_load_all(text)] == manifests(stamped(token=True, expired="deny"))
+    assert [*yaml.safe_load_all(text)] == make_fence_manifests(stamped(token=True, expired="deny"))
 
 
 def test_every_write_that_stores_annotations_is_stamped() -> None:

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from tests.cel_values import value, variable
 from tests.factories import Document
 from tests.policy.fences.made import STAMPS, stamped
-from webhook.api_server.fence.objects import KEPT, MUTATING_POLICY, POLICY, STAMPING, manifests
+from webhook.api_server.fence.objects import KEPT, MUTATING_POLICY, POLICY, STAMPING, make_fence_manifests
 
 _FOUND: Final = {
-    (one["kind"], one["metadata"]["name"].rpartition(".")[2]): one["spec"] for one in manifests(stamped(token=True))
+    (one["kind"], one["metadata"]["name"].rpartition(".")[2]): one["spec"]
+    for one in make_fence_manifests(stamped(token=True))
 }
 STAMP: Final = _FOUND[MUTATING_POLICY, STAMPING[1:]]
 KEEP: Final = _FOUND[MUTATING_POLICY, KEPT[1:]]

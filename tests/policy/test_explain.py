@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.policy.files import ENTRY, UPDATE, policy
-from webhook.admission.policy.explain import applying_to, explain
+from webhook.admission.policy.explain import explain, find_applying
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import RULE_IDS
 from webhook.admission.rules.limits import DEFAULT_LIMITS
@@ -127,4 +127,4 @@ def test_every_rule_is_explained_once() -> None:
     ],
 )
 def test_exemptions_that_concern_a_lease(lease: tuple[str, str], positions: list[int]) -> None:
-    assert [position for position, _ in applying_to(MADE.document.exempt, *lease)] == positions
+    assert [position for position, _ in find_applying(MADE.document.exempt, *lease)] == positions

@@ -14,7 +14,7 @@ from tests.policy.files import ENTRY, text
 from tools.docs.policy_schema import json_schema
 from tools.docs.policy_schema import text as json_schema_text
 from webhook.admission.policy import parse as document
-from webhook.admission.policy.parse import parse, preset
+from webhook.admission.policy.parse import make_preset, parse
 from webhook.admission.policy.schema import PRESETS, RULE_IDS, PolicyError
 
 VALIDATOR = jsonschema.Draft202012Validator(json_schema(), format_checker=jsonschema.FormatChecker())
@@ -40,7 +40,7 @@ def test_every_rule_of_single_writes_is_explained() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_valid(name: str) -> None:
-    VALIDATOR.validate(to_builtins(preset(name)))
+    VALIDATOR.validate(to_builtins(make_preset(name)))
 
 
 @pytest.mark.parametrize(

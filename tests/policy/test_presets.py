@@ -3,7 +3,7 @@
 import pytest
 
 from tests.policy.files import policy
-from webhook.admission.policy.parse import preset
+from webhook.admission.policy.parse import make_preset
 from webhook.admission.policy.schema import PRESETS, RULE_IDS
 from webhook.admission.rules.limits import DEFAULT_LIMITS
 from webhook.admission.rules.registry import RULES
@@ -24,7 +24,7 @@ def test_each_preset_is_at_least_as_strict_as_the_one_before() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_knows_its_name_and_sets_nothing_but_modes(name: str) -> None:
-    document = preset(name)
+    document = make_preset(name)
     assert document.preset == name
     assert (document.exempt, document.overrides, document.bindings) == ([], [], [])
     assert set(policy(preset=name).default.modes) == set(RULE_IDS)

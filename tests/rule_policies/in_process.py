@@ -19,7 +19,7 @@ from tests.factories import Document
 from tests.match_condition import EXPRESSION
 from webhook.admission.policy.model import Policy
 from webhook.api_server.fence.objects import POLICY
-from webhook.api_server.rule_policies import manifests
+from webhook.api_server.rule_policies import make_manifests
 
 _USED: Final = re.compile(r"variables\.(\w+)")
 _NAMES: Final = ("request", "object", "oldObject", "variables")
@@ -37,7 +37,7 @@ class ExportedPolicies:
     """The policies of a policy file."""
 
     def __init__(self, policy: Policy, now: int = 0, condition: str = EXPRESSION, excluded: Sequence[str] = ()) -> None:
-        found = manifests(policy, now, condition, excluded)
+        found = make_manifests(policy, now, condition, excluded)
         self._policies = [(one["metadata"]["name"], one["spec"]) for one in found if one["kind"] == POLICY]
 
     def broken(self, request: Document) -> list[Broken]:

@@ -13,8 +13,8 @@ from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
 from webhook.admission.rules.registry import RULES
 from webhook.api_server import rule_policies as policies
-from webhook.api_server.fence.objects import BINDING, POLICY, literal
-from webhook.api_server.rule_policies import manifests, notes, stamp_policies
+from webhook.api_server.fence.objects import BINDING, POLICY, make_literal
+from webhook.api_server.rule_policies import list_notes, make_manifests, stamp_policies
 
 HEAD: Final = "apiVersion: lease-webhook/v1\npreset: strict\n"
 HOSTILE: Final = "a\"b\\c' || true || ${pod} {x}"
@@ -77,9 +77,9 @@ def test_a_rule_has_the_mode_that_the_file_says(more: str, mode: str | None) -> 
 def test_an_exemption_that_is_over_is_left_out() -> None:
     policy = parse(HEAD + "exempt: [{owner: o, reason: r, users: [ann], until: 2025-11-19}]")
     now = 1_763_640_000_000_000
-    assert "exempt0" not in str(manifests(policy, now, "true", []))
-    assert "exempt0" in str(manifests(policy, now - 172_800_000_000, "true", []))
-    assert "exempt[0] ends after 2025-11-19" in " ".join(notes(policy, 0))
+    assert "exempt0" not in str(make_manifests(policy, now, "true", []))
+    assert "exempt0" in str(make_manifests(policy, now - 172_800_000_000, "true", []))
+    assert "exempt[0] ends after 2025-11-19" in " ".join(list_notes(policy, 0))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_an_owner_of_a_bound_lease_is_denied_in_every_preset() -> None:
 
 @given(st.text(st.characters(min_codepoint=32, exclude_characters="*?\x7f", exclude_categories=["C", "Z"]), min_size=1))
 def test_a_glob_matches_what_it_says(text: str) -> None:
-    pattern = literal(policies._pattern(text))
+    pattern = make_literal(policies._make_pattern(text))
     assert evaluated(f"object.matches({pattern})", {"object": text})
     assert not evaluated(f"object.matches({pattern})", {"object": text + "x"})
 
@@ -224,7 +224,7 @@ def test_no_expression_errs(tweak: Tweak) -> None:
 
 def test_many_bindings_fit_into_one_expression() -> None:
     listed = [f"- {{namespace: shop, lease: 'l{number}', writers: [shop/op], holder: ['*']}}" for number in range(700)]
-    exported = manifests(parse(HEAD + "bindings:\n" + "\n".join(listed)), 0, "true", [])
+    exported = make_manifests(parse(HEAD + "bindings:\n" + "\n".join(listed)), 0, "true", [])
     longest = max(len(one["expression"]) for each in exported for one in each["spec"].get("variables", ()))
     assert 70_000 < longest < 100_000
     request = update(put("metadata.name", "l699"), put("spec.holderIdentity", "x"), user="bob") | {"name": "l699"}
@@ -247,7 +247,7 @@ def test_many_bindings_fit_into_one_expression() -> None:
 )
 def test_what_no_policy_can_hold_is_refused(more: str, path: str) -> None:
     with pytest.raises(PolicyError) as refused:
-        manifests(parse(HEAD + more), 0, "true", [])
+        make_manifests(parse(HEAD + more), 0, "true", [])
     assert refused.value.path == path
 
 
@@ -258,7 +258,7 @@ def test_what_a_file_needs_beside_the_objects_is_said() -> None:
         "rules: {live-lease-deleted: {mode: 'off'}}"
     )
     policy = parse(HEAD + more)
-    found = [*notes(policy, 0)]
+    found = [*list_notes(policy, 0)]
     labeled = [one for one in found if "kubectl label namespace" in one]
     assert [(" shop " in one, "stamp-writer=user" in one) for one in labeled] == [(True, False), (False, True)]
     about = {one.partition(" ")[0] for one in found if one not in labeled}
@@ -266,7 +266,7 @@ def test_what_a_file_needs_beside_the_objects_is_said() -> None:
     assert about == without - {"live-lease-deleted", "foreign-writer"}, "one is off, the guard of stamps says the other"
     assert "request.namespace" not in next(
         one["expression"]
-        for one in manifests(policy, 0, "true", [])[0]["spec"]["variables"]
+        for one in make_manifests(policy, 0, "true", [])[0]["spec"]["variables"]
         if one["name"] == "exempt0"
     )
 
@@ -357,7 +357,7 @@ def test_a_refusal_has_the_status_of_its_text() -> None:
     """A rule's text may begin with one that several rules share."""
     reasons = {
         one["message"].partition(":")[0].removeprefix("lease webhook, rule "): one["reason"]
-        for manifest in manifests(parse(HEAD), 0, "true", [])
+        for manifest in make_manifests(parse(HEAD), 0, "true", [])
         for one in manifest["spec"].get("validations", ())
     }
     forbidden = {rule for rule, reason in reasons.items() if reason == "Forbidden"}

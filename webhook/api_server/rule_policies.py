@@ -26,7 +26,7 @@ from webhook.admission.rules.change import Event
 from webhook.admission.rules.holders import POD, Binding
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Mode, Rule
-from webhook.api_server.fence.objects import ACTIONS, BINDING, MADE_BY, literal, pair
+from webhook.api_server.fence.objects import ACTIONS, BINDING, MADE_BY, make_literal, make_pair
 from webhook.api_server.install.objects import stamp_objects
 from webhook.kubernetes.request import GROUP, VERSIONS_OF, Operation
 from webhook.text.quoting import quote
@@ -64,7 +64,7 @@ class RuleInCel(Struct, frozen=True):
 
 
 @cache
-def _data(package: str, name: str) -> dict[str, Any]:
+def _load(package: str, name: str) -> dict[str, Any]:
     file = files(package).joinpath(f"{name}.yaml")
     found: dict[str, Any] = yaml.safe_load(file.read_text()) if file.is_file() else {}
     return found
@@ -74,7 +74,7 @@ def cel_of(rule: Rule) -> RuleInCel:
     """Return how a policy says a rule, or why it cannot."""
     package, _, module = rule.check.__module__.rpartition(".")
     validated = {"lacks": "The API server validates it before it evaluates a policy."}
-    return msgspec.convert(_data(package, module).get(rule.id, validated), RuleInCel)
+    return msgspec.convert(_load(package, module).get(rule.id, validated), RuleInCel)
 
 
 def is_refused_upstream(rule: Rule) -> bool:
@@ -82,7 +82,7 @@ def is_refused_upstream(rule: Rule) -> bool:
     return rule.parity and not cel_of(rule).broken
 
 
-def manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str]) -> list[Manifest]:
+def make_manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str]) -> list[Manifest]:
     """Return the policies and their bindings, for all namespaces but those that are excluded.
 
     `condition` is the match condition of the webhook, by which no plain renewal of a Lease is evaluated; bindings of
@@ -102,7 +102,7 @@ def manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str])
                     "variables": [{"name": name, "expression": text} for name, text in variables],
                     "validations": validations,
                 }
-                found += _pair(kind, mode, excluded, evaluated)
+                found += _make_pair(kind, mode, excluded, evaluated)
     return found
 
 
@@ -129,7 +129,7 @@ def stamp_policies(policy: Policy, now: int) -> list[Manifest]:
     return found
 
 
-def notes(policy: Policy, now: int) -> Iterator[str]:
+def list_notes(policy: Policy, now: int) -> Iterator[str]:
     """Yield what of a policy file the objects do not say, and what they need, in sentences."""
     for number, one in enumerate(policy.document.exempt):
         if one.until and now < schema.until_of(one):
@@ -154,7 +154,7 @@ def _rules_of(kind: str) -> Iterator[Rule]:
             yield rule
 
 
-def _pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manifest) -> Iterator[Manifest]:
+def _make_pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manifest) -> Iterator[Manifest]:
     resource = _RESOURCES[kind]
     metadata = {
         "name": f"{RULE_POLICIES}{kind}-{mode.word}",
@@ -174,7 +174,7 @@ def _pair(kind: str, mode: Mode, excluded: Sequence[str], evaluated: Manifest) -
         },
         **evaluated,
     }
-    return pair(metadata, spec, {"validationActions": ACTIONS[mode.word]})
+    return make_pair(metadata, spec, {"validationActions": ACTIONS[mode.word]})
 
 
 class _PolicyFile:
@@ -184,9 +184,9 @@ class _PolicyFile:
         self._policy = policy
         self._exemptions = {n: one for n, one in enumerate(policy.document.exempt) if now < schema.until_of(one)}
         self._rules: dict[str, str] = {}
-        self._bindings = ", ".join(map(_entry, policy.bindings.items()))
-        suffixes = (f"{literal(name)}: {literal(one.suffix)}" for name, one in policy.stamps.items())
-        by_user = (literal(name) for name, one in policy.stamps.items() if one.by_user)
+        self._bindings = ", ".join(map(_make_entry, policy.bindings.items()))
+        suffixes = (f"{make_literal(name)}: {make_literal(one.suffix)}" for name, one in policy.stamps.items())
+        by_user = (make_literal(name) for name, one in policy.stamps.items() if one.by_user)
         self._stamps = {"suffixes": f"{{{', '.join(suffixes)}}}", "byUser": f"[{', '.join(by_user)}]"}
         if len(self._bindings) > _MAX_EXPRESSION:
             raise PolicyError("are too many for a policy of the API server; the webhook has no such limit", "bindings")
@@ -194,23 +194,23 @@ class _PolicyFile:
     def exempt(self, rule: str) -> dict[int, str]:
         """Return who is exempt from a rule, besides administrators, by the position in the file."""
         return {
-            number: _and(_match_writer(one), *_where(one))
+            number: _join_with_and(_match_writer(one), *_where(one))
             for number, one in self._exemptions.items()
             if rule in (one.rules or schema.EXEMPTIBLE)
         }
 
     def variables(self, kind: str, validations: Iterable[Manifest]) -> dict[str, str]:
         """Return the variables that validations use, each after those that it uses."""
-        data, overrides = _data("webhook.api_server", "variables"), self._policy.document.overrides
+        data, overrides = _load("webhook.api_server", "variables"), self._policy.document.overrides
         lookup = 'variables.bindings[?request.namespace + "/" + variables.lease]'
         found: dict[str, str] = data["writer"] | data["objects"]
         found |= {f"exempt{number}": text for rule in RULES for number, text in self.exempt(rule).items()}
-        found |= {f"override{number}": _and(*_where(one)) for number, one in enumerate(overrides)}
+        found |= {f"override{number}": _join_with_and(*_where(one)) for number, one in enumerate(overrides)}
         found |= {"bindings": f"{{{self._bindings}}}"} | data[_CANDIDATES if kind == _CANDIDATES else _LEASES]
         has_stamps = self._policy.stamps and kind != _CANDIDATES
         found |= self._stamps if has_stamps else {"isStampedWriter": "false", "stampedAt": '""'}
         found["bound"] = f"[{lookup}].filter(b, b.hasValue()).map(b, b.value())" if self._bindings else "[]"
-        found |= data["binding"] | {name: _message(text) for name, text in data["texts"].items()} | self._rules
+        found |= data["binding"] | {name: _make_message(text) for name, text in data["texts"].items()} | self._rules
         wanted = set(_USED.findall(str(validations)))
         for name in reversed([*found]):
             if name in wanted:
@@ -224,17 +224,17 @@ class _PolicyFile:
         texts = (about.broken, about.warned, about.message, about.warning or about.message)
         broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
         exempt = ["variables.administrator", *(f"variables.exempt{number}" for number in self.exempt(rule.id))]
-        when = (_occasion(rule), f"!({' || '.join(exempt)})" if rule.id in schema.EXEMPTIBLE else "")
+        when = (_make_occasion(rule), f"!({' || '.join(exempt)})" if rule.id in schema.EXEMPTIBLE else "")
         tiers = [("", broken, message, Mode.DENY)]
         if warned:
-            tiers.append(("Warned", _and(f"!({broken})", warned), warning, Mode.WARN))
+            tiers.append(("Warned", _join_with_and(f"!({broken})", warned), warning, Mode.WARN))
         for suffix, condition, text, tier in tiers:
             reached = self._reaches(rule.id, mode, tier)
             if reached is None:
                 continue
             name = re.sub("-(.)", lambda found: found[1].upper(), rule.id) + suffix
-            self._rules[name] = _and(*when, reached, condition)
-            full = _message(f"{text} (lease webhook, rule {rule.id}, see {self._policy.page_of(rule.id)})")
+            self._rules[name] = _join_with_and(*when, reached, condition)
+            full = _make_message(f"{text} (lease webhook, rule {rule.id}, see {self._policy.page_of(rule.id)})")
             yield {
                 "expression": f"!variables.{name}",
                 "message": f"lease webhook, rule {rule.id}: {rule.texts.summary}",
@@ -268,24 +268,24 @@ class _PolicyFile:
         return text
 
 
-def _occasion(rule: Rule) -> str:
+def _make_occasion(rule: Rule) -> str:
     """Return on what a rule is evaluated; a takeover and a steal are one event."""
     events = {"change" if one in (Event.TAKEOVER, Event.STEAL) else one.value for one in rule.events}
     operations = [one.value for one in Operation if one in rule.operations]
-    return _and(_one_of("request.operation", operations), _one_of("variables.event", sorted(events)))
+    return _join_with_and(_one_of("request.operation", operations), _one_of("variables.event", sorted(events)))
 
 
-def _message(text: str) -> str:
+def _make_message(text: str) -> str:
     """Return a text with places as an expression."""
     parts: list[str] = []
     for before, mark, place in _PLACE.findall(f"{text}{{}}"):
-        parts += [literal(before), _quote_in_cel(place) if mark else f"string({place})"]
+        parts += [make_literal(before), _quote_in_cel(place) if mark else f"string({place})"]
     return " + ".join(one for one in parts if one not in {'""', "string()"})
 
 
 def _insert_texts(message: str) -> str:
     """Return a message with the texts of `webhook/api_server/variables.yaml` in their places."""
-    texts = _data("webhook.api_server", "variables")["texts"]
+    texts = _load("webhook.api_server", "variables")["texts"]
     return _USED.sub(lambda found: texts.get(found[1], found[0]), message)
 
 
@@ -295,12 +295,12 @@ def _quote_in_cel(expression: str) -> str:
     return f'{short}.map(t, t.matches("^[ -~]*$") ? strings.quote(t) : "(a name that cannot be shown)")[0]'
 
 
-def _and(*terms: str) -> str:
+def _join_with_and(*terms: str) -> str:
     return " && ".join(f"({one})" if "||" in one or "?" in one else one for one in terms if one) or "true"
 
 
 def _one_of(what: str, values: Iterable[str]) -> str:
-    listed = ", ".join(map(literal, values))
+    listed = ", ".join(map(make_literal, values))
     return f"{what} in [{listed}]" if listed else ""
 
 
@@ -319,26 +319,26 @@ def _matches(what: str, globs: Sequence[str]) -> str:
     if ANYWHERE in globs:
         return ""
     names = _one_of(what, filter(holders.is_literal, globs))
-    patterns = [f"{what}.matches({literal(_pattern(one))})" for one in globs if not holders.is_literal(one)]
+    patterns = [f"{what}.matches({make_literal(_make_pattern(one))})" for one in globs if not holders.is_literal(one)]
     return " || ".join(filter(None, (names, *patterns)))
 
 
-def _pattern(glob: str) -> str:
+def _make_pattern(glob: str) -> str:
     """Return a glob as a pattern of RE2; `${pod}` in it stays as it is."""
     wild = {"*": ".*", "?": "."}
     parts = (re.sub("[^a-zA-Z0-9]", lambda c: wild.get(c[0], f"\\x{{{ord(c[0]):x}}}"), one) for one in glob.split(POD))
     return f"^(?s){POD.join(parts)}$"
 
 
-def _entry(item: tuple[tuple[str, str], Binding]) -> str:
+def _make_entry(item: tuple[tuple[str, str], Binding]) -> str:
     """Return one binding as an entry of a map."""
     lease, binding = item
     accounts = (f"system:serviceaccount:{':'.join(account)}" for account in sorted(binding.service_accounts))
     lists = {
         "writers": [*accounts, *sorted(binding.users)],
-        "holders": map(_pattern, binding.holders),
+        "holders": map(_make_pattern, binding.holders),
         "needs": ["pod"] if binding.require_pod else [],
         "shown": [", ".join(map(quote, binding.holders))],
     }
-    parts = (f'"{name}": [{", ".join(map(literal, texts))}]' for name, texts in lists.items())
-    return f"{literal('/'.join(lease))}: {{{', '.join(parts)}}}"
+    parts = (f'"{name}": [{", ".join(map(make_literal, texts))}]' for name, texts in lists.items())
+    return f"{make_literal('/'.join(lease))}: {{{', '.join(parts)}}}"

@@ -16,7 +16,7 @@ from webhook.analysis.claims.words import count
 from webhook.analysis.inputs.cluster import NO_SUCH_KIND, Cluster, get_objects
 from webhook.analysis.inputs.files import read_objects
 from webhook.api_server.doctor.checks import Report, examine
-from webhook.api_server.doctor.documents import LISTED, LISTED_BESIDE, Documents, danger
+from webhook.api_server.doctor.documents import LISTED, LISTED_BESIDE, Documents, report_danger
 from webhook.api_server.doctor.fences_and_stamps import examine_fences, examine_stamps
 from webhook.cli.options import Command, complete_files, format_option, policy_option
 from webhook.cli.reading import cluster_options, has_pipe, refuse_files
@@ -113,7 +113,7 @@ def _read_cluster(cluster: Cluster) -> Documents:
 
 def _report_malformed(error: msgspec.ValidationError) -> ReportFinding:
     problem, path = split_path(error)
-    return danger(
+    return report_danger(
         "malformed",
         f"{path or 'the document'}: {explain_problem(problem) or problem}",
         "the API server rejects this document, and an existing configuration stays unchanged.",

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
 from webhook.admission.policy.schema import PolicyError, nearest
-from webhook.api_server.fence.objects import manifests as fence_manifests
+from webhook.api_server.fence.objects import make_fence_manifests
 from webhook.api_server.install.objects import CERTIFICATES, COMPONENTS, compose, fill, pieces_of
-from webhook.api_server.rule_policies import manifests, notes, stamp_policies
+from webhook.api_server.rule_policies import list_notes, make_manifests, stamp_policies
 from webhook.certificates.files import Unusable, read_pair
 from webhook.cli.options import Command, complete_directories, complete_files
 from webhook.cli.terminal import Failure, print_message
@@ -134,13 +134,13 @@ def _print_policies(policy: str | None, kubernetes: str, components: tuple[str, 
     included = {_NAMESPACES_OF[one] for one in components}
     excluded = [one for one in entry["namespaceSelector"]["matchExpressions"][0]["values"] if one not in included]
     try:
-        objects = manifests(loaded, now, entry["matchConditions"][0]["expression"], excluded)
+        objects = make_manifests(loaded, now, entry["matchConditions"][0]["expression"], excluded)
         if int(minor[1]) >= _FIRST_MINOR_OF_STAMPS:
             objects += stamp_policies(loaded, now)
     except PolicyError as error:
         raise Failure(f"{policy}: {error}") from error
     print(_HEADER.format("install --policies-only"))
-    for note in notes(loaded, now):
+    for note in list_notes(loaded, now):
         print(comment(note))
     print(stream(objects), end="")
     return 0
@@ -182,5 +182,5 @@ def fence(*, policy: str, names: tuple[str, ...], mode: str | None) -> int:
         if fence.mode != "deny":
             print_message(f"fence {fence.name} refuses nothing: its mode is {fence.mode}; --mode deny refuses")
     print(_HEADER.format("export fence"))
-    print(stream(manifest for one in chosen for manifest in fence_manifests(one)), end="")
+    print(stream(manifest for one in chosen for manifest in make_fence_manifests(one)), end="")
     return 0

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from msgspec import Struct, to_builtins
 
-from webhook.admission.policy.explain import SettingSource, applying_to, explain, notes
+from webhook.admission.policy.explain import SettingSource, explain, find_applying, list_notes
 from webhook.admission.policy.file import DEFAULT_PRESET, PolicyFileError, load
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import ANYWHERE, MODE
@@ -47,7 +47,7 @@ def check(paths: tuple[str, ...], output: str) -> int:
 
 
 def _print_check(path: str, policy: Policy, output: str) -> None:
-    odd = notes(policy, time.time_ns() // 1000)
+    odd = list_notes(policy, time.time_ns() // 1000)
     if output == "json":
         print(encode_line(_describe_head(policy) | {"file": path, "good": True, "notes": odd}))
         return
@@ -103,9 +103,9 @@ def show(file: str | None, named: str, namespace: str, output: str) -> int:
     document = policy.document
     bindings = enumerate(document.bindings)
     applying: dict[str, Iterable[tuple[int, Struct]]] = {
-        "overrides": applying_to(document.overrides, namespace, lease),
+        "overrides": find_applying(document.overrides, namespace, lease),
         "bindings": (one for one in bindings if namespace in ("", one[1].namespace) and lease in ("", one[1].lease)),
-        "exempt": applying_to(document.exempt, namespace, lease),
+        "exempt": find_applying(document.exempt, namespace, lease),
     }
     entries = {name: [{"position": at, **to_builtins(one)} for at, one in found] for name, found in applying.items()}
     if output == "json":

@@ -24,14 +24,14 @@ from webhook.api_server.doctor.in_force import (
     Handshake,
     Sample,
     describe_writer,
-    entries_to_try,
     explain_silence,
-    facts,
     find_cause,
+    find_entries_to_try,
+    find_facts,
+    find_stored_policy,
     interpret_proof,
     out_of_scope,
-    samples,
-    stored_policy,
+    parse_samples,
 )
 from webhook.cli.options import Command, format_option
 from webhook.cli.reading import connection_options
@@ -127,7 +127,7 @@ class _Reader:
         for pod in self.found.find_all("Pod"):
             if (pod.metadata.labels or {}).get("app.kubernetes.io/name") == NAME:
                 text, problem = clusters.read_metrics(self._cluster, namespace, pod.metadata.name)
-                yield from samples(pod.metadata.name, text.decode(errors="replace"))
+                yield from parse_samples(pod.metadata.name, text.decode(errors="replace"))
                 if problem:
                     self.unknown.append(Fact("pod", f"{pod.metadata.name}: not known: {problem}"))
 
@@ -146,10 +146,10 @@ def _find_status(cluster: Cluster) -> _Status:
     found, metrics = reader.found, [one for namespace in namespaces[:1] for one in reader.read_metrics(namespace)]
     scope = out_of_scope(found, cluster.namespace)
     is_unanswered = is_created and not scope and RULE not in said
-    handshakes = [_shake_hands(cluster, entry) for entry in entries_to_try(found, now)] if is_unanswered else []
+    handshakes = [_shake_hands(cluster, entry) for entry in find_entries_to_try(found, now)] if is_unanswered else []
     policy: Policy | None = None
     with suppress(PolicyError):  # of which there is a fact
-        policy = stored_policy(found)
+        policy = find_stored_policy(found)
     in_force, reason = interpret_proof(
         is_created=is_created,
         said=said,
@@ -157,7 +157,7 @@ def _find_status(cluster: Cluster) -> _Status:
         silence=explain_silence(policy, cluster.namespace) if policy else "",
         cause=find_cause(found, policy, cluster.namespace, handshakes, now),
     )
-    known = [*facts(found, metrics, now, handshakes), *reader.unknown]
+    known = [*find_facts(found, metrics, now, handshakes), *reader.unknown]
     if writer := clusters.whoami(cluster):
         known += describe_writer(policy, *writer, cluster.namespace, round(now.timestamp() * 1e6))
     return _Status(in_force, reason, known)

@@ -27,7 +27,7 @@ from tests.rule_policies.in_process import Broken, ExportedPolicies
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.api_server.fence.objects import BINDING, POLICY
-from webhook.api_server.rule_policies import manifests
+from webhook.api_server.rule_policies import make_manifests
 
 WRITES: Final = int(os.environ.get("LEASE_E2E_WRITES", "2000"))
 ROUTE: Final = "policies"
@@ -93,7 +93,7 @@ def _policy(preset: str, namespace: str) -> Policy:
 
 
 def _objects(policy: Policy, actions: list[str] | None = None) -> list[dict[str, Any]]:
-    found = manifests(policy, 0, EXPRESSION, ["kube-system", "kube-public"])
+    found = make_manifests(policy, 0, EXPRESSION, ["kube-system", "kube-public"])
     for one in found:
         if one["kind"] == BINDING and actions:
             one["spec"]["validationActions"] = actions

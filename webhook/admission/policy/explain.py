@@ -45,7 +45,7 @@ def explain(policy: Policy, namespace: str = "", name: str = "") -> Iterator[Set
             yield answer if len(by_answer) == 1 else replace(answer, operations=operations)
 
 
-def applying_to(entries: Sequence[E], namespace: str = "", name: str = "") -> Iterator[tuple[int, E]]:
+def find_applying(entries: Sequence[E], namespace: str = "", name: str = "") -> Iterator[tuple[int, E]]:
     """Yield the exemptions or overrides of a file that apply to a lease, with their positions; "" matches any."""
     for position, entry in enumerate(entries):
         if _matches(entry.namespaces, namespace) and _matches(entry.leases, name):
@@ -77,7 +77,7 @@ def _matches(globs: list[str], text: str) -> bool:
 SOON: Final = 14 * 86_400 * 1_000_000  # two weeks before its end, in microseconds, an exemption is reported
 
 
-def notes(policy: Policy, now: int) -> list[str]:
+def list_notes(policy: Policy, now: int) -> list[str]:
     """Return sentences that begin with the path they are about; `now` is in microseconds since 1970."""
     found = [*_explain_exemptions(policy, now), *_explain_bindings(policy), *_explain_fences(policy)]
     if policy.document.without_stamps == "enforce":

@@ -141,7 +141,7 @@ def fences_of(settings: Sequence[FenceSetting], stamps: Mapping[str, Stamps]) ->
         if setting.name in first:
             raise PolicyError(f"fences[{first[setting.name]}] already has this name", f"fences[{position}].name")
         first[setting.name] = position
-    return tuple(_fence(setting, f"fences[{position}]", stamps) for position, setting in enumerate(settings))
+    return tuple(_make_fence(setting, f"fences[{position}]", stamps) for position, setting in enumerate(settings))
 
 
 def read_resource(text: str, path: str) -> FencedResource:
@@ -158,12 +158,12 @@ def read_resource(text: str, path: str) -> FencedResource:
         raise PolicyError(f"{quote(text)} is not a resource; {example}", path)
     found = FencedResource(form["group"] or "", form["resource"], form["subresource"] or "")
     _check_existence(found, path)
-    if reason := why_not_fenced(found):
+    if reason := find_reason_not_to_fence(found):
         raise PolicyError(f"{quote(text)} cannot be fenced: {reason}", path)
     return found
 
 
-def why_not_fenced(found: FencedResource) -> str:
+def find_reason_not_to_fence(found: FencedResource) -> str:
     """Return why followers must be able to write it, or why a fence would not see it; "" if it can be fenced."""
     if found.group == GROUP and found.resource in _ELECTION:
         return _ELECTION[found.resource]
@@ -176,7 +176,7 @@ def why_not_fenced(found: FencedResource) -> str:
     return ""
 
 
-def _fence(setting: FenceSetting, path: str, stamps: Mapping[str, Stamps]) -> Fence:
+def _make_fence(setting: FenceSetting, path: str, stamps: Mapping[str, Stamps]) -> Fence:
     namespace, _, lease = setting.lease.partition("/")
     suffix = stamps[namespace].suffix if namespace in stamps else ""
     _check_stamps(setting, path, suffix)
@@ -188,8 +188,8 @@ def _fence(setting: FenceSetting, path: str, stamps: Mapping[str, Stamps]) -> Fe
         name=setting.name,
         namespace=namespace,
         lease=lease,
-        writers=_writers(setting.writers, f"{path}.writers"),
-        holders=tuple(dict.fromkeys(_holders(holder, f"{path}.holder"))),
+        writers=_parse_writers(setting.writers, f"{path}.writers"),
+        holders=tuple(dict.fromkeys(_parse_holders(holder, f"{path}.holder"))),
         resources=tuple(dict.fromkeys(resources)),
         operations=tuple(dict.fromkeys(setting.operations)),
         namespaces=tuple(dict.fromkeys(setting.namespaces)),
@@ -214,7 +214,7 @@ def _check_stamps(setting: FenceSetting, path: str, suffix: str) -> None:
         raise PolicyError(problem, f"{path}.missing_lease")
 
 
-def _writers(texts: Sequence[str], path: str) -> tuple[tuple[str, str], ...]:
+def _parse_writers(texts: Sequence[str], path: str) -> tuple[tuple[str, str], ...]:
     writers = [text.partition("/")[::2] for text in dict.fromkeys(texts)]
     for number, (namespace, _) in enumerate(writers):
         if namespace != writers[0][0]:
@@ -226,7 +226,7 @@ def _writers(texts: Sequence[str], path: str) -> tuple[tuple[str, str], ...]:
     return tuple(writers)
 
 
-def _holders(texts: list[str], path: str) -> Iterator[HolderTemplate]:
+def _parse_holders(texts: list[str], path: str) -> Iterator[HolderTemplate]:
     """Yield the templates of one fence; raises PolicyError if two pods could not be distinguished."""
     for number, text in enumerate(texts):
         before, claim, after = _VARIABLE.split(text)

@@ -67,7 +67,7 @@ def parse(text: str) -> Policy:
 
 
 @cache
-def preset(name: str) -> schema.PolicyDocument:
+def make_preset(name: str) -> schema.PolicyDocument:
     """Return the preset of a name as a policy file would say it, made from the modes in each rule."""
     rules: dict[str, yaml_reader.Value] = {rule.id: {"mode": getattr(rule, name).word} for rule in RULES.values()}
     cap = "warn" if name == "observe" else "deny"
@@ -118,7 +118,7 @@ def convert(value: yaml_reader.Value) -> schema.PolicyDocument:
         raise schema.PolicyError(*_explain(*split_path(error))) from error
 
 
-def _plain(text: str) -> Scalar:
+def _read_plain(text: str) -> Scalar:
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
@@ -127,7 +127,10 @@ def _plain(text: str) -> Scalar:
 
 
 _POLICY: Final = Dialect(
-    plain=_plain, max_depth=16, keys=re.compile(r"[A-Za-z0-9_-]+"), key_form="must consist of letters, digits, - and _"
+    plain=_read_plain,
+    max_depth=16,
+    keys=re.compile(r"[A-Za-z0-9_-]+"),
+    key_form="must consist of letters, digits, - and _",
 )
 
 
@@ -135,9 +138,9 @@ def _explain(problem: str, path: str) -> tuple[str, str]:
     """Return the problem in words for the writer of the file, and the path that it is about."""
     here = _type_at(path)
     if unknown_key := UNKNOWN_FIELD.fullmatch(problem):
-        return _explain_unknown_key(unknown_key[1], here, path), _child(path, unknown_key[1])
+        return _explain_unknown_key(unknown_key[1], here, path), _join_path(path, unknown_key[1])
     if missing := MISSING_FIELD.fullmatch(problem):
-        return "must be set", _child(path, missing[1])
+        return "must be set", _join_path(path, missing[1])
     if unknown_value := UNKNOWN_VALUE.fullmatch(problem):
         return _explain_unknown_value(ast.literal_eval(unknown_value[1]), here), path
     if wrong_type := WRONG_TYPE.fullmatch(problem):
@@ -159,20 +162,20 @@ def _explain(problem: str, path: str) -> tuple[str, str]:
 def _type_at(path: str) -> inspect.Type:
     here: inspect.Type = _TYPE
     for step in _STEP.findall(path):
-        here = _undescribed(here)
+        here = _strip_description(here)
         if isinstance(here, inspect.ListType):
             here = here.item_type
         else:
             assert isinstance(here, inspect.StructType)
             here = next(field.type for field in here.fields if field.encode_name == step)
-    return here if _has_form(here) else _undescribed(here)
+    return here if _has_form(here) else _strip_description(here)
 
 
 def _has_form(here: inspect.Type) -> bool:
     return isinstance(here, inspect.Metadata) and schema.FORM in (here.extra or {})
 
 
-def _undescribed(here: inspect.Type) -> inspect.Type:
+def _strip_description(here: inspect.Type) -> inspect.Type:
     """Return the type itself of a key that is described."""
     return here.type if isinstance(here, inspect.Metadata) else here
 
@@ -193,7 +196,7 @@ def _explain_unknown_value(value: Any, here: inspect.Type) -> str:  # noqa: ANN4
     return f"{quote(value)} is not known{schema.nearest(value, known)}"
 
 
-def _child(path: str, key: str) -> str:
+def _join_path(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
@@ -202,9 +205,9 @@ def _child(path: str, key: str) -> str:
 
 def _compile(document: schema.PolicyDocument) -> Policy:
     """Return the policy of a document on top of its preset."""
-    base = preset(document.preset)
-    default = _default(base, document)
-    stamps = _stamps(document.stamps or ())
+    base = make_preset(document.preset)
+    default = _make_default(base, document)
+    stamps = _index_stamps(document.stamps or ())
     return Policy(
         document=document,
         preset=document.preset,
@@ -212,17 +215,17 @@ def _compile(document: schema.PolicyDocument) -> Policy:
         mode=min(schema.mode_of(base.mode), schema.mode_of(document.mode)),
         enforce_without_stamps=document.without_stamps == "enforce",
         default=default,
-        bound=_default(base, document, BOUND),
-        overrides=_overrides(document.overrides, default),
-        bindings=_bindings(document.bindings),
-        exemptions=_exemptions(document.exempt),
+        bound=_make_default(base, document, BOUND),
+        overrides=_index_overrides(document.overrides, default),
+        bindings=_index_bindings(document.bindings),
+        exemptions=_index_exemptions(document.exempt),
         docs_url=(document.docs_url or "").rstrip("/"),
         fences=fences_of(document.fences or (), stamps),
         stamps=stamps,
     )
 
 
-def _combinations(before: int, path: str, *lists: Sequence[str]) -> int:
+def _count_combinations(before: int, path: str, *lists: Sequence[str]) -> int:
     """Add those of an entry to the combinations before it; raises PolicyError if they become too many to be indexed."""
     combinations = before + prod(max(1, len(one)) for one in lists)
     if combinations > MAX_COMBINATIONS:
@@ -231,7 +234,7 @@ def _combinations(before: int, path: str, *lists: Sequence[str]) -> int:
     return combinations
 
 
-def _default(
+def _make_default(
     base: schema.PolicyDocument, document: schema.PolicyDocument, between: Mapping[schema.Setting, schema.Value] = {}
 ) -> LeasePolicy:
     """Return what holds for all leases; `between` is a layer above the preset and below the file's own rules."""
@@ -241,7 +244,7 @@ def _default(
     return default
 
 
-def _overrides(overrides: list[schema.Override], default: LeasePolicy) -> Overrides:
+def _index_overrides(overrides: list[schema.Override], default: LeasePolicy) -> Overrides:
     indexes: Overrides = {one: LeaseIndex() for one in schema.OPERATIONS}
     combinations = 0
     for position, override in enumerate(overrides):
@@ -249,13 +252,13 @@ def _overrides(overrides: list[schema.Override], default: LeasePolicy) -> Overri
         values = schema.settings_of(override.rules)
         _check_numbers(with_settings(default, values), values, f"{path}.rules")
         lists = (override.operations or (), override.namespaces, override.leases)
-        combinations = _combinations(combinations, path, *lists)
+        combinations = _count_combinations(combinations, path, *lists)
         for operation in schema.operations_of(override):
             indexes[operation].put(override.namespaces, override.leases, (position, values), path)
     return indexes
 
 
-def _exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseIndex[ExemptRules]]:
+def _index_exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseIndex[ExemptRules]]:
     found: dict[str, LeaseIndex[ExemptRules]] = {}
     combinations = 0
     # The API server itself, and people who can remove this webhook anyway.
@@ -268,7 +271,7 @@ def _exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseIndex[Exem
         names += [f"group:{group}" for group in exemption.groups]
         if not (names or exemption.namespaces or exemption.leases):
             raise schema.PolicyError("must have users, groups, service_accounts, namespaces or leases", path)
-        combinations = _combinations(combinations, path, names, exemption.namespaces, exemption.leases)
+        combinations = _count_combinations(combinations, path, names, exemption.namespaces, exemption.leases)
         rules = frozenset(exemption.rules or schema.EXEMPTIBLE)
         exempt = ExemptRules(rules, schema.operations_of(exemption), schema.until_of(exemption))
         for requester in names or [""]:  # anyone
@@ -276,7 +279,7 @@ def _exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseIndex[Exem
     return found
 
 
-def _bindings(bindings: list[schema.LeaseBinding]) -> dict[tuple[str, str], Binding]:
+def _index_bindings(bindings: list[schema.LeaseBinding]) -> dict[tuple[str, str], Binding]:
     found: dict[tuple[str, str], Binding] = {}
     for position, binding in enumerate(bindings):
         key = (binding.namespace, binding.lease)
@@ -293,7 +296,7 @@ def _bindings(bindings: list[schema.LeaseBinding]) -> dict[tuple[str, str], Bind
     return found
 
 
-def _stamps(settings: Sequence[schema.StampSetting]) -> dict[str, Stamps]:
+def _index_stamps(settings: Sequence[schema.StampSetting]) -> dict[str, Stamps]:
     found: dict[str, Stamps] = {}
     for position, setting in enumerate(settings):
         for number, namespace in enumerate(setting.namespaces):

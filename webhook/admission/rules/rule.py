@@ -60,7 +60,7 @@ class Statement(Struct, frozen=True, gc=False):
         return shorter if len(shorter) <= longest else shorter[: longest - len(ELLIPSIS)] + ELLIPSIS
 
 
-def literal(text: str) -> str:
+def escape_braces(text: str) -> str:
     """Return text that stands in a template as it is, braces included."""
     return text.replace("{", "{{").replace("}", "}}")
 

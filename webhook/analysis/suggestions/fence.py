@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.admission.policy.fences import FencedResource, read_resource, why_not_fenced
+from webhook.admission.policy.fences import FencedResource, find_reason_not_to_fence, read_resource
 from webhook.admission.policy.schema import FENCED_OPERATIONS, PolicyError
 from webhook.analysis.inputs.documents import Document
 from webhook.analysis.inputs.kinds import AuditEvent, decode_event
@@ -102,7 +102,7 @@ def format_policy(name: str, lease: str, writer: str, found: Suggestion) -> str:
 
 def _find_reason_to_leave_out(resource: FencedResource) -> str:
     """Return why a fence must not cover this resource although the writer writes it; "" if it may be suggested."""
-    if reason := _OWN_STATE.get(resource) or why_not_fenced(resource):
+    if reason := _OWN_STATE.get(resource) or find_reason_not_to_fence(resource):
         return reason
     try:
         read_resource(str(resource), "")

@@ -10,7 +10,7 @@ from typing import Final
 from cryptography import x509
 from msgspec.structs import replace
 
-from webhook.api_server.doctor.documents import ClientConfig, Documents, Entry, danger
+from webhook.api_server.doctor.documents import ClientConfig, Documents, Entry, report_danger
 from webhook.certificates.files import MAX_FILE, Certificate, Pair, Unusable
 from webhook.certificates.inspect import inspect, inspect_chain
 from webhook.findings import ReportFinding
@@ -34,7 +34,7 @@ _UNKNOWN: Final = (
 def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[ReportFinding]:
     """The caBundle is present, readable and not expired."""
     config = entry.webhook.client_config
-    end, annotations = bundle_end(config), entry.configuration.metadata.annotations or {}
+    end, annotations = find_end_of_bundle(config), entry.configuration.metadata.annotations or {}
     if config.ca_bundle is None:
         if annotations.keys().isdisjoint(FILLED_IN_LATER):
             yield entry.finding(
@@ -60,9 +60,9 @@ def check_bundle(entry: Entry, now: dt.datetime) -> Iterable[ReportFinding]:
         )
 
 
-def bundle_end(config: ClientConfig) -> dt.datetime | None:
+def find_end_of_bundle(config: ClientConfig) -> dt.datetime | None:
     """Return when the last root in the caBundle expires; None if there is no root."""
-    return max((root.not_valid_after_utc for root in _authorities(config)), default=None)
+    return max((root.not_valid_after_utc for root in _load_authorities(config)), default=None)
 
 
 def examine_certificate(
@@ -100,7 +100,7 @@ def _check_served(place: str, pair: Pair, config: ClientConfig, now: dt.datetime
         problems = (f"the CA that signed it, or one between, expired at {end:%FT%TZ}",)
     yield from (refuse(place, problem, config) for problem in problems)
     if not problems and end < now + SOON:
-        yield danger(
+        yield report_danger(
             "certificate-ends-soon",
             f"{place}, until {end:%Y-%m-%d}",
             f"after that {_UNTRUSTED}",
@@ -110,7 +110,7 @@ def _check_served(place: str, pair: Pair, config: ClientConfig, now: dt.datetime
 
 def refuse(place: str, problem: str, config: ClientConfig) -> ReportFinding:
     """Return the finding that a certificate has a problem for which an API server refuses the connection."""
-    return danger(
+    return report_danger(
         "certificate-untrusted",
         f"{place}: {problem}",
         _UNTRUSTED,
@@ -123,13 +123,13 @@ def _inspect(pair: Pair, config: ClientConfig) -> Certificate:
     """Return the certificate as the API server sees it; raises Unusable for one that cannot be served."""
     names = frozenset([config.server_name])
     # A bundle that cannot be read is a finding of its own, and one that a controller writes later is not known.
-    trusting = replace(pair, authorities=config.roots if _authorities(config) else b"")
+    trusting = replace(pair, authorities=config.roots if _load_authorities(config) else b"")
     if max(len(pair.chain), len(pair.key)) > MAX_FILE:
         raise Unusable(f"larger than {MAX_FILE} bytes")
     return inspect(trusting, names, _BUNDLE) if pair.key else inspect_chain(trusting, names, _BUNDLE)
 
 
-def _authorities(config: ClientConfig) -> list[x509.Certificate]:
+def _load_authorities(config: ClientConfig) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(config.roots)
     except ValueError:

@@ -26,11 +26,11 @@ from webhook.api_server.doctor.documents import (
     Entry,
     MatchCondition,
     Webhook,
-    danger,
     is_opt_in,
     may_select,
+    report_danger,
 )
-from webhook.api_server.doctor.service import called_services, check_service
+from webhook.api_server.doctor.service import check_service, find_called_services
 from webhook.findings import ReportFinding
 from webhook.kubernetes.request import Resource
 from webhook.kubernetes.review import REVIEW_PATH
@@ -119,7 +119,7 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
         dedicated += ours
     if not dedicated:
         caught = f"; leases reach {', '.join(others)} by a wildcard" if others else ""
-        found = danger(
+        found = report_danger(
             "not-registered",
             f"no webhook has the group coordination.k8s.io in its rules{caught}",
             "lease-webhook is not called for any write of a lease, so none of its rules is in force.",
@@ -127,7 +127,7 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
         )
         yield Report("all configurations", "", (found,))
         return
-    for (place, _), entry in called_services(dedicated).items():
+    for (place, _), entry in find_called_services(dedicated).items():
         of_service = tuple(check_service(entry, documents))
         if of_service or documents.is_of_a_cluster:
             yield Report(f"Service {place}", "", of_service, about="service")
@@ -143,7 +143,7 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
 
 def drops_renewals(webhook: Webhook) -> bool:
     """True if plain renewals of leases never reach the webhook."""
-    return not webhook.reviews("leases", "UPDATE") or renewal_condition(webhook) is not None
+    return not webhook.reviews("leases", "UPDATE") or find_renewal_condition(webhook) is not None
 
 
 def check_wildcards(entry: Entry) -> Iterable[ReportFinding]:
@@ -164,7 +164,7 @@ def check_wildcards(entry: Entry) -> Iterable[ReportFinding]:
 def check_mutation(entry: Entry) -> Iterable[ReportFinding]:
     """No webhook changes leases."""
     if entry.configuration.kind == MUTATING:
-        yield danger(
+        yield report_danger(
             "mutates-leases",
             f"kind: {MUTATING}",
             "a lease that a webhook changes is not what its holder wrote: clients compare, and lose or repeat their"
@@ -236,18 +236,18 @@ DANGERS: Final = (check_wildcards, check_namespaces, check_mutation, check_outag
 """For every webhook that may be called for leases, also those of others."""
 
 
-def renewal_condition(webhook: Webhook) -> MatchCondition | None:
+def find_renewal_condition(webhook: Webhook) -> MatchCondition | None:
     """Return the condition that is meant to skip plain renewals: it has half of the terms of a shipped text."""
     for condition in webhook.match_conditions or ():
-        found = _terms(condition.expression)
-        if any(2 * len(terms.keys() & found.keys()) >= len(terms) for terms in map(_terms, _SHIPPED)):
+        found = _split_terms(condition.expression)
+        if any(2 * len(terms.keys() & found.keys()) >= len(terms) for terms in map(_split_terms, _SHIPPED)):
             return condition
     return None
 
 
 def check_condition(entry: Entry) -> Iterable[ReportFinding]:
     """Check that the renewal condition is the shipped one, and that no other condition narrows what is reviewed."""
-    ours = renewal_condition(entry.webhook)
+    ours = find_renewal_condition(entry.webhook)
     for number, condition in enumerate(entry.webhook.match_conditions or ()):
         place = f"matchConditions[{number}]: {condition.name}"
         text = condition.expression.strip()
@@ -307,7 +307,7 @@ def check_coverage(entries: Sequence[Entry]) -> Iterable[ReportFinding]:
     for resource in Resource:
         missing = [one for one in OPERATIONS if not any(entry.webhook.reviews(resource, one) for entry in entries)]
         if missing:
-            yield danger(
+            yield report_danger(
                 "operation-missing",
                 f"webhooks: {resource} without {', '.join(missing)}",
                 f"the rules for {' and '.join(missing)} of {resource} are never in force.",
@@ -316,9 +316,9 @@ def check_coverage(entries: Sequence[Entry]) -> Iterable[ReportFinding]:
 
 
 def _compare_condition(entry: Entry, place: str, expression: str) -> Iterator[ReportFinding]:
-    if _tokens(expression) == _tokens(_SHIPPED[-1]):
+    if _normalize(expression) == _normalize(_SHIPPED[-1]):
         return
-    found, shipped = _terms(expression), _terms(_SHIPPED[-1])
+    found, shipped = _split_terms(expression), _split_terms(_SHIPPED[-1])
     missing = [text for term, text in shipped.items() if term not in found]
     added = [text for term, text in found.items() if term not in shipped]
     difference = "; ".join([*_format_list("without", missing), *_format_list("with", added)]) or "in another order"
@@ -338,15 +338,15 @@ def _format_list(word: str, terms: Sequence[str]) -> list[str]:
     return [f"{word} {', '.join(shown)}"] if terms else []
 
 
-def _terms(expression: str) -> dict[str, str]:
+def _split_terms(expression: str) -> dict[str, str]:
     """Return the parts between `||`: their tokens, by which they are compared, and their text."""
     if len(expression) > MAX_CHARACTERS:
         return {}
     text = " ".join(_COMMENT.sub("", expression).split())
-    return {_tokens(term): term.strip() for term in text.split("||")}
+    return {_normalize(term): term.strip() for term in text.split("||")}
 
 
-def _tokens(expression: str) -> str:
+def _normalize(expression: str) -> str:
     """Return the expression without layout and comments; no shipped text has strings that these could be in."""
     return " ".join(_TOKEN.findall(_COMMENT.sub("", expression)))
 
@@ -359,7 +359,7 @@ def check_policy(
     `labels` are those of the known namespaces, by name.
     """
     if policy.mode == Mode.OFF:
-        yield danger(
+        yield report_danger(
             "kill-switch-on",
             "policy: mode off",
             "every write is allowed without evaluation.",
@@ -368,7 +368,7 @@ def check_policy(
     reviewed = [entry.webhook.namespace_selector for entry in entries if not drops_renewals(entry.webhook)]
     for namespace, lease in sorted(policy.bindings):
         if not any(may_select(selector, namespace, labels.get(namespace)) for selector in reviewed):
-            yield danger(
+            yield report_danger(
                 "binding-without-renewals",
                 f"policy: binding {namespace}/{lease}",
                 "plain renewals of this lease are not reviewed, so a writer that is not bound can renew it in the"

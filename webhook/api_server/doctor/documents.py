@@ -190,14 +190,14 @@ class Entry(Struct, frozen=True):
 
     def finding(self, check: str, place: str, risk: str, fix: str) -> ReportFinding:
         """Return a finding about a field of the webhook, which `place` begins with."""
-        return danger(check, f"webhooks[{self.position}].{place}", risk, fix)
+        return report_danger(check, f"webhooks[{self.position}].{place}", risk, fix)
 
     def has_chosen(self, choice: str) -> bool:
         """True if the configuration declares that this is intended."""
         return (self.configuration.metadata.annotations or {}).get(f"lease-webhook/{choice}") == "reviewed"
 
 
-def danger(check: str, place: str, risk: str, fix: str) -> ReportFinding:
+def report_danger(check: str, place: str, risk: str, fix: str) -> ReportFinding:
     """Return a finding: a place with the value found there, the risk, and the fix, each in one or two sentences."""
     return ReportFinding(check, Severity.ERROR, risk, fix, place)
 
@@ -362,7 +362,7 @@ class Documents:
         """Return the Secrets of a namespace that have a certificate: those that a Deployment mounts, if one does."""
         found = [one for one in self.find_all("Secret") if one.metadata.namespace == namespace and one.pair]
         deployments = [one for one in self.find_all("Deployment") if one.metadata.namespace == namespace]
-        mounted = {name for one in deployments for name in _mounted_secrets(one.spec)}
+        mounted = {name for one in deployments for name in _find_mounted_secrets(one.spec)}
         return [one for one in found if not mounted or one.metadata.name in mounted]
 
     def policy_text(self, namespaces: Iterable[str]) -> str | None:
@@ -373,7 +373,7 @@ class Documents:
         return texts[0] if len(texts) == 1 else None
 
 
-def _mounted_secrets(spec: Mapping[str, Any]) -> Iterator[str]:
+def _find_mounted_secrets(spec: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of the Secrets that the pods of a Deployment mount."""
     with suppress(msgspec.ValidationError):
         for volume in msgspec.convert(spec, _Deployment).template.spec.volumes or ():
@@ -401,7 +401,7 @@ class _Deployment(Struct, frozen=True):
     template: _PodTemplate = _PodTemplate()
 
 
-def difference(wanted: object, found: object, path: str = "spec") -> str:
+def find_difference(wanted: object, found: object, path: str = "spec") -> str:
     """Return the first place at which two values differ, with the value found there; "" if they are equal."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         pairs = [(f"{path}.{key}", wanted.get(key), found.get(key)) for key in sorted({*wanted, *found})]
@@ -414,4 +414,4 @@ def difference(wanted: object, found: object, path: str = "spec") -> str:
         return "" if wanted == found else f"{path}: ...{found[max(0, same - 20) : same + 60]}..."
     else:
         return "" if wanted == found else f"{path}: {found}"
-    return next(filter(None, (difference(one, other, inner) for inner, one, other in pairs)), "")
+    return next(filter(None, (find_difference(one, other, inner) for inner, one, other in pairs)), "")

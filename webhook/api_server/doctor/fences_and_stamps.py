@@ -14,7 +14,7 @@ from webhook.admission.policy.schema import PolicyError
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.admission.rules.stamps import NAMES, Stamps, stamp_in
 from webhook.api_server.doctor.checks import Report
-from webhook.api_server.doctor.documents import ClusterObject, Documents, MatchRule, danger, difference
+from webhook.api_server.doctor.documents import ClusterObject, Documents, MatchRule, find_difference, report_danger
 from webhook.api_server.fence.objects import (
     ACTIONS,
     BINDING,
@@ -22,7 +22,7 @@ from webhook.api_server.fence.objects import (
     MUTATING_BINDING,
     MUTATING_POLICY,
     POLICY,
-    manifests,
+    make_fence_manifests,
     object_name,
 )
 from webhook.api_server.install.objects import stamp_objects
@@ -58,24 +58,24 @@ def examine_fences(documents: Documents, fences: Sequence[Fence], file: str) -> 
         note = mode and f"{name} is stricter than {file}: set `mode: {there.mode}` of the fence there"
         export = _EXPORT.format(file, quote_name(fence.name), mode)
         yield Report(name, "", tuple(_check_fence(there, documents, export)), is_fence=True, note=note)
-        wanted |= {manifest["metadata"]["name"] for manifest in manifests(fence)}
+        wanted |= {manifest["metadata"]["name"] for manifest in make_fence_manifests(fence)}
     for name in sorted({one.metadata.name for one in documents.fence_objects if one.is_of_a_fence} - wanted):
         yield Report(name, "", tuple(_check_unlisted(name, documents, is_left_over=bool(fences))), is_fence=True)
 
 
 def _check_fence(fence: Fence, documents: Documents, export: str) -> Iterator[ReportFinding]:
-    for manifest in (one for one in manifests(fence) if one["kind"] not in documents.unread):
+    for manifest in (one for one in make_fence_manifests(fence) if one["kind"] not in documents.unread):
         name = manifest["metadata"]["name"]
         applied = documents.find_by_name(manifest["kind"]).get(name)
         if applied is None:
-            yield danger(
+            yield report_danger(
                 "fence-not-applied",
                 f"{manifest['kind']} {name}",
                 "the policy file has this fence, but this object was not found: writes are not denied as it says.",
                 export,
             )
-        elif changed := difference(manifest["spec"], applied.spec):
-            yield danger(
+        elif changed := find_difference(manifest["spec"], applied.spec):
+            yield report_danger(
                 "fence-drift",
                 f"{manifest['kind']} {changed}",
                 "the fence in the cluster differs from the one in the policy file.",
@@ -92,7 +92,7 @@ def _check_lease(fence: Fence, documents: Documents) -> Iterator[ReportFinding]:
     lease = leases.get(fence.lease_text)
     if lease is None:
         effect = "every write of its writers is denied." if fence.denies_if_lease_is_missing else "no write is denied."
-        yield danger(
+        yield report_danger(
             "fence-lease-missing",
             f"lease {fence.lease_text}",
             f"no lease has this name: {effect}",
@@ -108,7 +108,7 @@ def _check_lease(fence: Fence, documents: Documents) -> Iterator[ReportFinding]:
     known = [one for one in documents.find_all("Pod") if one.metadata.namespace == fence.writers[0][0]]
     pods = [one for one in known if _is_holder(one, fence, holder)]
     if not pods and (known or not _has_form(fence, holder)):
-        yield danger(
+        yield report_danger(
             "fence-holder-unmatched",
             f"lease {fence.lease_text}, holderIdentity: {holder}",
             "this holder matches no template of the fence for any pod, so writes of the leader itself are denied.",
@@ -117,7 +117,7 @@ def _check_lease(fence: Fence, documents: Documents) -> Iterator[ReportFinding]:
     for pod in pods:
         account = (pod.metadata.namespace, str(pod.spec.get("serviceAccountName") or "default"))
         if account not in fence.writers:
-            yield danger(
+            yield report_danger(
                 "fence-writer-elsewhere",
                 f"pod {pod.place}, serviceAccountName: {account[1]}",
                 "this pod holds the lease, and its service account is not a writer of the fence: its writes are not"
@@ -130,7 +130,7 @@ def _check_stamp(fence: Fence, lease: ClusterObject) -> Iterator[ReportFinding]:
     stamp = (lease.metadata.annotations or {}).get(f"lease-webhook/writer-{fence.suffix}", "")
     user = stamp.partition(" ")[2]
     if not stamp:
-        yield danger(
+        yield report_danger(
             "fence-lease-unstamped",
             f"lease {fence.lease_text}",
             "the API server has stamped no writer of this lease, so writes of the leader itself are denied.",
@@ -138,7 +138,7 @@ def _check_stamp(fence: Fence, lease: ClusterObject) -> Iterator[ReportFinding]:
             f" {_STAMP_LABEL}=required of Namespace {quote_name(fence.namespace)}.",
         )
     elif user not in fence.usernames:
-        yield danger(
+        yield report_danger(
             "fence-writer-elsewhere",
             f"lease {fence.lease_text}, written by {user}",
             "this user holds the lease, and it is not a writer of the fence: its writes are not fenced.",
@@ -153,7 +153,7 @@ def _check_tokens(fence: Fence, documents: Documents) -> Iterator[ReportFinding]
             secret.type == "kubernetes.io/service-account-token"
             and (secret.metadata.namespace, account) in fence.writers
         ):
-            yield danger(
+            yield report_danger(
                 "fence-token-without-pod",
                 f"Secret {secret.place}",
                 "its token is not bound to a pod: writes with it are denied while the lease is held, even if the holder"
@@ -168,7 +168,7 @@ def _check_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> I
     kind, kind_of_binding = (POLICY, BINDING) if has_validating else (MUTATING_POLICY, MUTATING_BINDING)
     policy, binding = documents.find_by_name(kind).get(name), documents.find_by_name(kind_of_binding).get(name)
     if policy is None or binding is None:
-        yield danger(
+        yield report_danger(
             "fence-incomplete",
             f"{kind if binding else kind_of_binding} {name}",
             "it does not exist, and its counterpart alone denies nothing.",
@@ -176,14 +176,14 @@ def _check_unlisted(name: str, documents: Documents, *, is_left_over: bool) -> I
         )
     # The clock fails open: an error in it may not cost an honest leader a write.
     elif _denies(binding) and policy.spec.get("failurePolicy") == "Ignore" and not name.endswith(CLOCK):
-        yield danger(
+        yield report_danger(
             "fence-fails-open",
             f"{POLICY} spec.failurePolicy: Ignore",
             "if the expressions cannot be evaluated, writes of an old leader are admitted.",
             "set failurePolicy: Fail.",
         )
     if is_left_over:
-        yield danger(
+        yield report_danger(
             "fence-left-over",
             f"{kind} {name}",
             "lease-webhook made it, and the policy file no longer has it: writes of its writers are still fenced.",
@@ -247,7 +247,7 @@ def _stamp_policies(
             continue  # the file has no guard
         if applied is None:
             is_new = kind in (MUTATING_POLICY, MUTATING_BINDING)
-            yield danger(
+            yield report_danger(
                 "stamp-not-applied",
                 f"{kind} {name}",
                 "the policy file says that writers are stamped, but this object does not exist"
@@ -258,7 +258,7 @@ def _stamp_policies(
         elif (changed := _describe_change(manifest["spec"], applied)) and (
             instead is None or _describe_change(instead, applied)
         ):
-            yield danger(
+            yield report_danger(
                 "stamp-drift",
                 f"{kind} {name}: {changed}",
                 "it differs from what was verified with every kind of write: a client may be able to write the stamps,"
@@ -268,7 +268,7 @@ def _stamp_policies(
 
 
 def _describe_change(spec: Mapping[str, Any], applied: ClusterObject) -> str:
-    return difference(_add_defaults(spec), _add_defaults(applied.spec))
+    return find_difference(_add_defaults(spec), _add_defaults(applied.spec))
 
 
 def _add_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -283,7 +283,7 @@ def _check_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Ite
         place = f"Namespace {name}: {_STAMP_LABEL}={value}"
         is_labeled = value == "required" and name != NODE_LEASES
         if listed is None and is_labeled:
-            yield danger(
+            yield report_danger(
                 "stamp-namespace-not-listed",
                 place,
                 "the API server replaces managedFields there, and the webhook does not read the stamps: for its rules"
@@ -291,7 +291,7 @@ def _check_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Ite
                 "list the namespace under `stamps` in the policy file.",
             )
         elif listed is not None and not is_labeled:
-            yield danger(
+            yield report_danger(
                 "stamp-namespace-not-labeled",
                 place,
                 "the policy file says that writers are stamped there, and they are not: the rules read managedFields.",
@@ -303,7 +303,7 @@ def _check_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Ite
                 f"{'' if value == 'pending' else ', then =required'}; docs/stamp.md",
             )
         elif listed is not None and listed.by_user != (labels.get(_USER_LABEL) == "user"):
-            yield danger(
+            yield report_danger(
                 "stamp-writer-differs",
                 f"Namespace {name}: {_USER_LABEL}={labels.get(_USER_LABEL, '')}",
                 "the policy file and the label disagree about whether all pods of a user are one writer, so the guard"
@@ -321,7 +321,7 @@ def _other_mutations(documents: Documents) -> Iterator[ReportFinding]:
         except msgspec.ValidationError:
             continue  # the API server refuses it
         if policy.metadata.name != "lease-webhook-stamp" and any(rule.matches("leases") for rule in rules):
-            yield danger(
+            yield report_danger(
                 "stamp-may-be-changed",
                 f"{MUTATING_POLICY} {policy.metadata.name}",
                 "it may change a lease after it was stamped, and the stamps with it.",
@@ -343,7 +343,7 @@ def _stamps_of_lease(
     place = f"Lease {lease.place}"
     annotated = [name for name in lease.metadata.annotations or {} if name.endswith(f"-{here.suffix}")]
     if (stamp is None and annotated) or (stamp and since and stamp.written and stamp.written < since):
-        yield danger(
+        yield report_danger(
             "stamp-planted",
             f"{place}: {', '.join(quote(name) for name in annotated)}",
             "it was written before the policies that stamp were there, or while they were off, so any client may have"

@@ -14,10 +14,10 @@ from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Mode
-from webhook.api_server.doctor.certificate import SOON, bundle_end, check_bundle, refuse
+from webhook.api_server.doctor.certificate import SOON, check_bundle, find_end_of_bundle, refuse
 from webhook.api_server.doctor.checks import check_form, examine
 from webhook.api_server.doctor.documents import NAMESPACE_NAME, VALIDATING, ClusterObject, Documents, Entry, may_select
-from webhook.api_server.doctor.service import check_service, closed_port
+from webhook.api_server.doctor.service import check_service, report_closed_port
 from webhook.api_server.fence.objects import BINDING, KINDS, MUTATING_BINDING, POLICY
 from webhook.api_server.rule_policies import RULE_POLICIES
 from webhook.findings import ReportFinding
@@ -90,7 +90,7 @@ class Handshake(Struct, frozen=True):
         if config.service is None or self.outcome not in {"untrusted", "closed"}:
             return ()
         if self.outcome == "closed":
-            return (closed_port(config.service),)
+            return (report_closed_port(config.service),)
         return (refuse(f"what Service {config.service.place} serves", self.reason, config),)
 
 
@@ -103,7 +103,7 @@ class Sample(Struct, frozen=True):
     value: float
 
 
-def samples(pod: str, text: str) -> list[Sample]:
+def parse_samples(pod: str, text: str) -> list[Sample]:
     """Return our metrics in a text in Prometheus' format."""
     found = _SAMPLE.findall(text)
     return [Sample(pod, name, dict(_LABEL.findall(labels)), float(value)) for name, labels, value in found]
@@ -132,7 +132,7 @@ def interpret_proof(
     return (False if "failed calling webhook" in said else None), said.rpartition("\n")[2]
 
 
-def stored_policy(found: Documents) -> Policy | None:
+def find_stored_policy(found: Documents) -> Policy | None:
     """Return the policy of the ConfigMap beside our Deployment; None if there is none. Raises PolicyError."""
     text = found.policy_text(one.metadata.namespace for one in found.find_all("Deployment"))
     return None if text is None else parse(text)
@@ -153,7 +153,7 @@ def find_cause(
     if policy and policy.mode is Mode.OFF:
         return "the policy has mode off, so every write is allowed"
     if not found.dedicated:
-        may_be_other = VALIDATING in found.unread or any(_rule_policies(found))
+        may_be_other = VALIDATING in found.unread or any(_find_rule_policies(found))
         return "" if may_be_other else "no webhook is registered for leases"
     namespace_object = found.find_by_name("Namespace").get(namespace)
     labels = None if namespace_object is None else namespace_object.metadata.labels or {}
@@ -169,10 +169,10 @@ def find_cause(
     return first
 
 
-def entries_to_try(found: Documents, now: dt.datetime) -> Iterator[Entry]:
+def find_entries_to_try(found: Documents, now: dt.datetime) -> Iterator[Entry]:
     """Yield the entries of which no object says that their Service cannot answer, or cannot be trusted."""
     for entry in found.dedicated:
-        end = bundle_end(entry.webhook.client_config)
+        end = find_end_of_bundle(entry.webhook.client_config)
         if entry.webhook.client_config.service and end and end > now and not [*check_service(entry, found)]:
             yield entry
 
@@ -206,7 +206,7 @@ def out_of_scope(found: Documents, namespace: str) -> str:
     one = found.find_by_name("Namespace").get(namespace)
     known = None if one is None else one.metadata.labels or {}
     selectors = {entry.webhook.name: entry.webhook.namespace_selector for entry in found.dedicated}
-    selectors |= dict(_rule_policies(found))
+    selectors |= dict(_find_rule_policies(found))
     if not selectors or any(may_select(selector, namespace, known) for selector in selectors.values()):
         return ""
     labels |= {key: value or "" for key, value in (known or {}).items()}
@@ -221,7 +221,7 @@ def out_of_scope(found: Documents, namespace: str) -> str:
     return f"namespace {namespace} is out of scope: {'; '.join(parts)}"
 
 
-def _rule_policies(found: Documents) -> Iterator[tuple[str, Selector | None]]:
+def _find_rule_policies(found: Documents) -> Iterator[tuple[str, Selector | None]]:
     """Yield the rules that are policies with what they select; one that cannot be read selects everything."""
     bound = {one.spec.get("policyName") for one in found.find_all(BINDING)}
     for name, policy in found.find_by_name(POLICY).items():
@@ -234,13 +234,13 @@ def _rule_policies(found: Documents) -> Iterator[tuple[str, Selector | None]]:
                 yield name, None
 
 
-def facts(
+def find_facts(
     found: Documents, metrics: Sequence[Sample], now: dt.datetime, handshakes: Sequence[Handshake] = ()
 ) -> Iterator[Fact]:
     """Yield what objects of a cluster, metrics of the pods and handshakes show, in the order of a write's path."""
     policy: Policy | None = None
     try:
-        policy = stored_policy(found)
+        policy = find_stored_policy(found)
     except PolicyError as error:
         yield Fact("policy", f"the ConfigMap is refused: {error}", is_wrong=True)
     bindings = [*found.find_all(BINDING), *found.find_all(MUTATING_BINDING)]
@@ -284,7 +284,7 @@ def _describe_configuration(found: Documents, policy: Policy | None, now: dt.dat
     for entry in found.dedicated:
         webhook = entry.webhook
         names.add(webhook.name)
-        end = bundle_end(webhook.client_config)
+        end = find_end_of_bundle(webhook.client_config)
         failure = "Fail" if webhook.fails_closed else "Ignore"
         text = f"failurePolicy {failure}, {webhook.timeout} s, {f'CA until {end:%Y-%m-%d}' if end else 'no CA'}"
         yield Fact("configuration", f"{entry.configuration.metadata.name or '(no name)'}: {webhook.name}, {text}")

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct, ValidationError, convert
 
-from webhook.api_server.doctor.documents import ClusterObject, Documents, Entry, ServiceReference, danger
+from webhook.api_server.doctor.documents import ClusterObject, Documents, Entry, ServiceReference, report_danger
 from webhook.findings import ReportFinding
 
 _UNREACHABLE: Final = (
@@ -71,7 +71,7 @@ def _check_endpoints(reference: ServiceReference, port: str, documents: Document
     endpoints = [(one, endpoint) for one in slices for endpoint in one.endpoints]
     ready = [one for one, endpoint in endpoints if endpoint.is_ready]
     if not ready:
-        yield danger(
+        yield report_danger(
             "no-ready-endpoint",
             f"Service {reference.place}: {_count_ready(len(endpoints))}",
             _UNREACHABLE,
@@ -79,7 +79,7 @@ def _check_endpoints(reference: ServiceReference, port: str, documents: Document
             " the Service selects other labels.",
         )
     elif not any(port == (one.name or "") for slice_ in ready for one in slice_.ports):
-        yield danger(
+        yield report_danger(
             "target-port-missing",
             f"Service {reference.place}: no ready endpoint has the port {port}",
             _UNREACHABLE,
@@ -96,9 +96,9 @@ def _count_ready(endpoints: int) -> str:
     return f"none of {endpoints} endpoints is ready" if endpoints else "it has no endpoints"
 
 
-def closed_port(reference: ServiceReference) -> ReportFinding:
+def report_closed_port(reference: ServiceReference) -> ReportFinding:
     """Return the finding that nothing listens where a Service leads."""
-    return danger(
+    return report_danger(
         "target-port-closed",
         f"Service {reference.place}, port {reference.number}: nothing listens there in the pod",
         _UNREACHABLE,
@@ -106,7 +106,7 @@ def closed_port(reference: ServiceReference) -> ReportFinding:
     )
 
 
-def called_services(entries: Sequence[Entry]) -> dict[tuple[str, int], Entry]:
+def find_called_services(entries: Sequence[Entry]) -> dict[tuple[str, int], Entry]:
     """Return one entry for each Service and port that entries name."""
     found: dict[tuple[str, int], Entry] = {}
     for entry in entries:

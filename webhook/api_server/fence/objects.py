@@ -63,12 +63,12 @@ _IDENTITIES: Final = frozenset({"pod", "node", "host", "holder", "leads"})
 Manifest = dict[str, Any]
 
 
-def manifests(fence: Fence) -> list[Manifest]:
+def make_fence_manifests(fence: Fence) -> list[Manifest]:
     """Return the policies, each followed by its binding; what stamps a token comes before what asks for it."""
     found = [*_stamping(fence)] if fence.token else []
     missing = "Deny" if fence.denies_if_lease_is_missing else "Allow"
     binding = {"paramRef": _reference(fence, missing), "validationActions": ACTIONS[fence.mode]}
-    found += pair(_metadata(fence), _policy(fence), binding)
+    found += make_pair(_make_metadata(fence), _make_policy(fence), binding)
     return [*found, *_clock(fence)] if fence.expired != "allow" else found
 
 
@@ -77,14 +77,14 @@ def object_name(fence: Fence) -> str:
     return f"fence-{fence.name}"
 
 
-def pair(metadata: Manifest, policy: Manifest, binding: Manifest) -> Iterator[Manifest]:
+def make_pair(metadata: Manifest, policy: Manifest, binding: Manifest) -> Iterator[Manifest]:
     """Yield a policy, which mutates if it has mutations, and its binding, under one name."""
     kinds = (MUTATING_POLICY, MUTATING_BINDING) if "mutations" in policy else (POLICY, BINDING)
     for kind, spec in zip(kinds, (policy, {"policyName": metadata["name"]} | binding), strict=True):
         yield {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def _metadata(fence: Fence, part: str = "") -> Manifest:
+def _make_metadata(fence: Fence, part: str = "") -> Manifest:
     return {
         "name": object_name(fence) + part,
         "labels": {**LABELS, "lease-webhook/fence": fence.name},
@@ -92,7 +92,7 @@ def _metadata(fence: Fence, part: str = "") -> Manifest:
     }
 
 
-def _policy(fence: Fence) -> Manifest:
+def _make_policy(fence: Fence) -> Manifest:
     usual = f"({_leader_expression(fence)})" + (f"\n&& {_fill_template(fence, 'settled')}" if fence.token else "")
     variables = [{"name": name, "expression": text} for name, text in _variables(fence)]
     rules, condition = _rules(fence), f"!({usual})"
@@ -139,10 +139,10 @@ def _stamping(fence: Fence) -> Iterator[Manifest]:
     token |= {"reinvocationPolicy": "IfNeeded", "variables": [*who, *_fill_template(fence, "common")]}
     token["mutations"] = _fill_template(fence, "stamping")
     # Without the lease there is no term. Whether such a write is refused is the matter of the fence itself.
-    yield from pair(_metadata(fence, STAMPING), token, {"paramRef": _reference(fence, "Allow")})
+    yield from make_pair(_make_metadata(fence, STAMPING), token, {"paramRef": _reference(fence, "Allow")})
     kept = _match_writes(fence, _rules(fence, ["", "/*"], ["CREATE", "UPDATE"])) | {"reinvocationPolicy": "IfNeeded"}
     del kept["paramKind"]
-    yield from pair(_metadata(fence, KEPT), kept | _fill_template(fence, "kept"), {})
+    yield from make_pair(_make_metadata(fence, KEPT), kept | _fill_template(fence, "kept"), {})
 
 
 def _clock(fence: Fence) -> Iterator[Manifest]:
@@ -151,7 +151,7 @@ def _clock(fence: Fence) -> Iterator[Manifest]:
     policy = _match_writes(fence, _rules(fence), _fill_template(fence, "late")) | _fill_template(fence, "clock")
     policy["failurePolicy"] = "Ignore"
     binding = {"paramRef": _reference(fence, "Allow"), "validationActions": ACTIONS[mode]}
-    yield from pair(_metadata(fence, CLOCK), policy, binding)
+    yield from make_pair(_make_metadata(fence, CLOCK), policy, binding)
 
 
 def _match_writes(fence: Fence, rules: Sequence[Manifest], condition: str = "true") -> Manifest:
@@ -187,14 +187,14 @@ def _subresources(fence: Fence) -> list[str]:
 def _fill_template(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and mappings, as in the file
     """Return a part of `token.yaml` with the texts of the fence as literals in place of the words in capitals."""
     texts = {
-        "KEY": literal(fence.token_key),
-        "TERM": literal(f"lease-webhook/term-{fence.suffix}"),
-        "WRITTEN": literal(f"lease-webhook/written-{fence.suffix}"),
+        "KEY": make_literal(fence.token_key),
+        "TERM": make_literal(f"lease-webhook/term-{fence.suffix}"),
+        "WRITTEN": make_literal(f"lease-webhook/written-{fence.suffix}"),
         "WRITERS": _list(fence.usernames),
         "STAMPED": _list(_subresources(fence)),
-        "LEASE": literal(fence.lease_text),
-        "FENCE": literal(fence.name),
-        "TOKEN": literal(object_name(fence) + STAMPING),
+        "LEASE": make_literal(fence.lease_text),
+        "FENCE": make_literal(fence.name),
+        "TOKEN": make_literal(object_name(fence) + STAMPING),
         "ADMITTED": _admission_expression(fence),
     }
 
@@ -221,7 +221,7 @@ def _rules(fence: Fence, below: Sequence[str] = (), operations: Sequence[str] = 
     ]
 
 
-def literal(text: str) -> str:
+def make_literal(text: str) -> str:
     """Return the text as a CEL string literal, in printable ASCII."""
     # Every escape that Python writes means the same character in CEL.
     escaped = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
@@ -229,7 +229,7 @@ def literal(text: str) -> str:
 
 
 def _list(texts: Iterable[str]) -> str:
-    return f"[{', '.join(map(literal, texts))}]"
+    return f"[{', '.join(map(make_literal, texts))}]"
 
 
 def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
@@ -250,11 +250,11 @@ def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
 
 def _message_expression(fence: Fence) -> str:
     """Return the expression of a message: who holds the lease since which transition, which pod wrote, and a fix."""
-    unbound = literal("; write with the token that is mounted into the holder's pod")
-    stale = literal("; only the holder may write: stop this work, or acquire the lease first")
+    unbound = make_literal("; write with the token that is mounted into the holder's pod")
+    stale = make_literal("; only the holder may write: stop this work, or acquire the lease first")
     fix = f'(variables.pod == "" ? {unbound} : {stale})'
-    terms = ("variables.lease", literal(", and this write comes from "), "variables.writer", fix)
-    return " + ".join((*terms, literal(f" (fence {fence.name})")))
+    terms = ("variables.lease", make_literal(", and this write comes from "), "variables.writer", fix)
+    return " + ".join((*terms, make_literal(f" (fence {fence.name})")))
 
 
 def _leader_expression(fence: Fence) -> str:
@@ -268,7 +268,7 @@ def _leader_expression(fence: Fence) -> str:
 
 def _stamp(fence: Fence) -> str:
     """Return an expression for the stamped writer: the uid of its pod, a blank and its user; "" if there is none."""
-    return f'params.?metadata.?annotations[?{literal(f"lease-webhook/writer-{fence.suffix}")}].orValue("")'
+    return f'params.?metadata.?annotations[?{make_literal(f"lease-webhook/writer-{fence.suffix}")}].orValue("")'
 
 
 def _fits_claim(template: HolderTemplate) -> str:
@@ -277,7 +277,7 @@ def _fits_claim(template: HolderTemplate) -> str:
 
 
 def _values(key: str) -> str:
-    return f"request.userInfo.?extra[{literal(key)}].orValue([])"
+    return f"request.userInfo.?extra[{make_literal(key)}].orValue([])"
 
 
 def _fits(template: HolderTemplate) -> str:
@@ -287,7 +287,7 @@ def _fits(template: HolderTemplate) -> str:
 
 
 def _fits_name(template: HolderTemplate, holder: str, name: str) -> str:
-    parts = [template.before and literal(template.before), name, template.after and literal(template.after)]
+    parts = [template.before and make_literal(template.before), name, template.after and make_literal(template.after)]
     identity = " + ".join(filter(None, parts))
     return f"{holder}.startsWith({identity})" if template.open else f"{holder} == {identity}"
 
@@ -298,13 +298,13 @@ def _lease_text(fence: Fence) -> str:
         ' ? variables.holder : "a holder whose name cannot be shown"'
     )
     held = (
-        f"{literal(f'lease {fence.lease_text} is held by ')} + ({shown})"
+        f"{make_literal(f'lease {fence.lease_text} is held by ')} + ({shown})"
         ' + " since transition " + string(params.?spec.?leaseTransitions.orValue(0))'
     )
     if fence.by_stamp:
         shown = f'size(variables.stamp) <= {_MAX_WRITER} && variables.stamp.matches("^[!-~]+ [!-~]+$")'
         held += f' + ({shown} ? ", stamped by " + variables.stamp : ", and no writer of it is stamped")'
-    return f'variables.holder == ""\n? {literal(f"lease {fence.lease_text} has no holder")}\n: {held}'
+    return f'variables.holder == ""\n? {make_literal(f"lease {fence.lease_text} has no holder")}\n: {held}'
 
 
 def _writer_text(fence: Fence, *, with_node: bool) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.admission.rules.change import LeaseChange, SetFields, set_fields
 from webhook.admission.rules.expiry import BOUND
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, literal, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, escape_braces, texts
 from webhook.admission.rules.tampering import find_tampering_in_create, find_tampering_in_update, is_stamped
 from webhook.kubernetes.field import forbidden
 from webhook.kubernetes.managed_fields import (
@@ -54,7 +54,7 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     problem = _check_create(change) if change.is_create else _check_update(change)
     if problem is None:
         return NO_FINDINGS
-    happened = Statement(f"this write {literal(problem)}")
+    happened = Statement(f"this write {escape_braces(problem)}")
     if _may_lose_entries(change):
         detail = f"this write {problem}, as the API server does if etcd refuses the object as too large; {_RESTORE}"
         return (Finding(forbidden(_FIELD, detail), tier=Mode.WARN, happened=happened),)

@@ -36,31 +36,31 @@ def time_unreadable(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
         field, new, old = "spec.acquireTime", change.new_spec.acquire_time, change.old_spec.acquire_time
     else:
         field, new, old = "spec.pingTime", change.new_spec.ping_time, change.old_spec.ping_time
-    found = _spec_time(_RENEW_TIME, change.new_spec.renew_time, change.new_renew_time, change.old_renew_time)
+    found = _check_spec_time(_RENEW_TIME, change.new_spec.renew_time, change.new_renew_time, change.old_renew_time)
     if new != old and new is not None and readable(normalized(new)) is None:
-        found = (*found, *_spec_time(field, new, normalized(new), normalized(old)))
+        found = (*found, *_check_spec_time(field, new, normalized(new), normalized(old)))
     for entry in change.new_entries:
         # One of the usual length that parses is readable.
         if entry.time is not None and (len(entry.time) != _USUAL or entry.stamp is None):
-            return (*found, *islice(_entry_times(change), MAX_FINDINGS))
+            return (*found, *islice(_find_unreadable_entries(change), MAX_FINDINGS))
     return found
 
 
-def _spec_time(field: str, text: str | None, new: int | str | None, old: int | str | None) -> tuple[Finding, ...]:
+def _check_spec_time(field: str, text: str | None, new: int | str | None, old: int | str | None) -> tuple[Finding, ...]:
     if new is None or new == old or readable(new) is not None:
         return NO_FINDINGS
-    return (_unreadable(field, text, _FRACTION),)
+    return (_report_unreadable(field, text, _FRACTION),)
 
 
-def _entry_times(change: LeaseChange | CandidateChange) -> Iterator[Finding]:
+def _find_unreadable_entries(change: LeaseChange | CandidateChange) -> Iterator[Finding]:
     """Entries may be renamed and merged by the API server, so times are compared, not entries."""
     known = {entry.time for entry in change.old_entries}
     for index, entry in enumerate(change.new_entries):
         if entry.time is not None and entry.time not in known and not is_readable(entry.time):
-            yield _unreadable(f"metadata.managedFields[{index}].time", entry.time, _SECONDS)
+            yield _report_unreadable(f"metadata.managedFields[{index}].time", entry.time, _SECONDS)
 
 
-def _unreadable(field: str, text: str | None, form: str) -> Finding:
+def _report_unreadable(field: str, text: str | None, form: str) -> Finding:
     happened = Statement(f"{field} is not a time of the years 0000 to 9999: JSON clients cannot decode it")
     detail = f"must be a time of the years 0000 to 9999 in UTC{form}; JSON clients cannot decode any other"
     return Finding(invalid(field, text, detail), happened=happened)
@@ -83,7 +83,7 @@ def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     kube-node-lease it only warns.
     """
     strongest = _WARN if change.request.namespace == NODE_LEASES else _DENY
-    return _ahead(change, change.limits.renew_time_in_future, strongest)
+    return _check_ahead(change, change.limits.renew_time_in_future, strongest)
 
 
 @texts(
@@ -96,10 +96,10 @@ def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
 )
 def candidate_renew_time_in_future(change: CandidateChange) -> Iterable[Finding]:
     """spec.renewTime of a candidate must not lie more than a day ahead of the API server's clock."""
-    return _ahead(change, change.limits.candidate_renew_time_in_future, _DENY)
+    return _check_ahead(change, change.limits.candidate_renew_time_in_future, _DENY)
 
 
-def _ahead(change: LeaseChange | CandidateChange, limits: Seconds, strongest: Mode) -> Iterable[Finding]:
+def _check_ahead(change: LeaseChange | CandidateChange, limits: Seconds, strongest: Mode) -> Iterable[Finding]:
     """The finding about a renewTime ahead of the API server's clock and of its old value; a renewal is never warned."""
     new = change.new_renew_time
     # Only what is far ahead of our own clock is compared with the stamps; what is not ahead of it is not at all.
@@ -110,13 +110,13 @@ def _ahead(change: LeaseChange | CandidateChange, limits: Seconds, strongest: Mo
     clock, old = max(change.renewed_at, change.now), readable(change.old_renew_time)
     step = new - (clock if old is None else max(clock, old))
     if step > limits.deny_above_seconds * SECOND:
-        return (_too_far(change, new, clock, limits.deny_above_seconds, strongest),)
+        return (_report_too_far(change, new, clock, limits.deny_above_seconds, strongest),)
     if step > limits.warn_above_seconds * SECOND and change.event is not Event.RENEWAL:
-        return (_too_far(change, new, clock, limits.warn_above_seconds, Mode.WARN),)
+        return (_report_too_far(change, new, clock, limits.warn_above_seconds, Mode.WARN),)
     return NO_FINDINGS
 
 
-def _too_far(change: LeaseChange | CandidateChange, new: int, clock: int, limit: int, tier: Mode) -> Finding:
+def _report_too_far(change: LeaseChange | CandidateChange, new: int, clock: int, limit: int, tier: Mode) -> Finding:
     """The text says how far ahead it is, because a writer believes that it wrote the current time."""
     ahead_by = new - clock
     server = f"the API server ({canonical_seconds(clock)[11:]})"
@@ -141,7 +141,7 @@ def renew_time_backwards(change: LeaseChange) -> Iterable[Finding]:
     if change.new_holder != change.old_holder:
         return NO_FINDINGS
     risk = "the lease may be taken too early; check the holder's clock"
-    return _backwards(change, change.limits.renew_time_backwards.above_seconds, "holder", risk)
+    return _check_backwards(change, change.limits.renew_time_backwards.above_seconds, "holder", risk)
 
 
 @texts(
@@ -153,10 +153,10 @@ def renew_time_backwards(change: LeaseChange) -> Iterable[Finding]:
 def candidate_renew_time_backwards(change: CandidateChange) -> Iterable[Finding]:
     """spec.renewTime of a candidate must not move back by more than an hour."""
     risk = "the election may leave this candidate out"
-    return _backwards(change, change.limits.candidate_renew_time_backwards.above_seconds, "candidate", risk)
+    return _check_backwards(change, change.limits.candidate_renew_time_backwards.above_seconds, "candidate", risk)
 
 
-def _backwards(change: LeaseChange | CandidateChange, limit: int, whose: str, risk: str) -> Iterable[Finding]:
+def _check_backwards(change: LeaseChange | CandidateChange, limit: int, whose: str, risk: str) -> Iterable[Finding]:
     new, old = change.new_renew_time, change.old_renew_time
     if not isinstance(new, int) or not isinstance(old, int) or old - new <= limit * SECOND:
         return NO_FINDINGS
