@@ -6,7 +6,7 @@ import pytest
 
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, FakeServer, together
-from tests.history.observing import advised, cluster_of, of_log, of_metadata, of_watch
+from tests.history.observing import View, advised, cluster_of, of_both, of_log, of_metadata, of_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.words import ago, clock, count, name
@@ -388,6 +388,25 @@ def test_a_creation_without_a_name_is_of_no_lease_if_two_are_missing() -> None:
     db.fail_to_create()
     one = account(of_log(server), server.now)
     assert not [one for one in one.findings if one.check == "write-refused"]
+
+
+@pytest.mark.parametrize(
+    ("view", "words"),
+    [
+        (of_log, "admin deleted the lease at 11:07:04Z while db-0_1 held it"),
+        (of_watch, "the lease was deleted at 11:07:00Z or later while db-0_1 held it"),
+        (of_both, "admin deleted the lease at 11:07:04Z while db-0_1 held it"),
+    ],
+    ids=["in a log", "in a watch", "in both"],
+)
+def test_who_removes_the_last_finalizer_has_not_deleted_the_lease(view: View, words: str) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete_with_finalizer("shop/db")
+    server.wait(2)
+    db.lead(10)
+    found = [one for one in account(view(server), server.now).findings if one.check == "lease-deleted"]
+    assert [one.message.partition(";")[0] for one in found] == [words]
 
 
 def test_a_lease_that_was_deleted() -> None:

@@ -79,6 +79,25 @@ class FakeServer(Struct):
         self.log[-1]["requestURI"] += selector
         del self.log[-1]["objectRef"]["name"]
 
+    def delete_with_finalizer(
+        self, lease: str, user: str = "admin", remover: str = "janitor", seconds: float = 4
+    ) -> None:
+        """Delete a lease that has a finalizer, which someone else removes later."""
+        one = self.leases.pop(lease)
+        marks = {"deletionTimestamp": canonical_seconds(self.now), "deletionGracePeriodSeconds": 0}
+        metadata = {**one["metadata"], **marks, "finalizers": ["example.com/guard"]}
+        self.revision += 1
+        marked = {**one, "metadata": {**metadata, "resourceVersion": str(self.revision)}}
+        self.events.append((self.now, "MODIFIED", marked))
+        self.logged(lease, "delete", user, "", marked)
+        self.wait(seconds)
+        self.revision += 1
+        freed = {**one, "metadata": {**metadata, "resourceVersion": str(self.revision), "finalizers": []}}
+        self.logged(lease, "patch", remover, "", freed)
+        self.revision += 1
+        gone = {**marked, "metadata": {**marked["metadata"], "resourceVersion": str(self.revision)}}
+        self.events.append((self.now, "DELETED", gone))
+
     def logged(
         self, lease: str, verb: str, user: str, pod: str, response: Document, code: int = 200, took: float = 0.004
     ) -> None:

@@ -55,6 +55,13 @@ def of_log(server: FakeServer) -> ClusterHistory:
     return cluster_of(server.audit_log())
 
 
+def of_both(server: FakeServer) -> ClusterHistory:
+    """The history that a watch and the audit log of a server show together."""
+    histories = ClusterHistory()
+    observe_all(histories, read("watch", [server.watch()]), read("log", [server.audit_log()]))
+    return histories
+
+
 def of_metadata(server: FakeServer) -> ClusterHistory:
     """The history that an audit log at level Metadata shows."""
     return cluster_of(server.audit_log(metadata_only=True))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import SECOND, START, FakeServer, together
-from tests.history.observing import LEASE, View, cluster_of, observe_all, of_log, of_metadata, of_watch
+from tests.history.observing import LEASE, View, cluster_of, of_both, of_log, of_metadata, of_watch
 from tests.inputs.reading import read
 from webhook.analysis.history import bounds as bounds_of_input
 from webhook.analysis.history.bounds import Bounds
@@ -298,12 +298,6 @@ def test_writers_of_the_log_are_known_by_name() -> None:
     assert history.requests.readers["b"][0] == 1
     assert history.tenure is not None
     assert not history.tenure.has_several_writers
-
-
-def of_both(server: FakeServer) -> ClusterHistory:
-    histories = ClusterHistory()
-    observe_all(histories, read("watch", [server.watch()]), read("log", [server.audit_log()]))
-    return histories
 
 
 WITH_LOG = pytest.mark.parametrize("view", [of_log, of_both], ids=["audit log", "watch and audit log"])

@@ -93,6 +93,8 @@ class LeaseHistory(Struct):
     stamped: int = 0
     """The stamp of the latest write, 0 if a client may have invented it."""
     is_deleted: bool = False
+    _marked_by: Writer | None = None
+    """Who deleted it while it had finalizers, so that it was still there."""
     deleted_at: int = 0
     """The time of its last deletion, in microseconds since 1970."""
     is_seen_created: bool = False
@@ -325,12 +327,14 @@ class LeaseHistory(Struct):
         self._events.append(LeaseEvent(kind, at, self.tenure, writer, text, silence, is_dated))
 
     def _stored(self, seen: Observation) -> None:
-        if _is_deletion(seen):
+        if seen.is_deletion:
             if self.hidden_since is not None and self.holder:
                 self._ended(self.hidden_since, Handover.UNKNOWN)  # another one may have held it by then
             if not self.is_deleted and not (isinstance(seen.object, Lease) and self._is_older(seen.object)):
                 self._deleted(seen, self.moment)
         elif isinstance(seen.object, Lease):
+            if seen.act is Act.DELETED:
+                self._marked_by = seen.writer
             if not self._is_older(seen.object):
                 self._changed(seen, seen.object, seen.entries, seen.act)
         elif seen.at is not None and not seen.problem:
@@ -350,7 +354,9 @@ class LeaseHistory(Struct):
     def _deleted(self, seen: Observation, at: int) -> None:
         holder = self.holder
         if holder is not None:
-            holder.is_deleted, holder.deleted_by, holder.is_end_dated = True, seen.writer, seen.at is not None
+            # Who removes the last finalizer does not delete the lease: another one has before.
+            by = seen.writer if seen.act is Act.DELETED else self._marked_by
+            holder.is_deleted, holder.deleted_by, holder.is_end_dated = True, by, seen.at is not None
         self._events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=seen.at is not None))
         if holder is not None or self.lease is None:
             self._ended(at, Handover.DELETED)
@@ -875,13 +881,6 @@ def _source(path: str) -> str:
     """Return what a file is a part of: each file of a recorder goes on where the one before ended."""
     folder, _, name = path.rpartition("/")
     return folder if _RECORDED.fullmatch(name) else path
-
-
-def _is_deletion(seen: Observation) -> bool:
-    """True if a write deleted the lease: one with finalizers is only marked, and gone when the last of them is."""
-    if isinstance(seen.object, Lease) and seen.object.metadata.deletion_timestamp and seen.act is not Act.STORED:
-        return not seen.object.metadata.finalizers
-    return seen.act is Act.DELETED
 
 
 def _is_retaken(old: LeaseSpec, new: LeaseSpec) -> bool:

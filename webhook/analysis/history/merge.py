@@ -75,7 +75,7 @@ class _Seen(Struct):
 
     @property
     def is_deletion(self) -> bool:
-        return isinstance(self.item, Observation) and self.item.act is Act.DELETED
+        return isinstance(self.item, Observation) and self.item.is_deletion
 
     @property
     def is_stored_write(self) -> bool:

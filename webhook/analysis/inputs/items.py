@@ -209,6 +209,18 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
         return () if self.object is None else entries_of(self.object.metadata.managed_fields)
 
     @property
+    def is_deletion(self) -> bool:
+        """True if it deleted the object: a request only marks one with finalizers, which is gone with the last of them.
+
+        A watch says when it is gone, with the object as it was before.
+        """
+        if self.act is Act.DELETED and self.input_kind is not InputKind.AUDIT_LOG:
+            return True
+        if self.object is not None and self.object.metadata.deletion_timestamp and self.act is not Act.STORED:
+            return not self.object.metadata.finalizers
+        return self.act is Act.DELETED
+
+    @property
     def is_stored(self) -> bool:
         """Whether it says what is, or was, stored: no dry run, and nothing that was refused."""
         return not self.is_dry_run and (self.answer is None or self.answer.is_stored)
