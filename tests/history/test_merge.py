@@ -11,6 +11,7 @@ from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import merged
 from tests.inputs.reading import read
 from webhook.analysis.history import merge
+from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Input, Item, LogEnd, Observation, Place, Unreadable
 from webhook.kubernetes.times import canonical, parse
 
@@ -114,10 +115,32 @@ def test_of_two_requests_with_one_answer_the_one_that_replaced_another_state_mad
     ]
 
 
-def test_of_two_patches_with_one_answer_it_is_not_known_which_one_made_it() -> None:
+@pytest.mark.parametrize(
+    ("later", "is_known"),
+    [
+        pytest.param(0.002, False, id="one came before the other was answered"),
+        pytest.param(0.1, True, id="one came after the other was answered"),
+    ],
+)
+def test_of_two_patches_with_one_answer_the_first_made_it_unless_they_overlap(later: float, is_known: bool) -> None:
     created, renewal, *_ = two_renewals().log
     patch = {**renewal, "verb": "patch", "objectRef": {**renewal["objectRef"], "resourceVersion": ""}}
-    other = shifted({**patch, "user": {"username": "alice"}}, 0.1)
+    other = shifted({**patch, "user": {"username": "alice"}}, later)
     _, maker, second = in_order([created, patch, other])
-    assert maker.writer is None
+    assert (maker.writer is not None) is is_known
     assert second.writer is not None
+
+
+def test_a_renewal_by_an_unknown_one_of_two_is_not_that_of_the_holder() -> None:
+    server = two_renewals()
+    server.wait(2)
+    server.elector("a", "shop/db").renew()
+    patch = {**server.log[-1], "verb": "patch"}
+    patch["objectRef"] = {**patch["objectRef"], "resourceVersion": ""}
+    other = shifted({**patch, "user": {"username": "alice"}}, 0.002)
+    leases = ClusterHistory()
+    for item in in_order([*server.log[:-1], patch, other]):
+        leases.take(item)
+    tenure = leases.leases["shop", "db"].holder
+    assert tenure is not None
+    assert tenure.is_touched_last

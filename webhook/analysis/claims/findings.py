@@ -530,8 +530,8 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     message = (
         f"one identity, {name(tenure.holder)}, is used by several processes that renew in turns: {who}, as if each led"
     )
-    # It goes on while at least two of them renew.
-    last = sorted([tenure.last_renewal, *(tenure.others[one].last for one in tenure.sharers)])[-2]
+    # It goes on while at least two renew, however often.
+    last = sorted([tenure.last_renewal, *(other.last for other in tenure.others.values())])[-2]
     lasts = min(tenure.duration or 0, history.duration or 0)
     is_over = tenure.until is not None or now - last >= lasts * SECOND
     over = last if is_over else 0

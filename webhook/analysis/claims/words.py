@@ -44,6 +44,8 @@ def ago(at: int, now: int) -> str:
 
 def writer(process: Writer) -> str:
     """Return who wrote: the service account or user, with the pod if the token names one."""
+    if not (process.user or process.uid):
+        return "an unknown writer"
     if process.pod:
         return f"{user(process)} from pod {name(process.pod)}"
     return f"{user(process)} from the pod with uid {name(process.uid)}" if process.uid else user(process)

@@ -684,7 +684,8 @@ class LeaseHistory(Struct):
             return
         tenure.kept = self.write
         within = None if self.write.is_claimed else (self.write.earliest, self.write.latest or at)
-        if not tenure.renewed_by(writer, at, within, is_set_back=is_set_back(old, new)):
+        is_known = writer is not None or self.kind is not InputKind.AUDIT_LOG
+        if not is_known or not tenure.renewed_by(writer, at, within, is_set_back=is_set_back(old, new)):
             tenure.touched, tenure.is_touched_last = (at, writer or Writer()), True
             self._happened(EventKind.RENEWED, at, writer=writer)
             return

@@ -314,11 +314,11 @@ def _is_change(seen: _Seen) -> bool:
 
 
 def _may_be_the_maker(other: _Seen, maker: _Seen) -> bool:
-    """Return whether a state may as well be that of another writer's request, at about the same time."""
+    """Return whether a state may as well be that of another writer's request, which came before it was answered."""
     if _is_change(maker) or other.observation.act is Act.READ or other.observation.writer == maker.observation.writer:
         return False
     took = other.observation.answer.took if other.observation.answer else 0
-    return not other.observation.replaces and other.time - took <= maker.time + _TOLERANCE
+    return not other.observation.replaces and other.time - took <= maker.time
 
 
 def _date(states: Sequence[_Seen]) -> None:
