@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from lab.cluster.checks import (
     alerts,
+    causes,
     changes,
     chart,
     disruption,
@@ -70,6 +71,7 @@ CHECKS: Final = {
     "cold": Check("Cold cluster", run_beside=whole.cold_start),
     "upgraded": Check("Upgrade", run_beside=upgraded.upgrade, needs=(previous,)),
     "components": Check("Components", whole.components),
+    "causes": Check("What status says", causes.causes, short=True),
     "removed": Check("Removal", whole.removal, short=True),
     "tried": Check("Five minutes", tried.tried, short=True),
     "static": Check("Static manifests", run_beside=static.static_pod),

@@ -34,15 +34,17 @@ def test_a_source_distribution_without_a_file_that_readme_links_to_or_the_image_
     tmp_path: Path,
 ) -> None:
     archive = tmp_path / "lease_webhook-1.0.0.tar.gz"
-    left_out = {ROOT / "docs" / "install.md", ROOT / "requirements.txt"}
+    left_out = {ROOT / "docs" / "install.md", ROOT / "requirements.txt", ROOT / "certs" / "kustomization.yaml"}
     with tarfile.open(archive, "w:gz") as packed:
-        for path in [path for folder in ("docs", "tests", "webhook", "deploy") for path in (ROOT / folder).rglob("*")]:
+        for path in [
+            path for folder in ("certs", "docs", "tests", "webhook", "deploy") for path in (ROOT / folder).rglob("*")
+        ]:
             if path not in left_out and "data" not in path.parts:
                 packed.add(path, f"lease_webhook-1.0.0/{path.relative_to(ROOT)}", recursive=False)
         for path in ROOT.iterdir():
             if path not in left_out:
                 packed.add(path, f"lease_webhook-1.0.0/{path.name}", recursive=False)
-    assert missing_from(archive) == ["docs/install.md", "requirements.txt"]
+    assert missing_from(archive) == ["certs/kustomization.yaml", "docs/install.md", "requirements.txt"]
 
 
 def test_an_interpreter_that_pyenv_has_and_did_not_choose_is_found(

@@ -114,13 +114,14 @@ def _report(failures: Sequence[str]) -> int:
 
 
 def missing_from(source: Path) -> list[str]:
-    """Return the files that README links to, or that the image is built of, and a source distribution does not have."""
+    """Return what a source distribution lacks of what README links to, the image is built of, and overlays read."""
     with tarfile.open(source) as archive:
         # Below one folder, which is named after the version.
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = set(re.findall(r"\]\(((?!https?:)[^)#\s]+)", (ROOT / "README.md").read_text()))
     copied = re.findall(r"^COPY (?!--)(.+) \S+$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
     needed.update(name for names in copied for name in names.split())
+    needed.add("certs/kustomization.yaml")
     return sorted(needed - names)
 
 

@@ -123,7 +123,7 @@ def examine(documents: Documents, policy: Policy | None, now: dt.datetime) -> It
             "not-registered",
             f"no webhook has the group coordination.k8s.io in its rules{caught}",
             "lease-webhook is not called for any write of a lease, so none of its rules is in force.",
-            "apply one of deploy/overlays.",
+            "apply one of deploy/overlays, or what `lease-webhook install` prints.",
         )
         yield Report("all configurations", "", (found,))
         return

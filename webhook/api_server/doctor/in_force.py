@@ -192,8 +192,8 @@ def describe_writer(
         why = f"in {_MASTERS}, which every policy exempts" if _MASTERS in groups else "exempt by the policy"
         yield Fact(
             "you",
-            f"{user} is {why}: {len(exempt)} of {len(RULES)} rules deny it nothing. To see a denial, write as another:"
-            f" kubectl --as system:serviceaccount:{namespace}:default",
+            f"{user} is {why}: {len(exempt)} of {len(RULES)} rules deny such a user nothing. To see a denial, write as"
+            f" another: kubectl --as system:serviceaccount:{namespace}:default",
         )
 
 
