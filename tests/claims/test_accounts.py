@@ -178,6 +178,19 @@ def test_a_release_by_another_program_with_the_same_credentials_may_be_another_o
     assert "if the holder did not do that itself, two may have led at once" in found.message
 
 
+def test_a_holder_that_stands_for_no_process_releases_nothing() -> None:
+    server, (db, *_) = shop()
+    mike = server.elector("maintenance", "shop/db", user="mike", pod="")
+    db.lead(20)
+    db.release()
+    mike.take()
+    mike.release()
+    db.lead(4)
+    said = text(account(of_log(server), server.now))
+    assert "db-0_1 took it after mike removed maintenance_1 from it" in said
+    assert "maintenance_1 released it" not in said
+
+
 def test_who_sets_renew_time_back_does_not_renew() -> None:
     server, (db, *_) = shop()
     db.lead(20)

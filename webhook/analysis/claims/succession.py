@@ -58,7 +58,7 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
             return f"{describe_creation(tenure)} after it was deleted{who}{unheld}"
         case Handover.UNKNOWN if not tenure.is_unseen:
             return f"{holder} held it{who}{gap}"
-        case Handover.RELEASED if before is not None and (before.was_removed or before.is_own_release):
+        case Handover.RELEASED if before is not None and before.is_release_known:
             led = ": two may have led" if before.is_own_release is False and not before.had_expired else gap
             return f"{took} after {describe_ending(before)}{who}{led}"
     return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
@@ -100,6 +100,9 @@ def describe_ending(tenure: Tenure) -> str:
         return f"{writer(tenure.released_by)} removed {holder} as the holder"
     if tenure.was_removed:
         return f"{holder} was removed as the holder"
+    if tenure.is_never_renewed and tenure.released_by and tenure.released_by.user:
+        # The text of a holder that no process is known to have renewed may stand for none.
+        return f"{writer(tenure.released_by)} removed {holder} from it"
     return f"{holder} {_release(tenure)}"
 
 

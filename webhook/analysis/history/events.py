@@ -345,6 +345,11 @@ class Tenure(Struct):
         return self.is_own_release is False or (is_odd and self.is_own_release is None)
 
     @property
+    def is_release_known(self) -> bool:
+        """True if it can be said who removed the holder, or how."""
+        return self.was_removed or self.is_own_release is True or self.is_never_renewed
+
+    @property
     def had_expired(self) -> bool:
         """True if the holder had let the lease expire before it was removed, or the lease was deleted."""
         return self.duration is not None and has_expired(self.last_renewal, self.duration, self.until or 0)
