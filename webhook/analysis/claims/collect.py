@@ -136,7 +136,7 @@ def _free(account: "Account", status: LeaseStatus) -> Claim:
     at = status.last_renewal if status.from_stamps else None
     since = None if at is None else (at // SECOND + 1) * SECOND
     if ended is not None:
-        since = None if ended.is_claimed else ended.latest
+        since = ended.latest if account.history.is_end_seen and not ended.is_claimed else None
     since = since if since is not None and since <= now else None
     return _fact(account, "free", make_headline(account), from_=since, to=now, over_since=0)
 

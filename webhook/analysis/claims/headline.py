@@ -150,6 +150,8 @@ def _since(at: int | None, now: int) -> str:
 def _freed(account: "Account", status: LeaseStatus) -> str:
     """Say when the lease was released; whoever removed the holder may have done so long after its last renewal."""
     tenure, lease = account.history.tenure, account.history.lease
+    if tenure is not None and tenure.until is not None and not account.history.is_end_seen:
+        return "no one holds it"  # another one may have held it meanwhile
     at = status.last_renewal if tenure is None or tenure.until is None else tenure.until
     is_foreign = tenure is not None and (tenure.is_own_release is False or tenure.is_released_as_other)
     if tenure is not None and is_foreign and tenure.is_end_dated:

@@ -117,6 +117,8 @@ class LeaseHistory(Struct):
     accepted: deque[tuple[int, Writer]] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     """Writes by others than the holder, as far as is known, of which a log does not show what they changed."""
     requests: Requests = field(default_factory=Requests)
+    _is_after_gap: bool = False
+    """A recorder did not see a part of the time between the latest observation and the one before."""
     _hole: int | None = None
     """The beginning of the latest hole in the log."""
     _revision: int = 0
@@ -242,6 +244,12 @@ class LeaseHistory(Struct):
         lease = None if self.is_deleted else self.lease
         return Known(lease, self.entries, self.at, self.write, self._path, self.holder is not None)
 
+    @property
+    def is_end_seen(self) -> bool:
+        """Whether the input shows everything since the latest tenure ended."""
+        ended = self.tenure.ended if self.tenure else None
+        return ended is not None and all(one.end <= ended.at for one in self.renewals.unseen)
+
     def node_at(self, at: int) -> str:
         """Return the node of the pod that held it, "" if that is not known."""
         return next((one.node for one in reversed(self.tenures) if one.since <= at), "")
@@ -252,6 +260,10 @@ class LeaseHistory(Struct):
         self._write_known = self.write
         self._events, self.kind, self.write = [], seen.input_kind, date_write(seen, self._known, bounds)
         self.moment = self.write.at
+        before = self._write_known.at
+        # What nothing dates came after a gap, or in it.
+        end = self.moment if self.write.is_dated and seen.act is not Act.DELETED else bounds.latest
+        self._is_after_gap = any(one.start <= end and before <= one.end for one in bounds.unrecorded)
         self._status = None
         self.is_partial = self.is_partial or bool(bounds.unrecorded)
         self.is_moment = self.is_moment and seen.input_kind is InputKind.DUMP
@@ -328,8 +340,9 @@ class LeaseHistory(Struct):
 
     def _stored(self, seen: Observation) -> None:
         if seen.is_deletion:
-            if self.hidden_since is not None and self.holder:
-                self._ended(self.hidden_since, Handover.UNKNOWN)  # another one may have held it by then
+            if self.holder and (self.hidden_since is not None or self._is_after_gap):
+                # Another one may have held it by then.
+                self._ended(self.hidden_since or self.moment, Handover.UNKNOWN)
             if not self.is_deleted and not (isinstance(seen.object, Lease) and self._is_older(seen.object)):
                 self._deleted(seen, self.moment)
         elif isinstance(seen.object, Lease):
@@ -433,9 +446,9 @@ class LeaseHistory(Struct):
         if seen.at is not None or not (is_dump or is_watch):
             return False
         goes_on = is_watch and (is_same_path or _source(self._path) == _source(seen.place.path))
-        if goes_on and (act is not Act.STORED or _is_retaken(old, new)):
-            return _is_retaken(old, new)
         is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")
+        if goes_on and (act is not Act.STORED or _is_retaken(old, new)):
+            return _is_retaken(old, new) or (is_changed and self._is_after_gap)
         return (is_changed and not goes_on) or normalized(new.renew_time) != normalized(old.renew_time)
 
     def _created_again(self, seen: Observation) -> None:
