@@ -203,7 +203,7 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
             yield from _deleted(history, before, after, now)
         elif _was_removed_while_leading(before, now):
             yield _removal(history, before, after, now)
-        elif after.since in lost and (before.renewals or before.is_own_taking):
+        elif after.since in lost and before.is_known_to_have_held:
             yield _lost(history, lost[after.since], after, now)
     if tenures and _was_removed_while_leading(tenures[-1], now):
         yield _removal(history, tenures[-1], None, now)

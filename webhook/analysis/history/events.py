@@ -397,6 +397,18 @@ class Tenure(Struct):
         return self.taken_by is not None and not self.renewals and not self._is_pod_of(self.taken_by)
 
     @property
+    def is_known_to_have_held(self) -> bool:
+        """True if it took the lease itself, or renewed it.
+
+        If another writer, or another field manager, wrote the holder in, who renews need not be the one that is named.
+        """
+        if self.is_own_taking or self.is_chosen or not self.renewals:
+            return bool(self.is_own_taking or self.renewals)
+        if self.taken_by is not None and self.process is not None:
+            return self.process.is_same(self.taken_by) or self.names_its_pod
+        return not self.taken_manager or self.manager in {"", self.taken_manager}
+
+    @property
     def sharers(self) -> list[Writer]:
         """Who renewed it beside its own process, and not only once or twice, the last one last."""
         often = [
