@@ -511,6 +511,9 @@ class LeaseHistory(Struct):
             return
         if tenure:
             self._ended(last, Handover.UNKNOWN)
+        elif not holder:
+            # Another one may have held and released it.
+            self._ended_how, self._released_at = Handover.UNKNOWN, None
         if holder:
             following = self._add(holder, at, Handover.UNKNOWN, writer)
             renewed, is_dated = self._last_renewal_of(new, at)
