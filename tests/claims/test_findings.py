@@ -88,6 +88,51 @@ def test_a_webhook_that_fails_is_no_outage_of_the_api_server(leads: bool) -> Non
     assert "See why webhook guard.vendor.example" in advised(one)
 
 
+def test_refused_reads_from_a_shared_address_are_not_the_holder_s() -> None:
+    server, (db, *others) = shop()
+    follower = server.elector("db-1", "shop/db")
+    together(40, db, *others)
+    # Both come from one address.
+    address = server.log[0]["sourceIPs"]
+    follower.ask()
+    server.log[-1]["sourceIPs"] = address
+    for _ in range(8):
+        server.wait(2)
+        for one in others:
+            one.renew()
+        follower.fail_unauthenticated("get")
+        server.log[-1]["sourceIPs"] = address
+    follower.lead(10)
+    (lost,) = (found for found in account(of_log(server), server.now).findings if found.check == "leader-lost")
+    assert "Its process made no request for the lease" in lost.message
+
+
+def test_a_log_without_holes_has_every_conflict_of_the_holder() -> None:
+    server, (db, *others) = shop()
+    labeler = server.elector("labeler", "shop/db", user="system:serviceaccount:shop:labeler")
+    together(40, db, *others)
+    server.wait(1)
+    db.fail(409)
+    for _ in range(9):
+        server.wait(2)
+        for one in others:
+            one.renew()
+        server.write("shop/db", server.leases["shop/db"]["spec"], "labeler", labeler.user, labeler.pod)
+    server.elector("db-1", "shop/db").lead(10)
+    (lost,) = (found for found in account(of_log(server), server.now).findings if found.check == "leader-lost")
+    assert "may have conflicted" not in lost.message
+
+
+def test_a_lease_that_is_renewed_since_then_shows_that_the_api_server_was_there() -> None:
+    server, (db, *others) = shop()
+    db.take()
+    server.wait(1)
+    together(18, *others)
+    server.elector("db-1", "shop/db").lead(10)
+    (lost,) = (found for found in account(of_log(server), server.now).findings if found.check == "leader-lost")
+    assert "2 other leases were renewed on time" in lost.message
+
+
 def test_refusals_of_a_pod_of_another_namespace_are_not_the_holder_s() -> None:
     server, (db, *_) = shop()
     db.lead(40)

@@ -43,8 +43,9 @@ HIDDEN_STAMPS: Final = (
 )
 
 SKEWED: Final = (
-    "the clocks of the API servers differ by {} or more, or these are several clusters: what is said of times, and of "
-    "a holder that was replaced too early or too late, may be wrong by as much"
+    "the clocks of the API servers differ by {} or more, or these are several clusters, or etcd was put back to an "
+    "earlier state: what is said of times, and of a holder that was replaced too early or too late, may be wrong by as "
+    "much"
 )
 
 

@@ -147,17 +147,8 @@ def diagnose(
     unnamed = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
     sources = history.requests.sources_of(tenure)
     nameless = [one for one in unnamed if one.source and one.source in sources]
-    if nameless and not requests:
-        # Only who believes to lead writes before it has read, and the holder was not heard under its name.
-        requests_were = {one.is_read for one in nameless}
-        what = count(
-            len(nameless), "request" if len(requests_were) > 1 else "read" if True in requests_were else "write"
-        )
-        is_alone = history.requests.is_only_source_of(tenure, nameless[-1].source)
-        doubt = "" if is_alone else ", which it shares with others"
-        text = f"{what} answered with 401 (Unauthorized), from its address and program{doubt}, and none by its name"
-        left = ("refused-credentials",) if is_alone else ("refused-credentials", "stopped")
-        return Diagnosis(Blame.REFUSED, text, left, nameless[-1])
+    if nameless and not requests and (refusal := _refused_without_name(history, tenure, nameless)):
+        return refusal
     compared = histories.others_of(history, start, end)
     if went_on and (failed := [one for one in own if one.has_failed]):
         return _failed(failed, compared)
@@ -255,7 +246,8 @@ def _silent(
     if slow:
         return Diagnosis(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal", ("api-server", "failed"))
     others = _other_writers(history, start, end)
-    if others and not is_silent:
+    # A log without holes has each conflict of a process that it knows.
+    if others and not is_silent and (hidden or requests is None):
         shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log of the API server shows it"
         return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", own)
     if not compared.is_known:
@@ -316,6 +308,27 @@ def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int
         return True
     # A kubelet renews each 10 s: within a shorter time it may have nothing to say.
     return False if not silent and end - start > longest else None
+
+
+def _refused_without_name(
+    history: LeaseHistory, tenure: Tenure | None, nameless: Sequence[Refusal]
+) -> Diagnosis | None:
+    """Return the cause if requests from the address and program of a silent holder were refused with 401.
+
+    Only who believes to lead writes before it has read; who waits reads, too, from an address that several share.
+    """
+    is_alone = history.requests.is_only_source_of(tenure, nameless[-1].source)
+    reads = sum(one.is_read for one in nameless)
+    if reads == len(nameless) and not is_alone:
+        return None
+    kind = "write" if not reads else "read" if reads == len(nameless) else "request"
+    doubt = "" if is_alone else ", which it shares with others"
+    text = (
+        f"{count(len(nameless), kind)} answered with 401 (Unauthorized), from its address and program{doubt}, and none "
+        "by its name"
+    )
+    left = ("refused-credentials",) if is_alone else ("refused-credentials", "stopped")
+    return Diagnosis(Blame.REFUSED, text, left, nameless[-1])
 
 
 def _failed(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:

@@ -56,6 +56,7 @@ from webhook.analysis.inputs.items import (
     FenceReport,
     InputKind,
     Observation,
+    RecordingGap,
     Writer,
     parse_number,
 )
@@ -119,6 +120,8 @@ class LeaseHistory(Struct):
     requests: Requests = field(default_factory=Requests)
     _is_after_gap: bool = False
     """A recorder did not see a part of the time between the latest observation and the one before."""
+    _known_gaps: tuple[RecordingGap, ...] = ()
+    """Those after which a state was seen: what followed that is recorded."""
     _hole: int | None = None
     """The beginning of the latest hole in the log."""
     _revision: int = 0
@@ -263,7 +266,8 @@ class LeaseHistory(Struct):
         before = self._write_known.at
         # What nothing dates came after a gap, or in it.
         end = self.moment if self.write.is_dated and seen.act is not Act.DELETED else bounds.latest
-        self._is_after_gap = any(one.start <= end and before <= one.end for one in bounds.unrecorded)
+        gaps = [gap for gap in bounds.unrecorded if gap not in self._known_gaps]
+        self._is_after_gap = any(gap.start <= end and before <= gap.end for gap in gaps)
         self._status = None
         self.is_partial = self.is_partial or bool(bounds.unrecorded)
         self.is_moment = self.is_moment and seen.input_kind is InputKind.DUMP
@@ -286,6 +290,9 @@ class LeaseHistory(Struct):
             self._changed(seen, seen.old, entries_of(seen.old.metadata.managed_fields), Act.STORED)
             self.write = write
         self._stored(seen)
+        if not self.is_deleted and self.write.is_dated:
+            # What was written in a gap was seen after it.
+            self._known_gaps = tuple(gap for gap in bounds.unrecorded if gap.start <= self.write.earliest)
         self.hidden_since = seen.at if self._is_unknown(seen) else None
         tenure = self.tenure
         if tenure and tenure is not self._shared and tenure.has_several_writers and len(tenure.writers) > 1:

@@ -172,8 +172,12 @@ class Renewals(Struct):
         usual, first, last = self.usual, self.first, self.last
         if usual is None or first is None or last is None:
             return None
-        if first >= start or last < start - 3 * usual - SECOND or 2 * usual > end - start:
+        if last < start - 3 * usual - SECOND or 2 * usual > end - start:
             return None
+        if first >= start:
+            # That one began to be renewed soon, and went on, shows that the API server was there; its absence nothing.
+            is_there = first <= start + (end - start) // 4 and last >= end - 2 * usual
+            return False if is_there and self.silent_within(first, end) < (end - start) // 4 else None
         if 2 * _longest_within(self.free, start, end) >= end - start:
             return None
         if any(one.start < end and start < one.end for one in self.unseen):
