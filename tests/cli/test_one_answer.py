@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.factories import make_entry, make_lease, put
+from tests.factories import drop, make_entry, make_lease, put
 from webhook.cli.main import main
 
 DATA: Final = Path("tests/data")
@@ -115,6 +115,20 @@ def test_a_stored_lease_is_held_since_acquire_time_only_if_its_holder_wrote_it(
     assert (found["held_since"], found["tenures"][0]["since"]) == (since, since)
     (shown,) = json.loads(printed(capsys, "timeline", *moment))["leases"]
     assert shown["spans"][0]["begins"] == begins
+
+
+def test_a_list_without_managed_fields_does_not_say_whose_acquire_time_it_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = {"holderIdentity": "checkout-0", "acquireTime": "2026-11-21T08:00:00.000000Z"}
+    spec = {"leaseDurationSeconds": 15, "renewTime": "2026-11-25T13:30:15.000000Z", **own}
+    file = tmp_path / "list.json"
+    lease = make_lease(put("spec", spec), drop("metadata.managedFields"))
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [lease]}))
+    moment = ("--input", str(file), "--now", "2026-11-25T13:30:20Z")
+    assert json.loads(printed(capsys, "why", *moment))["held_since"] is None
+    (shown,) = json.loads(printed(capsys, "timeline", *moment))["leases"]
+    assert shown["spans"][0]["begins"] == "2026-11-25T13:30:15.000000Z"
 
 
 def test_a_holder_that_the_api_server_chose_leads_from_its_own_first_renewal(

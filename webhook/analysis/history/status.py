@@ -286,7 +286,7 @@ def held_since(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     acquireTime is of an earlier holder if another field manager wrote it, and of none if it is after the last renewal.
     """
     renewed = renewed_at(spec, entries)
-    if not entries or is_acquired_by_holder(spec, entries):
+    if is_acquired_by_holder(spec, entries):
         acquired = acquired_at(spec, entries)
         return acquired if acquired is None or renewed is None else min(acquired, renewed)
     named = named_at(entries)
