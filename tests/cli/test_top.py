@@ -85,6 +85,13 @@ def test_a_lease_that_does_not_exist_is_waited_for(path: dict[str, str]) -> None
     assert last_frame(shown) == ["no lease shop/gone yet"]
 
 
+def test_a_cluster_that_has_not_answered_is_waited_for(tmp_path: Path) -> None:
+    install(tmp_path, b"")
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    _, shown = on_terminal(["top"], environment=environment, until=lambda output: "waiting for the API" in output)
+    assert "of 0 leases" not in plain(shown)
+
+
 def test_a_cluster_that_cannot_be_watched_is_not_said_to_have_no_leases(tmp_path: Path) -> None:
     kubectl = tmp_path / "kubectl"
     kubectl.write_text("#!/bin/sh\necho 'Forbidden: cannot list leases at the cluster scope' >&2\nexit 1\n")

@@ -27,6 +27,9 @@ Draw = Callable[[ClusterHistory, EvaluationTime], "list[RenderableType]"]
 
 _ENDING: Final = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 CLOCK: Final = "the clock of the API server"
+_ENDS: Final = "Ctrl-C ends it"
+_ANSWER_SECONDS: Final = 5.0
+"""After so long, a cluster that has shown no lease and no failure has none."""
 _PAUSE: Final = 1.0
 _SHARE: Final = 4
 """The pause after a table, as a multiple of the time that making it took, so that work stays bounded."""
@@ -109,16 +112,19 @@ def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
     for number in _ENDING:
         signal.signal(number, signal.default_int_handler)
     last: list[RenderableType] = []
+    started = time.monotonic()
     try:
         watch.start()
         with Live(console=make_console(), screen=True, auto_refresh=False, vertical_overflow="crop") as live:
             while True:
                 began = time.monotonic()
                 with leases.now() as (histories, now):
-                    # Of a cluster that cannot be watched nothing is known, not even that it has no lease.
-                    is_known = histories.number > 0 or not leases.status
+                    # Of a cluster that has not answered nothing is known, not even that it has no lease.
+                    has_answered = not leases.status and began - started >= _ANSWER_SECONDS
+                    is_known = histories.number > 0 or has_answered
                     last = draw(histories, EvaluationTime(now, CLOCK)) if is_known else []
-                live.update(Group(*last, Text(leases.status or "Ctrl-C ends it", style="dim")), refresh=True)
+                hint = _ENDS if is_known else f"waiting for the API server; {_ENDS}"
+                live.update(Group(*last, Text(leases.status or hint, style="dim")), refresh=True)
                 time.sleep(max(_PAUSE, _SHARE * (time.monotonic() - began)))
     except KeyboardInterrupt:
         # The last picture stays on the terminal.
