@@ -5,13 +5,16 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import account, shop, text
-from tests.history.fake_server import SECOND, FakeServer, together
+from tests.history.fake_server import SECOND, FakeServer, together, without_stamps
 from tests.history.observing import View, advised, cluster_of, of_both, of_log, of_metadata, of_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.words import ago, clock, count, name
-from webhook.analysis.history.events import API_SERVER
+from webhook.analysis.history.bounds import MAX_LISTED
+from webhook.analysis.history.events import API_SERVER, Handover, Tenure
+from webhook.analysis.history.lease import MAX_TENURES
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import length
 
 
@@ -394,10 +397,11 @@ def test_a_lease_may_not_be_created(is_new: bool) -> None:
     assert advised(one).startswith("shop/db needs a Role and RoleBinding that allow create on the lease")
 
 
-def test_a_creation_without_a_name_is_of_no_lease_if_two_are_missing() -> None:
+@pytest.mark.parametrize("others", [1, MAX_LISTED], ids=["two", "more than are remembered"])
+def test_a_creation_without_a_name_is_of_no_lease_if_several_are_missing(others: int) -> None:
     server, (db, *_) = shop()
-    jobs = server.elector("db-0", "shop/db-jobs", user="system:serviceaccount:shop:db")
-    jobs.fail_to_create()
+    for number in range(others):
+        server.elector("db-0", f"shop/db-{number}", user="system:serviceaccount:shop:db").fail_to_create()
     db.fail_to_create()
     one = account(of_log(server), server.now)
     assert not [one for one in one.findings if one.check == "write-refused"]
@@ -566,3 +570,62 @@ def test_a_holder_who_took_the_lease_while_a_watch_saw_nothing() -> None:
     assert "11:07:20Z: db-1_1 took it after db-0_1, at a time that was not recorded; not renewed for up to 20 s" in said
     assert "Held by: db-1_1, since 11:07:20Z (20 s ago; it was not recorded when)" in said
     assert "longest gap between two by the same holder: 2 s, as far as was recorded" in said
+
+
+def test_a_late_renewal_of_a_tenure_that_is_no_longer_known_is_left_out() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(12)
+    db.renew()
+    for _ in range(MAX_TENURES + 1):
+        db.release()
+        db.take()
+    assert "renewal-late" not in {one.check for one in account(of_log(server), server.now).findings}
+
+
+def test_a_writer_beside_an_earlier_tenure_of_the_holder_may_go_on() -> None:
+    server, (db, *_) = shop()
+    person = server.elector("person", "shop/db", user="alice", pod="")
+    person.identity = db.identity
+    db.lead(20)
+    server.wait(1)
+    person.renew()
+    db.lead(4)
+    db.release()
+    db.lead(10)
+    (found,) = (
+        one for one in as_json(account(of_log(server), server.now))["claims"] if one["claim"] == "second-writer"
+    )
+    assert found["identity"] == db.identity
+    assert found.get("ongoing") is None
+
+
+def test_a_holder_whose_account_renewed_it_later_has_not_stopped() -> None:
+    server, (db, *others) = shop()
+    own, stranger = (server.elector("x", "shop/db", user=user, pod="") for user in (db.user, "alice"))
+    own.identity = stranger.identity = db.identity
+    together(60, db, *others)
+    for writer in (own, stranger):
+        together(4, *others)
+        writer.renew()
+    together(6, *others)
+    assert "renewal-late" not in {one.check for one in account(of_log(server), server.now).findings}
+
+
+def test_by_the_holder_s_own_clock_no_one_has_stopped() -> None:
+    server, electors = shop()
+    together(60, *electors)
+    together(14, *electors[1:])
+    server.events = [(at, kind, without_stamps(one)) for at, kind, one in server.events]
+    assert "renewal-late" not in {one.check for one in account(of_watch(server), server.now).findings}
+
+
+@pytest.mark.parametrize(
+    ("process", "is_known"),
+    [("shop/db", True), ("shop/other", False)],
+    ids=["it took it", "another one did"],
+)
+def test_who_renews_a_lease_has_held_it_if_it_took_it(process: str, is_known: bool) -> None:
+    tenure = Tenure("db-0", 0, Handover.CREATED, 0, process=Writer(process), taken_by=Writer("shop/db"), renewals=1)
+    assert tenure.is_known_to_have_held is is_known
+    assert not tenure.may_be_of(None)

@@ -149,7 +149,7 @@ class FakeServer(Struct):
 
     def dump(self, *, managed_fields: bool = True) -> bytes:
         """Return what `kubectl get leases -A -o json` prints."""
-        items = [one if managed_fields else _without_stamps(one) for one in self.leases.values()]
+        items = [one if managed_fields else without_stamps(one) for one in self.leases.values()]
         return json.dumps({"apiVersion": "v1", "items": items, "kind": "List"}, indent=4).encode()
 
 
@@ -283,5 +283,6 @@ def _event(event: Document, metadata_only: bool) -> Document:
     return {key: value for key, value in {**event, "level": "Metadata"}.items() if key != "responseObject"}
 
 
-def _without_stamps(one: Document) -> Document:
+def without_stamps(one: Document) -> Document:
+    """Return an object as kubectl shows it by default."""
     return {**one, "metadata": {key: value for key, value in one["metadata"].items() if key != "managedFields"}}
