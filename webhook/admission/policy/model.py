@@ -19,6 +19,8 @@ from webhook.admission.rules.stamps import Stamps
 from webhook.kubernetes.request import Operation, UserInfo, cached
 
 T = TypeVar("T")
+ALWAYS_EXEMPT: Final = ("user:system:apiserver", "group:system:masters")
+"""Requesters that every policy exempts: the API server itself, and people who can remove this webhook anyway."""
 MAX_ENTRIES: Final = 500
 """Entries of one bucket of a `LeaseIndex`, all of which a lookup matches: 500 globs take less than 0.1 ms."""
 
@@ -144,6 +146,11 @@ class Policy(Struct, frozen=True, dict=True):
         indexes = [self.exemptions[one] for one in user.requesters if one in self.exemptions]
         found = (one for index in indexes for one in index.find(namespace, name))
         return frozenset[str]().union(*(one.rules for one in found if now < one.until and operation in one.operations))
+
+
+def is_always_exempt(user: UserInfo) -> bool:
+    """Return true if every policy exempts a user from the rules that can have exemptions."""
+    return any(requester in ALWAYS_EXEMPT for requester in user.requesters)
 
 
 def with_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> LeasePolicy:

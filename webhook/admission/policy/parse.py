@@ -18,7 +18,15 @@ from msgspec import inspect
 
 from webhook.admission.policy import schema
 from webhook.admission.policy.fences import fences_of
-from webhook.admission.policy.model import ExemptRules, LeaseIndex, LeasePolicy, Overrides, Policy, with_settings
+from webhook.admission.policy.model import (
+    ALWAYS_EXEMPT,
+    ExemptRules,
+    LeaseIndex,
+    LeasePolicy,
+    Overrides,
+    Policy,
+    with_settings,
+)
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.registry import OBJECT_TYPES_ID, RULES
 from webhook.admission.rules.rule import Mode
@@ -261,8 +269,7 @@ def _index_overrides(overrides: list[schema.Override], default: LeasePolicy) -> 
 def _index_exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseIndex[ExemptRules]]:
     found: dict[str, LeaseIndex[ExemptRules]] = {}
     combinations = 0
-    # The API server itself, and people who can remove this webhook anyway.
-    for requester in ("user:system:apiserver", "group:system:masters"):
+    for requester in ALWAYS_EXEMPT:
         found[requester] = LeaseIndex()
         found[requester].put([], [], ExemptRules(frozenset(schema.EXEMPTIBLE), schema.OPERATIONS, schema.FOREVER))
     for position, exemption in enumerate(exemptions):

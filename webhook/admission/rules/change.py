@@ -359,7 +359,7 @@ class LeaseChange(Change, frozen=True, dict=True):
 
     @property
     def is_by_stamped_writer(self) -> bool:
-        """True if the lease is held and the API server stamped this writer on it: it is no guess who the holder is."""
+        """True if the lease is held, and the API server's stamp on it names this writer: then the holder is known."""
         stamps = self.stamps
         if stamps is None or not self.old_holder or (stamp := self.old_stamp) is None:
             return False

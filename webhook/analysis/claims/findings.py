@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from webhook.admission.policy.model import is_always_exempt
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import (
     REPLACED,
@@ -31,6 +32,7 @@ from webhook.analysis.history.status import LeaseState, LeaseStatus, has_expired
 from webhook.analysis.history.write import Dating
 from webhook.analysis.inputs.items import FenceReport, InputKind, Writer
 from webhook.findings import ObjectName, ReportFinding, Severity
+from webhook.kubernetes.request import UserInfo
 from webhook.kubernetes.times import SECOND, length
 from webhook.text.commands import kubectl_in, quote_name
 
@@ -446,10 +448,11 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
 def _in_strict(who: Writer) -> str:
     """Say what preset strict does with a steal or a release by another; without stamps a denial weakens to a warning.
 
-    Presets exempt API servers and `system:masters`.
+    It denies neither to a user whom every policy exempts.
     """
-    is_exempt = who.user == API_SERVER or "system:masters" in who.groups
-    return "" if is_exempt else " (preset strict denies it, if the lease has stamps)"
+    if is_always_exempt(UserInfo(who.user, who.groups)):
+        return ""
+    return " (preset strict denies it, if the lease has stamps)"
 
 
 def _hint(before: Tenure, after: Tenure) -> str:

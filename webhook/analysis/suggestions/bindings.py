@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.admission.evaluate import evaluate
+from webhook.admission.policy.model import is_always_exempt
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, is_untouched
 from webhook.admission.rules.holders import POD, WILDCARDS, fits_pod
@@ -170,9 +171,7 @@ class AllWrites(Struct):
             return
         self._known.add(key)
         lease = self.leases.setdefault((item.namespace, item.name), LeaseWrites())
-        # No rule that a policy can exempt from applies to the API server itself and to administrators.
-        is_exempt = writer.user == "system:apiserver" or "system:masters" in writer.groups
-        if not self._is_open(item, spec) and not is_exempt:
+        if not self._is_open(item, spec) and not is_always_exempt(UserInfo(writer.user, writer.groups)):
             lease.add(item, writer, holder, attacks)
 
     def list_unseen(self) -> Iterator[str]:
