@@ -216,10 +216,17 @@ def _left_beside(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str, ...
 def _refused(refused: Sequence[Refusal], beside: Sequence[str]) -> Diagnosis:
     last = refused[-1]
     message = f", the last one: {last.message}" if last.message else ""
-    what = count(len(refused), "read") if last.is_read else count(len(refused), "write")
     by = _REFUSED[last.by]
     left = (by, *(one for one in beside if one != by))
-    return Diagnosis(Blame.REFUSED, f"{what} answered with {last.code}{message}", left, last)
+    return Diagnosis(Blame.REFUSED, f"{_count_requests(refused)} answered with {last.code}{message}", left, last)
+
+
+def _count_requests(refused: Sequence[Refusal]) -> str:
+    """Return `3 writes`, `3 reads`, or `3 requests` if some are reads and some are not."""
+    kinds = {one.is_read for one in refused}
+    if len(kinds) > 1:
+        return count(len(refused), "request")
+    return count(len(refused), "read" if True in kinds else "write")
 
 
 def _silent(
@@ -272,11 +279,10 @@ def _with_signs_of_life(
 def _renewed_meanwhile(histories: ClusterHistory, tenure: Tenure, silence: Silence) -> LeaseHistory | None:
     """Return another lease of the same namespace that the process of a holder renewed while it was silent."""
     own, start, end = tenure.process, silence.start, silence.end
-    for (namespace, _), other in histories.leases.items() if own is not None and own.pod else ():
-        for held in other.tenures if namespace == tenure.namespace else ():
-            is_own = held is not tenure and held.process is not None and held.process.is_same(own)
-            if is_own and held.since < end and held.last_renewal > start + (end - start) // 4:
-                return other
+    for other, held in histories.tenures_of(tenure.namespace, own.user) if own is not None and own.pod else ():
+        is_own = held is not tenure and held.process is not None and held.process.is_same(own)
+        if is_own and held.since < end and held.last_renewal > start + (end - start) // 4:
+            return other
     return None
 
 
@@ -318,13 +324,11 @@ def _refused_without_name(
     Only who believes to lead writes before it has read; who waits reads, too, from an address that several share.
     """
     is_alone = history.requests.is_only_source_of(tenure, nameless[-1].source)
-    reads = sum(one.is_read for one in nameless)
-    if reads == len(nameless) and not is_alone:
+    if not is_alone and all(one.is_read for one in nameless):
         return None
-    kind = "write" if not reads else "read" if reads == len(nameless) else "request"
     doubt = "" if is_alone else ", which it shares with others"
     text = (
-        f"{count(len(nameless), kind)} answered with 401 (Unauthorized), from its address and program{doubt}, and none "
+        f"{_count_requests(nameless)} answered with 401 (Unauthorized), from its address and program{doubt}, and none "
         "by its name"
     )
     left = ("refused-credentials",) if is_alone else ("refused-credentials", "stopped")

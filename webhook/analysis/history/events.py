@@ -7,7 +7,6 @@ import re
 from collections import deque
 from enum import StrEnum
 from functools import partial
-from http import HTTPStatus
 from typing import Final
 
 from msgspec import Struct, field
@@ -33,7 +32,9 @@ MAX_MESSAGE: Final = 400
 MIN_RENEWALS: Final = 3
 """Renewals after which another writer counts as a process that shares an identity: by hand anyone may renew once."""
 UNAUTHENTICATED: Final = 401
+NOT_FOUND: Final = 404
 TOO_MANY_REQUESTS: Final = 429
+_INTERNAL_ERROR: Final = 500
 
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
 _FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
@@ -383,7 +384,7 @@ class Tenure(Struct):
         return False if self.is_sure else None
 
     def is_of_pod_of(self, before: "Tenure | None") -> bool:
-        """True if the pod that held the lease before wrote this holder: containers of one pod cannot be told apart."""
+        """True if this holder was written from the pod of the holder before; containers of one pod look the same."""
         return (
             before is not None
             and before.is_sure
@@ -493,7 +494,7 @@ class Refusal(Struct, frozen=True):
     @property
     def has_failed_at_once(self) -> bool:
         """True if the API server answered that it failed, and was not slow itself: etcd or a webhook refused."""
-        return self.code == HTTPStatus.INTERNAL_SERVER_ERROR and self.took < SLOW
+        return self.code == _INTERNAL_ERROR and self.took < SLOW
 
     @property
     def failed_webhook(self) -> str:

@@ -5,14 +5,13 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from http import HTTPStatus
 from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
 
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
-from webhook.analysis.history.events import LeaseEvent, Refusal
+from webhook.analysis.history.events import NOT_FOUND, LeaseEvent, Refusal, Tenure
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.status import renewed_at
@@ -177,6 +176,8 @@ class ClusterHistory(Struct):
     _is_watched: bool = False
     """A watch shows what happened, whatever a log beside it lacks."""
     _compared: _Compared | None = None
+    _tenures: dict[tuple[str, str], list[tuple[LeaseHistory, Tenure]]] | None = None
+    """Tenures by namespace and user, until something else is observed."""
     _missing: dict[tuple[str, Writer], set[Key]] = field(default_factory=dict)
     """By namespace and pod, the leases that it asked for in vain."""
     _names: list[Key] = field(default_factory=list)
@@ -220,7 +221,7 @@ class ClusterHistory(Struct):
 
     def feed(self, seen: Item) -> list[LeaseEvent]:
         """Take in one item, and return what happened: nothing unless it is an observation."""
-        self._compared = None
+        self._compared = self._tenures = None
         if isinstance(seen, LogEnd):
             self.bounds.reach(min(seen.at, self.bounds.latest))
         elif isinstance(seen, FenceReport):
@@ -253,7 +254,7 @@ class ClusterHistory(Struct):
         if not self.is_of_a_lease(seen):
             self._note_unnamed(seen)
             return []
-        if seen.act is Act.READ and seen.answer and seen.answer.code == HTTPStatus.NOT_FOUND and seen.writer:
+        if seen.act is Act.READ and seen.answer and seen.answer.code == NOT_FOUND and seen.writer:
             self._note_missing(key, seen.writer.process)
         history = self._followed(key) or self.leases.setdefault(key, LeaseHistory(*key))
         events = history.feed(seen, self.bounds)
@@ -298,6 +299,19 @@ class ClusterHistory(Struct):
             self.leases[key] = self.history_of(key)
             self.stored.forget(key)
         return self.leases.get(key)
+
+    def tenures_of(self, namespace: str, user: str) -> Sequence[tuple[LeaseHistory, Tenure]]:
+        """Return the tenures of a user's processes in a namespace, with the leases that they had.
+
+        Each lease whose holder is silent asks this, so all leases are looked at once.
+        """
+        if self._tenures is None:
+            self._tenures = {}
+            for (place, _), history in self.leases.items():
+                for tenure in history.tenures:
+                    if tenure.process is not None:
+                        self._tenures.setdefault((place, tenure.process.user), []).append((history, tenure))
+        return self._tenures.get((namespace, user), ())
 
     def others_of(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
         """Return how many other leases were late, and how many were renewed as usual, between two instants.

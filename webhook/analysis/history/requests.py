@@ -7,11 +7,10 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.history.bounds import MAX_LISTED
-from webhook.analysis.history.events import SLOW, Refusal, Tenure
+from webhook.analysis.history.events import NOT_FOUND, SLOW, Refusal, Tenure
 from webhook.analysis.inputs.items import Observation, Writer
 
 _MAX_ANSWERS: Final = 1000
-_NOT_FOUND: Final = 404
 
 
 class Requests(Struct):
@@ -52,7 +51,7 @@ class Requests(Struct):
         refusal, at = Refusal.of(seen), seen.at or 0
         if refusal is None or refusal.code < 400:
             return None
-        if refusal.code != _NOT_FOUND:
+        if refusal.code != NOT_FOUND:
             return refusal
         number, first, _ = self.absent or (0, at, at)
         self.absent = number + 1, first, at
