@@ -195,7 +195,7 @@ def find_ongoing_cause(histories: ClusterHistory, history: LeaseHistory, now: in
         tenure = history.tenure
         start = tenure.last_renewal if tenure and tenure.touched else status.last_renewal
         if tenure and history.kind is InputKind.AUDIT_LOG:
-            # renewTime is older than the request that brings it, which is no request after the renewal.
+            # A client sets renewTime before it sends the renewal, so that request does not count as a later one.
             start = max(start, tenure.last_renewal)
         cause = causes.diagnose(histories, history, tenure, start, min(now, histories.bounds.until))
         if cause.evidence != causes.WITHOUT_EVIDENCE:
@@ -213,9 +213,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "state": account.state.value,
         "headline": make_headline(account),
         "holder": account.holder or None,
-        "held_since": _time(
-            tenure.since if tenure and tenure.is_since_known and account.written_later is None else None
-        ),
+        "held_since": _since(tenure) if account.written_later is None else None,
         "last_renewal": _time(account.last_renewal),
         "last_renewal_by": _last_writer(account),
         "evidence": _evidence(status),

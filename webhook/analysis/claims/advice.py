@@ -175,12 +175,12 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     verb = found[1] if found else "update"
     known = {one.process.user for one in history.tenures if one.process}
     if refusal.by is not By.RIGHTS:
-        sentence = f"The API server refused what {who} wrote. To see whether it may {verb} it now:"
-        return Advice(sentence, command_for_rights(verb, history.namespace, history.name, refusal.writer))
-    needs = f"{who} needs a Role and RoleBinding that allow {verb} on the lease."
-    if known and refusal.writer.user not in known:
-        needs = f"{who} lacks the right, and never held the lease."
-    sentence = f"{needs} To see whether it may {verb} it now:"
+        what = f"The API server refused what {who} wrote."
+    elif known and refusal.writer.user not in known:
+        what = f"{who} lacks the right, and never held the lease."
+    else:
+        what = f"{who} needs a Role and RoleBinding that allow {verb} on the lease."
+    sentence = f"{what} To see whether it may {verb} it now:"
     return Advice(sentence, command_for_rights(verb, history.namespace, history.name, refusal.writer))
 
 

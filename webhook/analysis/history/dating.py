@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from webhook.admission.rules.expiry import whole_seconds
 from webhook.admission.rules.stamps import is_constant, latest_stamp
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.status import refine, stamp_between, written_at
@@ -39,17 +40,16 @@ def date_write(seen: Observation, known: Known, bounds: Bounds) -> Write:
     skew = 0 if is_one_clock else bounds.skew
     moment = _moment_of(seen, known, bounds)
     at = min(moment or known.at or 0, bounds.latest)
-    took = seen.answer.took if seen.answer else 0
     if moment is None or seen.is_stamp_old:
         dating, earliest, latest = Dating.ORDER, 0 if known.write.is_claimed else known.write.earliest, None
     elif seen.input_kind is InputKind.AUDIT_LOG and seen.at is not None:
-        dating, earliest, latest = Dating.LOG, at - took - skew, at + skew
+        dating, earliest, latest = Dating.LOG, at - seen.took - skew, at + skew
     elif seen.at is None and seen.object is not None and (not seen.entries or is_constant(seen.entries)):
         dating, earliest, latest = Dating.WRITER_CLOCK, at, at
     elif seen.input_kind is InputKind.REVIEW and at % SECOND:
         dating, earliest, latest = Dating.STAMP, at - skew, at + skew  # an index says when it was received
     else:
-        dating, second = Dating.STAMP, at // SECOND * SECOND
+        dating, second = Dating.STAMP, whole_seconds(at)
         earliest, latest = second - skew, second + SECOND + skew
     return Write(at, earliest, latest, dating, None if seen.act is Act.STORED else seen.writer, skew=skew)
 
@@ -58,7 +58,8 @@ def date_state_before(moment: int | None, at: int, skew: int) -> Write:
     """Return the write of the state that a review shows as the one before, at `moment` or, if None, by `at`."""
     if moment is None:
         return Write(at, at, None, Dating.ORDER, skew=skew)
-    return Write(moment, moment // SECOND * SECOND, moment // SECOND * SECOND + SECOND, Dating.STAMP)
+    second = whole_seconds(moment)
+    return Write(moment, second, second + SECOND, Dating.STAMP)
 
 
 def _moment_of(seen: Observation, known: Known, bounds: Bounds) -> int | None:

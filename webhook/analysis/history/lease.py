@@ -243,7 +243,7 @@ class LeaseHistory(Struct):
         return self.hidden_since is not None or any(one.end > max(since, recent) for one in self.renewals.unseen)
 
     @property
-    def _known(self) -> Known:
+    def _known_state(self) -> Known:
         lease = None if self.is_deleted else self.lease
         return Known(lease, self.entries, self.at, self.write, self._path, self.holder is not None)
 
@@ -261,7 +261,7 @@ class LeaseHistory(Struct):
         """Take in one observation; those of one lease come in order."""
         self._kind_before = self.kind
         self._write_known = self.write
-        self._events, self.kind, self.write = [], seen.input_kind, date_write(seen, self._known, bounds)
+        self._events, self.kind, self.write = [], seen.input_kind, date_write(seen, self._known_state, bounds)
         self.moment = self.write.at
         before = self._write_known.at
         # What nothing dates came after a gap, or in it.
@@ -313,7 +313,7 @@ class LeaseHistory(Struct):
         holder, last = self.holder, self.renewals.last
         if self._hole is None or self.hidden_since != self._hole or seen.at is None or holder is None or last is None:
             return
-        received, usual = seen.at - (seen.answer.took if seen.answer else 0), self.renewals.usual or 0
+        received, usual = seen.at - seen.took, self.renewals.usual or 0
         if received <= last + usual + usual // 2 and holder.is_by(seen.writer):
             self.hidden_since = None
 
@@ -330,7 +330,7 @@ class LeaseHistory(Struct):
         self.requests.hear(seen)
         if not who.pod or seen.at is None or holder is None:
             return
-        received = seen.at - (seen.answer.took if seen.answer else 0)
+        received = seen.at - seen.took
         own, former = holder.process, lost.process if lost else None
         if own is not None and own.is_same(who):
             holder.requests.append(received)
@@ -396,7 +396,7 @@ class LeaseHistory(Struct):
         before, known = (None, ()) if was_deleted else (self.lease, self.entries)
         moment: int | None = self.moment
         if is_old_state:
-            moment = None if self._known.shows_same(lease) else written_at(lease.spec, entries)
+            moment = None if self._known_state.shows_same(lease) else written_at(lease.spec, entries)
             self.write = date_state_before(moment, self.at or 0, self.write.skew)
         at, writer = moment or self.at or 0, None if is_old_state else seen.writer
         self.lease, self.entries, self.is_deleted, self._path = lease, entries, False, seen.place.path

@@ -317,7 +317,7 @@ def _may_be_the_maker(other: _Seen, maker: _Seen) -> bool:
     """Return whether a state may as well be that of another writer's request, which came before it was answered."""
     if _is_change(maker) or other.observation.act is Act.READ or other.observation.writer == maker.observation.writer:
         return False
-    took = other.observation.answer.took if other.observation.answer else 0
+    took = other.observation.took
     return not other.observation.replaces and other.time - took <= maker.time
 
 
@@ -362,8 +362,7 @@ def _may_have_made(seen: _Seen, states: Sequence[_Seen], number: int) -> bool:
     if stamp is None or at is None or request.act not in _WRITES or request.object is not None or request.problem:
         return False
     # Stamps are whole seconds.
-    took = request.answer.took if request.answer else 0
-    return (at - took) // SECOND * SECOND <= stamp <= at
+    return (at - request.took) // SECOND * SECOND <= stamp <= at
 
 
 def _chained(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen], list[_Seen]]:
@@ -469,8 +468,7 @@ def _skew(lanes: Iterable[Sequence[_Seen]]) -> int:
                 continue
             # A request that changes nothing is answered with an old resourceVersion.
             if one.is_exact and before is not None and _renews(before, one):
-                answer = one.observation.answer
-                writes.append((one.revision, one.time - (answer.took if answer else 0), one.time))
+                writes.append((one.revision, one.time - one.observation.took, one.time))
             before = one
     skew = latest = 0
     for _, received, answered in sorted(writes):

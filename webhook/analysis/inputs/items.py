@@ -221,6 +221,11 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
         return self.act is Act.DELETED
 
     @property
+    def took(self) -> int:
+        """The microseconds that its answer took, 0 if the input does not say."""
+        return self.answer.took if self.answer else 0
+
+    @property
     def is_stored(self) -> bool:
         """Whether it says what is, or was, stored: no dry run, and nothing that was refused."""
         return not self.is_dry_run and (self.answer is None or self.answer.is_stored)
