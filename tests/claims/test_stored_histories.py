@@ -1,4 +1,7 @@
-"""Histories that once misled a command, shrunk by the judge of `tests/truth`: nothing that is said of them is false."""
+"""Shortest histories that once had a command say something false: every claim about them is true now.
+
+`tests/truth` finds and shortens them.
+"""
 
 from pathlib import Path
 

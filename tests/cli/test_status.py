@@ -196,7 +196,7 @@ class Pods:
                     secure.recv(1)
 
     def answers(self, **changes: tuple[int, str, str]) -> dict[str, tuple[int, str, str]]:
-        """What kubectl answers of them while nothing reviews a write."""
+        """Return the answers of kubectl about these objects while nothing reviews a write."""
         return {
             "create": STORED,
             "validatingwebhookconfigurations": listing(self.configuration),

@@ -26,7 +26,7 @@ VARYING = re.compile(
 )
 
 
-def shown(page: str) -> str:
+def join_blocks(page: str) -> str:
     return "\n".join(block.text for block in blocks(DOCS / page))
 
 
@@ -76,7 +76,7 @@ def test_the_refused_steal_of_the_script() -> None:
     )
     request = decode(to_bytes(review))
     denial = format_as_kubectl(evaluate(request, load("standard"), parse("2026-11-25T13:51:08.400000Z")), request)
-    assert denial in shown("kind.md")
+    assert denial in join_blocks("kind.md")
 
 
 def written_by(pod: str, name: str) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def test_the_fence_of_the_page() -> None:
     policy, binding = make_fence_manifests(fence())
     for one in (policy, binding):
         kind = f"{one['kind'].lower()}.admissionregistration.k8s.io"
-        assert f"\n{kind}/{one['metadata']['name']} serverside-applied\n" in shown("fence.md")
+        assert f"\n{kind}/{one['metadata']['name']} serverside-applied\n" in join_blocks("fence.md")
     spec = policy["spec"]
     for one in spec["variables"]:
         # The library does not know it; names of more than 63 characters are cut by it.
@@ -101,8 +101,8 @@ def test_the_fence_of_the_page() -> None:
     message = value(spec, validation["messageExpression"], written_by("op-b", "d3"))
     name = policy["metadata"]["name"]
     said = f"ValidatingAdmissionPolicy '{name}' with binding '{name}'"
-    assert f"Warning: Validation failed for {said}: {message}\n" in shown("fence.md")
-    assert f"{said} denied request: {message}\n" in shown("fence.md")
+    assert f"Warning: Validation failed for {said}: {message}\n" in join_blocks("fence.md")
+    assert f"{said} denied request: {message}\n" in join_blocks("fence.md")
 
 
 def test_the_denial_of_the_guard() -> None:

@@ -15,7 +15,7 @@ TEXTS = [
 SHIPPED = verified_expression()
 
 
-def found(expression: str) -> list[ReportFinding]:
+def check_expression(expression: str) -> list[ReportFinding]:
     return list(check_condition(entry(matchConditions=condition(expression))))
 
 
@@ -35,7 +35,7 @@ def test_the_last_of_the_known_texts_is_the_shipped_one() -> None:
     ],
 )
 def test_layout_and_comments_do_not_matter(expression: str) -> None:
-    assert found(expression) == []
+    assert check_expression(expression) == []
     assert drops_renewals(entry(matchConditions=condition(expression)).webhook)
 
 
@@ -80,7 +80,7 @@ def test_layout_and_comments_do_not_matter(expression: str) -> None:
 )
 def test_a_text_that_differs_is_reported_with_the_difference(old: str, new: str, difference: str) -> None:
     assert old in SHIPPED
-    (finding,) = found(SHIPPED.replace(old, new))
+    (finding,) = check_expression(SHIPPED.replace(old, new))
     assert finding.check == "condition-changed"
     assert finding.message.endswith(difference)
     assert drops_renewals(entry(matchConditions=condition(SHIPPED.replace(old, new))).webhook)
@@ -88,7 +88,7 @@ def test_a_text_that_differs_is_reported_with_the_difference(old: str, new: str,
 
 @pytest.mark.parametrize("text", TEXTS[:-1], ids=range(1, len(TEXTS)))
 def test_an_earlier_text_is_recognized(text: str) -> None:
-    (finding,) = found(text)
+    (finding,) = check_expression(text)
     assert finding.check == "condition-changed"
     assert "without " in finding.message
     assert drops_renewals(entry(matchConditions=condition(text)).webhook)
@@ -96,20 +96,20 @@ def test_an_earlier_text_is_recognized(text: str) -> None:
 
 def test_many_differences_are_cut() -> None:
     more = "".join(f" || object.x == {number}" for number in range(9))
-    (finding,) = found(SHIPPED + more)
+    (finding,) = check_expression(SHIPPED + more)
     assert finding.message.endswith("with object.x == 0, object.x == 1, object.x == 2, object.x == 3, 5 more.")
 
 
 def test_half_of_the_terms_are_a_renewal_condition_and_less_are_not() -> None:
     terms = " ".join(SHIPPED.split()).split(" || ")
     half = (len(terms) + 1) // 2
-    assert [one.check for one in found(" || ".join(terms[:half]))] == ["condition-changed"]
-    assert [one.check for one in found(" || ".join(terms[: half - 1]))] == ["condition-unknown"]
+    assert [one.check for one in check_expression(" || ".join(terms[:half]))] == ["condition-changed"]
+    assert [one.check for one in check_expression(" || ".join(terms[: half - 1]))] == ["condition-unknown"]
     assert not drops_renewals(entry(matchConditions=condition(" || ".join(terms[: half - 1]))).webhook)
 
 
 def test_what_is_too_long_is_unknown() -> None:
-    assert [one.check for one in found(SHIPPED + " " * MAX_CHARACTERS)] == ["condition-unknown"]
+    assert [one.check for one in check_expression(SHIPPED + " " * MAX_CHARACTERS)] == ["condition-unknown"]
 
 
 @pytest.mark.parametrize(

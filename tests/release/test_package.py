@@ -1,4 +1,4 @@
-"""What the wheel and the source distribution must hold beside modules."""
+"""Files that the wheel and the source distribution must hold beside modules."""
 
 import tarfile
 import tomllib

@@ -40,7 +40,7 @@ MORE: Final = {
     "owner-reference-added": [update(RENEWED, put("metadata.ownerReferences", [wording.OWNER]))],
     "renew-time-backwards": [update(put("spec.renewTime", at(-7200 * SECOND)), wording.EDIT)],
 }
-"""Where each write whose wording is pinned is a renewal, which no policy sees, or one that no API server sends."""
+"""Writes for the rules whose pinned samples no policy sees: renewals, and reviews that no API server sends."""
 
 
 @cache

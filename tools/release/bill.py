@@ -18,7 +18,7 @@ from tools.release.reproducible import ROOT
 FILE: Final = ROOT / "dist" / "lease-webhook.cdx.json"
 LOCK: Final = ROOT / "requirements.txt"
 NOT_OURS: Final = frozenset({"pip", "setuptools", "wheel", "lease-webhook"})
-"""What an environment has beside the packages that the server runs on."""
+"""Packages of an environment on which the server does not run."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

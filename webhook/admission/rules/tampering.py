@@ -28,7 +28,7 @@ from webhook.kubernetes.times import canonical_seconds, instant
 from webhook.text.quoting import quote, truncate
 
 AHEAD: Final = BOUND // 2
-"""How far a write may move the stamp of the last renewal ahead to another stored time, as merging entries does.
+"""The most by which a write may move the stamp of the last renewal ahead, to another stored time, as merging does.
 
 The rest of the bound is for clocks that differ: the stamp must still count for a steal that another clock dates.
 """

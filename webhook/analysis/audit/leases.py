@@ -48,7 +48,7 @@ _RULES_OF: Final = {
 
 _POD: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""What some electors write alone; no controller names a pod so."""
+"""A UUID: some electors use one as their whole identity. It is not the name of a pod."""
 TIGHTEST: Final = 10
 """Seconds of duration: no default of a known client is shorter."""
 _OUTAGE: Final = 30

@@ -1,4 +1,4 @@
-"""When an observation was made: by its own time, by the stamps of the API server, or only after the one before."""
+"""Dates an observation: by its own time, by the stamps of the API server, or only after the one before."""
 
 from collections.abc import Sequence
 

@@ -95,7 +95,7 @@ class LeaseHistory(Struct):
     """The stamp of the latest write, 0 if a client may have invented it."""
     is_deleted: bool = False
     _marked_by: Writer | None = None
-    """Who deleted it while it had finalizers, so that it was still there."""
+    """The writer whose deletion waits for finalizers; None if there is none."""
     deleted_at: int = 0
     """The time of its last deletion, in microseconds since 1970."""
     is_seen_created: bool = False
@@ -200,7 +200,7 @@ class LeaseHistory(Struct):
         return [one for one in ended if one.length >= deadline_of(one.duration)]
 
     def tenure_of(self, silence: Silence) -> Tenure | None:
-        """Return the tenure in which a silence was; None if it is no longer known."""
+        """Return the tenure to which a silence belongs; None if that was dropped because there were too many."""
         number = silence.tenure_number - 1 - (self.renewals.tenures - len(self.tenures))
         return self.tenures[number] if number >= 0 else None
 

@@ -1,6 +1,6 @@
 """Checks of what an API server calls: the Service of a webhook, its port, and whether an endpoint is ready.
 
-What was not read, or is not in a file, is not judged.
+An object that was not read, or that a file lacks, has no finding.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
