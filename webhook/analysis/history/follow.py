@@ -309,8 +309,8 @@ class ClusterHistory(Struct):
             self._tenures = {}
             for (place, _), history in self.leases.items():
                 for tenure in history.tenures:
-                    if tenure.process is not None:
-                        self._tenures.setdefault((place, tenure.process.user), []).append((history, tenure))
+                    owner = tenure.process.user if tenure.process else ""
+                    self._tenures.setdefault((place, owner), []).append((history, tenure))
         return self._tenures.get((namespace, user), ())
 
     def others_of(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
