@@ -179,8 +179,10 @@ class Tenure(Struct):
     heard_again: list[int] = field(default_factory=list)
     """The times of the first requests of its pods after another one had taken the lease."""
 
-    def seen_written_by(self, writer: Writer | None) -> None:
-        """Remember who wrote the state with which the input begins: who put the holder there is not known."""
+    def seen_written_by(self, writer: Writer | None, manager: str = "") -> None:
+        """Remember who wrote the state with which the input begins, and the field manager that put the holder there."""
+        if not self.is_coordinated:
+            self.taken_manager = manager
         if writer is not None and writer.user and writer.user != API_SERVER:
             self.process, self.is_sure = writer.process, self._is_pod_of(writer)
 
@@ -407,6 +409,8 @@ class Tenure(Struct):
             return bool(self.is_own_taking or self.renewals)
         if self.taken_by is not None and self.process is not None:
             return self.process.is_same(self.taken_by) or self.names_its_pod
+        if self.began is Handover.SEEN and (self.is_since_own or self.names_its_pod):
+            return True
         return not self.taken_manager or self.manager in {"", self.taken_manager}
 
     @property

@@ -165,7 +165,9 @@ class LeaseHistory(Struct):
             if status and status.state is LeaseState.EXPIRED and is_constant(self.entries) and not status.from_stamps:
                 status = replace(status, state=LeaseState.UNKNOWN)  # its holder's clock alone does not say that
             if status and not self.is_moment:
-                status = replace(status, ahead=self.holder.ahead if self.holder else None)
+                # Of several processes that renew in turns, each has a clock of its own.
+                is_one_clock = self.holder is not None and not self.holder.has_several_writers
+                status = replace(status, ahead=self.holder.ahead if self.holder and is_one_clock else None)
             self._status = now, status
         return self._status[1]
 
@@ -677,7 +679,8 @@ class LeaseHistory(Struct):
             manager = manager_of_write(self.entries, known)
             holder.released_by, holder.released_manager = writer, manager
             is_own = holder.is_by(writer, manager, holder.manager)
-            holder.is_own_release = None if is_own is False and holder.may_be_of(writer) else is_own
+            may_be_own = holder.may_be_of(writer) or self._is_of_former(holder, writer)
+            holder.is_own_release = None if is_own is False and may_be_own else is_own
             holder.is_removed = self.lease is not None and self.lease.spec.holder_identity is None
             is_hint = (holder.is_by(writer) or not (writer and writer.user)) and holder.has_own_manager
             holder.is_released_as_other = is_hint and bool(holder.manager) and manager not in {"", holder.manager}
@@ -861,7 +864,7 @@ class LeaseHistory(Struct):
         tenure.is_coordinated = is_coordinated
         manager = "" if is_constant(self.entries) else manager_of_write(self.entries, ())
         if how is Handover.SEEN:
-            tenure.seen_written_by(writer)
+            tenure.seen_written_by(writer, manager)
         else:
             tenure.begun_by(writer, manager, None if how is Handover.REPLACED else self._process_of(holder, writer))
         self._ahead = None
