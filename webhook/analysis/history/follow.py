@@ -26,6 +26,7 @@ from webhook.analysis.inputs.items import (
     LogEnd,
     Observation,
     Place,
+    PutBack,
     RecordingGap,
     Writer,
 )
@@ -215,6 +216,9 @@ class ClusterHistory(Struct):
                 return
         if isinstance(seen, RecordingGap):
             self.bounds.unrecorded.append(seen)
+        if isinstance(seen, PutBack):
+            for lease in self.leases.values():
+                lease.put_back(seen.start)
         if isinstance(seen, ClockSkew):
             self.bounds.skew, self.bounds.is_skewed_within = seen.least, seen.is_within
         self.feed(seen)

@@ -122,6 +122,8 @@ class LeaseHistory(Struct):
     """A recorder did not see a part of the time between the latest observation and the one before."""
     _known_gaps: tuple[RecordingGap, ...] = ()
     """Those after which a state was seen: what followed that is recorded."""
+    _is_put_back: bool = False
+    """The store was put back to an earlier state after the latest observation."""
     _hole: int | None = None
     """The beginning of the latest hole in the log."""
     _revision: int = 0
@@ -295,7 +297,7 @@ class LeaseHistory(Struct):
         if not self.is_deleted and self.write.is_dated:
             # What was written in a gap was seen after it.
             self._known_gaps = tuple(gap for gap in bounds.unrecorded if gap.start <= self.write.earliest)
-        self.hidden_since = seen.at if self._is_unknown(seen) else None
+        self.hidden_since, self._is_put_back = seen.at if self._is_unknown(seen) else None, False
         tenure = self.tenure
         if tenure and tenure is not self._shared and tenure.has_several_writers and len(tenure.writers) > 1:
             self._shared = tenure
@@ -306,6 +308,11 @@ class LeaseHistory(Struct):
         """Remember that an audit log may lack requests since then."""
         if self.hidden_since is None:
             self.hidden_since = self._hole = since
+
+    def put_back(self, since: int) -> None:
+        """Remember that the store was put back to an earlier state after that: the lease may be another one since."""
+        self.hidden_since = since if self.hidden_since is None else self.hidden_since
+        self._revision, self._version, self._uid_before, self._is_put_back = 0, "", None, True
 
     def _bridge(self, seen: Observation) -> None:
         """Forget a hole in the log if the holder waited for an answer throughout: it made no other request then.
@@ -520,6 +527,8 @@ class LeaseHistory(Struct):
             return
         if tenure:
             self._ended(last, Handover.UNKNOWN)
+            if self._is_put_back:
+                self._released_at = None
         elif not holder:
             # Another one may have held and released it.
             self._ended_how, self._released_at = Handover.UNKNOWN, None

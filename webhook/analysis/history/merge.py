@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from webhook.analysis.history.restores import mark_restores
 from webhook.analysis.history.status import written_at
 from webhook.analysis.inputs.items import (
     STANDARD_INPUT,
@@ -29,6 +30,7 @@ from webhook.analysis.inputs.items import (
     LogEnd,
     Observation,
     Place,
+    PutBack,
     Unreadable,
     parse_number,
 )
@@ -113,7 +115,7 @@ class Merged:
         self._clearings: list[Observation] = []
 
     def __iter__(self) -> Iterator[Item]:
-        for item in _by_time(self._inputs, self._latest):
+        for item in mark_restores(_by_time(self._inputs, self._latest)):
             yield from self._feed(item)
         yield from self._pass_on(1)
         if self._end is not None:
@@ -134,6 +136,12 @@ class Merged:
             key, seen = ("Lease", item.namespace, item.name), _Seen(item, item.at, is_exact=True)
         elif isinstance(item, LogEnd):
             self._end = item if self._end is None else LogEnd(max(self._end.at, item.at))
+            return
+        elif isinstance(item, PutBack):
+            # From here on resourceVersions do not compare with those before.
+            yield from self._pass_on(1)
+            self._passed.clear()
+            yield item
             return
         else:
             if isinstance(item, Observation) and item.is_clearing and item.is_stored:

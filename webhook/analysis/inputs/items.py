@@ -323,6 +323,14 @@ class RecordingGap(Struct, frozen=True):
         return f"not recorded from {canonical_seconds(self.start)} to {canonical_seconds(self.end)}: {self.reason}"
 
 
+class PutBack(RecordingGap, frozen=True):
+    """The store of an API server was put back to an earlier state: what was known may no longer be so at `end`."""
+
+    def __str__(self) -> str:
+        between = f"between {canonical_seconds(self.start)} and {canonical_seconds(self.end)}"
+        return f"{between} {self.reason}; nothing is concluded across that"
+
+
 AboutInput = LogEnd | ClockSkew | RecordingGap
 """Items that are about no lease alone."""
 Item = AboutInput | Observation | Unreadable | OtherObject | FenceReport

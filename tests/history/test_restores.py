@@ -1,0 +1,110 @@
+"""A store of an API server that is put back to an earlier state: resourceVersions begin again there."""
+
+from collections.abc import Callable
+from copy import deepcopy
+
+import pytest
+
+from tests.claims.accounts import account, text
+from tests.history.fake_server import Elector, FakeServer, together
+from tests.history.observing import LEASE, merged
+from tests.inputs.reading import read
+from webhook.analysis.history import merge
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.kubernetes.times import SECOND, canonical, parse
+
+VIEWS = pytest.mark.parametrize("show", [FakeServer.audit_log, FakeServer.watch], ids=["log", "watch"])
+
+
+TIMES = ("requestReceivedTimestamp", "stageTimestamp")
+
+
+def history_of(*inputs: bytes) -> ClusterHistory:
+    histories = ClusterHistory()
+    for item in merged(*(read(f"in-{number}", [data]) for number, data in enumerate(inputs))):
+        histories.take(item)
+    return histories
+
+
+def put_back_after(seconds: float) -> tuple[FakeServer, Elector, list[Elector]]:
+    """A store that is put back to a copy, after a second holder of shop/db has followed a first one that stopped."""
+    server = FakeServer()
+    first, *others = [server.elector(f"{lease}-0", f"shop/{lease}") for lease in ("db", "mail", "cart")]
+    second = server.elector("db-1", "shop/db")
+    together(20, first, *others)
+    copy = deepcopy(server.leases), server.revision
+    together(10, first, *others)
+    together(18, *others)
+    second.take()
+    together(seconds, second, *others)
+    server.leases, server.revision = copy
+    server.wait(8)
+    return server, second, others
+
+
+@VIEWS
+def test_a_holder_after_the_restore_is_not_accused(show: Callable[[FakeServer], bytes]) -> None:
+    server, second, others = put_back_after(10)
+    together(14, *others)
+    second.take()
+    together(12, second, *others)
+    histories = history_of(show(server))
+    found = account(histories, server.now)
+    last = histories.leases[LEASE].tenures[-1]
+    assert (last.holder, last.is_unseen, last.leaderless) == (second.identity, True, None)
+    assert {one.check for one in found.findings} == {"leader-lost", "timing-tight"}
+    assert "etcd was put back to an earlier state" in text(found)
+
+
+@VIEWS
+def test_a_lease_that_no_one_wrote_since_the_restore_is_not_known(show: Callable[[FakeServer], bytes]) -> None:
+    server, _, others = put_back_after(10)
+    together(14, *others)
+    found = account(history_of(show(server)), server.now)
+    assert (found.status, found.history.hidden_since is None) == (None, False)
+    assert "not known" in text(found)
+
+
+@VIEWS
+def test_a_restore_of_more_than_waits_is_found(
+    show: Callable[[FakeServer], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge, "MAX_PENDING", 20)
+    server, second, others = put_back_after(60)
+    second.take()
+    together(12, second, *others)
+    histories = history_of(show(server))
+    assert histories.leases[LEASE].holder is not None
+    assert len(histories.bounds.unrecorded) == 1
+
+
+def test_of_two_inputs_each_shows_the_restore_once() -> None:
+    server, second, others = put_back_after(10)
+    second.take()
+    together(12, second, *others)
+    histories = history_of(server.audit_log(), server.watch())
+    assert len(histories.bounds.unrecorded) == 1
+    assert histories.leases[LEASE].tenures[-1].holder == second.identity
+
+
+def test_writes_by_clocks_that_differ_are_no_restore() -> None:
+    server = FakeServer()
+    db, other = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(2, db, other)
+    for number in range(40):
+        # By one API server, then by another one.
+        server.now += 20_000_000 if number % 2 else -16_000_000
+        for one in (db, other):
+            one.renew()
+    server.log.sort(key=lambda event: event["stageTimestamp"])
+    assert not history_of(server.audit_log()).bounds.unrecorded
+
+
+def test_writes_by_a_clock_that_is_ahead_are_no_restore() -> None:
+    server = FakeServer()
+    db, other = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
+    together(60, db, other)
+    for event in server.log[:40]:
+        event |= {key: canonical(parse(event[key]) + 20 * SECOND) for key in TIMES}
+    server.log.sort(key=lambda event: event["stageTimestamp"])
+    assert not history_of(server.audit_log()).bounds.unrecorded

@@ -1,0 +1,84 @@
+"""Where an input shows that the store of an API server was put back to an earlier state.
+
+Then resourceVersions begin again at an earlier one, so that they no longer say what came first. Where clocks of API
+servers differ, a log looks the same for some writes: there is no place for them only if each write that was seen
+replaced the one before.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.history.status import written_at
+from webhook.analysis.inputs.items import Act, InputKind, Item, Observation, PutBack, parse_number
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import SECOND
+
+_LATER: Final = 2 * SECOND
+_ORDERED: Final = frozenset({InputKind.WATCH, InputKind.AUDIT_LOG})
+_REASON: Final = (
+    "resourceVersions begin again at an earlier one: etcd was put back to an earlier state, or these are several "
+    "clusters"
+)
+
+_Key = tuple[str, str, str]
+
+
+class _Latest(Struct):
+    """The latest state of an object by resourceVersions; all of its writes between `linked` and that one were seen."""
+
+    state: Observation
+    revision: int
+    linked: int
+
+
+def mark_restores(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield every item, and a PutBack before the first one that was written after the store had been put back."""
+    known: dict[_Key, _Latest] = {}
+    for item in items:
+        if isinstance(item, Observation) and item.input_kind in _ORDERED and item.resource_version and _is_write(item):
+            key, revision = (item.kind, item.namespace, item.name), parse_number(item.resource_version)
+            latest = known.get(key)
+            if latest is None or item.uid != latest.state.uid:
+                known[key] = _Latest(item, revision, parse_number(item.replaces) or revision)
+            elif revision > latest.revision:
+                _follow(latest, item, revision)
+            elif revision < latest.revision and _is_put_back(latest, item, revision):
+                at = _stored_between(item)[0]
+                yield PutBack(_latest_before(known, at), at, _REASON)
+                known = {key: _Latest(item, revision, parse_number(item.replaces) or revision)}
+        yield item
+
+
+def _is_write(item: Observation) -> bool:
+    return item.act not in {Act.READ, Act.COLLECTION} and item.is_stored
+
+
+def _follow(latest: _Latest, state: Observation, revision: int) -> None:
+    replaced = parse_number(state.replaces)
+    latest.linked = latest.linked if replaced == latest.revision else replaced or revision
+    latest.state, latest.revision = state, revision
+
+
+def _is_put_back(latest: _Latest, state: Observation, revision: int) -> bool:
+    """Return whether nothing else explains a lower resourceVersion than that of the latest state."""
+    if _stored_between(state)[0] <= _stored_between(latest.state)[1] + _LATER:
+        return False
+    if state.input_kind is latest.state.input_kind is InputKind.WATCH:
+        return state.place.path == latest.state.place.path  # a watch has the changes of an object in order
+    return latest.linked < revision
+
+
+def _stored_between(seen: Observation) -> tuple[int, int]:
+    """Return between which moments something was stored, as far as it says: 0 if nothing does."""
+    if seen.at is not None:
+        return seen.at - seen.took, seen.at
+    stamps = [seen.latest_stamp, written_at(seen.object.spec, seen.entries) if isinstance(seen.object, Lease) else None]
+    at = max((one for one in stamps if one is not None), default=0)
+    return at, at
+
+
+def _latest_before(known: dict[_Key, _Latest], at: int) -> int:
+    """Return when the latest of all states was stored that was seen before a moment."""
+    return max((end for one in known.values() if (end := _stored_between(one.state)[1]) <= at), default=at)
