@@ -14,6 +14,7 @@ from tests.rules.findings import (
     printed,
     update,
 )
+from webhook.admission.rules.rule import MAX_FINDINGS
 
 UID, CREATED, DELETED = "metadata.uid", "metadata.creationTimestamp", "metadata.deletionTimestamp"
 LABELS, ANNOTATIONS, OWNERS = "metadata.labels", "metadata.annotations", "metadata.ownerReferences"
@@ -98,6 +99,14 @@ def well_formed(*tweaks: Tweak) -> list[Document]:
 def test_well_formed_metadata_are_left_alone(tweak: Tweak) -> None:
     for review in well_formed(tweak):
         assert field_errors(review) == []
+
+
+@pytest.mark.parametrize("field", [pytest.param(LABELS, id="labels"), pytest.param(ANNOTATIONS, id="annotations")])
+def test_the_order_of_findings_does_not_follow_that_of_the_keys(field: str) -> None:
+    keys = [f"a b{number:03d}" for number in range(MAX_FINDINGS + 1)]
+    there = printed(created(put(field, dict.fromkeys(keys, ""))))
+    assert len(there) == MAX_FINDINGS
+    assert printed(created(put(field, dict.fromkeys(reversed(keys), "")))) == there
 
 
 @pytest.mark.parametrize(

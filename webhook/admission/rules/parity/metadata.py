@@ -219,7 +219,9 @@ def _unreadable_times(metadata: ObjectMeta) -> Iterator[FieldError]:
 
 
 def _wrong_labels(labels: dict[str, str | None]) -> Iterator[FieldError]:
-    for key, value in islice(labels.items(), MAX_ITEMS):
+    # In one order, whatever the order in the review is: API servers send them sorted.
+    for key in islice(sorted(labels), MAX_ITEMS):
+        value = labels[key]
         if wrong := formats.qualified_name(key):
             yield from each_invalid(LABELS, key, wrong)
         if value and (wrong := formats.label_value(value)):
@@ -228,7 +230,8 @@ def _wrong_labels(labels: dict[str, str | None]) -> Iterator[FieldError]:
 
 def _wrong_annotations(annotations: dict[str, str | None]) -> Iterator[FieldError]:
     size = 0
-    for key, value in annotations.items():
+    for key in sorted(annotations):
+        value = annotations[key]
         size += formats.byte_length(key) + formats.byte_length(value or "")
         if size > MAX_ANNOTATIONS:
             break
