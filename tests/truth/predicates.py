@@ -298,7 +298,9 @@ def _is_cause(facts: Facts, claim: Claim, identity: str) -> bool:
         return True
     begin = facts.earliest(claim, "from", facts.history.begin)
     end = facts.latest(claim, "to", facts.now)
-    if len(said) > 1 and "stopped" in said and not facts.has_writes(identity, begin + POINT, end - POINT):
+    # By clocks that differ the time may have begun later, and ended earlier.
+    latest, earliest = facts.latest(claim, "from", begin), facts.earliest(claim, "to", end)
+    if len(said) > 1 and "stopped" in said and not facts.has_writes(identity, latest + POINT, earliest - POINT):
         return True
     return bool(said & facts.causes(identity, begin, end))
 

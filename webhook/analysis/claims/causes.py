@@ -14,7 +14,7 @@ from webhook.analysis.claims.words import count, name, writer
 from webhook.analysis.history.events import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Handover, Refusal, Tenure
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.renewals import OtherLeases, Silence, deadline_of
+from webhook.analysis.history.renewals import OtherLeases, Silence, deadline_of, goes_on_for
 from webhook.analysis.inputs.items import InputKind
 from webhook.kubernetes.times import SECOND, length
 
@@ -132,6 +132,7 @@ def diagnose(
     # Requests that arrived only at the end of that time were held back until then.
     answers = [one for one in history.refusals if start <= one.at <= end and one.received < end - (end - start) // 8]
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
+    own = _without_late_denials(own, start + goes_on_for(history.duration))
     # After a failure or a conflict a client tries again until it gives up: something else stopped one that did not,
     # or one that tried only once it was too late.
     deadline = deadline_of(history.duration)
@@ -170,6 +171,14 @@ def diagnose(
     if own and not slow and cause.blame is Blame.CLIENT:
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
     return cause
+
+
+def _without_late_denials(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:
+    """Leave out denials that began after a holder must have given up, if its writes had failed before."""
+    first = next((one for one in own if one.is_denied), None)
+    if first is None or first.received <= gives_up or not any(one.has_failed for one in own if one.at < first.at):
+        return list(own)
+    return [one for one in own if one.at < first.at]
 
 
 def _with_answers(cause: Diagnosis, own: Sequence[Refusal], unnamed: Sequence[Refusal]) -> Diagnosis:
