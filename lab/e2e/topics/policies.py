@@ -124,7 +124,7 @@ class _Comparison:
     """What policies found of each write, beside what the engine and the CEL library find of its review."""
 
     def __init__(self, policy: Policy, *, whole: bool) -> None:
-        """An API server before 1.36 records one failed validation of a write, and not the `whole`."""
+        """An API server before 1.37 records the first failed validation of a write, and not the `whole`."""
         self._policy, self._whole = policy, whole
         self._exported = ExportedPolicies(policy)
         self._rules = {
@@ -148,7 +148,7 @@ class _Comparison:
         seen = compared.found({(one.mode, one.rule) for one in broken}, request)
         self.counts.update({"reviews": 1, "with findings": bool(wanted)})
         self.rules.update(rule for _, rule in wanted)
-        # The one failure that an API server before 1.36 records may be one of which the table says nothing.
+        # The one failure that an API server before 1.37 records may be one of which the table says nothing.
         if not (wanted == seen if self._whole else seen <= wanted and bool(broken) >= bool(wanted)):
             differs = f"engine {sorted(wanted - seen)} policies {sorted(seen - wanted)}"
             self.from_engine.append(f"{differs} {_shown(request)}")
@@ -175,7 +175,7 @@ class _Comparison:
 def _equal(
     world: World, policy: Policy, keep: Mapping[str, tuple[int, bytes]], namespaces: tuple[str, ...], writes: str
 ) -> Iterator[Row]:
-    comparison = _Comparison(policy, whole=world.plane.binaries.minor >= 36)
+    comparison = _Comparison(policy, whole=world.plane.binaries.minor >= 37)
     for event in (event for namespace in namespaces for event in world.audit(namespace)):
         annotations = event.get("annotations", {})
         if kept := keep.get(annotations.get(f"{WEBHOOK}/uid", "")):
