@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-_TAKEOVER: Final = "webhook/admission/rules/election/takeover.py"
+_RULES: Final = "webhook/admission/rules/election/"
 _EXPIRY: Final = "webhook/admission/rules/expiry.py"
 _STAMP: Final = "deploy/stamp/policies.yaml"
 _TOKEN: Final = "webhook/api_server/fence/token.yaml"
@@ -36,26 +36,18 @@ class Defect(Struct, frozen=True):
     """The title of a check of `lab.spec`, "" if the specification says nothing of it."""
 
 
-def _no_rule(name: str, clause: str, file: str = _TAKEOVER) -> Defect:
+def _no_rule(name: str, clause: str, module: str) -> Defect:
     begin = f"def {name.replace('-', '_')}(change: LeaseChange) -> Iterable[Finding]:\n"
-    return Defect("rule", f"{name} finds nothing", file, begin, NOTHING, clause)
+    return Defect("rule", f"{name} finds nothing", f"{_RULES}{module}.py", begin, NOTHING, clause)
 
 
 DEFECTS: Final = (
-    _no_rule("takeover-before-expiry", "Takeover: no takeover-before-expiry"),
-    _no_rule("foreign-release", "Takeover: no foreign-release"),
-    _no_rule("duration-shortened", "Takeover: no duration-shortened"),
-    _no_rule("live-lease-deleted", "Takeover: no live-lease-deleted"),
-    _no_rule(
-        "owner-reference-added",
-        "Takeover: no owner-reference-added",
-        "webhook/admission/rules/election/owner_references.py",
-    ),
-    _no_rule(
-        "renewal-stamp-tampered",
-        "Takeover: no renewal-stamp-tampered",
-        "webhook/admission/rules/election/renewal_stamp.py",
-    ),
+    _no_rule("takeover-before-expiry", "Takeover: no takeover-before-expiry", "takeover"),
+    _no_rule("foreign-release", "Takeover: no foreign-release", "release"),
+    _no_rule("duration-shortened", "Takeover: no duration-shortened", "duration"),
+    _no_rule("live-lease-deleted", "Takeover: no live-lease-deleted", "deletion"),
+    _no_rule("owner-reference-added", "Takeover: no owner-reference-added", "owner_references"),
+    _no_rule("renewal-stamp-tampered", "Takeover: no renewal-stamp-tampered", "renewal_stamp"),
     Defect(
         "rule",
         "expiry without a tolerance",

@@ -6,13 +6,23 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.rules.election import (
+    acquire_time,
+    apiserver_lease,
     coordinated,
-    numbers,
+    deletion,
+    duration,
+    foreign_writer,
+    holder_identity,
+    identity_binding,
+    missing_stamps,
+    node_lease,
     owner_references,
+    release,
+    renew_time,
     renewal_stamp,
     takeover,
-    times,
-    writers,
+    transitions,
+    unreadable_time,
 )
 from webhook.admission.rules.parity import metadata, spec
 from webhook.admission.rules.registry import RULES_IN_ORDER
@@ -50,14 +60,14 @@ class Field(Struct, frozen=True):
         return self.versions or versions_of(self.kind)
 
 
-_OF_EXPIRY: Final = (
+_EXPIRY_CHECKS: Final = (
     takeover.takeover_before_expiry,
-    takeover.foreign_writer,
+    foreign_writer.foreign_writer,
     takeover.takeover_by_node,
     takeover.takeover_across_namespaces,
-    takeover.foreign_release,
-    takeover.foreign_release_across_namespaces,
-    takeover.live_lease_deleted,
+    release.foreign_release,
+    release.foreign_release_across_namespaces,
+    deletion.live_lease_deleted,
 )
 """They ask whether the old lease is live: held, and renewed less than one duration ago."""
 
@@ -72,18 +82,18 @@ LEASE_FIELDS: Final = (
         "clearing it.",
         example="checkout-6d5f9c-x2x8p_1f0e",
         checks=(
-            *_OF_EXPIRY,
-            takeover.lease_without_stamps,
-            takeover.duration_shortened,
+            *_EXPIRY_CHECKS,
+            missing_stamps.lease_without_stamps,
+            duration.duration_shortened,
             owner_references.owner_reference_added,
             owner_references.owner_reference_removed,
-            numbers.transitions_mismatch,
-            times.renew_time_backwards,
-            times.acquire_time_changed,
-            writers.holder_identity_shape,
-            writers.holder_identity_mismatch,
-            writers.identity_binding,
-            writers.node_lease_holder,
+            transitions.transitions_mismatch,
+            renew_time.renew_time_backwards,
+            acquire_time.acquire_time_changed,
+            holder_identity.holder_identity_shape,
+            holder_identity.holder_identity_mismatch,
+            identity_binding.identity_binding,
+            node_lease.node_lease_holder,
         ),
     ),
     Field(
@@ -93,7 +103,7 @@ LEASE_FIELDS: Final = (
         meaning="How long others must wait after the last renewal that they saw before they may take the lease.",
         written_by="The holder, with each renewal.",
         example="15",
-        checks=(*_OF_EXPIRY, spec.lease_duration, numbers.duration_too_long, takeover.duration_shortened),
+        checks=(*_EXPIRY_CHECKS, spec.lease_duration, duration.duration_too_long, duration.duration_shortened),
     ),
     Field(
         kind="Lease",
@@ -102,7 +112,7 @@ LEASE_FIELDS: Final = (
         meaning="When the present holder acquired the lease. No decision of an elector depends on it.",
         written_by="The elector that acquires the lease.",
         example="2026-01-31T12:00:00.000000Z",
-        checks=(times.time_unreadable, times.acquire_time_changed),
+        checks=(unreadable_time.time_unreadable, acquire_time.acquire_time_changed),
     ),
     Field(
         kind="Lease",
@@ -113,11 +123,11 @@ LEASE_FIELDS: Final = (
         written_by="The holder, with each renewal.",
         example="2026-01-31T12:00:10.000000Z",
         checks=(
-            *_OF_EXPIRY,
-            times.time_unreadable,
-            times.renew_time_in_future,
-            times.renew_time_backwards,
-            takeover.duration_shortened,
+            *_EXPIRY_CHECKS,
+            unreadable_time.time_unreadable,
+            renew_time.renew_time_in_future,
+            renew_time.renew_time_backwards,
+            duration.duration_shortened,
             owner_references.owner_reference_added,
             owner_references.owner_reference_removed,
         ),
@@ -131,9 +141,9 @@ LEASE_FIELDS: Final = (
         example="5",
         checks=(
             spec.lease_transitions,
-            numbers.transitions_jump,
-            numbers.transitions_decrease,
-            numbers.transitions_mismatch,
+            transitions.transitions_jump,
+            transitions.transitions_decrease,
+            transitions.transitions_mismatch,
         ),
     ),
     Field(
@@ -171,7 +181,7 @@ CANDIDATE_FIELDS: Final = (
             spec.candidate_lease_name,
             spec.candidate_lease_name_immutable,
             spec.candidate_lease_name_format,
-            writers.identity_binding,
+            identity_binding.identity_binding,
             coordinated.candidate_across_namespaces,
         ),
     ),
@@ -242,7 +252,7 @@ CANDIDATE_FIELDS: Final = (
         "from time to time, so that a candidate that runs is not removed.",
         written_by="The API server's election. A candidate writes it back as it is.",
         example="2026-01-31T12:00:00.000000Z",
-        checks=(times.time_unreadable, coordinated.ping_time_writer),
+        checks=(unreadable_time.time_unreadable, coordinated.ping_time_writer),
     ),
     Field(
         kind="LeaseCandidate",
@@ -253,9 +263,9 @@ CANDIDATE_FIELDS: Final = (
         written_by="The elector, when it sees a new pingTime.",
         example="2026-01-31T12:00:01.000000Z",
         checks=(
-            times.time_unreadable,
-            times.candidate_renew_time_in_future,
-            times.candidate_renew_time_backwards,
+            unreadable_time.time_unreadable,
+            renew_time.candidate_renew_time_in_future,
+            renew_time.candidate_renew_time_backwards,
         ),
     ),
 )
@@ -272,10 +282,10 @@ METADATA_FIELDS: Final = (
         checks=(
             metadata.object_name,
             metadata.metadata_immutable,
-            writers.identity_binding,
-            writers.node_lease_holder,
-            writers.node_lease_writer,
-            writers.apiserver_lease_writer,
+            identity_binding.identity_binding,
+            node_lease.node_lease_holder,
+            node_lease.node_lease_writer,
+            apiserver_lease.apiserver_lease_writer,
         ),
     ),
     Field(
@@ -289,7 +299,7 @@ METADATA_FIELDS: Final = (
             metadata.object_name,
             metadata.metadata_immutable,
             takeover.takeover_across_namespaces,
-            takeover.foreign_release_across_namespaces,
+            release.foreign_release_across_namespaces,
             coordinated.candidate_across_namespaces,
         ),
     ),
@@ -321,11 +331,11 @@ METADATA_FIELDS: Final = (
         example="{app: checkout}",
         checks=(
             metadata.object_metadata,
-            takeover.foreign_writer,
-            takeover.lease_created_empty,
+            foreign_writer.foreign_writer,
+            missing_stamps.lease_created_empty,
             renewal_stamp.lease_too_large,
-            writers.identity_binding,
-            writers.apiserver_lease_writer,
+            identity_binding.identity_binding,
+            apiserver_lease.apiserver_lease_writer,
         ),
     ),
     Field(
@@ -337,7 +347,7 @@ METADATA_FIELDS: Final = (
         example="[{apiVersion: v1, kind: Node, name: worker-1, uid: 3b9f0a1c-7a52}]",
         checks=(
             metadata.object_metadata,
-            writers.identity_binding,
+            identity_binding.identity_binding,
             owner_references.owner_reference_added,
             owner_references.owner_reference_removed,
         ),
@@ -351,14 +361,14 @@ METADATA_FIELDS: Final = (
         written_by="The API server. A client can send any list; the API server keeps much of it.",
         example="[{manager: checkout, operation: Update, time: 2026-01-31T12:00:10Z}]",
         checks=(
-            *_OF_EXPIRY,
+            *_EXPIRY_CHECKS,
             renewal_stamp.renewal_stamp_tampered,
             renewal_stamp.lease_too_large,
-            takeover.lease_without_stamps,
-            takeover.lease_created_empty,
-            times.time_unreadable,
-            times.renew_time_in_future,
-            times.candidate_renew_time_in_future,
+            missing_stamps.lease_without_stamps,
+            missing_stamps.lease_created_empty,
+            unreadable_time.time_unreadable,
+            renew_time.renew_time_in_future,
+            renew_time.candidate_renew_time_in_future,
         ),
     ),
 )

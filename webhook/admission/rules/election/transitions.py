@@ -1,4 +1,4 @@
-"""leaseDurationSeconds and leaseTransitions: how long a lease may last, and how the count of holders may move."""
+"""leaseTransitions: how the count of holders may move."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -6,36 +6,9 @@ from typing import Final
 from webhook.admission.rules.change import Event, LeaseChange
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
 from webhook.kubernetes.field import invalid
-from webhook.kubernetes.times import SECOND, span
 
 _TRANSITIONS: Final = "spec.leaseTransitions"
 _TAKEN: Final = frozenset({Event.TAKEOVER, Event.STEAL})
-
-
-@texts(
-    source="ours: the longest default of a known client is 3600 s",
-    why="A dead holder keeps the lease for the whole duration: 2147483647 s are 68 years.",
-    who="Durations in milliseconds instead of seconds; leases used as locks without an end.",
-    fix="Configure seconds. The longest default of a known client is 3600.",
-    attack="set a duration after which no one else could take the lease",
-    stored="{kubectl} patch lease {name} --type=merge -p "
-    '\'{"spec":{"leaseDurationSeconds":15,"renewTime":"\'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)\'"}}\'',
-)
-def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
-    """spec.leaseDurationSeconds must not be longer than a year."""
-    new = change.new_spec.lease_duration_seconds
-    if new is None or new == change.old_spec.lease_duration_seconds:
-        return NO_FINDINGS
-    limits = change.limits.duration_too_long
-    # Two overrides on one lease can put the deny limit below the warn limit.
-    if new <= min(limits.warn_above_seconds, limits.deny_above_seconds):
-        return NO_FINDINGS
-    denied = new > limits.deny_above_seconds
-    limit = limits.deny_above_seconds if denied else limits.warn_above_seconds
-    detail = f"must not be greater than {limit}; a dead holder would keep the lease for as long"
-    error = invalid("spec.leaseDurationSeconds", new, detail)
-    happened = Statement(f"leaseDurationSeconds is {new}: a dead holder keeps the lease for {span(new * SECOND)}")
-    return (Finding(error, tier=Mode.DENY if denied else Mode.WARN, happened=happened),)
 
 
 @texts(

@@ -1,69 +1,15 @@
-"""Times: one that no client can decode, a renewTime ahead of the API server's clock, and times that move back."""
+"""renewTime of a Lease or a LeaseCandidate: ahead of the clock, and moved back."""
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
 from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES, CandidateChange, Event, LeaseChange
 from webhook.admission.rules.limits import Seconds
-from webhook.admission.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, Mode, Statement, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
 from webhook.kubernetes.field import invalid
-from webhook.kubernetes.times import SECOND, canonical_seconds, is_readable, is_time_zone, normalized, readable, span
+from webhook.kubernetes.times import SECOND, canonical_seconds, is_time_zone, readable, span
 
 _RENEW_TIME: Final = "spec.renewTime"
-_FRACTION: Final = ' with six fraction digits, such as "2026-01-31T12:00:00.000000Z"'
-_SECONDS: Final = ', such as "2026-01-31T12:00:00Z"'
-_WARN, _DENY = Mode.WARN, Mode.DENY
-_USUAL: Final = len("2026-01-31T12:00:00Z")
-"""Characters of nearly every time of an entry."""
-
-
-@texts(
-    source="ours: a live kube-scheduler exited after one such write on kube-apiserver 1.36.3",
-    why="The API server accepts `9999-12-31T23:59:59.999999-01:00` and stores year 10000, and by protobuf it takes any "
-    "year. No JSON client can decode such an object, and no patch can fix an entry of it. A running kube-scheduler "
-    "exited after one such write.",
-    who="Attackers, and tests of limits. No known client writes such a time.",
-    fix="Write a time between the years 0000 and 9999 in UTC. To repair a stored one, replace the object.",
-    stored="write the field again with a time up to the year 9999, with `kubectl replace`",
-)
-def time_unreadable(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
-    """A time in spec or managedFields must be one that every client can read, in the years 0000 to 9999.
-
-    It refuses what this write set or changed, including what cannot be parsed; what was stored before may stay.
-    """
-    if isinstance(change, LeaseChange):
-        field, new, old = "spec.acquireTime", change.new_spec.acquire_time, change.old_spec.acquire_time
-    else:
-        field, new, old = "spec.pingTime", change.new_spec.ping_time, change.old_spec.ping_time
-    found = _check_spec_time(_RENEW_TIME, change.new_spec.renew_time, change.new_renew_time, change.old_renew_time)
-    if new != old and new is not None and readable(normalized(new)) is None:
-        found = (*found, *_check_spec_time(field, new, normalized(new), normalized(old)))
-    for entry in change.new_entries:
-        # One of the usual length that parses is readable.
-        if entry.time is not None and (len(entry.time) != _USUAL or entry.stamp is None):
-            return (*found, *islice(_find_unreadable_entries(change), MAX_FINDINGS))
-    return found
-
-
-def _check_spec_time(field: str, text: str | None, new: int | str | None, old: int | str | None) -> tuple[Finding, ...]:
-    if new is None or new == old or readable(new) is not None:
-        return NO_FINDINGS
-    return (_report_unreadable(field, text, _FRACTION),)
-
-
-def _find_unreadable_entries(change: LeaseChange | CandidateChange) -> Iterator[Finding]:
-    """Entries may be renamed and merged by the API server, so times are compared, not entries."""
-    known = {entry.time for entry in change.old_entries}
-    for index, entry in enumerate(change.new_entries):
-        if entry.time is not None and entry.time not in known and not is_readable(entry.time):
-            yield _report_unreadable(f"metadata.managedFields[{index}].time", entry.time, _SECONDS)
-
-
-def _report_unreadable(field: str, text: str | None, form: str) -> Finding:
-    happened = Statement(f"{field} is not a time of the years 0000 to 9999: JSON clients cannot decode it")
-    detail = f"must be a time of the years 0000 to 9999 in UTC{form}; JSON clients cannot decode any other"
-    return Finding(invalid(field, text, detail), happened=happened)
 
 
 @texts(
@@ -82,7 +28,7 @@ def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     On UPDATE the old value counts as well: an API server resumed from an old snapshot must not stop renewals. In
     kube-node-lease it only warns.
     """
-    strongest = _WARN if change.request.namespace == NODE_LEASES else _DENY
+    strongest = Mode.WARN if change.request.namespace == NODE_LEASES else Mode.DENY
     return _check_ahead(change, change.limits.renew_time_in_future, strongest)
 
 
@@ -96,7 +42,7 @@ def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
 )
 def candidate_renew_time_in_future(change: CandidateChange) -> Iterable[Finding]:
     """spec.renewTime of a candidate must not lie more than a day ahead of the API server's clock."""
-    return _check_ahead(change, change.limits.candidate_renew_time_in_future, _DENY)
+    return _check_ahead(change, change.limits.candidate_renew_time_in_future, Mode.DENY)
 
 
 def _check_ahead(change: LeaseChange | CandidateChange, limits: Seconds, strongest: Mode) -> Iterable[Finding]:
@@ -165,23 +111,3 @@ def _check_backwards(change: LeaseChange | CandidateChange, limit: int, whose: s
     detail = f"must not be more than {limit} s before the old value; check the {whose}'s clock"
     happened = Statement(f"renewTime moved back by {span(old - new)}: {risk}")
     return (Finding(invalid(_RENEW_TIME, change.new_spec.renew_time, detail), happened=happened),)
-
-
-@texts(
-    source="ours: Pekko writes it at each heartbeat and Java clients cut it to milliseconds, so only audited",
-    why="`acquireTime` says since when the holder has led.",
-    who="Pekko, which writes it at each heartbeat; Java clients, which cut it to milliseconds.",
-    fix="Nothing to fix in most cases: the rule is for audits.",
-)
-def acquire_time_changed(change: LeaseChange) -> Iterable[Finding]:
-    """spec.acquireTime must not change while the holder stays."""
-    if change.new_holder != change.old_holder or change.new_spec.acquire_time == change.old_spec.acquire_time:
-        return NO_FINDINGS
-    new, old = readable(normalized(change.new_spec.acquire_time)), readable(normalized(change.old_spec.acquire_time))
-    limit = change.limits.acquire_time_changed.above_seconds
-    if new is None or old is None or abs(new - old) <= limit * SECOND:
-        return NO_FINDINGS
-    detail = f"must stay within {limit} s of the old value while the holder stays"
-    moved = f"acquireTime moved by {span(abs(new - old))} while {{0}} stays the holder"
-    happened = Statement(moved, (change.new_holder,))
-    return (Finding(invalid("spec.acquireTime", change.new_spec.acquire_time, detail), happened=happened),)

@@ -1,0 +1,28 @@
+"""acquireTime moves although the holder stays."""
+
+from collections.abc import Iterable
+
+from webhook.admission.rules.change import LeaseChange
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, texts
+from webhook.kubernetes.field import invalid
+from webhook.kubernetes.times import SECOND, normalized, readable, span
+
+
+@texts(
+    source="ours: Pekko writes it at each heartbeat and Java clients cut it to milliseconds, so only audited",
+    why="`acquireTime` says since when the holder has led.",
+    who="Pekko, which writes it at each heartbeat; Java clients, which cut it to milliseconds.",
+    fix="Nothing to fix in most cases: the rule is for audits.",
+)
+def acquire_time_changed(change: LeaseChange) -> Iterable[Finding]:
+    """spec.acquireTime must not change while the holder stays."""
+    if change.new_holder != change.old_holder or change.new_spec.acquire_time == change.old_spec.acquire_time:
+        return NO_FINDINGS
+    new, old = readable(normalized(change.new_spec.acquire_time)), readable(normalized(change.old_spec.acquire_time))
+    limit = change.limits.acquire_time_changed.above_seconds
+    if new is None or old is None or abs(new - old) <= limit * SECOND:
+        return NO_FINDINGS
+    detail = f"must stay within {limit} s of the old value while the holder stays"
+    moved = f"acquireTime moved by {span(abs(new - old))} while {{0}} stays the holder"
+    happened = Statement(moved, (change.new_holder,))
+    return (Finding(invalid("spec.acquireTime", change.new_spec.acquire_time, detail), happened=happened),)

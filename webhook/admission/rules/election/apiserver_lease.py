@@ -1,0 +1,40 @@
+"""Who may write an API server's identity lease."""
+
+from collections.abc import Iterable
+
+from webhook.admission.rules.change import (
+    IDENTITY_LABEL,
+    KUBE_SYSTEM,
+    LeaseChange,
+)
+from webhook.admission.rules.rule import NO_FINDINGS, NOT_A_RENEWAL, Finding, Statement, texts
+from webhook.kubernetes.field import forbidden
+
+
+@texts(
+    source="ours: only the API server's own loopback client writes these leases",
+    why="These leases say which API servers are running, and controllers of the control plane rely on them.",
+    who="No known client.",
+    fix="Leave the lease to its API server; it repairs or recreates it.",
+    attack="wrote the identity of an API server",
+)
+def apiserver_lease_writer(change: LeaseChange) -> Iterable[Finding]:
+    """The identity lease of an API server may be written by system:apiserver only.
+
+    Name, namespace and the stored label must all match: the label alone does not apply the rule to other leases. The
+    label may not be removed either, because without it the rule would not apply to the next write.
+    """
+    request = change.request
+    if request.namespace != KUBE_SYSTEM or not request.name.startswith("apiserver-"):
+        return NO_FINDINGS
+    if IDENTITY_LABEL not in (change.old_metadata.labels or {}) or change.user.username == "system:apiserver":
+        return NO_FINDINGS
+    if IDENTITY_LABEL not in (change.new_metadata.labels or {}):
+        detail = f"{IDENTITY_LABEL} may be removed from an API server's identity lease by system:apiserver only"
+        happened = Statement("{0} removed the identity label of an API server's lease", (change.user.username,))
+        return (Finding(forbidden("metadata.labels", detail), happened=happened),)
+    if change.event not in NOT_A_RENEWAL:
+        return NO_FINDINGS
+    detail = "an API server's identity lease may be written by system:apiserver only"
+    happened = Statement("{0} wrote the identity lease of an API server", (change.user.username,))
+    return (Finding(forbidden("spec", detail), happened=happened),)

@@ -1,0 +1,36 @@
+"""A live lease is deleted."""
+
+from collections.abc import Iterable
+
+from webhook.admission.rules.change import CLEANUP_CONTROLLERS, LeaseChange
+from webhook.admission.rules.loss import report_loss
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, texts
+from webhook.text.quoting import quote
+
+
+@texts(
+    source="ours: kube-apiserver, konnectivity and medik8s delete their own leases, so only audited by default",
+    why="After a live lease is deleted, another process can create it and lead at the same time as the old leader.",
+    who="`helm uninstall` and `kubectl delete` while the program runs; konnectivity and medik8s, which delete their "
+    "own leases; a controller that removes its finalizer from a deleted lease that is held again.",
+    fix="Stop the holder first, and delete when its lease has expired or was released.",
+    attack="deleted a lease that was held",
+)
+def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may not be deleted, except by the garbage collector and the namespace controller.
+
+    An UPDATE that removes the last finalizer of a lease which was deleted before deletes it as well. It only warns of
+    one that renews the lease or releases it: an elector that writes the whole lease without finalizers removes those of
+    others each time. Not evaluated for the [stamped writer](../stamp.md) of the lease.
+    """
+    if change.expiry.expired or change.user.username in CLEANUP_CONTROLLERS or change.is_by_stamped_writer:
+        return NO_FINDINGS
+    expiry = change.expiry
+    detail = (
+        f"the lease is held by {quote(change.old_holder)} for another {expiry.seconds_left} s{expiry.whose_clock}; "
+        "stop its holder first, or delete the lease after that"
+    )
+    of_its_elector = change.request.new and change.new_holder in ("", change.old_holder) and change.is_of_an_elector
+    return report_loss(
+        change, "metadata", detail, "{0} of {1} was deleted", tier=Mode.WARN if of_its_elector else Mode.DENY
+    )

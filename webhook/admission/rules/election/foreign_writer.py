@@ -1,0 +1,50 @@
+"""A live lease is written by another writer than the one that the API server stamped on it."""
+
+from collections.abc import Iterable
+
+from webhook.admission.rules.change import CLEANUP_CONTROLLERS, Event, LeaseChange
+from webhook.admission.rules.loss import report_loss
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, texts
+from webhook.admission.rules.stamps import is_writer
+from webhook.text.quoting import quote
+
+
+@texts(
+    source="ours: the writer is the pod and the user of an authenticated token, which no client chooses",
+    why="The holder is a text that any client may write, so a client that writes in the holder's name looks like the "
+    "holder. The stamp does not.",
+    who="A new pod of a StatefulSet that resumes its predecessor's identity; replicas that write as one user, unless "
+    "`writer: user` is set; people who repair a lease by hand.",
+    fix="Wait until the lease has expired, or ask the holder to release it. If the replicas of one user are one "
+    "writer, set `writer: user` in the policy, and label the namespace `lease-webhook/stamp-writer=user`.",
+    attack="wrote a lease that another writer held",
+)
+def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may be written only by the writer that the API server stamped on it.
+
+    Evaluated in namespaces that the policy file lists under `stamps`: takeovers, renewals and releases for the holder,
+    other changes of spec, deletions, and changes of owners. Anyone may change labels and other annotations; the writers
+    of a binding may change owners. The garbage collector and the namespace controller are exempt.
+    """
+    stamps = change.stamps
+    if stamps is None or (stamp := change.old_stamp) is None or not stamp.writer or not change.old_holder:
+        return NO_FINDINGS
+    user, after = change.user, change.new_stamp
+    if change.event is Event.UNTOUCHED and (
+        change.new_metadata.owner_references == change.old_metadata.owner_references or change.is_by_listed_writer
+    ):
+        return NO_FINDINGS
+    # Only the sender can omit the time, so our clock, which may be wrong, must not replace it.
+    is_undated = after is not None and after.written is None and bool(change.request.new)
+    is_expired = change.expiry.expired and not is_undated
+    if is_writer(user, stamp, stamps) or user.username in CLEANUP_CONTROLLERS or is_expired:
+        return NO_FINDINGS
+    wait = "without managedFields" if is_undated else f"in {change.expiry.seconds_left} s"
+    detail = (
+        f"the lease is held by {quote(change.old_holder)} and was last written by {quote(stamp.writer)}, which this "
+        f"writer is not; retry {wait}, or ask the holder to release it"
+    )
+    fact = change.event if change.event in (Event.STEAL, Event.RELEASE) else ""
+    what = {Event.STEAL: "taken from {1}", Event.DELETE: "deleted, held by {1},"}
+    happened = what.get(change.event, "written by another writer than that of {1}")
+    return report_loss(change, "spec" if change.request.new else "metadata", detail, f"{{0}} was {happened}", fact)

@@ -1,0 +1,82 @@
+"""spec.holderIdentity: its form, and the pod that it names."""
+
+import unicodedata
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.admission.rules.change import (
+    LeaseChange,
+)
+from webhook.admission.rules.holders import fits_pod
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
+from webhook.kubernetes.field import forbidden, invalid
+from webhook.text.quoting import quote
+
+_FIELD: Final = "spec.holderIdentity"
+_REPLACEMENT: Final = "\ufffd"
+_INVISIBLE: Final = frozenset({"Cf", "Zl", "Zp"})
+
+
+@texts(
+    source="ours: the API server checks neither length nor characters",
+    why="The identity is shown in every `kubectl get lease` and copied into every log; the API server accepts "
+    "megabytes of any text.",
+    who="No known elector; for example, identities read from a file together with the newline at its end.",
+    fix="Use the pod's name, an underscore and a UUID; trim the value.",
+    stored="give the elector a short identity of printable characters, such as the pod's name",
+)
+def holder_identity_shape(change: LeaseChange) -> Iterable[Finding]:
+    """spec.holderIdentity must be short, printable text in UTF-8."""
+    holder = change.new_holder
+    if holder == change.old_holder or not holder:
+        return NO_FINDINGS
+    limits = change.limits.holder_identity_shape
+    size = len(holder.encode())
+    if size > limits.deny_above_bytes:
+        return (_too_long(holder, size, limits.deny_above_bytes, Mode.DENY),)
+    categories = set() if holder.isascii() and holder.isprintable() else {unicodedata.category(c) for c in holder}
+    if "Cc" in categories:
+        happened = Statement("holder {0} has control characters, which break terminals and logs", (holder,))
+        return (Finding(invalid(_FIELD, holder, "must not contain control characters"), happened=happened),)
+    if _REPLACEMENT in holder:
+        happened = Statement("holder {0} was not UTF-8: other holders look the same in a review", (holder,))
+        detail = "must be UTF-8, and must not contain U+FFFD, by which the API server replaces what is not"
+        return (Finding(invalid(_FIELD, holder, detail), happened=happened),)
+    if categories & _INVISIBLE:
+        detail = "must not contain bidirectional or invisible characters"
+        happened = Statement("holder {0} has invisible characters: it may look like another holder", (holder,))
+        return (Finding(invalid(_FIELD, holder, detail), tier=Mode.WARN, happened=happened),)
+    if size > limits.warn_above_bytes:
+        return (_too_long(holder, size, limits.warn_above_bytes, Mode.WARN),)
+    return NO_FINDINGS
+
+
+def _too_long(holder: str, size: int, limit: int, tier: Mode) -> Finding:
+    happened = Statement(f"holderIdentity has {size} bytes, more than {limit}: each log line of the lease repeats it")
+    error = invalid(_FIELD, holder, f"must not be longer than {limit} bytes, is {size}")
+    return Finding(error, tier=tier, happened=happened)
+
+
+@texts(
+    source="ours: kube-vip, kwok and host-network pods use other identities, so never a denial by default",
+    why="An identity that begins with the pod's name can be traced to the pod that wrote it.",
+    who="kube-vip, kwok, and pods on the host network, whose host name is the node's.",
+    fix="Set the elector's identity from the pod's name (downward API), or turn the rule off for those leases.",
+)
+def holder_identity_mismatch(change: LeaseChange) -> Iterable[Finding]:
+    """A new spec.holderIdentity must begin with the name of the pod that writes it.
+
+    Not evaluated if the writer's token has no pod name. Custom identities are common, so no preset denies; a binding
+    decides.
+    """
+    pod = change.user.pod_name
+    if not pod or not change.new_holder or fits_pod(change.new_holder, pod):
+        return NO_FINDINGS
+    detail = (
+        f"holder {quote(change.new_holder)} must begin with the name of the writing pod, {quote(pod)}; "
+        "set the elector's identity to the pod name, or lower the mode of this rule"
+    )
+    happened = Statement(
+        "holder {0} does not begin with its pod's name, {1}; use that as identity", (change.new_holder, pod)
+    )
+    return (Finding(forbidden(_FIELD, detail), happened=happened),)

@@ -1,0 +1,102 @@
+"""Who may write a bound lease, and under which holder identity.
+
+Only what a person wrote down in a binding distinguishes a holder from an impostor.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.admission.rules.change import (
+    CLEANUP_CONTROLLERS,
+    CandidateChange,
+    Event,
+    LeaseChange,
+)
+from webhook.admission.rules.holders import POD, Binding, holder_matches
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
+from webhook.kubernetes.field import forbidden
+from webhook.kubernetes.request import UserInfo
+from webhook.text.quoting import quote
+
+_FIELD: Final = "spec.holderIdentity"
+_ASK: Final = "ask the operators of lease-webhook"
+
+
+@texts(
+    source="ours: a holder identity is free text, so only a person can say who may write it",
+    why="The holder string is not an identity. The binding says who may write the lease.",
+    who="Writers that are missing from the binding: a second operator, a backup tool, a person with kubectl.",
+    fix="Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.",
+    attack="wrote a lease that is bound to other writers",
+)
+def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
+    """A lease that the policy binds may be written only by a bound writer, under a holder identity that matches.
+
+    An empty new holder matches, so that a bound writer may release. On DELETE, and on an UPDATE that removes the last
+    finalizer of a deleted lease, only the writer counts, and the garbage collector and the namespace controller are
+    exempt. Of writes that do not change spec, only those count that change labels, annotations, finalizers or owners of
+    a lease while it is held, by another than the collectors: each makes a write fail that its holder has prepared, so
+    enough of them end a healthy leader. The same holds for LeaseCandidates that name the lease: the API server makes
+    one of them the holder, under the candidate's name.
+    """
+    binding = change.binding
+    if binding is None:
+        return NO_FINDINGS
+    user = change.user
+    deleted = change.event is Event.DELETE
+    if deleted and user.username in CLEANUP_CONTROLLERS:
+        return NO_FINDINGS
+    is_lease = isinstance(change, LeaseChange)
+    is_untouched = change.event is Event.UNTOUCHED
+    if is_untouched and (user.username in CLEANUP_CONTROLLERS or not _disturbs_the_holder(change)):
+        return NO_FINDINGS
+    field, what = (_FIELD, "lease") if is_lease else ("spec.leaseName", "candidate of lease")
+    if not binding.lists(user):
+        detail = (
+            f"only the writers bound in the webhook's policy may write this {'' if is_lease else 'candidate and its '}"
+            f"lease, and {quote(user.username)} is not one of them; {_ASK}"
+        )
+        did = "deleted" if deleted else "wrote"
+        lease = f"{change.request.namespace}/{change.request.lease_name}"
+        happened = Statement(
+            f"{{0}} {did} {what} {{1}}, which the policy binds to other writers", (user.username, lease)
+        )
+        return (Finding(forbidden(field, detail), happened=happened),)
+    holder = change.new_holder if isinstance(change, LeaseChange) else change.request.name
+    if deleted or is_untouched or not holder:
+        return NO_FINDINGS
+    return _holder_findings(field, holder, user, binding)
+
+
+def _disturbs_the_holder(change: LeaseChange | CandidateChange) -> bool:
+    """True if a write that leaves spec as it is changes metadata of a lease that is held."""
+    if not isinstance(change, LeaseChange) or not change.old_holder:
+        return False
+    new, old = change.new_metadata, change.old_metadata
+    return (
+        (new.labels or {}) != (old.labels or {})
+        or (new.annotations or {}) != (old.annotations or {})
+        or (new.finalizers or ()) != (old.finalizers or ())
+        or (new.owner_references or ()) != (old.owner_references or ())
+    )
+
+
+def _holder_findings(field: str, holder: str, user: UserInfo, binding: Binding) -> Iterable[Finding]:
+    pod = user.pod_name
+    if any(holder_matches(template, holder, pod) for template in binding.holders):
+        return NO_FINDINGS
+    templates = ", ".join(quote(template) for template in binding.holders)
+    if pod or not any(POD in template for template in binding.holders):
+        detail = f"the holder of this lease must match the binding {templates}, and {quote(holder)} does not; {_ASK}"
+        happened = Statement("holder {0} does not match the binding {1} of this lease", (holder, binding.holders[0]))
+        return (Finding(forbidden(field, detail), happened=happened),)
+    detail = (
+        f"{quote(user.username)} does not write from a pod, so its holder name cannot be checked "
+        f"(binding {templates}); write from a pod, or {_ASK}"
+    )
+    happened = Statement(
+        "{0} does not write from a pod, so its holder name cannot be checked (binding {1})",
+        (user.username, next(template for template in binding.holders if POD in template)),
+    )
+    tier = Mode.DENY if binding.require_pod else Mode.WARN
+    return (Finding(forbidden(field, detail), tier=tier, happened=happened),)

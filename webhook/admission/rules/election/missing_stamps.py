@@ -1,0 +1,60 @@
+"""Leases without the API server's stamps: one that changes hands, and one that is created empty."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from webhook.admission.rules.change import Event, LeaseChange
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, texts
+from webhook.kubernetes.field import forbidden
+
+_FIELD: Final = "metadata.managedFields"
+_FIX: Final = (
+    "`kubectl apply --server-side` of apiVersion, kind, name, namespace and a label brings a record back "
+    "(it stamps now, so a takeover waits one duration)"
+)
+
+
+@texts(
+    source="ours: without stamps only the holder's own clock says when a lease expired, and a denial weakens",
+    why="Without a stamp only the holder's own clock says whether the lease is live, and it may be wrong.",
+    who="Leases that were created with a name only, and those whose managedFields were emptied before the webhook was "
+    "installed, or removed by the API server because the lease was too large for etcd. The writer did nothing wrong.",
+    fix="Restore the stamps: `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label. That "
+    "stamps the lease at that moment, so a takeover waits one duration.",
+    attack="took a lease without a record of its renewal",
+)
+def lease_without_stamps(change: LeaseChange) -> Iterable[Finding]:
+    """A lease that changes hands must carry the API server's stamps of its last renewal and of its new holder."""
+    if change.event is Event.CLAIM:
+        if change.new_entries or change.old_entries:
+            return NO_FINDINGS
+        unknown = "the API server keeps no record of this lease, so one write can take it from its new holder"
+        happened = Statement("the API server keeps no record of this lease: one write can take it; fix: {page}")
+    elif change.expiry.from_stamps:
+        return NO_FINDINGS
+    else:
+        unknown = "the API server has no record of the last renewal of this lease, so its holder's own clock decides"
+        happened = Statement("no API server record of the last renewal: the holder's own clock decided; repair: {page}")
+    return (Finding(forbidden(_FIELD, f"{unknown}; {_FIX}"), happened=happened),)
+
+
+@texts(
+    source="ours: apimachinery's skipNonAppliedManager tracks no update of an object that has no managedFields",
+    why="The API server keeps managedFields for an object only if it is created with a field, or applied server-side "
+    "later. Without them nothing proves that the lease is renewed, and one write takes it from a live holder, in "
+    "`strict` too.",
+    who="Manifests of leases that are created beforehand, so that RBAC can name them, and contain nothing but a name. "
+    "No known elector.",
+    fix="Add a label to the manifest. If the lease exists, apply the manifest with `kubectl apply --server-side`; "
+    "neither `kubectl label` nor an apply of the name alone makes the API server keep managedFields.",
+)
+def lease_created_empty(change: LeaseChange) -> Iterable[Finding]:
+    """A lease may not be created with a name only: the API server then never keeps managedFields for it."""
+    if change.was_set or change.new_entries:
+        return NO_FINDINGS
+    detail = (
+        "the API server keeps no record of the renewals of a lease that is created empty, so one write could take it "
+        "from a live holder; create it with a label"
+    )
+    happened = Statement("a lease was created empty: no renewal of it will have an API server's stamp; fix: {page}")
+    return (Finding(forbidden(_FIELD, detail), happened=happened),)

@@ -1,0 +1,60 @@
+"""A live lease is released by another writer than its holder."""
+
+from collections.abc import Iterable
+
+from webhook.admission.rules.change import Event, LeaseChange
+from webhook.admission.rules.holders import names_pod
+from webhook.admission.rules.loss import report_loss
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, texts
+from webhook.text.quoting import quote
+
+
+@texts(
+    source="ours: client-go's default identity is the pod's host name, `_` and a uuid",
+    why="Releasing the lease of another pod is the first step of a steal in two writes.",
+    who="Electors whose holder identity does not begin with the pod's name, such as kube-vip and host-network pods, or "
+    "continues it with `-` or `.` and no UUID, as the name of another pod does.",
+    fix="Delete the pod instead, or wait until its lease expires. Set the elector's identity to the pod's name, alone "
+    "or with an underscore and a UUID.",
+    attack="released a lease for its holder",
+)
+def foreign_release(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may be released only by the pod that its holder identity names.
+
+    Not evaluated if the writer's token has no pod name, nor for the [stamped writer](../stamp.md) of the lease. After
+    the pod's name only a character that no pod's name has, such as `_`, or a uuid may follow. Holder identities are
+    free text, so this is a hint and not a proof.
+    """
+    pod = change.user.pod_name
+    if not pod or change.expiry.expired or names_pod(change.old_holder, pod) or change.is_by_stamped_writer:
+        return NO_FINDINGS
+    return _report_release(change, f"pod {quote(pod)}")
+
+
+@texts(
+    source="ours: no known client releases a lease of another namespace than its own service account's",
+    why="As for `foreign-release`. A pod in another namespace can have the same name.",
+    who="No known client releases a lease outside of its service account's namespace.",
+    fix="Release from the holder itself.",
+    attack="released a lease for its holder",
+)
+def foreign_release_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
+    """A live lease may not be released by a service account of another namespace.
+
+    Not evaluated for the [stamped writer](../stamp.md) of the lease.
+    """
+    account = change.user.service_account
+    if account is None or account[0] == change.request.namespace or change.expiry.expired:
+        return NO_FINDINGS
+    if change.is_by_stamped_writer:
+        return NO_FINDINGS
+    return _report_release(change, f"{quote(change.user.username)} of another namespace")
+
+
+def _report_release(change: LeaseChange, who: str) -> tuple[Finding, ...]:
+    holder = quote(change.old_holder)
+    detail = (
+        f"this write clears the holder of a live lease, which only {holder} may do, not {who}; "
+        f"delete the pod of {holder}, or wait {change.expiry.seconds_left} s"
+    )
+    return report_loss(change, "spec.holderIdentity", detail, "{0} was released on behalf of {1}", Event.RELEASE)
