@@ -134,7 +134,7 @@ def test_whether_a_lease_had_expired_is_not_known_if_it_did_while_a_slow_takeove
     server.log[-1]["requestReceivedTimestamp"] = canonical(server.now - 3 * SECOND)
     second.lead(10)
     said = said_of(of_log(server), server)
-    assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 16 s" in said
+    assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 16.1 s" in said
 
 
 def test_a_write_that_the_log_leaves_out_is_no_silence() -> None:
@@ -369,7 +369,7 @@ def test_a_removed_field_has_no_date_and_is_no_release() -> None:
     assert "released it" not in said
     second.take()
     said = said_of(of_watch(server), server)
-    assert "db-1_1 took it after db-0_1 was removed as the holder; not renewed for up to 1 h 0 min" in said
+    assert "db-1_1 took it after db-0_1 was removed as the holder; not renewed for up to 1 h 1 min" in said
 
 
 def test_a_list_without_the_field_of_the_holder_shows_no_release() -> None:

@@ -97,7 +97,7 @@ def test_a_change_of_holder_has_a_bound_that_counts_in_the_sum() -> None:
     gap(record, "a")
     account = record.account
     text, shown = said(account), as_json(account)
-    assert "11:07:36Z b_1 took it after a_1, at a time that was not recorded; not renewed for up to 36 s" in text
+    assert "11:07:36Z b_1 took it after a_1, at a time that was not recorded; not renewed for up to 37 s" in text
     assert "11:07:00Z not recorded from 2026-11-18T11:07:00Z to 2026-11-18T11:07:36Z: connection refused" in text
     assert "in all" not in text
     assert [one["reason"] for one in shown["unrecorded"]] == [REASON] * 2
@@ -128,7 +128,7 @@ def test_a_holder_that_lost_the_lease_and_has_it_again() -> None:
     record.a.lead(20)
     record.miss(since)
     assert (
-        "a_1 took it after the holder before, at a time that was not recorded; not renewed for up to 1 min 12 s"
+        "a_1 took it after the holder before, at a time that was not recorded; not renewed for up to 1 min 13 s"
         in said(record.account)
     )
 
@@ -143,7 +143,7 @@ def test_a_bound_does_not_follow_what_the_holder_writes(acquired: str | None) ->
     record.server.leases["shop/db"]["spec"]["acquireTime"] = acquired
     record.miss(since)
     before, after = record.account.history.tenures
-    assert (before.until, after.since, after.leaderless) == (since, record.server.now, 36 * SECOND)
+    assert (before.until, after.since, after.leaderless) == (since, record.server.now, 37 * SECOND)
 
 
 def test_a_lease_that_was_created_again() -> None:
@@ -156,7 +156,7 @@ def test_a_lease_that_was_created_again() -> None:
     record.server.leases["shop/db"]["metadata"]["uid"] = "another"
     record.miss(since)
     text = said(record.account)
-    assert "a_1 took it after the holder before, at a time that was not recorded; not renewed for up to 23 s" in text
+    assert "a_1 took it after the holder before, at a time that was not recorded; not renewed for up to 24 s" in text
 
 
 def test_a_holder_that_goes_on_is_not_drawn_where_nothing_was_recorded() -> None:
@@ -177,7 +177,7 @@ def test_a_lease_that_was_given_up_in_a_gap_is_taken_by_whoever_is_seen_next() -
     record.server.wait(3)
     record.b.lead(20)
     record.see()
-    assert "b_1 held it; not renewed for up to 7 s" in said(record.account)
+    assert "b_1 held it; not renewed for up to 8 s" in said(record.account)
 
 
 def test_a_deletion_that_no_one_saw_says_nothing_of_a_silence() -> None:

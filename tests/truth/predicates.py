@@ -133,9 +133,23 @@ def _renewal_interval(facts: Facts, claim: Claim) -> bool:
 @_is("taken")
 def _taken(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
-        return write.puts == claim["identity"] and _is_how(facts, claim, write) and _is_after(facts, claim, write)
+        is_named = write.puts == claim["identity"] and _is_after(facts, claim, write)
+        return is_named and _is_how(facts, claim, write) and _is_within(facts, claim, write)
 
     return _happened(facts, claim, is_it)
+
+
+def _is_within(facts: Facts, claim: Claim, write: Write) -> bool:
+    """Return whether a holder followed at most so long after the removal, or the last renewal, of the one before."""
+    seconds = claim.get("seconds")
+    if seconds is None:
+        return True
+    is_released = claim.get("how") == "after-release"
+    before = [one for one in facts.writes if one.at < write.at]
+    ends = [one for one in before if (one.removes or one.is_shortened if is_released else one.is_renewal)]
+    offsets = facts.history.plan.offsets
+    slack = SLACK + (max(offsets) - min(offsets)) * MILLISECOND
+    return not ends or write.at - ends[-1].at <= seconds * SECOND + slack
 
 
 def _is_after(facts: Facts, claim: Claim, write: Write) -> bool:

@@ -94,7 +94,7 @@ def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iter
         if _is_renewed_by_another(tenure, silence) or (is_claimed and not is_one_clock):
             continue
         cause = diagnose(histories, history, tenure, silence.start, silence.end)
-        yield Gap(silence.start, silence.end, silence.duration, tenure=tenure, cause=cause)
+        yield Gap(silence.start, silence.end, silence.duration, doubt=silence.doubt, tenure=tenure, cause=cause)
 
 
 def _is_renewed_by_another(tenure: Tenure, silence: Silence) -> bool:

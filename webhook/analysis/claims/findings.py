@@ -132,7 +132,8 @@ def describe_delay(gap: causes.Gap, since: str = "") -> str:
     )
     if gap.length >= (gap.duration or 0) * SECOND:
         risk += "; the lease expired, and no one took it"
-    late = f"{holder_or_another(gap.tenure)} did not renew for {length(gap.length)}{since}"
+    silent = length(gap.length) if gap.doubt <= SECOND // 10 else at_most(gap.longest)
+    late = f"{holder_or_another(gap.tenure)} did not renew for {silent}{since}"
     return f"{late}. {causes.describe_cause(gap.cause)} {risk}."
 
 
@@ -215,7 +216,7 @@ def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) 
 
 def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Claim:
     before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
-    is_exact = after.is_exact and not after.is_close and before.renewed is not None and before.renewed.is_logged
+    is_exact = after.is_exact and not after.is_close and before.renewed is not None and before.renewed.is_exact
     later = length(unled) if is_exact else at_most(unled)
     taken = "took the lease" if after.is_close else "took the expired lease"
     doubt = ": whether it had expired is not known" if after.is_close else ""
@@ -318,7 +319,7 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
         message += f"; {name(after.holder)} took it at {clock(after.since, now)}"
     elif after is not None and after.holder != before.holder:
         later = max(0, after.since - (before.until or 0))
-        is_exact = after.is_exact and before.ended is not None and before.ended.is_logged
+        is_exact = after.is_exact and before.ended is not None and before.ended.is_exact
         # Stamps have whole seconds.
         bound = length(later) if is_exact else at_most(later + SECOND)
         message += (

@@ -369,11 +369,15 @@ class Tenure(Struct):
         return None if self.may_be_of(taker) else taker
 
     def may_be_of(self, writer: Writer | None) -> bool:
-        """True if a writer is another pod of its process's account, which may use the same identity."""
+        """True if a writer is another pod of its process's account, which may use the same identity.
+
+        Of an identity that names its pod, only one of the same name may: a pod that was replaced may live on.
+        """
         own = self.process
         if own is None or writer is None:
             return False
-        return writer.user == own.user and bool(writer.pod and own.pod) and not self._is_pod_of(own)
+        may_share = not self._is_pod_of(own) or self._is_pod_of(writer)
+        return writer.user == own.user and bool(writer.pod and own.pod) and may_share
 
     @property
     def is_own_taking(self) -> bool | None:

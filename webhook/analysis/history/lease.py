@@ -62,7 +62,7 @@ from webhook.analysis.inputs.items import (
 )
 from webhook.kubernetes.managed_fields import Entry, entries_of
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import SECOND, normalized, readable, stamp_of
+from webhook.kubernetes.times import SECOND, normalized, stamp_of
 
 MAX_TENURES: Final = 200
 MAX_REFUSALS: Final = 100
@@ -208,15 +208,24 @@ class LeaseHistory(Struct):
         number = silence.tenure_number - 1 - (self.renewals.tenures - len(self.tenures))
         return self.tenures[number] if number >= 0 else None
 
-    @property
-    def _unknown_fraction(self) -> int:
-        """Return how much later than its stamp the latest state may have been written."""
-        if self.kind is InputKind.REVIEW:
-            return 0 if self.moment % SECOND else SECOND
-        claimed = readable(normalized(self.lease.spec.renew_time)) if self.lease else None
-        stamp = date_last_renewal(self.entries)
-        is_unknown = stamp is not None and claimed is not None and not stamp - SECOND // 10 <= claimed < stamp + SECOND
-        return SECOND if is_unknown else 0
+    def _since_at_most(self, last: int, since: int) -> int:
+        """Return for how long, at most, there was nothing between the end of a tenure at `last` and the present write.
+
+        Of two writes that a log dates it is the time between their answers. Stamps have whole seconds, a slow request
+        is stored at some time before its answer, and clocks of API servers differ.
+        """
+        if not self.write.is_dated:
+            return max(0, since - last)
+        held, latest = self.tenure, self.write.latest
+        if latest is None or self.write.at != since:
+            latest = since if self.write.is_logged else (since // SECOND + 1) * SECOND
+        known = (held.ended, held.renewed, held.kept, held.taken) if held else ()
+        before = next((one for one in known if one is not None and one.at == last and one.is_dated_by_a_server), None)
+        if before is not None and before.is_exact and self.write.is_exact:
+            return max(0, since - last)
+        earliest = last // SECOND * SECOND if before is None else before.earliest
+        tolerance = MAX_TOLERANCE if self.write.skew else 0
+        return max(0, latest - earliest, since - last + tolerance)
 
     def leaderless_until(self, now: int) -> int:
         """Return for how long no one led, at most, in all: also while a holder was late, and up to `now`."""
@@ -224,7 +233,7 @@ class LeaseHistory(Struct):
         since = held.last_renewal if held and status and status.state is LeaseState.EXPIRED else None
         since = self._released_at if held is None else since
         ongoing = 0 if since is None else max(0, now - since)
-        return self.leaderless + sum(one.length for one in self.late_silences) + ongoing
+        return self.leaderless + sum(one.longest for one in self.late_silences) + ongoing
 
     @property
     def changes(self) -> int:
@@ -657,6 +666,8 @@ class LeaseHistory(Struct):
         is_close = how is Handover.UNKNOWN and self.write.is_dated and not (is_unseen or self.write.skew)
         is_end_known = how in {Handover.EXPIRED, Handover.PREFERRED} or is_close
         self._ended(last if is_end_known and last is not None else at, how)
+        if self._released_at is not None and kept is not None:
+            self._released_at = min(self._released_at, kept)  # who was written in need not have renewed it
         before, following = self.tenure, self._add(holder, at, how, writer)
         following.is_close = is_close
         spec = self.lease.spec if self.lease else LeaseSpec()
@@ -688,8 +699,7 @@ class LeaseHistory(Struct):
             manager = manager_of_write(self.entries, known)
             holder.released_by, holder.released_manager = writer, manager
             is_own = holder.is_by(writer, manager, holder.manager)
-            may_be_own = holder.may_be_of(writer) or self._is_of_former(holder, writer)
-            holder.is_own_release = None if is_own is False and may_be_own else is_own
+            holder.is_own_release = None if is_own is False and holder.may_be_of(writer) else is_own
             holder.is_removed = self.lease is not None and self.lease.spec.holder_identity is None
             is_hint = (holder.is_by(writer) or not (writer and writer.user)) and holder.has_own_manager
             holder.is_released_as_other = is_hint and bool(holder.manager) and manager not in {"", holder.manager}
@@ -730,13 +740,16 @@ class LeaseHistory(Struct):
         is_first = tenure.is_chosen and tenure.renewals == 1
         if is_first and tenure.leaderless is not None:
             # The API server chose it; that it leads is known from its own first renewal.
-            tenure.leaderless += at - tenure.since
-            self.leaderless += at - tenure.since
-        tenure.last_renewal, tenure.renewed = at, self.write
+            led_since = (self.write.latest or at) - (tenure.taken.latest or tenure.since)
+            tenure.leaderless += max(0, led_since)
+            self.leaderless += max(0, led_since)
+        before, tenure.last_renewal, tenure.renewed = tenure.renewed or tenure.taken, at, self.write
         if is_first:
             self.renewals.restart(at)
         is_counted = self.kind is not InputKind.REVIEW and not is_first
-        silence = self.renewals.add(at, tenure.duration) if is_counted else None
+        is_exact = before.is_exact and self.write.is_exact
+        doubt = 0 if is_exact else max(0, (self.write.latest or at) - at) + max(0, before.at - before.earliest)
+        silence = self.renewals.add(at, tenure.duration, doubt) if is_counted else None
         self._happened(EventKind.RENEWED, at, writer=writer, silence=silence)
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._ended(at, Handover.RELEASED, writer)
@@ -849,14 +862,14 @@ class LeaseHistory(Struct):
         """Add a holder; `seen` is its last renewal if it had the lease already when the input begins."""
         leaderless = None
         if self._released_at is not None and how is not Handover.SEEN:
-            # Stamps have whole seconds, and the clocks of API servers may differ.
             skew = self.write.skew
-            doubt = (skew and max(skew, MAX_TOLERANCE)) if self.write.is_logged else self._unknown_fraction
-            leaderless = 0 if how in {Handover.STOLEN, Handover.REPLACED} else max(0, since - self._released_at) + doubt
+            since_last = self._since_at_most(self._released_at, since)
+            leaderless = 0 if how in {Handover.STOLEN, Handover.REPLACED} else since_last
             # Who was robbed of the lease may have stopped before, or led on; so may one that no one renewed.
             last = self.tenure.last_renewal if self.tenure else self._released_at
             if not self.write.is_claimed:
-                self.leaderless += leaderless if how is not Handover.DELETED else max(leaderless, since - last)
+                is_gone = how is Handover.DELETED
+                self.leaderless += self._since_at_most(last, since) if is_gone else leaderless
             is_unclear = how is Handover.UNKNOWN and (skew or self._released_at == since)
             is_known = self.write.is_dated and not self.write.is_claimed and not is_unclear
             is_taken_live = how in {Handover.STOLEN, Handover.REPLACED}
@@ -869,7 +882,7 @@ class LeaseHistory(Struct):
         tenure.is_dated = self.write.is_dated or how is Handover.SEEN
         tenure.taken = tenure.kept = self.write
         is_coordinated = self.lease is not None and bool(self.lease.spec.strategy)
-        tenure.is_exact = self.write.is_logged and not self.write.skew
+        tenure.is_exact = self.write.is_exact
         tenure.is_coordinated = is_coordinated
         manager = "" if is_constant(self.entries) else manager_of_write(self.entries, ())
         if how is Handover.SEEN:

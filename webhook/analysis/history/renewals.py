@@ -43,10 +43,18 @@ class Silence(Struct, frozen=True):
     tenure_number: int = 0
     """In which tenure it was, counted from 1: times do not show that where their writers' clocks date them."""
 
+    doubt: int = 0
+    """By how much longer it may have been: a write is stored between its request and its answer, or in a second."""
+
     @property
     def length(self) -> int:
         """Microseconds."""
         return self.end - self.start
+
+    @property
+    def longest(self) -> int:
+        """Microseconds, at most."""
+        return self.length + self.doubt
 
 
 class Renewals(Struct):
@@ -73,10 +81,10 @@ class Renewals(Struct):
     _early: list[Silence] = field(default_factory=list)
     _usual: int | None = None
 
-    def add(self, at: int, duration: int | None = None) -> int | None:
+    def add(self, at: int, duration: int | None = None, doubt: int = 0) -> int | None:
         """Take in one renewal after another; return the microseconds of a silence before it.
 
-        `duration` is how many seconds the lease lasted until then.
+        `duration` is how many seconds the lease lasted until then, `doubt` that of a silence before it.
         """
         if self.last is None:
             self.restart(at)
@@ -85,7 +93,7 @@ class Renewals(Struct):
         self.has_several_clocks = self.has_several_clocks or at < self.last - SECOND
         gap, longest = max(0, at - self.last), self.longest_usual
         if longest is None:
-            self._early.append(Silence(self.last, at, duration, self.tenures))
+            self._early.append(Silence(self.last, at, duration, self.tenures, doubt))
         else:
             # Renewals that were read before it was known what is usual.
             self.silences.extend(one for one in self._early if one.length > longest)
@@ -94,7 +102,7 @@ class Renewals(Struct):
         self.latest.append(gap)
         is_silence = longest is not None and gap > longest
         if is_silence:
-            self.silences.append(Silence(self.last, at, duration, self.tenures))
+            self.silences.append(Silence(self.last, at, duration, self.tenures, doubt))
         else:
             self.intervals.append(gap)
             self._usual = None

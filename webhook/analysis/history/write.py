@@ -5,6 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.times import SECOND
 
 
 class Dating(StrEnum):
@@ -42,6 +43,11 @@ class Write(Struct, frozen=True):
     def is_logged(self) -> bool:
         """Whether a log says when it was answered."""
         return self.dating is Dating.LOG
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a log says when it was stored, up to a tenth of a second."""
+        return self.is_logged and self.latest is not None and self.latest - self.earliest <= SECOND // 10
 
     @property
     def is_claimed(self) -> bool:
