@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import Elector, FakeServer, together
-from tests.history.observing import LEASE, View, merged, of_log, of_watch
+from tests.history.observing import LEASE, View, advised, merged, of_log, of_watch
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.events import Handover
@@ -413,7 +413,8 @@ def test_a_lease_with_finalizers_is_deleted_when_they_are_gone(is_gone: bool) ->
     else:
         one = account(of_log(server), server.now)
         assert one.state is LeaseState.LIVE
-        assert "deleted" not in text(one)
+        assert "deleted while" not in text(one)
+        assert advised(one).startswith("The lease is held, but was deleted: it is gone as soon as its finalizers are.")
         assert as_json(one)["holder"] == first.identity
 
 

@@ -320,6 +320,10 @@ def _check_missing_stamp(subject: Subject) -> Iterator[ReportFinding]:
         message = (
             "the API server has no record of the last renewal, so only the holder's own clock says whether it leads"
         )
+        if subject.status.from_stamps:
+            message = (
+                "the lease has no record of when it was renewed: without the log, only its holder's own clock says"
+            )
     elif not subject.entries:
         message = "the API server keeps no managedFields of it, so one write will be able to take it from a live holder"
     else:

@@ -109,7 +109,7 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
         case Blame.CLIENT if cause.left == ("interval",):
             return _of_rare_renewals(history, tenure)
         case Blame.CLIENT:
-            return _of_silent_client(history, tenure)
+            return _of_silent_client(history, tenure, cause)
         case Blame.THROTTLED:
             return Advice("See which priority level limits it:", _PRIORITY)
         case Blame.COORDINATED:
@@ -123,10 +123,11 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     return advise_after_refusal(history, cause.refusal) if is_refused and cause.refusal else _NEXT_STEPS[cause.blame]
 
 
-def _of_silent_client(history: LeaseHistory, tenure: Tenure) -> Advice:
+def _of_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagnosis) -> Advice:
     pod = _pod(tenure) or tenure.holder
     if tenure.heard_again and (found := pod_of(pod)):
-        sentence = "Its pod was heard again; see what it did meanwhile:"
+        again = "" if cause.requests else " again"
+        sentence = f"Its pod was heard{again}; see what it did meanwhile:"
         return Advice(sentence, f"{kubectl_in(history.namespace)} logs {found}")
     return Advice(f"Why {name(tenure.holder)} did not renew:", command_for_pod_of_holder(history.namespace, pod))
 
@@ -296,6 +297,9 @@ def _while_held(account: "Account", status: LeaseStatus) -> Advice:
         return Advice(sentence, command_for_pod_of_holder(history.namespace, status.holder))
     if warnings:
         return Advice("The lease is held and renewed; repair what is wrong:", warnings[0].fix)
+    if history.lease and history.lease.metadata.deletion_timestamp:
+        sentence = "The lease is held, but was deleted: it is gone as soon as its finalizers are. To see them:"
+        return Advice(sentence, f"{_lease(history)} -o yaml")
     if history.is_moment:
         return Advice("Nothing now: the lease is held.")
     if account.is_renewed_as_usual:

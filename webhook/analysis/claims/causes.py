@@ -72,6 +72,8 @@ class Diagnosis(Struct, frozen=True):
     is_silent: bool = False
     is_node_silent: bool | None = None
     """True if the lease of its node was not renewed either; None if the input does not show that."""
+    requests: int = 0
+    """Those of its pod that a log shows while it was silent."""
     is_alive: bool = False
     """True if its process renewed another lease meanwhile."""
 
@@ -272,7 +274,8 @@ def _silent(
     node = _is_node_silent(histories, history, start, end) if is_silent else None
     if node is not None:
         heard += ", and its node renewed nothing" if node else ", and so was that of its node"
-    return Diagnosis(Blame.CLIENT, f"{_on_time(compared)}{heard}", own, is_silent=is_silent, is_node_silent=node)
+    evidence = f"{_on_time(compared)}{heard}"
+    return Diagnosis(Blame.CLIENT, evidence, own, is_silent=is_silent, is_node_silent=node, requests=requests or 0)
 
 
 def _with_signs_of_life(

@@ -56,6 +56,7 @@ _WAS_SILENT: Final = "it had been paused, blocked, cut off, restarted, or held b
 _ONE_POD: Final = (
     "both were written from one pod: unless that runs two electors, one process led throughout and its identity changed"
 )
+_RENAMED: Final = "one process led throughout and its identity changed, as acquireTime and leaseTransitions did not"
 _REFUSED_BY: Final = {By.RIGHTS: " for lack of permission", By.CREDENTIALS: " for lack of credentials", By.OTHER: ""}
 
 
@@ -422,6 +423,8 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
         sentence = f"Find out why {user(other)} writes the holder of this lease. Whether it may:"
         advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, other))
     elif after.taken_by is None:
+        if after.is_renaming:
+            message += f"; or {_RENAMED}"
         message += f". The input does not show who wrote it{_hint(before, after)}"
         advice = Advice(
             "The audit log of the API server shows who wrote it:",

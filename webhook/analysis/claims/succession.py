@@ -103,6 +103,8 @@ def describe_ending(tenure: Tenure) -> str:
     if tenure.is_never_renewed and tenure.released_by and tenure.released_by.user:
         # The text of a holder that no process is known to have renewed may stand for none.
         return f"{writer(tenure.released_by)} removed {holder} from it"
+    if tenure.is_only_named and not tenure.is_own_release:
+        return f"{holder} was removed from it"
     return f"{holder} {_release(tenure)}"
 
 

@@ -131,6 +131,8 @@ class Tenure(Struct):
     """By its own process, as far as they were seen."""
     term: int | None = None
     """The latest one that the API server stamped, where stamps are believed."""
+    is_renaming: bool = False
+    """The write that put it there renewed the lease, and left acquireTime and leaseTransitions, as no elector does."""
     is_close: bool = False
     """It took the lease when that may have expired: by clocks that may differ, or by a write that may have failed."""
     is_unseen: bool = False
@@ -350,7 +352,7 @@ class Tenure(Struct):
     @property
     def is_release_known(self) -> bool:
         """True if it can be said who removed the holder, or how."""
-        return self.was_removed or self.is_own_release is True or self.is_never_renewed
+        return self.was_removed or self.is_own_release is True or self.is_never_renewed or self.is_only_named
 
     @property
     def had_expired(self) -> bool:
@@ -402,6 +404,11 @@ class Tenure(Struct):
     def is_never_renewed(self) -> bool:
         """True if no process is known to have renewed it, and another one than the pod that it names wrote it in."""
         return self.taken_by is not None and not self.renewals and not self._is_pod_of(self.taken_by)
+
+    @property
+    def is_only_named(self) -> bool:
+        """True if the input shows neither who put it there nor a renewal since: it need not stand for a process."""
+        return self.taken_by is None and not self.renewals and self.began not in {Handover.SEEN, Handover.REPLACED}
 
     @property
     def is_known_to_have_held(self) -> bool:

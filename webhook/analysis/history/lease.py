@@ -223,7 +223,9 @@ class LeaseHistory(Struct):
         before = next((one for one in known if one is not None and one.at == last and one.is_dated_by_a_server), None)
         if before is not None and before.is_exact and self.write.is_exact:
             return max(0, since - last)
-        earliest = last // SECOND * SECOND if before is None else before.earliest
+        # A log without objects has only times of answers.
+        earliest = last if self.write.is_logged else last // SECOND * SECOND
+        earliest = earliest if before is None else before.earliest
         tolerance = MAX_TOLERANCE if self.write.skew else 0
         return max(0, latest - earliest, since - last + tolerance)
 
@@ -671,7 +673,10 @@ class LeaseHistory(Struct):
         before, following = self.tenure, self._add(holder, at, how, writer)
         following.is_close = is_close
         spec = self.lease.spec if self.lease else LeaseSpec()
-        if before is not None and normalized(spec.renew_time) == normalized(old.renew_time):
+        is_renewal = normalized(spec.renew_time) != normalized(old.renew_time)
+        is_same = (spec.acquire_time, spec.lease_transitions) == (old.acquire_time, old.lease_transitions)
+        following.is_renaming = is_renewal and is_same and spec.acquire_time is not None
+        if before is not None and not is_renewal:
             # Who wrote the holder in left the lease to expire as it would have.
             following.inherited, following.kept = before.kept_until, before.kept
 
