@@ -91,7 +91,7 @@ def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iter
         tenure = history.tenure_of(silence)
         if tenure is None:
             continue
-        is_claimed = tenure.renewed is not None and tenure.renewed.is_claimed
+        is_claimed = tenure.is_claimed
         is_one_clock = not (history.renewals.has_several_clocks or tenure.touched or tenure.is_coordinated)
         if _is_renewed_by_another(tenure, silence) or (is_claimed and not is_one_clock):
             continue

@@ -139,7 +139,7 @@ def describe_delay(gap: causes.Gap, since: str = "") -> str:
 
 
 def _late(history: LeaseHistory, gap: causes.Gap, now: int) -> Claim:
-    is_claimed = gap.tenure.renewed is not None and gap.tenure.renewed.is_claimed
+    is_claimed = gap.tenure.is_claimed
     message = describe_delay(gap, f", from {clock(gap.start, now)} on{' by its own clock' if is_claimed else ''}")
     step = advise_after_silence(gap.cause, history, gap.tenure)
     ended = "The refusals have ended" if gap.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
@@ -165,7 +165,7 @@ def _ongoing(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iter
         return
     if status.state not in {LeaseState.LIVE, LeaseState.FROZEN}:
         return
-    if (tenure.renewed or tenure.kept).is_claimed:
+    if tenure.is_claimed:
         return  # the end of the input is by another clock
     # If two pods have one name, either may be the holder.
     last = tenure.kept_until if tenure.began is Handover.REPLACED else tenure.last_of_identity

@@ -209,6 +209,11 @@ class Tenure(Struct):
         return max(self.last_renewal, self.touched[0] if self.touched else 0)
 
     @property
+    def is_claimed(self) -> bool:
+        """True if only a writer's own clock dates its last renewal."""
+        return (self.renewed or self.kept).is_claimed
+
+    @property
     def last_of_identity(self) -> int:
         """The last renewal by its process, or by another writer that may be one of its identity."""
         at, who = self.touched or (0, None)

@@ -630,8 +630,11 @@ class LeaseHistory(Struct):
         else:
             how = Handover.DELETED if self._ended_how is Handover.DELETED else Handover.CREATED
             is_unseen = self._ended_how is Handover.UNKNOWN
-            tenure = self._add(holder, moment or renewed or 0, how, writer)
-            tenure.previous = "" if is_unseen else tenure.previous
+            # After a gap the first state need not be the one that was created.
+            is_first = not self._is_after_gap or self.write.is_logged
+            tenure = self._add(holder, moment or renewed or 0, how if is_first else Handover.UNKNOWN, writer)
+            tenure.is_unseen = not is_first
+            tenure.previous = "" if is_unseen or not is_first else tenure.previous
 
     def _handed_over(self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None) -> None:
         if self.tenure:
