@@ -397,7 +397,7 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
     took = f"{writer(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
     if after.taken_by is None:
         took = f"{taker} was written into the lease"
-    early = "" if left is None else f", {length(left)} before it expired"
+    early = "" if left is None else f", {_left(before, after, left)} before it expired"
     if any("leaseDurationSeconds" in one.text and before.since <= one.at <= after.since for one in history.edits):
         early += " by the duration that its holder wrote"
     at, held = clock(after.since, now), f" while {name(before.holder)} still held it{early}"
@@ -447,6 +447,14 @@ def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> C
             **interval_of(after.taken),
         },
     )
+
+
+def _left(before: Tenure, after: Tenure, left: int) -> str:
+    """Say how long a lease would have lasted when it was taken: at most, if stamps of whole seconds date that."""
+    if after.is_exact and before.kept.is_exact:
+        return length(left)
+    latest = before.kept.latest if before.kept.latest is not None else before.kept.at
+    return at_most(left + max(0, latest - before.kept.at) + max(0, after.since - after.taken.earliest))
 
 
 def _in_strict(who: Writer) -> str:

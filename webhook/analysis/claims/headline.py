@@ -69,7 +69,7 @@ def _heartbeat(account: "Account", holder: str) -> str:
         return f"heartbeat of {holder}, seen{_since(account.last_renewal, account.now)}"
     owner = owner_of(account.history.lease) if account.history.lease else ""
     named = f"; its owner is {name(owner)}" if owner else ""
-    return f"heartbeat of {holder} silent{_for(account.last_renewal, account.now)}{named}"
+    return f"heartbeat of {holder} silent{_for(account, account.last_renewal)}{named}"
 
 
 def _held(account: "Account", status: LeaseStatus, holder: str) -> str:
@@ -98,7 +98,7 @@ def _live(account: "Account", status: LeaseStatus, holder: str) -> str:
     if _is_silent(account):
         until = "" if status.takeable_at is None else f", and keeps it until {clock(status.takeable_at, now)}"
         who = holder_or_another(tenure) if tenure else holder
-        return f"{who} has not renewed it{_for(account.last_renewal, now)}{until}"
+        return f"{who} has not renewed it{_for(account, account.last_renewal)}{until}"
     since = ""
     if tenure and tenure.is_dated and tenure.began is not Handover.SEEN and not tenure.is_unseen:
         since = f" since {clock(tenure.since, now)}"
@@ -127,7 +127,7 @@ def _expired(account: "Account", holder: str) -> str:
         return f"{holder} was chosen{_since(account.last_renewal, now)} and has not renewed since"
     if tenure and tenure.is_never_renewed and tenure.taken_by:
         return f"{writer(tenure.taken_by)} wrote {holder} in{_since(tenure.since, now)}, which has not renewed it"
-    return f"{holder} has not renewed it{_for(account.last_renewal, now)}"
+    return f"{holder} has not renewed it{_for(account, account.last_renewal)}"
 
 
 def _stalled(account: "Account") -> str:
@@ -135,12 +135,16 @@ def _stalled(account: "Account") -> str:
     if lease is None or not lease.spec.strategy or not lease.spec.preferred_holder:
         return ""
     asked, preferred = name(lease.spec.holder_identity or ""), name(lease.spec.preferred_holder)
-    silent = _for(account.last_renewal, account.now)
+    silent = _for(account, account.last_renewal)
     return f"{asked} was asked to step down for {preferred}, which has not taken over: not renewed{silent}"
 
 
-def _for(at: int | None, now: int) -> str:
-    return "" if at is None else f" for {length(max(0, now - at))}"
+def _for(account: "Account", at: int | None) -> str:
+    """Say for how long it has not been renewed: in whole seconds, as stamps are, unless a log dates the renewal."""
+    if at is None:
+        return ""
+    renewed, silent = account.tenure.renewed if account.tenure else None, max(0, account.now - at)
+    return f" for {length(silent if renewed is not None and renewed.is_exact else silent // SECOND * SECOND)}"
 
 
 def _since(at: int | None, now: int) -> str:

@@ -41,7 +41,7 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     took = f"{holder} took it"
     if other:
         took, who = f"{writer(other)} wrote {holder} into it", ""
-    unheld_for = length if before is None or before.is_end_dated else at_most
+    unheld_for = length if tenure.is_exact and (before is None or before.is_end_dated) else at_most
     without = tenure.leaderless or 0
     unheld = f"; the lease had no holder for {unheld_for(without)}" if without >= SHORTEST else ""
     match tenure.began:
