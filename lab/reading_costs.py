@@ -8,11 +8,13 @@ import gzip
 import io
 import json
 import os
+import random
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -55,11 +57,34 @@ class Cost(Struct, frozen=True):
 
 
 def dump(count: int) -> Iterator[str]:
-    """Yield what kubectl prints of so many leases."""
-    item = json.dumps(make_lease(put("metadata.name", "NAME")), indent=4).replace("\n", "\n        ")
+    """Yield what kubectl prints of so many leases, in no order: each has a holder and times of its own."""
+    drawn = random.Random(1)
+    lease = make_lease(
+        put("metadata.name", "NAME"),
+        put("metadata.uid", "UID"),
+        put("metadata.resourceVersion", "REVISION"),
+        put("spec.holderIdentity", "NAME_HOLDER"),
+        put("spec.renewTime", "2025-11-20T11:59:SECOND.MICROSZ"),
+        put("metadata.managedFields[0].time", "2025-11-20T11:59:SECONDZ"),
+    )
+    item = json.dumps(lease, indent=4).replace("\n", "\n        ")
+    numbers = list(range(count))
+    drawn.shuffle(numbers)
     yield '{\n    "apiVersion": "v1",\n    "items": [\n        '
-    for number in range(count):
-        yield ("" if number == 0 else ",\n        ") + item.replace("NAME", f"checkout-{number}")
+    for place, number in enumerate(numbers):
+        values = {
+            "NAME": f"checkout-{number}",
+            "UID": str(uuid.UUID(int=drawn.getrandbits(128))),
+            "REVISION": str(drawn.randrange(1, 10**9)),
+            "HOLDER": str(uuid.UUID(int=drawn.getrandbits(128))),
+            # One of ten has expired.
+            "SECOND": str(drawn.randrange(43, 50) if drawn.random() < 0.1 else drawn.randrange(50, 60)),
+            "MICROS": f"{drawn.randrange(10**6):06}",
+        }
+        text = item
+        for word, value in values.items():
+            text = text.replace(word, value)
+        yield ("" if place == 0 else ",\n        ") + text
     yield '\n    ],\n    "kind": "List",\n    "metadata": {"resourceVersion": ""}\n}\n'
 
 
