@@ -101,7 +101,7 @@ def test_the_row_of_a_stored_lease_is_that_of_its_account(tweaks: tuple[Tweak, .
     state, history = histories.stored.get(key), histories.history_of(key)
     assert state is not None
     for now in (NOW, NOW + 20 * SECOND, NOW + 3600 * SECOND):
-        of_state, whole = account_of_state(histories, state, now), account_of(histories, history, now)
+        of_state, whole = account_of_state(histories, key, state, now), account_of(histories, history, now)
         assert of_state.findings == whole.findings
         assert (of_state.status, of_state.holder, of_state.last_renewal, of_state.history.changes) == (
             whole.status,

@@ -46,7 +46,7 @@ class Selection(Struct, frozen=True):
 
     def has_labels(self, seen: Lease | LeaseCandidate | None) -> bool:
         """Return whether an object has the labels; one of which only writes were seen has none that are known."""
-        if seen is None:
+        if seen is None or not self.labels:
             return not self.labels
         labels = {key: value or "" for key, value in (seen.metadata.labels or {}).items()}
         return all(is_met(one, labels) for one in self.labels)

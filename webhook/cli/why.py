@@ -213,14 +213,16 @@ def _print_all(
     output: str,
     progress: Progress,
 ) -> None:
-    names = [key for key in histories.names() if namespace in ("", key[0])]
+    is_table, is_wide = output in {"text", "wide"}, output == "wide"
+    # A table is sorted by its rows.
+    known = histories.list_fast() if is_table else histories.names()
+    names = [key for key in known if namespace in ("", key[0])]
     if not names:
         raise Failure(f"no lease of namespace {namespace} is in the input")
-    if output not in {"text", "wide"}:
-        _write_all(select_accounts(histories, progress.track(names, "leases"), as_of, selection), selection, output)
+    accounts = select_accounts(histories, progress.track(names, "leases"), as_of, selection, is_row=is_table)
+    if not is_table:
+        _write_all(accounts, selection, output)
         return
-    stored, is_wide = sorted(names, key=histories.stored.place), output == "wide"
-    accounts = select_accounts(histories, progress.track(stored, "leases"), as_of, selection, is_row=True)
     rows = [make_row(account, is_wide=is_wide) for account in accounts]
     print(format_heading(rows) if selection.is_everything else f"{len(rows)} of {count(len(names), 'lease')}")
     columns = (*COLUMNS, *WIDE) if is_wide else COLUMNS
@@ -259,7 +261,7 @@ def select_accounts(
         if is_row and (state := histories.stored.get(key)):
             # A row shows no more of what only a list shows, which has no history.
             lease = state.object if isinstance(state.object, Lease) else None
-            account = account_of_state(histories, state, as_of.at, least) if selection.has_labels(lease) else None
+            account = account_of_state(histories, key, state, as_of.at, least) if selection.has_labels(lease) else None
         else:
             one = histories.history_of(key)
             if selection.has_labels(one.lease):

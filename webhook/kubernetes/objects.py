@@ -206,18 +206,21 @@ def decode_object(kind: str, version: str, text: Raw | bytes) -> Lease | LeaseCa
 
     Raises WrongTypesError, msgspec.DecodeError or (nesting) RecursionError.
     """
-    return object_of(kind, version, decode_document(kind, version, text))
+    return _decode(kind, version, text)[1]
 
 
 def decode_document(kind: str, version: str, text: Raw | bytes) -> Document:
     """Decode what `object_of` takes, with the types of this kind and version; raises as `decode_object` does."""
+    return _decode(kind, version, text)[0]
+
+
+def _decode(kind: str, version: str, text: Raw | bytes) -> tuple[Document, Lease | LeaseCandidate]:
+    """Return an object, with the document that it was made of."""
     try:
         document = _documents.decode(text)
-        object_of(kind, version, document)
+        return document, object_of(kind, version, document)
     except msgspec.ValidationError as error:
         first = split_path(error)
-    else:
-        return document
     problems = _problems(Document, _spec_type(kind, version), bytes(text), "") if first[1] else ()
     # If a key appears twice, the decoder refuses the first one, although only the last one counts.
     raise WrongTypesError(list(problems) or [first])

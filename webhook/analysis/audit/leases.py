@@ -295,13 +295,15 @@ def _check_forged_stamps(subject: Subject) -> Iterator[ReportFinding]:
 
 
 def _find_forgery(entry: Entry, now: int) -> str:
+    below, stamp = entry.owned.below, entry.stamp
+    is_ahead = stamp is not None and stamp > now + BOUND
+    if not is_ahead and not below:
+        return ""
     who = f"the entry of manager {quote(truncate(entry.manager or '', 40))}"
-    if entry.stamp is not None and entry.stamp > now + BOUND:
-        what = f"{who} is dated {canonical_seconds(entry.stamp)}, {span(entry.stamp - now)} later"
+    if stamp is not None and is_ahead:
+        what = f"{who} is dated {canonical_seconds(stamp)}, {span(stamp - now)} later"
         return f", or the time of evaluation, {canonical_seconds(now)}, is too early: {what}"
-    if entry.owned.below:
-        return f": {who} owns something below {quote(truncate(entry.owned.below[0], 40))} of spec, where nothing can be"
-    return ""
+    return f": {who} owns something below {quote(truncate(below[0], 40))} of spec, where nothing can be"
 
 
 def _check_missing_stamp(subject: Subject) -> Iterator[ReportFinding]:
