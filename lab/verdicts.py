@@ -12,7 +12,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import Pool
 from typing import Any, Final
@@ -44,7 +44,11 @@ Path = tuple[str | int, ...]
 
 def places(value: Any, path: Path = ()) -> list[Path]:
     """The path of every value in a document, down to MAX_DEPTH, but for the document itself."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list):
+        inner = enumerate(value)
     if len(path) == MAX_DEPTH:
         return []
     return [found for key, item in inner for found in ((*path, key), *places(item, (*path, key)))]

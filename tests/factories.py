@@ -166,7 +166,10 @@ def make_review(*tweaks: Tweak, new: Document | None = None, old: Document | Non
     if new is None and old is None:
         new = make_lease()
     shown: Document = new or old or {}
-    operation = "CREATE" if old is None else "UPDATE" if new else "DELETE"
+    if old is None:
+        operation = "CREATE"
+    else:
+        operation = "UPDATE" if new else "DELETE"
     group, _, version = shown["apiVersion"].partition("/")
     kind = {"group": group, "version": version, "kind": shown["kind"]}
     resource = {"group": group, "version": version, "resource": f"{shown['kind'].lower()}s"}

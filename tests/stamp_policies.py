@@ -42,7 +42,10 @@ class Written(Struct, frozen=True):
     @property
     def data(self) -> Document:
         """What the expressions see."""
-        operation = "DELETE" if self.new is None else "CREATE" if self.old is None else "UPDATE"
+        if self.new is None:
+            operation = "DELETE"
+        else:
+            operation = "CREATE" if self.old is None else "UPDATE"
         request = {"operation": operation, "userInfo": self.user, "options": self.options}
         namespace = {"metadata": {"labels": self.labels, "annotations": self.annotations}}
         return {"request": request, "object": self.new, "oldObject": self.old, "namespaceObject": namespace}

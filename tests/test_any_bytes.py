@@ -1,7 +1,7 @@
 """Whatever comes in, a verdict or a 4xx goes out: never an exception, the uid echoed, equal input with equal bytes."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import hypothesis.strategies as st
@@ -65,7 +65,11 @@ def test_any_byte_of_a_recording_changed(data: st.DataObject) -> None:
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
     """The path of every value in a document."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list):
+        inner = enumerate(value)
     return [path, *(found for key, item in inner for found in places(item, (*path, key)))]
 
 

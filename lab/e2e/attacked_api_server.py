@@ -56,7 +56,9 @@ class RealWorld:
             verb, media = _SENT[method]
             query: dict[str, str | bool] = {"fieldManager": manager} | ({"force": True} if method == "apply" else {})
             path = self._collection if method == "create" else self._path
-            sent = None if body is None else protobuf.lease(body) if method == "protobuf" else encode(body)
+            sent = None
+            if body is not None:
+                sent = protobuf.lease(body) if method == "protobuf" else encode(body)
             reply = client.send(verb, path, sent, media=media, **query)
             for _ in range(RETRIES):
                 # An API server takes its time over an entry of 9,900 levels, and the review's time runs meanwhile.

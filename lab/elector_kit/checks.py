@@ -124,8 +124,10 @@ def _in_flight(stage: Stage) -> Found:
         stolen = _boss(stage, duration=4 * DURATION)
         time.sleep(4 * _DELAY)
         holders = {version.holder for version in stage.written(stolen.revision)}
-        overwritten += one.identity in holders
-        renewed += "boss" in holders
+        if one.identity in holders:
+            overwritten += 1
+        if "boss" in holders:
+            renewed += 1
         stage.delete()
     if overwritten:
         yield "ignores a conflict", f"overwrote a new holder in {overwritten} of {_TRIES} tries"

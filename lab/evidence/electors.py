@@ -66,7 +66,10 @@ def succeed(world: World, random: Random) -> None:
         return
     world.at = max(world.at, world.moved + lease.duration * SECOND + random.randint(1000, SECOND))
     candidate = random.choice(world.electors)
-    kind = "claim" if not lease.holder else "return" if lease.holder == candidate.identity else "takeover"
+    if not lease.holder:
+        kind = "claim"
+    else:
+        kind = "return" if lease.holder == candidate.identity else "takeover"
     duration = lease.duration
     if not 1 < duration < 4000 or random.random() < 0.3:
         duration = random.choice((5, 10, 15, 15, 30, 40, 60, 137))

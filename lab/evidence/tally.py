@@ -45,8 +45,8 @@ def counted(records: Sequence[Record], law: str) -> Counter[str]:
             continue
         count["attacker's writes"] += 1
         if write.mutations:
-            became = "not sent" if not record.sent else "accepted" if outcome.allowed else "refused"
-            count[f"attacker's lists: {became}"] += 1
+            answer = "accepted" if outcome.allowed else "refused"
+            count[f"attacker's lists: {answer if record.sent else 'not sent'}"] += 1
         if replaces_a_live_holder(write):
             dated = "stamped" if is_well_dated(write) else "never stamped, or clock beyond the bound"
             count[f"live holders replaced, {dated}: {_result(record)}"] += 1

@@ -194,7 +194,8 @@ def _abort(server: Running, context: ssl.SSLContext, request: bytes, how: int) -
         plain.close()
         return
     secure = context.wrap_socket(plain, server_hostname="localhost")
-    secure.sendall(request if moment == 3 else request[: 60 if moment == 1 else len(request) // 2])
+    length = {1: 60, 2: len(request) // 2, 3: len(request)}[moment]
+    secure.sendall(request[:length])
     secure.close()
 
 

@@ -37,7 +37,9 @@ def post(server: Running, body: bytes) -> str:
         except (ConnectionError, ssl.SSLError):
             return "closed"
     status = heard[9:12].decode()
-    return f"{status}, allowed" if b'"allowed":true' in heard else f"{status}, denied" if status == "200" else status
+    if b'"allowed":true' in heard:
+        return f"{status}, allowed"
+    return f"{status}, denied" if status == "200" else status
 
 
 def _plain(server: Running) -> socket.socket:

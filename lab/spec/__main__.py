@@ -264,7 +264,10 @@ def run(check: Check, packages: Path) -> Outcome:
     )
     seconds = time.monotonic() - began
     found, states = _VIOLATED.search(printed), _STATES.search(printed)
-    violated = found[1] if found else check.laws[0] if "Temporal properties were violated" in printed else ""
+    if found:
+        violated = found[1]
+    else:
+        violated = check.laws[0] if "Temporal properties were violated" in printed else ""
     if states is None or (not violated and "No error has been found" not in printed):
         return Outcome("", (), 0, seconds, printed[-2000:])
     return Outcome(violated, tuple(_DID.findall(printed)[1:]), int(states[1]), seconds)

@@ -53,8 +53,11 @@ def stamped_of(lease: dict[str, Any], suffix: str, last: Stamped | None, before:
         return None
     spec = lease.get("spec", {})
     second = int((dt.datetime.fromisoformat(written) - _EPOCH).total_seconds()) if written else -1
-    # A write that sets nothing is not dated; when it was made does not matter.
-    at = second if second >= 0 and (last is None or second != last.written) else last.at if last else 0
+    if second >= 0 and (last is None or second != last.written):
+        at = second
+    else:
+        # A write that sets nothing is not dated; when it was made does not matter.
+        at = last.at if last else 0
     return Stamped(
         at=at,
         before=before,

@@ -43,8 +43,10 @@ class Clock:
         if found is None:
             return dt.datetime.fromisoformat(text)
         sign, number, unit = found.groups()
-        seconds = 0 if sign is None else int(number) * _UNITS[unit] * (1 if sign == "+" else -1)
-        return self._now + dt.timedelta(seconds=seconds)
+        if sign is None:
+            return self._now
+        distance = dt.timedelta(seconds=int(number) * _UNITS[unit])
+        return self._now + distance if sign == "+" else self._now - distance
 
     def micro_time(self, text: str) -> str:
         """A MicroTime as the API server prints it."""

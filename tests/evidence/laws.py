@@ -42,7 +42,9 @@ def broken_law(record: Record, *, attacked: bool) -> str:
     if not write.honest:
         if not record.allowed or _is_known(record):
             return ""
-        return REPLACED if _replaces_a_live_holder(write) else FOREIGN if _writes_a_live_lease(write) else ""
+        if _replaces_a_live_holder(write):
+            return REPLACED
+        return FOREIGN if _writes_a_live_lease(write) else ""
     if outcome.tampered:
         return "" if _is_a_known_refusal(write) else CALLED_TAMPERED
     if write.kind != "takeover":

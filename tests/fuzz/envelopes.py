@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -51,7 +51,11 @@ def _shorten(value: object) -> bool:
     if isinstance(value, list) and len(value) > 1:
         del value[(len(value) + 1) // 2 :]
         is_shorter = True
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    inner: Iterable[object] = ()
+    if isinstance(value, dict):
+        inner = value.values()
+    elif isinstance(value, list):
+        inner = value
     for item in inner:
         is_shorter = _shorten(item) or is_shorter
     return is_shorter

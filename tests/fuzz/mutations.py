@@ -78,9 +78,12 @@ def _written(value: Any) -> bytes:
 
 def _places(value: Any) -> Iterator[tuple[_Parent, Any]]:
     """Yield (container, key) of every value inside of another."""
-    for key, inner in list(
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    ):
+    items: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = list(enumerate(value))
+    for key, inner in items:
         yield value, key
         yield from _places(inner)
 

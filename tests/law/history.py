@@ -276,7 +276,9 @@ class World:
         # What is not stamped yet has no time but those of managedFields, which others can move.
         has_rules = bool(self.mode.webhook or self.mode.rules)
         by_stamps = self._is_guarded and (self.is_stamped or not has_rules)
-        since = self.spec_at if by_stamps else self.touched_at + (FORGED * SECOND if self.is_forged else 0)
+        since = self.spec_at if by_stamps else self.touched_at
+        if self.is_forged and not by_stamps:
+            since += FORGED * SECOND
         return bool(self.now >= since + duration * SECOND)
 
     def _is_stamped(self, stored: Document) -> bool:
@@ -388,8 +390,9 @@ def _admit_all(user: User, operation: str, old: Document | None, new: Document |
 def _kind(one: Writer, stored: Document | None) -> str:
     if stored is None:
         return CREATE
-    holder = stored["spec"].get("holderIdentity")
-    return "renewal" if _is_held_by(one, stored) else "takeover" if holder else "claim"
+    if _is_held_by(one, stored):
+        return "renewal"
+    return "takeover" if stored["spec"].get("holderIdentity") else "claim"
 
 
 def _is_held_by(one: Writer, stored: Document) -> bool:

@@ -233,7 +233,10 @@ def service_account(namespace: str, name: str, pod: str = "") -> User:
 
 def review(user: User, old: Lease | None, new: Lease | None) -> bytes:
     """The AdmissionReview about this write: a CREATE without `old`, a DELETE without `new`."""
-    operation = "CREATE" if old is None else "DELETE" if new is None else "UPDATE"
+    if old is None:
+        operation = "CREATE"
+    else:
+        operation = "DELETE" if new is None else "UPDATE"
     some = new or old
     assert some is not None
     if old is None and new is not None:

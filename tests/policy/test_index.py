@@ -70,7 +70,8 @@ def calls(question: Callable[[], object]) -> int:
 
     def profile(frame: object, event: str, argument: object) -> None:
         nonlocal count
-        count += event in ("call", "c_call")
+        if event in ("call", "c_call"):
+            count += 1
 
     sys.setprofile(profile)
     try:

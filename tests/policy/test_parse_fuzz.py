@@ -1,6 +1,6 @@
 """Any text is a policy or a PolicyError, nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,11 @@ def words(value: object) -> Iterator[str]:
     if isinstance(value, dict):
         yield from value.get("properties", {})
         yield from (str(one) for one in value.get("enum", ()))
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    inner: Iterable[object] = ()
+    if isinstance(value, dict):
+        inner = value.values()
+    elif isinstance(value, list):
+        inner = value
     for one in inner:
         yield from words(one)
 

@@ -206,7 +206,8 @@ def connections(pid: int) -> int:
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         # A descriptor may go away while we look.
         with suppress(FileNotFoundError):
-            count += str(descriptor.readlink()) in connected
+            if str(descriptor.readlink()) in connected:
+                count += 1
     return count
 
 

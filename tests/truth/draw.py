@@ -166,12 +166,14 @@ class _Drawing:
                 "uuid": f"{draw.getrandbits(32):08x}-{token[:4]}-4a00-9000-{draw.getrandbits(48):012x}",
                 "plain": pod,
             }[style]
+            if shared:
+                identity = "export-leader"
             mixed = self._habit() if draw.random() < 0.1 else habit
             found.append(
                 ElectorPlan(
                     pod=pod,
                     habit=mixed,
-                    identity=pod if mixed is Habit.COORDINATED else "export-leader" if shared else identity,
+                    identity=pod if mixed is Habit.COORDINATED else identity,
                     begins=draw.choice((0, 0, 1, 3, 30)) * number * _SECOND + draw.randrange(2000),
                     skew=self._skew(),
                     duration=duration if draw.random() < 0.95 else draw.choice((15, 30, 60)),

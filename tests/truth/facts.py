@@ -194,7 +194,10 @@ class Facts(Struct, frozen=True, dict=True):
         """The last write of the object that is there now which moved renewTime."""
         found = None
         for one in self.writes:
-            found = one if one.is_renewal else found if one.was_there and one.is_there else None
+            if one.is_renewal:
+                found = one
+            elif not (one.was_there and one.is_there):
+                found = None
         return found
 
     # ---- live ----
@@ -222,7 +225,10 @@ class Facts(Struct, frozen=True, dict=True):
             if one.at >= at:
                 break
             spec = one.after
-            renewal = one if one.is_renewal else renewal if one.is_there and one.was_there else None
+            if one.is_renewal:
+                renewal = one
+            elif not (one.was_there and one.is_there):
+                renewal = None
         if not spec.holder or spec.duration is None or renewal is None:
             return None
         return renewal, spec.duration * SECOND

@@ -177,7 +177,10 @@ class _Reading:
         identity = self._identity_of(user, pod, event)
         key = (user, uid or pod, identity)
         if key not in self._processes:
-            role = Role.API_SERVER if user == "system:apiserver" else Role.ELECTOR if identity else Role.TOOL
+            if user == "system:apiserver":
+                role = Role.API_SERVER
+            else:
+                role = Role.ELECTOR if identity else Role.TOOL
             groups = tuple(who.get("groups", ()))
             self._processes[key] = Process(
                 name=" ".join(key),
@@ -203,8 +206,9 @@ class _Reading:
         spec = (event.get("requestObject") or {}).get("spec") or {}
         holder = spec.get("holderIdentity", "") if isinstance(spec, dict) else ""
         if pod:
-            is_own = holder in own or (not own and holder.startswith(pod))
-            return str(holder if is_own else own[0] if own else pod)
+            if holder in own or (not own and holder.startswith(pod)):
+                return str(holder)
+            return str(own[0]) if own else pod
         is_own = holder in own or (holder and user.endswith(holder))
         return holder if is_own and user not in _PERSONS and not self._has_pods else ""
 
@@ -253,8 +257,12 @@ def _refusal(status: Document, code: int) -> Refusal:
     if by is None and code >= 500:
         by = "webhook failure" if "webhook" in message else "API server"
     if by is None:
-        is_policy = "ValidatingAdmissionPolicy" in message
-        by = "policy" if is_policy else "webhook" if "webhook" in message else "RBAC" if code == 403 else "validation"
+        if "ValidatingAdmissionPolicy" in message:
+            by = "policy"
+        elif "webhook" in message:
+            by = "webhook"
+        else:
+            by = "RBAC" if code == 403 else "validation"
     return Refusal(code, by, message)
 
 

@@ -177,7 +177,10 @@ class Servers:
         key = (call.kind, call.namespace, call.name)
         before = self.states.get(key)
         refused, after = self._outcome(party, call, before, stamp_clock)
-        code = refused.code if refused else 201 if before is None else 200
+        if refused:
+            code = refused.code
+        else:
+            code = 201 if before is None else 200
         stored_at = None
         if refused is None and after is not before and not call.is_dry_run:
             stored_at = self.agenda.now
@@ -474,8 +477,9 @@ def _stamp(before: State | None, new: Lease, user: User, *, exempt: bool) -> tup
     if old is not None and before is not None and (old.spec == new.spec or (exempt and same_holder)):
         return replace(new, writer=old.writer, written=old.written, entries=(CONSTANT,)), before.term
     writer = "" if exempt else requester_of(user)
-    now = _time_of(new, old.spec if old else Spec())
-    written = now if now is not None else old.written if old is not None and old.writer == writer else None
+    written = _time_of(new, old.spec if old else Spec())
+    if written is None and old is not None and old.writer == writer:
+        written = old.written
     if old is None or before is None:
         term = ""
     elif writer != old.writer or not same_holder:

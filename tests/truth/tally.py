@@ -35,7 +35,7 @@ class Tally(Struct):
 
     def add(self, seed: int, kind: Kind, one: Evaluated) -> None:
         """Count one claim."""
-        outcome = {True: "true", False: "false", None: "unknown"}[one.is_true]
+        outcome = "unknown" if one.is_true is None else str(one.is_true).lower()
         self.claims[one.id, kind.value, outcome] += 1
         if one.is_true is not True:
             found = self.false.setdefault((one.id, outcome), [])

@@ -59,13 +59,19 @@ _CLUSTER_WIDE: Final = {"validatingwebhookconfigurations": (VALIDATING,), **LIST
 _KINDS: Final = _CLUSTER_WIDE | LISTED_BESIDE
 _PAUSE: Final = 2.0
 """Seconds between two looks."""
-_WORDS: Final = {True: ("in force", "green"), False: ("not in force", "red"), None: ("not known", "yellow")}
 
 
 class _Status(Struct, frozen=True, rename="camel"):
     in_force: bool | None
     reason: str
     facts: list[Fact]
+
+    @property
+    def headline(self) -> tuple[str, str]:
+        """The answer in a few words, and its color."""
+        if self.in_force is None:
+            return "not known", "yellow"
+        return ("in force", "green") if self.in_force else ("not in force", "red")
 
     @property
     def code(self) -> int:
@@ -87,8 +93,9 @@ def command(*, namespace: str, wait: float, cluster: Cluster, output: str) -> in
     if output == "json":
         print(encode_line(status))
         return status.code
-    word, color = _WORDS[status.in_force]
-    print(style(word, fg=color) + wrap_on_terminal(f"{word}: {status.reason}", 3)[len(word) :])
+    headline, color = status.headline
+    text = wrap_on_terminal(f"{headline}: {status.reason}", 3)
+    print(style(headline, fg=color) + text.removeprefix(headline))
     rows = [row for fact in status.facts for row in _rows(fact)]
     print("\n".join(format_table(rows, by=0, columns=measure_width())))
     return status.code

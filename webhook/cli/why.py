@@ -29,7 +29,7 @@ from webhook.cli.selection import Selection, selection_options
 from webhook.cli.tables import print_table
 from webhook.cli.terminal import Failure, encode_line, format_advice, indent, measure_width, print_message, style
 from webhook.cli.watching import watch_all, watch_one
-from webhook.findings import Severity
+from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.objects import Lease
 from webhook.text import yaml_writer
 from webhook.text.quoting import escape
@@ -57,7 +57,6 @@ Exit codes: 0 the lease was found, 2 it was not, or nothing could be read.
 
 _MOMENT: Final = "A list has no history. To keep one from now on: lease-webhook record history (docs/record.md)"
 FORMATS: Final = ("text", "wide", "json", "yaml", "name")
-_OVER: Final = {None: "", True: " (over)", False: " (ongoing)"}
 _HEADLINES: Final = frozenset({"expired", "abandoned", "election-stalled", "not-taken-up", "heartbeat-silent"})
 """Findings that the headline says."""
 _LABEL: Final = 16
@@ -311,13 +310,20 @@ def _format_findings(account: Account, *, verbose: bool) -> Iterator[str]:
     latest_of = {one.check: one for one in worrying}
     number_of = Counter(one.check for one in worrying)
     for finding in worrying if verbose else latest_of.values():
-        over = _OVER[finding.is_over if isinstance(finding, Claim) else None]
         earlier = "" if verbose or number_of[finding.check] == 1 else f"; {number_of[finding.check] - 1} before"
+        severity = style(finding.severity.value, fg=SEVERITY_COLORS[finding.severity])
         yield ""
-        yield f"{style(finding.severity.value, fg=SEVERITY_COLORS[finding.severity])}  {finding.check}{over}{earlier}"
+        yield f"{severity}  {finding.check}{_format_whether_over(finding)}{earlier}"
         yield indent(escape(finding.message), 2)
         if verbose and finding.fix != account.advice.command:  # that is shown below
             yield format_advice("->", escape(finding.fix), 2, 5)
+
+
+def _format_whether_over(finding: ReportFinding) -> str:
+    """Return " (over)" or " (ongoing)", and nothing of a finding that has no end."""
+    if not isinstance(finding, Claim) or finding.is_over is None:
+        return ""
+    return " (over)" if finding.is_over else " (ongoing)"
 
 
 def _format_lines(lines: Iterable[Line], by: int = 0) -> Iterator[str]:

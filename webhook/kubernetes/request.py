@@ -189,9 +189,12 @@ class AdmissionRequest(Struct, frozen=True, dict=True):
     @property
     def lease_name(self) -> str:
         """The lease that the write is about: its own name, or the one that a candidate names."""
-        objects = (self.new, self.old)
-        named = [one.spec.lease_name for one in objects if isinstance(one, LeaseCandidate) and one.spec.lease_name]
-        return self.name if self.resource == _LEASES else named[0] if named else ""
+        if self.resource == _LEASES:
+            return self.name
+        for candidate in (self.new, self.old):
+            if isinstance(candidate, LeaseCandidate) and candidate.spec.lease_name:
+                return candidate.spec.lease_name
+        return ""
 
     @property
     def is_ours(self) -> bool:

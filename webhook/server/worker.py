@@ -88,17 +88,17 @@ class WsgiServer:
         self._certificate_poll: Future[str | None] | None = None
         self._expiry_lines = LogThrottle(_SECONDS_BETWEEN_EXPIRY_LINES)
         health = self.hooks.health if len(addresses) > 1 else None
+        review_addresses = addresses[:-1] if health else addresses
         self.ports = [
-            self._port(app, guards, address, is_secure=certificates is not None)
-            for address in (addresses[:-1] if health else addresses)
+            self._port(app, guards, address, is_secure=certificates is not None) for address in review_addresses
         ]
+        self.secure_ports = frozenset(self.ports if certificates else ())
         if health:
             # A server that stops takes no more probes.
-            of_health = replace(guards, max_body=_MAX_PROBE, drain_seconds=0)
+            health_guards = replace(guards, max_body=_MAX_PROBE, drain_seconds=0)
             respond = functools.partial(self._respond_on_loop, health)
             variables = _variables(addresses[-1], is_secure=False)
-            self.ports.append(Port(respond, of_health, self.hooks.count, variables=variables))
-        self.secure_ports = frozenset(self.ports[:-1] if health else self.ports) if certificates else frozenset()
+            self.ports.append(Port(respond, health_guards, self.hooks.count, variables=variables))
         self._periodic = [_Periodic(_SECONDS_BETWEEN_COUNTS, self._show_counts)]
         if certificates:
             self._periodic.append(_Periodic(certificate_poll_seconds, self._poll_certificate))

@@ -162,7 +162,7 @@ def _next_job(world: World) -> tuple[str, str]:
 
     def ended(name: str) -> str:
         status = world.client.get(f"{JOBS}/{name}")["status"]
-        return "succeeded" if status.get("succeeded") else "failed" if status.get("failed") else ""
+        return next((ending for ending in ("succeeded", "failed") if status.get(ending)), "")
 
     def new() -> str | None:
         names = {job["metadata"]["name"] for job in world.client.get(JOBS)["items"]} - known

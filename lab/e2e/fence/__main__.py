@@ -48,7 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
         return 1
     begin = dt.datetime.now(dt.UTC)
-    priced = everything if options.only == [LATE] else [] if options.only else all_binaries(options.kubernetes)
+    if options.only == [LATE]:
+        priced = everything
+    else:
+        priced = [] if options.only else all_binaries(options.kubernetes)
     costs = [cost_on(one) for one in priced]
     sections = []
     with tempfile.TemporaryDirectory(prefix="lease-webhook-fence-") as temporary:

@@ -63,7 +63,10 @@ class Cost(Struct, frozen=True):
     @property
     def rows(self) -> list[str]:
         """In Markdown."""
-        verdict = "met" if self.is_met else "missed" if self.passed else "**FAILED**"
+        if self.is_met:
+            verdict = "met"
+        else:
+            verdict = "missed" if self.passed else "**FAILED**"
         rows = []
         for request, words in REQUESTS.items():
             shown = (self.added[request].get(kind, ()) for kind in KINDS)

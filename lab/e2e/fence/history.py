@@ -87,7 +87,10 @@ def tenures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) 
             continue
         write = writes.get(change.revision)
         end = writes.get(following.revision) if following else None
-        until = end.sent if end else (deletions or {}).get("sent", following.at) if following else NEVER
+        if end:
+            until = end.sent
+        else:
+            until = (deletions or {}).get("sent", following.at) if following else NEVER
         result.append(
             Tenure(
                 pod=change.holder.partition("_")[0],

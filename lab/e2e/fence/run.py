@@ -66,7 +66,7 @@ def _outcome(
     repeats: int,
 ) -> Outcome:
     key, title, library = names
-    totals = {False: Figures(), True: Figures()}
+    open_total, fenced_total = Figures(), Figures()
     begin = time.monotonic()
     try:
         for number in range(repeats):
@@ -78,7 +78,7 @@ def _outcome(
                         plane, plane.client(plane.port), f"{key}-{short}-{number}-{'fenced' if fenced else 'open'}"
                     ),
                 )
-                for fenced in totals
+                for fenced in (False, True)
             ]
             for fenced, operator in pair:
                 if fenced:
@@ -88,12 +88,15 @@ def _outcome(
             with concurrent.futures.ThreadPoolExecutor(1 if key == "restarted" else len(pair)) as pool:
                 found = pool.map(lambda one: (one[0], _trial(plane, one[1], program, library, ports, fault)), pair)
                 for fenced, figures in found:
-                    totals[fenced] += figures
+                    if fenced:
+                        fenced_total += figures
+                    else:
+                        open_total += figures
     except Exception as error:  # noqa: BLE001 - a fault that fails is an outcome, and the command fails
         traceback.print_exc()
-        return Outcome(title, library, totals[False], totals[True], key in ACTIVE, f"{type(error).__name__}: {error}")
+        return Outcome(title, library, open_total, fenced_total, key in ACTIVE, f"{type(error).__name__}: {error}")
     seconds = time.monotonic() - begin
-    outcome = Outcome(title, library, totals[False], totals[True], key in ACTIVE)
+    outcome = Outcome(title, library, open_total, fenced_total, key in ACTIVE)
     print(f"{key} {library} {seconds:.0f} s: {outcome.without} | {outcome.fenced}", file=sys.stderr, flush=True)
     return outcome
 

@@ -194,7 +194,8 @@ def _healthy(benches: dict[str, Bench], leader: str, writes: int) -> dict[str, F
                 continue
             reply = _honest_write(clients[name][number // 16 % 2], bench, number)
             honest[name] += 1
-            refused[name] += reply.status not in (200, 201)
+            if reply.status not in (200, 201):
+                refused[name] += 1
             if number % 16 == 0 and honest[name] > 100:
                 times[name].append(reply.milliseconds)
     return {

@@ -149,9 +149,10 @@ def _matrix(world: World, kubectl: Kubectl, person: ApiClient, kind: _Kind) -> R
         tally.refuse(operation, attempt(kubectl, kind, f"bad-{number}", kind.bad))
     for number, (operation, attempt) in enumerate(CHANGES.items()):
         # A client-side or server-side apply changes what it made itself; everything else changes what was created.
-        start = CREATES[
-            "apply --server-side" if "server-side" in operation else "apply" if "apply" in operation else "create"
-        ]
+        if "server-side" in operation:
+            start = CREATES["apply --server-side"]
+        else:
+            start = CREATES["apply" if "apply" in operation else "create"]
         for expect, change in ((tally.allow, kind.good), (tally.refuse, kind.bad)):
             name = f"change-{number}-{expect.__name__}"
             started = start(kubectl, kind, name, {})

@@ -247,7 +247,8 @@ def _random(keeper: ApiClient, mallory: ApiClient, count: int = 60) -> Row:
         stored_time = mine.get()["spec"]["renewTime"]
         labels = {"labels": {"n": str(number)}}
         reply = theirs.put(labels, entries=_always(entries), manager=manager, renewTime=stored_time)
-        stored += reply.status == 200
+        if reply.status == 200:
+            stored += 1
         renewed = mine.renew_by_patch(renewTime=micro_time())
         if renewed.status != 200 or abs(_age(stamps(renewed.body)[1])) > 3:
             problems.append(f"list {number}: HTTP {renewed.status} {stamps(renewed.body)}")

@@ -412,7 +412,9 @@ def _stamp_of(lease: Lease, stamps: Stamps) -> Stamp | None:
 def _term_of(stamp: Stamp, lease: Lease) -> int | None:
     """Return the term as a fence knows it: a lease that was not renewed since it was created has no stamp of it."""
     number = parse_number(stamp.term or lease.metadata.resource_version)
-    return (number if stamp.term else number - 1) if number else None
+    if not number:
+        return None
+    return number if stamp.term else number - 1
 
 
 def _date_lease(lease: Lease, stamp: Stamp) -> Lease:

@@ -215,7 +215,8 @@ class Gap(Struct, frozen=True, gc=False):
         what = "no heartbeat" if self.is_node else "no leader"
         if self.is_open:
             return f"{what} since {_moment(self.begins, until)}" if self.begins > 0 else what
-        return f"{what} for {(at_most if self.begins < self.expires else length)(self.length)}"
+        is_bound = self.begins < self.expires
+        return f"{what} for {at_most(self.length) if is_bound else length(self.length)}"
 
 
 class Lane(Struct, frozen=True, gc=False):
@@ -248,7 +249,10 @@ class Lane(Struct, frozen=True, gc=False):
         begins = expires = first.begins
         if first.kind is SpanKind.OVERDUE:
             begins = self._last_renewal(expires, before.begins if before else expires)
-        ends = following.begins if following else max(begins, until if last.ends is None else last.ends)
+        if following:
+            ends = following.begins
+        else:
+            ends = max(begins, until if last.ends is None else last.ends)
         holder = first.holder or (before.holder if before else "")
         unled = ends - begins
         if begins < expires and holder and following and following.holder == holder:

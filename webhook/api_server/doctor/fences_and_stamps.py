@@ -295,12 +295,7 @@ def _check_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Ite
                 "stamp-namespace-not-labeled",
                 place,
                 "the policy file says that writers are stamped there, and they are not: the rules read managedFields.",
-                "kube-node-lease is never stamped: remove it from `stamps`."
-                if name == NODE_LEASES
-                else "remove it from `stamps`, or label it when none of its leases has a stamp: kubectl label"
-                f" --overwrite namespace {quote_name(name)}"
-                f" {_STAMP_LABEL}={'required' if value == 'pending' else 'pending'}"
-                f"{'' if value == 'pending' else ', then =required'}; docs/stamp.md",
+                _advise_label(name, is_pending=value == "pending"),
             )
         elif listed is not None and listed.by_user != (labels.get(_USER_LABEL) == "user"):
             yield report_danger(
@@ -311,6 +306,17 @@ def _check_namespaces(documents: Documents, stamps: Mapping[str, Stamps]) -> Ite
                 f"{'add' if listed.by_user else 'remove'} the label {_USER_LABEL}=user, or change `writer` in the"
                 " policy.",
             )
+
+
+def _advise_label(namespace: str, *, is_pending: bool) -> str:
+    """Say how to label a namespace that the policy file lists under `stamps`, or not to list it."""
+    if namespace == NODE_LEASES:
+        return "kube-node-lease is never stamped: remove it from `stamps`."
+    next_label, then = ("required", "") if is_pending else ("pending", ", then =required")
+    return (
+        "remove it from `stamps`, or label it when none of its leases has a stamp: kubectl label"
+        f" --overwrite namespace {quote_name(namespace)} {_STAMP_LABEL}={next_label}{then}; docs/stamp.md"
+    )
 
 
 def _other_mutations(documents: Documents) -> Iterator[ReportFinding]:
