@@ -346,7 +346,9 @@ class _Reasons:
         return {*self._of_requests(), *self._of_processes(), *self._of_servers(), *self._of_the_lease()}
 
     def _of_requests(self) -> Iterator[str]:
-        names = {one.name for one in self._own}
+        # Who put an identity there that is not its own renews as it.
+        placers = {one.process.name for one in self._facts.writes if one.puts == self._identity}
+        names = {*placers, *(one.name for one in self._own)}
         for one in self._facts.history.requests:
             if one.process not in names or not (one.received <= self._end and self._begin <= one.answered):
                 continue

@@ -108,6 +108,8 @@ class Tenure(Struct):
     """The write that put the holder there, or first showed it."""
     renewed: Write | None = None
     """The last renewal by the holder; None before the first one that was seen."""
+    claimed: int | None = None
+    """renewTime of the state that first showed it: a later write under the same field manager moves the stamp."""
     has_unseen_renewals: bool = False
     """The input does not show when it was last renewed, only that it still held the lease at `last_renewal`."""
     ended: Write | None = None

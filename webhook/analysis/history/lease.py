@@ -62,7 +62,7 @@ from webhook.analysis.inputs.items import (
 )
 from webhook.kubernetes.managed_fields import Entry, entries_of
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import SECOND, normalized, stamp_of
+from webhook.kubernetes.times import SECOND, normalized, readable, stamp_of
 
 MAX_TENURES: Final = 200
 MAX_REFUSALS: Final = 100
@@ -226,6 +226,8 @@ class LeaseHistory(Struct):
         # A log without objects has only times of answers.
         earliest = last if self.write.is_logged else last // SECOND * SECOND
         earliest = earliest if before is None else before.earliest
+        if held is not None and held.renewed is None and held.claimed is not None:
+            earliest = min(earliest, max(held.claimed, earliest - MAX_TOLERANCE))
         tolerance = MAX_TOLERANCE if self.write.skew else 0
         return max(0, latest - earliest, since - last + tolerance)
 
@@ -547,6 +549,7 @@ class LeaseHistory(Struct):
             following = self._add(holder, at, Handover.UNKNOWN, writer)
             renewed, is_dated = self._last_renewal_of(new, at)
             following.last_renewal, following.has_unseen_renewals = renewed, not is_dated
+            following.claimed = readable(normalized(new.renew_time))
             self._forget_undated(following)
             if tenure and tenure.holder == holder and not (writer and writer.user):
                 following.manager = tenure.manager
@@ -624,7 +627,7 @@ class LeaseHistory(Struct):
                 # Who renewed it last, and when, is not known; only that it was written then.
                 renewed = moment
             tenure = self._add(holder, since, Handover.SEEN, writer, seen=renewed)
-            tenure.has_unseen_renewals = is_unseen
+            tenure.has_unseen_renewals, tenure.claimed = is_unseen, readable(normalized(spec.renew_time))
             self._forget_undated(tenure)
             tenure.is_since_own = is_acquired_by_holder(spec, self.entries) and not spec.strategy
         else:
