@@ -357,6 +357,9 @@ def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
     advice = Advice(
         "The audit log of the API server shows who removed it:", command_for_audit_log(history.namespace, history.name)
     )
+    if who is not None and who.user:
+        sentence = f"Find out which program of {user(who)} removed it. Whether it may:"
+        advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, who))
     within, renewal = {**interval_of(before.ended)}, before.renewed or before.taken
     if "earliest" in within and not renewal.is_claimed:
         within["earliest"] = max(within["earliest"], renewal.earliest)  # which came before the removal
