@@ -443,6 +443,16 @@ def test_a_lease_that_was_deleted() -> None:
     )
 
 
+def test_a_log_that_lacks_every_write_says_so() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.log.clear()
+    server.elector("db-1", "shop/db").ask()
+    one = account(of_log(server), server.now)
+    assert make_headline(one) == "the log has no write of it"
+    assert advised(one).startswith("To see the lease:")
+
+
 def test_a_log_without_objects() -> None:
     server, (db, *_) = shop()
     db.lead(20)

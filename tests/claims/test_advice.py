@@ -9,6 +9,8 @@ from tests.history.test_refusal import RIGHTS, WEBHOOK
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
 from webhook.analysis.audit.leases import pod_of
 from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.succession import FREQUENT, FREQUENT_WITHIN
+from webhook.kubernetes.times import SECOND
 
 TERMINATED = (
     'leases.coordination.k8s.io "db" is forbidden: unable to create new content in namespace shop because it is being '
@@ -95,6 +97,43 @@ def test_who_deleted_a_lease_decides_what_to_look_at(
         assert command in found
     else:
         assert found.endswith("kubectl -n shop get lease db --watch")
+
+
+def test_missing_rights_come_before_what_the_namespace_controller_deleted() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete("shop/db", NAMESPACE_CONTROLLER)
+    server.wait(2)
+    db.fail(403, RIGHTS)
+    found = advised(account(of_log(server), server.now))
+    assert found.startswith("shop/db needs a Role and RoleBinding that allow update on the lease")
+
+
+@pytest.mark.parametrize("replicas", [FREQUENT, FREQUENT + 1], ids=["a rolling restart", "more often"])
+def test_a_lease_that_is_passed_on_again_and_again_is_not_well(replicas: int) -> None:
+    server = FakeServer()
+    for number in range(replicas):
+        elector = server.elector(f"db-{number}", "shop/db")
+        elector.lead(6)
+        if number < replicas - 1:
+            elector.release()
+    found = advised(account(of_log(server), server.now))
+    if replicas == FREQUENT:
+        assert found == "Nothing: the lease is held and renewed."
+    else:
+        assert found.startswith("The lease is held and renewed, but its holder changed 4 times since 11:06:46Z.")
+        assert found.endswith(f"kubectl -n shop logs db-{replicas - 1}")
+
+
+def test_changes_of_yesterday_are_not_frequent() -> None:
+    server = FakeServer()
+    for number in range(FREQUENT + 1):
+        elector = server.elector(f"db-{number}", "shop/db")
+        elector.lead(6)
+        if number < FREQUENT:
+            elector.release()
+    elector.lead(FREQUENT_WITHIN / SECOND + 10)
+    assert advised(account(of_log(server), server.now)) == "Nothing: the lease is held and renewed."
 
 
 def written_in(*, wait: float) -> FakeServer:

@@ -12,6 +12,7 @@ from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of
 from webhook.analysis.claims.advice import command_for_pod_of_holder, command_for_rights
+from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.words import at_most
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Writer
@@ -275,6 +276,21 @@ def test_refusals_are_listed_by_writer() -> None:
         f"2 writes by shop/job from pod job refused with 403 {lack}",
         "1 write by shop/db from pod db-1 refused with 422, the last one at 11:07:00Z: no",
     ]
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["its own", "those of another pod"])
+def test_refused_reads_keep_a_refusal_going_on(is_own: bool) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete("shop/db")
+    db.fail(403, RIGHTS)
+    server.wait(20)
+    reader = db if is_own else server.elector("db-1", "shop/db")
+    reader.fail(403, RIGHTS.replace("update", "get"), verb="get")
+    (found,) = (one for one in account(of_log(server), server.now).findings if one.check == "write-refused")
+    assert isinstance(found, Claim)
+    assert ("; and 1 read after that, the last one at 11:07:20Z" in found.message) == is_own
+    assert found.is_over is not is_own
 
 
 def test_refusals_while_the_holder_does_not_renew_are_said_once() -> None:

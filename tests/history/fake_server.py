@@ -208,9 +208,9 @@ class Elector(Struct):
         """Read the lease, as a follower does."""
         self.server.logged(self.lease, "get", self.user, self.pod, {})
 
-    def fail(self, code: int, message: str = "", took: float = 0.004) -> None:
-        """Try to renew in vain."""
-        self.server.logged(self.lease, "update", self.user, self.pod, {"message": message}, code, took)
+    def fail(self, code: int, message: str = "", took: float = 0.004, *, verb: str = "update") -> None:
+        """Try to renew, or to do something else, in vain."""
+        self.server.logged(self.lease, verb, self.user, self.pod, {"message": message}, code, took)
 
     def fail_to_create(self) -> None:
         """Ask for the lease, which is not there, and try to create it without the right: the log has no name then."""

@@ -12,7 +12,8 @@ from webhook.analysis.audit.leases import pod_of
 from webhook.analysis.audit.repairs import repair_of
 from webhook.analysis.claims.causes import Blame, Diagnosis
 from webhook.analysis.claims.claim import Claim
-from webhook.analysis.claims.words import name, writer
+from webhook.analysis.claims.succession import find_frequent_changes
+from webhook.analysis.claims.words import clock, name, writer
 from webhook.analysis.heartbeats import owner_of
 from webhook.analysis.history.events import By, Refusal, Tenure
 from webhook.analysis.history.lease import LeaseHistory
@@ -66,6 +67,12 @@ def command_for_pod_of_holder(namespace: str, holder: str) -> str:
     if "-" not in pod:
         return f"{where} get pods"
     return f"{where} describe pod {pod}"
+
+
+def command_for_log_of_holder(namespace: str, holder: str) -> str:
+    """Return the command that shows what a holder logged; no controller names a pod without a hyphen."""
+    where, pod = kubectl_in(namespace), pod_of(holder)
+    return f"{where} logs {pod}" if "-" in pod else f"{where} get pods"
 
 
 def command_for_pod_of_writer(namespace: str, writer: Writer) -> str:
@@ -244,10 +251,12 @@ def _without_lease(account: "Account") -> Advice:
     tenure = history.tenure
     if history.hidden_since is not None:
         return Advice("The log may lack what was written since. To see the lease:", f"{lease} -o yaml")
-    if history.is_deleted and tenure and tenure.deleted_by and tenure.deleted_by.user in CLEANUP_CONTROLLERS:
-        return advise_after_deletion(history, tenure.deleted_by)
     writes = [one for one in history.refusals if one.is_denied and not one.is_read]
     refused = [one for one in writes if one.received > history.deleted_at]
+    lacks_rights = bool(refused) and refused[-1].by is By.RIGHTS
+    deleted_by = tenure.deleted_by if history.is_deleted and tenure else None
+    if deleted_by and deleted_by.user in CLEANUP_CONTROLLERS and not lacks_rights:
+        return advise_after_deletion(history, deleted_by)
     if refused and (history.is_deleted or history.requests.absent):
         return advise_after_refusal(history, refused[-1])
     if history.is_deleted:
@@ -255,7 +264,8 @@ def _without_lease(account: "Account") -> Advice:
     if history.requests.absent:
         pods = f"{kubectl_in(history.namespace)} get leases,pods"
         return Advice("It does not exist; its clients create it when they may:", pods)
-    return Advice("Only its writes were seen, not the lease:", f"{lease} -o yaml --show-managed-fields")
+    sentence = "Only its writes were seen, not the lease:" if history.tenures else "To see the lease:"
+    return Advice(sentence, f"{lease} -o yaml --show-managed-fields")
 
 
 def _pressing(account: "Account") -> ReportFinding | None:
@@ -303,6 +313,12 @@ def _while_held(account: "Account", status: LeaseStatus) -> Advice:
     if history.is_moment:
         return Advice("Nothing now: the lease is held.")
     if account.is_renewed_as_usual:
+        if changes := find_frequent_changes(history.tenures, account.now):
+            sentence = (
+                f"The lease is held and renewed, but its holder changed {changes.count} times since "
+                f"{clock(changes.since, account.now)}. Its log may say why:"
+            )
+            return Advice(sentence, command_for_log_of_holder(history.namespace, status.holder))
         return Advice("Nothing: the lease is held and renewed.")
     pod = command_for_pod_of_holder(history.namespace, status.holder)
     return Advice("The input does not show two renewals by the same process, so see whether it runs:", pod)

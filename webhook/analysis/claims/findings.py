@@ -630,6 +630,9 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim
     message = f"{count(len(group), 'write')} by {who} refused with {codes}{by}, the last one at {clock(last.at, now)}"
     if last.message:
         message += f": {last.message}"
+    reads = [one for one in history.refusals if one.is_read and one.at > last.at and _is_refused_alike(one, last)]
+    if reads:
+        message += f"; and {count(len(reads), 'read')} after that, the last one at {clock(reads[-1].at, now)}"
     holder = history.tenure
     arguments = {
         "by": BySomeone(last.writer),
@@ -638,7 +641,7 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim
         "from": group[0].received,
         "to": last.at,
     }
-    over = _over_since(history, last.at, now)
+    over = _over_since(history, (reads or group)[-1].at, now)
     # Other webhooks, and other rules of ours, refuse writes that would not have taken the lease.
     is_ours = last.by is By.WEBHOOK and "lease-webhook" in last.name
     is_takeover = is_ours and "spec.holderIdentity" in last.message
@@ -656,6 +659,11 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim
         over_since=over,
         arguments=arguments,
     )
+
+
+def _is_refused_alike(refusal: Refusal, other: Refusal) -> bool:
+    """Return true if the same part of an API server refused both, and both are of one process."""
+    return refusal.is_denied and (refusal.by, refusal.writer.process) == (other.by, other.writer.process)
 
 
 def _over_since(history: LeaseHistory, last: int, now: int) -> int:

@@ -46,6 +46,8 @@ def _unseen(account: "Account", last: str) -> str:
     if not account.holder and account.history.requests.absent:
         number, _, at = account.history.requests.absent
         return f"it does not exist: {count(number, 'read')} answered with 404, the last one {ago(at, account.now)}"
+    if not account.history.tenures:
+        return "the log has no write of it"
     return f"{last} wrote it last; the log does not show the lease itself"
 
 

@@ -1,16 +1,36 @@
 """Clauses about how one holder followed another, shared by every page and command."""
 
+from collections.abc import Iterable
 from typing import Final
+
+from msgspec import Struct
 
 from webhook.analysis.claims.words import at_most, clock, count, name, writer
 from webhook.analysis.history.events import Handover, Other, Tenure
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.times import SECOND, length
+from webhook.kubernetes.times import MINUTE, SECOND, length
 
 WHEN: Final = {True: "", False: ", then or later"}
 """By whether the input says when something happened."""
 SHORTEST: Final = SECOND // 20
 """A shorter time without a holder is said to be none."""
+FREQUENT: Final = 4
+"""Changes of the holder within `FREQUENT_WITHIN`; a rolling restart of three replicas makes three at most."""
+FREQUENT_WITHIN: Final = 10 * MINUTE
+_CHANGES: Final = frozenset(Handover) - {Handover.SEEN, Handover.CREATED, Handover.DELETED, Handover.REPLACED}
+
+
+class FrequentChanges(Struct, frozen=True):
+    """How often the holder of a lease changed lately, and when it first did, in microseconds since 1970."""
+
+    count: int
+    since: int
+
+
+def find_frequent_changes(tenures: Iterable[Tenure], now: int) -> FrequentChanges | None:
+    """Return the latest changes of the holder, if they are many: at each moment such a lease looks well."""
+    changes = [one.since for one in tenures if one.began in _CHANGES and now - one.since <= FREQUENT_WITHIN]
+    return FrequentChanges(len(changes), changes[0]) if len(changes) >= FREQUENT else None
 
 
 def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
