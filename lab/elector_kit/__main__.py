@@ -6,7 +6,8 @@ Any elector can be tried. It is a command line in which {kubeconfig}, {namespace
     python -m lab.elector_kit --name mine --command 'mine --config={kubeconfig} --id={identity}' \\
         --started 'became leader' --stopped 'lost'
 
-Without a command the recorded clients are tried that can be built here. `--results` writes docs/electors.md.
+Without a command the recorded clients are tried that can be built here. `--results` writes what was found into
+docs/electors.md.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import shlex
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--stopped", default='"event": ?"stopped"', help="a pattern of what it prints when it ends")
     parser.add_argument("--only", default="", help="recorded clients whose name contains this text")
     parser.add_argument("--kubernetes", default="v1.37")
-    parser.add_argument("--results", action="store_true", help="write the table into docs/electors.md")
+    parser.add_argument("--results", action="store_true", help="write what was found into docs/electors.md")
     options = parser.parse_args(arguments)
     # Ended from outside, the run still stops what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -81,11 +82,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with ThreadPoolExecutor(len(electors)) as pool:
                 found = list(pool.map(lambda numbered: _tried(world, *numbered), enumerate(electors)))
     results = [Result(one.name, binaries.version, wrong) for one, wrong in zip(electors, found, strict=True)]
-    print(table(results))
+    print(format_results(results))
     if options.results:
         results = _beside_others(results, binaries)
         RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
-        write_between(PAGE, "electors", table(results))
+        write_between(PAGE, "electors", format_results(results))
     return int(bool(given) and any(any(one.found.values()) for one in results))
 
 
@@ -113,11 +114,17 @@ def recorded(binaries: Binaries) -> list[Elector]:
     return [*found, Elector(WRONG, f"{wrong} {_WORDS}")]
 
 
-def table(results: Sequence[Result]) -> str:
-    """In Markdown: a line for each check, a column for each elector."""
-    head = f"| check | {' | '.join(one.elector for one in results)} |\n|---|{'---|' * len(results)}\n"
-    rows = (f"| {name} | {' | '.join(_cell(one.found, name) for one in results)} |\n" for name in checks.CHECKS)
-    return head + "".join(rows)
+def format_results(results: Sequence[Result]) -> str:
+    """Return a list in Markdown for each elector: in which checks it was wrong, and how."""
+    return "\n".join(map(_format_result, results))
+
+
+def _format_result(result: Result) -> str:
+    if reason := result.found.get("not tried"):
+        return f"**{result.elector}** was not tried: {reason}\n"
+    wrong = {name: result.found[name] for name in checks.CHECKS if result.found.get(name)}
+    head = f"**{result.elector}**: right in {len(checks.CHECKS) - len(wrong)} of {len(checks.CHECKS)} checks\n\n"
+    return head + "".join(f"- {name}: {words}\n" for name, words in wrong.items())
 
 
 def stored() -> list[Result]:
@@ -129,10 +136,6 @@ def _beside_others(results: Sequence[Result], binaries: Binaries) -> list[Result
     """Return these and the stored results of the electors that were not tried this time, in the order of the table."""
     tried = {one.elector: one for one in (*stored(), *results)}
     return [tried[one.name] for one in recorded(binaries) if one.name in tried]
-
-
-def _cell(found: Mapping[str, str], name: str) -> str:
-    return found.get("not tried", "") or found.get(name, "") or "right"
 
 
 def _tried(world: World, number: int, elector: Elector) -> dict[str, str]:

@@ -7,7 +7,7 @@ PAGE = kit.PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_shows_what_was_found() -> None:
-    assert kit.table(kit.stored()) in PAGE
+    assert kit.format_results(kit.stored()) in PAGE
 
 
 def test_every_elector_was_tried() -> None:

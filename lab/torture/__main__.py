@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
@@ -28,20 +28,23 @@ from lab.torture.run import Run
 
 RESULTS: Final = Path(__file__).parent / "results.json"
 PAGE: Final = Path(__file__).parents[2] / "docs" / "torture.md"
-COLUMNS: Final = {
+CONDITIONS: Final = {
     "seconds": "seconds",
     "faults": "faults",
     "attacks": "attacks",
     "versions of leases": "versions of leases",
+    "register operations": "register operations",
+}
+"""Figures about what was done in a run, by what the table calls them."""
+OUTCOMES: Final = {
     "stolen": "stolen",
     "leaders' writes": "writes of leaders",
     "interleaved": "interleaved writes",
     "stranger's writes": "writes of a stranger",
-    "register operations": "register operations",
     "leaderless, reviewed": "leaderless reviewed",
     "leaderless, stamped": "leaderless stamped",
 }
-"""Figures by what the table calls them."""
+"""Figures about what came of it, by what the table calls them."""
 
 
 class Result(Struct, frozen=True):
@@ -140,14 +143,15 @@ def stored() -> list[Result]:
 
 
 def table(results: Sequence[Result]) -> str:
-    """In Markdown: each run, and how long there was no leader with lease-webhook and without."""
-    lines = ["| seed | API servers | lease-webhook |" + "".join(f" {name} |" for name in COLUMNS) + " broken laws |\n"]
-    lines.append("|--:|---|---|" + "--:|" * (len(COLUMNS) + 1) + "\n")
+    """Tell what was done in each run, what came of it, and how long no one led."""
+    lines = [_format_header(["seed", "API servers", "lease-webhook"], CONDITIONS)]
     for one in results:
-        figures = "".join(f" {_number(one.verdict.figures.get(name))} |" for name in COLUMNS.values())
+        label = f"| {one.seed} | {', '.join(one.versions)} | {_format_protection(one)} |"
+        lines.append(f"{label}{_format_figures(one, CONDITIONS)}\n")
+    lines.append("\n" + _format_header(["seed", "lease-webhook"], [*OUTCOMES, "broken laws"]))
+    for one in results:
         broken = len(one.verdict.problems) if one.protected else "-"
-        where = f"{', '.join(one.versions)} | {'with' if one.protected else 'without'}"
-        lines.append(f"| {one.seed} | {where} |{figures} {broken} |\n")
+        lines.append(f"| {one.seed} | {_format_protection(one)} |{_format_figures(one, OUTCOMES)} {broken} |\n")
     for lease in ("reviewed", "stamped"):
         shares = []
         for protected in (True, False):
@@ -160,6 +164,18 @@ def table(results: Sequence[Result]) -> str:
             f"{shares[1]:.1%} without: {ratio:.2f} times as long.\n"
         )
     return "".join(lines)
+
+
+def _format_header(labels: Collection[str], figures: Collection[str]) -> str:
+    return f"| {' | '.join((*labels, *figures))} |\n|{'---|' * len(labels)}{'--:|' * len(figures)}\n"
+
+
+def _format_protection(result: Result) -> str:
+    return "with" if result.protected else "without"
+
+
+def _format_figures(result: Result, columns: Mapping[str, str]) -> str:
+    return "".join(f" {_number(result.verdict.figures.get(name))} |" for name in columns.values())
 
 
 def _number(figure: float | None) -> str:

@@ -42,6 +42,9 @@ _FILES: Final = (
 )
 
 
+_MODULE: Final = re.compile(r"`(tests/(?:\w+/)*(\w+)\.py)`")
+
+
 class Found(Struct, frozen=True):
     """What noticed a defect, and by what words, each "" if it did not; None if it was not asked."""
 
@@ -91,10 +94,10 @@ def stored() -> list[Found]:
 def table(found: Sequence[Found]) -> str:
     """In Markdown."""
     rows = "".join(
-        f"| {one.kind} | {one.name} | {' | '.join(_cell(one.by.get(catcher)) for catcher in CATCHERS)} |\n"
+        f"| {one.kind}: {one.name} | {' | '.join(_cell(one.by.get(catcher)) for catcher in CATCHERS)} |\n"
         for one in found
     )
-    return f"| kind | defect | {' | '.join(CATCHERS)} |\n|---|---|{'---|' * len(CATCHERS)}\n{rows}"
+    return f"| defect | {' | '.join(CATCHERS)} |\n|---|{'---|' * len(CATCHERS)}\n{rows}"
 
 
 def write_page() -> None:
@@ -103,7 +106,11 @@ def write_page() -> None:
 
 
 def _cell(words: str | None) -> str:
-    return "" if words is None else words or "-"
+    """Return what noticed a defect, a module of tests as a link: its path would make the table too wide."""
+    if words is None:
+        return ""
+    module = _MODULE.fullmatch(words)
+    return f"[{module[2]}](../{module[1]})" if module else words or "-"
 
 
 def _caught(catcher: str, defect: Defect, options: argparse.Namespace) -> str | None:
