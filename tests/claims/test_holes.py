@@ -13,6 +13,7 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of, as_json
 from webhook.analysis.history.events import Handover
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.inputs.items import Observation
 
 HOLE = 30
 
@@ -182,3 +183,19 @@ def test_what_a_holder_was_answered_before_it_fell_silent_may_be_why(code: int, 
     together(14, mail)
     (late,) = (one for one in claims(server) if one["claim"] == "renewal-late")
     assert {"stopped", cause} <= set(late["causes"])
+
+
+@pytest.mark.parametrize("is_put_back", [False, True], ids=["a log with a hole", "a store that was put back in it"])
+def test_a_holder_that_waited_through_a_hole_knows_nothing_of_a_restore(is_put_back: bool) -> None:
+    server, db, _, _ = shop()
+    histories = of_log(server)
+    history = histories.leases[LEASE]
+    history.lose_sight(server.now)
+    if is_put_back:
+        history.put_back(server.now)
+    server.wait(20)
+    server.logged("shop/db", "get", db.user, db.pod, server.leases["shop/db"], took=20)
+    *_, waited, _ = read("log", [server.audit_log()])
+    assert isinstance(waited, Observation)
+    history.feed(waited, histories.bounds)
+    assert (history.hidden_since is not None) == is_put_back

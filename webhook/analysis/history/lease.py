@@ -325,6 +325,7 @@ class LeaseHistory(Struct):
     def put_back(self, since: int) -> None:
         """Remember that the store was put back to an earlier state after that: the lease may be another one since."""
         self.hidden_since = since if self.hidden_since is None else self.hidden_since
+        self._hole = None  # who waited for an answer throughout it says nothing of another state
         self._revision, self._version, self._uid_before, self._is_put_back = 0, "", None, True
 
     def _bridge(self, seen: Observation) -> None:
