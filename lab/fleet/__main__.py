@@ -164,7 +164,7 @@ def refusals(histories: ClusterHistory) -> Rows:
     return [
         (namespace, name, refusal.at, refusal.code, refusal.by.value)
         for (namespace, name), one in histories.leases.items()
-        for refusal in one.refusals
+        for refusal in one.requests.refusals
         if refusal.code >= 400 and not refusal.is_read
     ]
 

@@ -346,7 +346,7 @@ def test_refused_and_slow_answers_are_kept() -> None:
     a.fail(403, "no")
     server.wait(2)
     server.logged("shop/db", "update", a.user, a.pod, server.leases["shop/db"], took=4)
-    refusals = of_log(server).leases[LEASE].refusals
+    refusals = of_log(server).leases[LEASE].requests.refusals
     assert [(one.code, one.message, one.took) for one in refusals] == [(403, "no", 4000), (200, "", 4 * SECOND)]
 
 

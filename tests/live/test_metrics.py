@@ -84,7 +84,7 @@ def test_a_counter_does_not_go_back(clock: Clock, monkeypatch: pytest.MonkeyPatc
     seen = []
     for micros in (5 * SECOND, 3 * SECOND, 7 * SECOND):
         with leases.now() as (follower, _):
-            follower.leases["shop", "db"].leaderless = micros
+            follower.leases["shop", "db"].vacancy.leaderless = micros
         seen.append(registry.get_sample_value(name, labels))
     assert seen == [5, 5, 7]
 
@@ -115,7 +115,7 @@ def test_a_lease_of_several_clusters_has_no_series(clock: Clock) -> None:
     server.elector("a", "shop/db").lead(4)
     show(leases, server, clock)
     with leases.now() as (follower, _):
-        follower.leases["shop", "db"].is_mixed = True
+        follower.leases["shop", "db"].existence.is_mixed = True
     clock.now += SECOND
     assert [key for key in values(leases) if len(key) > 1] == []
 

@@ -235,7 +235,7 @@ def as_json(account: Account) -> dict[str, Any]:
         },
         "unrecorded": [{"from": _time(one.start), "to": _time(one.end), "reason": one.reason} for one in gaps],
         "waiting": {who: number for who, (number, _) in history.requests.readers.items()},
-        "refused": sum(1 for one in history.refusals if one.code >= 400),
+        "refused": sum(1 for one in history.requests.refusals if one.code >= 400),
         "events": [{"time": _time(at), "says": text} for at, text in account.election_events],
         "claims": [claim_as_json(claim) for claim in account.claims],
         "findings": [

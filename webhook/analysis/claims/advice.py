@@ -251,8 +251,8 @@ def _without_lease(account: "Account") -> Advice:
     tenure = history.tenure
     if history.hidden_since is not None:
         return Advice("The log may lack what was written since. To see the lease:", f"{lease} -o yaml")
-    writes = [one for one in history.refusals if one.is_denied and not one.is_read]
-    refused = [one for one in writes if one.received > history.deleted_at]
+    writes = [one for one in history.requests.refusals if one.is_denied and not one.is_read]
+    refused = [one for one in writes if one.received > history.existence.deleted_at]
     lacks_rights = bool(refused) and refused[-1].by is By.RIGHTS
     deleted_by = tenure.deleted_by if history.is_deleted and tenure else None
     if deleted_by and deleted_by.user in CLEANUP_CONTROLLERS and not lacks_rights:
@@ -348,7 +348,9 @@ def _refused_successor(account: "Account", status: LeaseStatus) -> Refusal | Non
     own = tenure.process if tenure and tenure.is_sure else None
     if own is None or since is None:
         return None
-    refused = (one for one in account.history.refusals if one.is_denied and not one.is_read and one.at >= since)
+    refused = (
+        one for one in account.history.requests.refusals if one.is_denied and not one.is_read and one.at >= since
+    )
     return max(
         (one for one in refused if one.writer.user == own.user and not own.is_same(one.writer)),
         key=lambda one: one.at,

@@ -132,7 +132,9 @@ def diagnose(
         who = f"{writer(tenure.taken_by)} wrote it in, and no process has renewed it since"
         return Diagnosis(Blame.UNKNOWN, who, ("not-running", "stopped", *_HIDDEN))
     # Requests that arrived only at the end of that time were held back until then.
-    answers = [one for one in history.refusals if start <= one.at <= end and one.received < end - (end - start) // 8]
+    answers = [
+        one for one in history.requests.refusals if start <= one.at <= end and one.received < end - (end - start) // 8
+    ]
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
     own = _without_late_denials(own, start + goes_on_for(history.duration))
     # After a failure or a conflict a client tries again until it gives up: something else stopped one that did not,

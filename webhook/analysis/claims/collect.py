@@ -99,7 +99,7 @@ def _state(account: "Account") -> Iterator[Claim]:
     if holder:
         yield _fact(account, "holder", f"{name(holder)} holds it", identity=holder)
         yield from _held(account, status)
-    if status.state is LeaseState.NEVER_HELD and history.is_seen_created and not history.tenures:
+    if status.state is LeaseState.NEVER_HELD and history.existence.is_seen_created and not history.tenures:
         yield _fact(account, "never-held", make_headline(account))
     if status.state is LeaseState.FROZEN and status.block:
         yield _fact(account, "frozen", make_headline(account), identity=holder, to=status.block.until)
@@ -252,7 +252,9 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
         )
     how = _HOW[tenure.began]
     is_undated = tenure.began is Handover.STOLEN and not tenure.is_dated
-    is_past_unseen = tenure.began is Handover.CLAIMED and (before is not None or not account.history.is_seen_created)
+    is_past_unseen = tenure.began is Handover.CLAIMED and (
+        before is not None or not account.history.existence.is_seen_created
+    )
     if tenure.is_unclear or is_undated or is_past_unseen:
         how = "unknown"
     previous = tenure.previous if before else None

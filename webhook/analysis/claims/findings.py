@@ -97,7 +97,7 @@ def find_incidents(
     histories: ClusterHistory, history: LeaseHistory, now: int, ongoing: causes.Diagnosis | None = None
 ) -> Iterator[Claim]:
     """Yield all that went wrong, the latest of each kind last; `ongoing` is why the holder does not renew now."""
-    if history.is_moment and len(history.tenures) < 2 and not history.fenced:
+    if history.is_moment and len(history.tenures) < 2 and not history.requests.fenced:
         return
     if history.is_mixed:
         message = "its UID changes back and forth: the input is of several clusters, so nothing can be concluded"
@@ -264,7 +264,9 @@ def _replaced(history: LeaseHistory, before: Tenure, after: Tenure, now: int) ->
         return  # when it renewed last is not shown
     silence = after.since - before.kept_until
     sources = history.requests.sources_of(before)
-    refused = [one for one in history.refusals if one.at > after.since and is_nameless(one) and one.source in sources]
+    refused = [
+        one for one in history.requests.refusals if one.at > after.since and is_nameless(one) and one.source in sources
+    ]
     is_shared = any(one.has_several_writers for one in history.tenures)  # which another finding says
     is_heard = any(history.requests.is_only_source_of(before, one.source) for one in refused)
     if is_shared or (silence > (history.renewals.longest_usual or 0) and not is_heard):
@@ -616,7 +618,7 @@ def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator
 def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:
     """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
     groups: dict[tuple[Writer, By, str], list[Refusal]] = {}
-    for refusal in history.refusals:
+    for refusal in history.requests.refusals:
         if refusal.is_denied and not refusal.is_read and not any(start <= refusal.at <= end for start, end in known):
             groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
     for key in list(groups)[-causes.MAX_OF_A_KIND :]:
@@ -630,7 +632,9 @@ def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim
     message = f"{count(len(group), 'write')} by {who} refused with {codes}{by}, the last one at {clock(last.at, now)}"
     if last.message:
         message += f": {last.message}"
-    reads = [one for one in history.refusals if one.is_read and one.at > last.at and _is_refused_alike(one, last)]
+    reads = [
+        one for one in history.requests.refusals if one.is_read and one.at > last.at and _is_refused_alike(one, last)
+    ]
     if reads:
         message += f"; and {count(len(reads), 'read')} after that, the last one at {clock(reads[-1].at, now)}"
     holder = history.tenure
@@ -674,7 +678,7 @@ def _over_since(history: LeaseHistory, last: int, now: int) -> int:
 def _fenced(history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding for each writer whose writes a fence refused because it did not hold the lease."""
     groups: dict[Writer, list[FenceReport]] = {}
-    for report in history.fenced:
+    for report in history.requests.fenced:
         groups.setdefault(report.writer.process, []).append(report)
     for who, group in list(groups.items())[-causes.MAX_OF_A_KIND :]:
         last = group[-1]

@@ -12,7 +12,8 @@ from webhook.analysis.claims.succession import WHEN, describe_ending, describe_h
 from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.words import by_writer, clock, count, name, writer
 from webhook.analysis.history.events import API_SERVER, Handover, LeaseEvent, Tenure
-from webhook.analysis.history.lease import MAX_REFUSALS, LeaseHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.requests import MAX_REFUSALS
 from webhook.analysis.history.status import RELEASED_DURATION
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.times import SECOND, length
@@ -142,27 +143,29 @@ def _of_one_tenure(
 
 
 def _fenced(history: LeaseHistory) -> Iterator[_Event]:
-    for several in _of_one_tenure(history, history.fenced, lambda one: (one.at, (one.fence, writer(one.writer)))):
+    for several in _of_one_tenure(
+        history, history.requests.fenced, lambda one: (one.at, (one.fence, writer(one.writer)))
+    ):
         what = f"{count(len(several), 'write')} by {writer(several[0].writer)} without the lease"
         yield several[0].at, f"fence {name(several[0].fence)} refused {what}, such as: {several[0].target}"
 
 
 def _accepted(history: LeaseHistory) -> Iterator[_Event]:
     """Yield who wrote beside the holder what a log does not show."""
-    for several in _of_one_tenure(history, history.accepted, lambda one: one):
+    for several in _of_one_tenure(history, history.requests.accepted, lambda one: one):
         one, times = several[0][1], [at for at, _ in several]
         tenure = next((held for held in reversed(history.tenures) if held.since <= times[0]), None)
         pods = [held.pod for held in tenure.writers if held.user == one.user and not one.pod] if tenure else []
         beside = f", not with a token of pod {name(pods[-1])}," if pods and pods[-1] else ""
         within = f" within {length(times[-1] - times[0])}" if times[-1] - times[0] >= SECOND else ""
         what = f"{'was' if len(times) == 1 else 'were'} accepted{within}; the log does not show what changed"
-        is_cut = len(history.accepted) == MAX_REFUSALS and times[0] == history.accepted[0][0]
+        is_cut = len(history.requests.accepted) == MAX_REFUSALS and times[0] == history.requests.accepted[0][0]
         writes = f"{'the latest ' if is_cut else ''}{count(len(times), 'write')}"
         yield times[0], f"{writes} by {writer(one)}{beside} {what}"
 
 
 def _refusals(history: LeaseHistory) -> Iterator[_Event]:
-    wanted = (one for one in history.refusals if not one.is_read and (one.is_denied or one.has_failed))
+    wanted = (one for one in history.requests.refusals if not one.is_read and (one.is_denied or one.has_failed))
     for several in _of_one_tenure(history, wanted, lambda one: (one.at, (one.code, writer(one.writer), one.name))):
         who, code, refuser = writer(several[0].writer), several[0].code, several[0].name
         refused = "was refused" if len(several) == 1 else "were refused"

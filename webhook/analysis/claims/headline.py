@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def make_headline(account: "Account") -> str:
     """Return the state in one clause."""
     status, history = account.status, account.history
-    accepted = history.accepted
+    accepted = history.requests.accepted
     holder = name(account.holder) if account.holder else "no one"
     later = accepted[-1][1] if accepted and accepted[-1][0] > (account.last_renewal or 0) else None
     if history.is_mixed:

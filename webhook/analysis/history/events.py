@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.admission.rules.change import is_lease_untouched, is_renewal
+from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.admission.rules.holders import fits_pod
 from webhook.analysis.history.status import has_expired
 from webhook.analysis.history.write import Write
@@ -168,6 +169,8 @@ class Tenure(Struct):
     """The field manager of its last renewal."""
     ahead: int | None = None
     """How far its clock was ahead of the API server's, in microseconds; None unless two of its writes agree."""
+    ahead_at_last: int | None = None
+    """The same by its latest write alone."""
     is_ambiguous: bool = False
     """The input does not show who renewed it, and field managers or leaseTransitions differ: others may have."""
     inherited: int | None = None
@@ -202,6 +205,159 @@ class Tenure(Struct):
         is_own = self._is_pod_of(writer) or known is None or known.is_same(writer)
         self.process = writer.process if is_own else known
         self.is_sure = self._is_pod_of(writer) or known is not None
+
+    def name_holder(self, holder: str) -> None:
+        """Name the holder, for which its writer stood in."""
+        self.holder, self.is_writer = holder, False
+
+    def stand_in(self) -> None:
+        """Note that the writer stands in for the holder, which the log hides."""
+        self.is_writer = True
+
+    def begin_before_input(self, *, is_unseen: bool, is_since_own: bool) -> None:
+        """Note what the first state of an input shows: not its last renewal, or that the holder wrote `since`."""
+        self.has_unseen_renewals, self.is_since_own = is_unseen, is_since_own
+
+    def note_claimed(self, renewed: int | None) -> None:
+        """Remember renewTime of the state that first showed it."""
+        self.claimed = renewed
+
+    def begin_unseen(self) -> None:
+        """Note that the input does not show how it took the lease; the holder seen before may be this one."""
+        self.is_unseen = True
+        if self.previous == self.holder:
+            self.previous = ""
+
+    def begin_with_renewal(self, write: Write) -> None:
+        """Note that it began with a renewal by its own process."""
+        self.is_sure, self.renewals, self.renewed = True, 1, write
+
+    def note_close(self, *, is_close: bool) -> None:
+        """Note whether the lease may have expired when it took it."""
+        self.is_close = is_close
+
+    def note_renaming(self, old: LeaseSpec, new: LeaseSpec) -> None:
+        """Note whether the write that put it there, a renewal, left the other fields that an elector writes then."""
+        is_same = (old.acquire_time, old.lease_transitions) == (new.acquire_time, new.lease_transitions)
+        self.is_renaming = is_same and new.acquire_time is not None
+
+    def forget_previous(self) -> None:
+        """Forget the holder before: another one may have had the lease in between."""
+        self.previous = ""
+
+    def keep(self, write: Write) -> None:
+        """Remember a renewal, whoever made it."""
+        self.kept = write
+
+    def renew(self, at: int, write: Write) -> None:
+        """Remember a renewal by its own process, of which the input shows when it was made."""
+        self.last_renewal, self.renewed = at, write
+        self.has_unseen_renewals = self.is_touched_last = False
+
+    def renew_hidden(self, at: int) -> None:
+        """Remember a renewal by its own process whose object a log does not show."""
+        self.last_renewal, self.is_touched_last = at, False
+
+    def resume(self, at: int, *, is_seen: bool) -> None:
+        """Go on with a state after what was not seen; `is_seen`: it dates the last renewal at `at`."""
+        self.last_renewal, self.renewed, self.has_unseen_renewals = at, None, not is_seen
+        self.is_touched_last = False
+
+    def resume_stretch(self, at: int) -> None:
+        """Go on after renewals that were counted, the last one at `at`."""
+        self.last_renewal = at
+
+    def extend_leaderless(self, length: int) -> None:
+        """Add to how long no one led before it."""
+        self.leaderless = (self.leaderless or 0) + length
+
+    def hear_again(self, at: int) -> None:
+        """Remember a request of its pods after another one had taken the lease."""
+        if len(self.heard_again) < MAX_HEARD_AGAIN:
+            self.heard_again.append(at)
+
+    def note_term(self, term: int | None) -> None:
+        """Remember the term that the API server stamped, if it did."""
+        self.term = self.term if term is None else term
+
+    def touch(self, at: int, writer: Writer | None) -> None:
+        """Remember a renewal that another made in the holder's place."""
+        self.touched, self.is_touched_last = (at, writer or Writer()), True
+
+    def inherit(self, before: "Tenure") -> None:
+        """Take over the last renewal of the holder before: who wrote this one in left the lease to expire as it was."""
+        self.inherited, self.kept = before.kept_until, before.kept
+
+    def set_duration(self, seconds: int | None, writer: Writer | None, *managers: str, is_renewed: bool) -> None:
+        """Take over another duration, unless a writer other than the holder lowers it: the holder does not know.
+
+        `managers` are the field managers of the last renewal after and before the write, which `is_renewed` if it was
+        one itself.
+        """
+        is_own = is_renewed and self.is_by(writer, *managers)
+        if is_renewed and not is_own and self.may_be_renewed_by(writer):
+            self.shorter = seconds
+        if is_own or self.duration is None or (seconds or 0) > self.duration:
+            self.duration = seconds
+
+    def confirm_duration(self) -> None:
+        """Note that a renewal kept the duration, or that its holder wrote it."""
+        self.shorter = None
+
+    def note_manager(self, manager: str) -> None:
+        """Remember the field manager of its last renewal."""
+        self.manager = manager
+
+    def note_ambiguity(self, *, is_other: bool) -> None:
+        """Note a renewal of which the input does not show who made it; `is_other`: there are hints of another one."""
+        self.is_ambiguous = self.is_ambiguous or is_other
+
+    def change_manager(self, manager: str) -> bool:
+        """Remember the field manager of a renewal, if it is known; return whether it is another one than before."""
+        before, self.manager = self.manager, manager or self.manager
+        return before != "" and manager not in {"", before}
+
+    def measure_clock(self, ahead: int | None, skew: int) -> None:
+        """Measure the holder's clock: one odd renewTime may be that of a late request, or another writer's.
+
+        `ahead` is by how much it was by the latest write, `skew` by how much clocks of API servers differ.
+        """
+        before, self.ahead_at_last = self.ahead_at_last, ahead
+        is_odd = ahead is not None and abs(ahead) > MAX_TOLERANCE
+        is_alone = before is not None and ahead is not None and abs(before - ahead) > SECOND
+        is_server = ahead is not None and abs(ahead) <= skew + MAX_TOLERANCE
+        self.ahead = None if is_odd and (is_alone or is_server) else ahead
+
+    def note_asked(self, old: str | None, new: str | None, write: Write, writer: Writer | None) -> None:
+        """Note whether it is asked to step down, and by whom: `old` and `new` are the values of preferredHolder."""
+        if not new:
+            self.asked = None
+        elif new != old or self.asked is None:
+            self.asked, self.asked_by, self.asked_for = write, writer, new
+
+    def note_removal(self, writer: Writer | None, manager: str, *, is_field_gone: bool) -> None:
+        """Note who removed the holder: itself, or another writer, and then it may go on as the leader.
+
+        `manager` is the field manager of that write. `is_field_gone`: the field of the holder is gone, not empty.
+        """
+        self.released_by, self.released_manager = writer, manager
+        is_own = self.is_by(writer, manager, self.manager)
+        self.is_own_release = None if is_own is False and self.may_be_of(writer) else is_own
+        self.is_removed = is_field_gone
+        is_hint = (self.is_by(writer) or not (writer and writer.user)) and self.has_own_manager
+        self.is_released_as_other = is_hint and bool(self.manager) and manager not in {"", self.manager}
+
+    def note_deletion(self, by: Writer | None, *, is_dated: bool) -> None:
+        """Note that the lease was deleted, by whom, and whether the input says when."""
+        self.is_deleted, self.deleted_by, self.is_end_dated = True, by, is_dated
+
+    def end(self, at: int, write: Write) -> None:
+        """End it with a write that removed or replaced the holder, or deleted the lease."""
+        self.until, self.ended = at, write
+
+    def note_end_dated(self, *, is_dated: bool) -> None:
+        """Note whether the input says when the holder was removed."""
+        self.is_end_dated = is_dated
 
     @property
     def kept_until(self) -> int:
@@ -248,7 +404,7 @@ class Tenure(Struct):
             return True
         process = self.process
         if process is None or process.is_same(writer):
-            self._is_own(writer)
+            self._renewed_by_own(writer)
             return True
         is_other = writer.user != process.user and not self._is_pod_of(process)
         is_named = is_other and self._is_pod_of(writer) and self._is_here(writer)
@@ -259,7 +415,7 @@ class Tenure(Struct):
                 since, last = self.since, self.last_renewal
                 self.others[process] = Other(self.renewals, since, last, min(since, self.taken.earliest), last)
                 self.renewals = 0
-            self._is_own(writer)
+            self._renewed_by_own(writer)
             return True
         if writer.process in self.others or len(self.others) < MAX_WRITERS:
             other = self.others.setdefault(writer.process, Other(0, at, at, earliest, latest))
@@ -267,7 +423,7 @@ class Tenure(Struct):
             other.backward += 1 if is_set_back else 0
         return False
 
-    def _is_own(self, writer: Writer) -> None:
+    def _renewed_by_own(self, writer: Writer) -> None:
         self.process, self.node = writer.process, writer.node or self.node
         self.others.pop(self.process, None)
         self.renewals += 1

@@ -231,7 +231,7 @@ class ClusterHistory(Struct):
         elif isinstance(seen, FenceReport):
             fenced = self._followed((seen.namespace, seen.name))
             if fenced is not None and seen.is_refused:
-                fenced.fenced.append(seen)
+                fenced.requests.fenced.append(seen)
         elif isinstance(seen, ElectionEvent):
             said = self.election_events.setdefault((seen.namespace, seen.lease), set())
             said.add((seen.at, seen.text))
@@ -285,7 +285,7 @@ class ClusterHistory(Struct):
         missing = [self.leases.get(key) for key in self._missing.get((seen.namespace, refusal.writer.process), ())]
         wanted = [one for one in missing if one is not None and (one.lease is None or one.is_deleted)]
         if len(wanted) == 1:
-            wanted[0].refusals.append(refusal)
+            wanted[0].requests.refusals.append(refusal)
 
     def _find_hole(self, seen: Observation) -> None:
         """Have every lease remember since when an audit log may lack requests, if it does before this one."""

@@ -1,4 +1,7 @@
-"""What an audit log shows of a lease beside what was written: who reads it, and from where requests come."""
+"""What an audit log shows of a lease beside what was written: who reads it, what was refused, from where it came.
+
+In: each observation of the log. Out: what a reader may count; it changes nothing of who holds the lease.
+"""
 
 from collections import deque
 from functools import partial
@@ -8,8 +11,11 @@ from msgspec import Struct, field
 
 from webhook.analysis.history.bounds import MAX_LISTED
 from webhook.analysis.history.events import NOT_FOUND, SLOW, Refusal, Tenure
-from webhook.analysis.inputs.items import Observation, Writer
+from webhook.analysis.history.renewals import Renewals
+from webhook.analysis.history.rival import UNKNOWN_PATIENCE
+from webhook.analysis.inputs.items import FenceReport, Observation, Writer
 
+MAX_REFUSALS: Final = 100
 _MAX_ANSWERS: Final = 1000
 
 
@@ -26,6 +32,12 @@ class Requests(Struct):
     """How many reads were answered that it does not exist, since anything was stored; when the first and the last."""
     answered: deque[int] = field(default_factory=partial(deque, (), _MAX_ANSWERS))
     """The times at which it was read without delay while it was not renewed."""
+    refusals: deque[Refusal] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    """Requests that were refused or failed, or were answered late."""
+    fenced: deque[FenceReport] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    """Writes that a fence refused."""
+    accepted: deque[tuple[int, Writer]] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    """Writes by others than the holder, as far as is known, of which a log does not show what they changed."""
 
     def hear(self, seen: Observation) -> None:
         """Remember from where a process made a request."""
@@ -35,27 +47,39 @@ class Requests(Struct):
             if len(known) < MAX_LISTED and who not in known:
                 known.append(who)
 
-    def take_read(self, seen: Observation, *, is_missed: bool) -> Refusal | None:
-        """Remember a read, and return it if it was refused or failed, as those of a client that reads before it writes.
+    def take_write(self, seen: Observation) -> None:
+        """Remember a write, if it was refused, or answered late."""
+        if refusal := Refusal.of(seen):
+            self.refusals.append(refusal)
+        if seen.is_stored:
+            self.absent = None
 
-        `is_missed`: a renewal was missed by then.
-        """
+    def take_read(self, seen: Observation, renewals: Renewals) -> None:
+        """Remember a read; a client that reads before it writes has its refusals and failures there."""
+        self._note_reader(seen)
+        if seen.answer and seen.answer.is_stored and seen.answer.took <= SLOW and _is_overdue(renewals, seen.at or 0):
+            self.answered.append(seen.at or 0)
+        refusal, at = Refusal.of(seen), seen.at or 0
+        if refusal is None or refusal.code < 400:
+            return
+        if refusal.code != NOT_FOUND:
+            self.refusals.append(refusal)
+            return
+        number, first, _ = self.absent or (0, at, at)
+        self.absent = number + 1, first, at
+
+    def _note_reader(self, seen: Observation) -> None:
         who = (seen.writer.pod or seen.writer.name) if seen.writer else ""
         if seen.writer and seen.writer.pod:
             pods = self.accounts.setdefault(seen.writer.user, set()) if len(self.accounts) < MAX_LISTED else set()
             pods.update({seen.writer.pod} if len(pods) < MAX_LISTED else ())
         if who and (who in self.readers or len(self.readers) < MAX_LISTED):
             self.readers[who] = (self.readers.get(who, (0, 0))[0] + 1, seen.at or 0)
-        if is_missed and seen.answer and seen.answer.is_stored and seen.answer.took <= SLOW:
-            self.answered.append(seen.at or 0)
-        refusal, at = Refusal.of(seen), seen.at or 0
-        if refusal is None or refusal.code < 400:
-            return None
-        if refusal.code != NOT_FOUND:
-            return refusal
-        number, first, _ = self.absent or (0, at, at)
-        self.absent = number + 1, first, at
-        return None
+
+    def drop_accepted(self, writer: Writer, since: int) -> None:
+        """Drop writes of what turns out to be the next holder."""
+        others = [one for one in self.accepted if one[0] < since or one[1] != writer]
+        self.accepted = deque(others, MAX_REFUSALS)
 
     def sources_of(self, tenure: Tenure | None) -> set[str]:
         """Return the addresses and programs of the requests of a holder's process."""
@@ -66,3 +90,20 @@ class Requests(Struct):
         """Return whether no other process was heard from there."""
         own = tenure.process if tenure else None
         return own is not None and all(one.is_same(own) for one in self.sources.get(source, ()))
+
+
+def _is_overdue(renewals: Renewals, at: int) -> bool:
+    """Return whether a renewal was missed by then."""
+    return renewals.last is not None and at - renewals.last > (renewals.longest_usual or UNKNOWN_PATIENCE)
+
+
+def hear(seen: Observation, holder: Tenure | None, lost: Tenure | None) -> None:
+    """Have the holder remember a request of its pods, or the one that lost the lease to it one of its own."""
+    who = seen.writer.process if seen.writer else Writer()
+    if not who.pod or seen.at is None or holder is None:
+        return
+    received, own = seen.at - seen.took, holder.process
+    if own is not None and own.is_same(who):
+        holder.requests.append(received)
+    elif lost and lost.is_sure and lost.process and lost.process.is_same(who) and received > holder.since:
+        lost.hear_again(received)

@@ -1,7 +1,18 @@
-"""How a lease was taken while it still named its holder: after it expired, before, or not known."""
+"""How a lease was taken while it still named its holder: after it expired, before, or not known.
 
-from webhook.analysis.history.events import Handover
-from webhook.analysis.history.status import has_expired, was_live
+In: the tenure before, and the write. Out: a frozen value.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from webhook.analysis.history.events import Handover, Tenure
+from webhook.analysis.history.status import has_expired, renewed_at, was_live
+from webhook.analysis.history.write import Write
+from webhook.kubernetes.managed_fields import Entry
+from webhook.kubernetes.objects import LeaseSpec
+from webhook.kubernetes.times import SECOND
 
 
 def classify_taking(
@@ -28,3 +39,62 @@ def classify_taking(
     if has_expired(kept_until, duration, at - less):
         return Handover.EXPIRED
     return Handover.STOLEN if was_live(kept_until, duration, at) else Handover.UNKNOWN
+
+
+class Taking(Struct, frozen=True):
+    """How a lease was taken from a holder that was still named; instants are microseconds since 1970.
+
+    `kept_until` is the last renewal, whoever made it, and `duration` the seconds for which the lease was kept. `ended`
+    is when the tenure ended. `is_close`: by clocks that may differ, it may have expired.
+    """
+
+    how: Handover
+    kept_until: int | None
+    duration: int | None
+    ended: int
+    is_close: bool
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether the lease had expired before."""
+        return self.how in {Handover.EXPIRED, Handover.PREFERRED}
+
+
+def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], write: Write, at: int) -> Taking:
+    """Find how a write at `at` took the lease from the latest tenure, or from the holder of a state without one."""
+    last = tenure.last_renewal if tenure else renewed_at(old, known)
+    kept = tenure.kept_until if tenure else last
+    is_held = tenure is not None and tenure.until is None
+    duration = tenure.duration if tenure and is_held else old.lease_duration_seconds
+    is_unseen = tenure is not None and _is_renewal_unknown(tenure, write)
+    how = classify_write(tenure, kept, duration, write, is_dated=write.is_dated_by_a_server and not is_unseen)
+    if how is Handover.EXPIRED and tenure and is_held and tenure.asked is not None:
+        how = Handover.PREFERRED
+    is_close = how is Handover.UNKNOWN and write.is_dated and not (is_unseen or write.skew)
+    is_end_known = how in {Handover.EXPIRED, Handover.PREFERRED} or is_close
+    ended = last if is_end_known and last is not None else at
+    return Taking(how=how, kept_until=kept, duration=duration, ended=ended, is_close=is_close)
+
+
+def _is_renewal_unknown(tenure: Tenure, write: Write) -> bool:
+    # A holder's own clock that dates its last renewal cannot be compared with the API server's.
+    is_claimed = (tenure.renewed or tenure.taken).is_claimed
+    return tenure.has_unseen_renewals or (is_claimed and write.is_dated_by_a_server)
+
+
+def classify_write(
+    tenure: Tenure | None, kept_until: int | None, duration: int | None, write: Write, *, is_dated: bool
+) -> Handover:
+    """Classify a write: both it and the renewal before were stored at some time in an interval."""
+    at = kept_until or 0
+    # The stamp of a renewal that only a state shows has whole seconds.
+    first, last, skew = at // SECOND * SECOND, at // SECOND * SECOND + SECOND, 0
+    if tenure is not None and tenure.kept.at == kept_until:
+        first, last, skew = tenure.kept.earliest, tenure.kept.latest or at, tenure.kept.skew
+    less = max(0, write.at - write.earliest + last - at - skew)
+    more = max(0, (write.latest or write.at) - write.at + at - first - skew)
+    how = classify_taking(kept_until, duration, write.at, less=less, more=more, is_dated=is_dated)
+    if tenure is None or tenure.shorter is None:
+        return how
+    other = classify_taking(kept_until, tenure.shorter, write.at, less=less, more=more, is_dated=is_dated)
+    return how if how is other else Handover.UNKNOWN

@@ -1,0 +1,151 @@
+"""Whether the writes to a lease that an input shows follow each other, or some may be missing in between.
+
+In: each observation, and what was reported of the input (a hole in a log, a store that was put back). Out: since when
+the present state of the lease is hidden, and whether a state continues the one before. It knows nothing of holders.
+"""
+
+import re
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.history.bounds import Bounds
+from webhook.analysis.history.write import Write
+from webhook.analysis.inputs.items import Act, InputKind, Observation, RecordingGap, parse_number
+from webhook.kubernetes.objects import Lease, LeaseSpec
+from webhook.kubernetes.times import normalized
+
+_RECORDED: Final = re.compile(r"(?:leases-\d{15}|latest)\.jsonl(?:\.gz)?")
+"""The files that a recorder writes."""
+
+
+class Sight(StrEnum):
+    """Whether the latest state that was shown is known to be the present one."""
+
+    WHOLE = "whole"
+    """Nothing says that a write is missing."""
+    IN_HOLE = "in-hole"
+    """An audit log may lack what was written since."""
+    PUT_BACK = "put-back"
+    """The store was put back to an earlier state: the lease may be another one since."""
+    BEHIND_WRITE = "behind-write"
+    """An audit log has a later write, and does not show what that changed."""
+
+
+class Change(StrEnum):
+    """What changes the sight of a lease."""
+
+    LOG_HAS_HOLE = "log-has-hole"
+    STORE_WAS_PUT_BACK = "store-was-put-back"
+    HOLDER_HAD_WAITED = "holder-had-waited"
+    """The holder waited for an answer throughout a hole: it made no other request then."""
+    STATE_WAS_SHOWN = "state-was-shown"
+    WRITE_WAS_HIDDEN = "write-was-hidden"
+
+
+_TRANSITIONS: Final = {
+    (Sight.WHOLE, Change.LOG_HAS_HOLE): Sight.IN_HOLE,
+    (Sight.WHOLE, Change.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
+    (Sight.IN_HOLE, Change.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
+    (Sight.BEHIND_WRITE, Change.STORE_WAS_PUT_BACK): Sight.PUT_BACK,
+    (Sight.IN_HOLE, Change.HOLDER_HAD_WAITED): Sight.WHOLE,
+    **{(sight, Change.STATE_WAS_SHOWN): Sight.WHOLE for sight in Sight},
+    **{(sight, Change.WRITE_WAS_HIDDEN): Sight.BEHIND_WRITE for sight in Sight},
+}
+"""What is not listed changes nothing."""
+
+
+class Continuity(Struct):
+    """What links the states of one lease that an input shows."""
+
+    sight: Sight = Sight.WHOLE
+    hidden_since: int | None = None
+    """Since when the present state may be another one than the latest that was shown; None in Sight.WHOLE."""
+    is_partial: bool = False
+    """Writes may have been missed: a record has gaps, or a watch began again after renewals that it did not see."""
+    is_after_gap: bool = False
+    """A recorder did not see a part of the time between the latest observation and the one before."""
+    kind: InputKind = InputKind.DUMP
+    """That of the latest observation."""
+    kind_before: InputKind = InputKind.DUMP
+    path: str = ""
+    """The input that showed the latest state."""
+    version: str = ""
+    """The resourceVersion of the latest state, "" if the input does not show it."""
+    _revision: int = 0
+    """The latest one that was shown."""
+    _known_gaps: tuple[RecordingGap, ...] = ()
+    """Those after which a state was seen: what followed that is recorded."""
+
+    def begin(self, seen: Observation, write: Write, before: Write, bounds: Bounds) -> None:
+        """Begin with an observation of a write, after the one `before`."""
+        self.kind_before, self.kind = self.kind, seen.input_kind
+        # What nothing dates came after a gap, or in it.
+        end = write.at if write.is_dated and seen.act is not Act.DELETED else bounds.latest
+        gaps = [gap for gap in bounds.unrecorded if gap not in self._known_gaps]
+        self.is_after_gap = any(gap.start <= end and before.at <= gap.end for gap in gaps)
+        self.is_partial = self.is_partial or bool(bounds.unrecorded)
+
+    def note_state(self, write: Write, bounds: Bounds) -> None:
+        """Note that a write was seen after the gaps before it: what was written in one was seen after it."""
+        self._known_gaps = tuple(gap for gap in bounds.unrecorded if gap.start <= write.earliest)
+
+    def change(self, change: Change, at: int | None = None) -> None:
+        """Change the sight; `at` is since when the state is hidden, if that follows."""
+        sight = _TRANSITIONS.get((self.sight, change))
+        if sight is None:
+            return
+        self.sight = sight
+        if sight is Sight.WHOLE:
+            self.hidden_since = None
+        elif sight is Sight.BEHIND_WRITE or self.hidden_since is None:
+            self.hidden_since = at
+
+    def forget_revisions(self) -> None:
+        """Forget what came first by resourceVersions: they begin again at an earlier one."""
+        self._revision, self.version = 0, ""
+
+    def is_older(self, lease: Lease, *, is_deleted: bool) -> bool:
+        """Return whether a state is older than one that is known, as in logs whose lines are not quite in order."""
+        revision = parse_number(lease.metadata.resource_version)
+        if 0 < revision < self._revision or (is_deleted and 0 < revision == self._revision):
+            return True
+        self._revision = revision or self._revision
+        return False
+
+    def is_cut(self, seen: Observation) -> bool:
+        """Return whether a state follows one that was hidden, unless its request names the one that is known."""
+        return self.hidden_since is not None and (not seen.replaces or seen.replaces != self.version)
+
+    def has_gap_between(self, seen: Observation, known: Lease, lease: Lease, act: Act, *, is_other: bool) -> bool:
+        """Return whether writes between two states were not seen, if no request names the one that it replaced.
+
+        A watch, and a list, begins without what was written before. `is_other`: the second is of another uid.
+        """
+        is_dump = seen.input_kind is InputKind.DUMP
+        is_watch = seen.input_kind is InputKind.WATCH and self.kind_before in {InputKind.WATCH, InputKind.DUMP}
+        if seen.at is not None or not (is_dump or is_watch):
+            return False
+        old, new = known.spec, lease.spec
+        path, is_retaken = seen.place.path, _is_retaken(old, new)
+        goes_on = is_watch and (self.path == path or _source(self.path) == _source(path))
+        is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")
+        if goes_on and (act is not Act.STORED or is_retaken):
+            return is_retaken or (is_changed and self.is_after_gap)
+        return (is_changed and not goes_on) or normalized(new.renew_time) != normalized(old.renew_time)
+
+
+def _source(path: str) -> str:
+    """Return what a file is a part of: each file of a recorder goes on where the one before ended."""
+    folder, _, name = path.rpartition("/")
+    return folder if _RECORDED.fullmatch(name) else path
+
+
+def _is_retaken(old: LeaseSpec, new: LeaseSpec) -> bool:
+    """Return whether a holder took a lease that it held before: others had it meanwhile."""
+    return (
+        new.holder_identity == old.holder_identity
+        and new.acquire_time != old.acquire_time
+        and (new.lease_transitions or 0) > (old.lease_transitions or 0)
+    )

@@ -1,0 +1,52 @@
+"""Whether a lease exists: its creation, its deletion, and that another one was created with its name.
+
+In: uids of states, and deletions. Out: whether it is gone, since when, and whether its name is that of several leases.
+"""
+
+from msgspec import Struct
+
+from webhook.analysis.inputs.items import Act, Observation, Writer
+
+
+class Existence(Struct):
+    """What is known of the object of a lease."""
+
+    is_deleted: bool = False
+    deleted_at: int = 0
+    """The time of its last deletion, in microseconds since 1970."""
+    is_seen_created: bool = False
+    """The input shows how it was created."""
+    is_mixed: bool = False
+    """Two leases of this name were written in turns: the input is of several clusters, so nothing is known."""
+    _marked_by: Writer | None = None
+    """The writer whose deletion waits for finalizers; None if there is none."""
+    _uid_before: str | None = None
+    """The uid of the lease that was deleted before the latest one was created."""
+
+    def mark(self, writer: Writer | None) -> None:
+        """Note a deletion that waits for finalizers."""
+        self._marked_by = writer
+
+    def find_deleter(self, seen: Observation) -> Writer | None:
+        """Return who deleted it: who removes the last finalizer does not, another one has before."""
+        return seen.writer if seen.act is Act.DELETED else self._marked_by
+
+    def delete(self, at: int) -> None:
+        """Note that it is gone."""
+        self.is_deleted, self.deleted_at = True, at
+
+    def restore(self) -> None:
+        """Note that it exists."""
+        self.is_deleted = False
+
+    def forget_uid(self) -> None:
+        """Forget the lease before: the store was put back, so that it may be there again."""
+        self._uid_before = None
+
+    def replace_uid(self, known: str | None, uid: str | None) -> bool:
+        """Return whether the lease that was known is gone, and one of another uid was created with its name."""
+        if not known or not uid or known == uid:
+            return False
+        self.is_mixed = self.is_mixed or uid == self._uid_before
+        self._uid_before = known
+        return True

@@ -1,0 +1,50 @@
+"""The state with which an input begins: since when its holder has the lease, and when it renewed it last.
+
+In: the state, and what dates its write. Out: a frozen value.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from webhook.admission.rules.stamps import is_constant
+from webhook.analysis.history.status import (
+    held_since,
+    is_acquired_by_holder,
+    is_renewal_dated,
+    is_renewed_by_holder,
+    renewed_at,
+)
+from webhook.analysis.history.write import Write
+from webhook.analysis.inputs.items import InputKind
+from webhook.kubernetes.managed_fields import Entry
+from webhook.kubernetes.objects import LeaseSpec
+
+
+class FirstState(Struct, frozen=True):
+    """Instants are microseconds since 1970.
+
+    `is_unseen`: the state does not show when the holder renewed it last. `is_since_own`: the holder wrote `since`.
+    """
+
+    since: int
+    last_renewal: int | None
+    is_unseen: bool
+    is_since_own: bool
+
+
+def read_first_state(
+    spec: LeaseSpec, entries: Sequence[Entry], write: Write, moment: int | None, kind: InputKind
+) -> FirstState:
+    """Read a state with a holder, that was written at `moment`, None if nothing dates it."""
+    renewed = renewed_at(spec, entries)
+    since = next((at for at in (held_since(spec, entries), renewed, moment) if at is not None), 0)
+    is_stamped = bool(entries) and not is_constant(entries) and kind is not InputKind.DUMP
+    is_written_in = is_stamped and not is_renewed_by_holder(entries)
+    is_dated = is_renewal_dated(spec, entries) and not is_written_in
+    is_unseen = not is_dated and (write.is_logged or is_stamped)
+    if is_unseen and (write.is_logged or is_written_in):
+        # Who renewed it last, and when, is not known; only that it was written then.
+        renewed = moment
+    is_since_own = is_acquired_by_holder(spec, entries) and not spec.strategy
+    return FirstState(since=since, last_renewal=renewed, is_unseen=is_unseen, is_since_own=is_since_own)
