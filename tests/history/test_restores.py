@@ -100,6 +100,14 @@ def test_writes_by_clocks_that_differ_are_no_restore() -> None:
     assert not history_of(server.audit_log()).bounds.unrecorded
 
 
+def test_a_watch_beside_a_log_of_a_clock_that_is_behind_is_no_restore() -> None:
+    server = FakeServer()
+    together(60, server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail"))
+    for event in server.log:
+        event |= {key: canonical(parse(event[key]) - 20 * SECOND) for key in TIMES}
+    assert not history_of(server.audit_log(), server.watch()).bounds.unrecorded
+
+
 def test_writes_by_a_clock_that_is_ahead_are_no_restore() -> None:
     server = FakeServer()
     db, other = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")

@@ -65,7 +65,9 @@ def _is_put_back(latest: _Latest, state: Observation, revision: int) -> bool:
     """Return whether nothing else explains a lower resourceVersion than that of the latest state."""
     if _stored_between(state)[0] <= _stored_between(latest.state)[1] + _LATER:
         return False
-    if state.input_kind is latest.state.input_kind is InputKind.WATCH:
+    if state.input_kind is not latest.state.input_kind:
+        return False  # another input shows the same write later
+    if state.input_kind is InputKind.WATCH:
         return state.place.path == latest.state.place.path  # a watch has the changes of an object in order
     return latest.linked < revision
 
