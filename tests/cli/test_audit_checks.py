@@ -31,6 +31,17 @@ def preferring(*strategies: str) -> list[Any]:
 
 SEEDS: dict[str, list[Document]] = {
     "abandoned": [make_lease(put("metadata.managedFields[0].time", "2025-11-10T12:00:00Z"))],
+    "acquire-time-foreign": [
+        make_lease(
+            put(
+                "metadata.managedFields",
+                [
+                    make_entry("acquireTime", "leaseTransitions"),
+                    make_entry("holderIdentity", "renewTime", manager="kubectl-patch"),
+                ],
+            )
+        )
+    ],
     "candidate-binary-version": [make_candidate(put("spec.binaryVersion", "v1"))],
     "candidate-emulation-version": [make_candidate(put("spec.emulationVersion", "v1"))],
     "candidate-lease-name": [make_candidate(put("spec.leaseName", ""))],

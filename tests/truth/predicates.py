@@ -481,6 +481,14 @@ def _holder_clock(facts: Facts, _: Claim) -> bool:
     return any(at is not None and abs(renewed - at) > SECOND for at in dated)
 
 
+@_is("acquire-time-foreign")
+def _acquire_time_foreign(facts: Facts, claim: Claim) -> bool:
+    writes = _of_this_object(facts)
+    naming = [one.at for one in writes if one.after.holder != one.before.holder]
+    dating = [one.at for one in writes if one.after.acquired != one.before.acquired]
+    return naming[-1:] != dating[-1:] or _stamp_tampered(facts, claim)
+
+
 @_is("timing-tight")
 def _timing_tight(facts: Facts, _: Claim) -> bool:
     return (facts.spec.duration or 0) < 60

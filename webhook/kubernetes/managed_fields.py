@@ -33,6 +33,7 @@ BEFORE_FIRST_APPLY: Final = "before-first-apply"
 APPLY: Final = "Apply"
 
 HOLDER: Final = "f:holderIdentity"
+ACQUIRE_TIME: Final = "f:acquireTime"
 RENEW_TIME: Final = "f:renewTime"
 
 MAX_ENTRIES: Final = 60_000

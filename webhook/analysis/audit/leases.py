@@ -30,7 +30,15 @@ from webhook.analysis.history.renewals import timing_of
 from webhook.analysis.history.status import LeaseState, LeaseStatus, status_of
 from webhook.analysis.inputs.items import is_dated
 from webhook.findings import ObjectName, ReportFinding, Severity
-from webhook.kubernetes.managed_fields import ANCIENT_CHANGES, APPLY, BEFORE_FIRST_APPLY, Entry, nest_too_deeply
+from webhook.kubernetes.managed_fields import (
+    ACQUIRE_TIME,
+    ANCIENT_CHANGES,
+    APPLY,
+    BEFORE_FIRST_APPLY,
+    HOLDER,
+    Entry,
+    nest_too_deeply,
+)
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec
 from webhook.kubernetes.request import GROUP, AdmissionRequest, Operation, cached
 from webhook.kubernetes.times import DAY, HOUR, SECOND, canonical_seconds, is_time_zone, length, span
@@ -277,6 +285,30 @@ def _check_applications(subject: Subject) -> Iterator[ReportFinding]:
     yield subject.make_finding("lease-shared", Severity.WARNING if is_recent else Severity.INFO, message, fix)
 
 
+def _check_acquire_time(subject: Subject) -> Iterator[ReportFinding]:
+    """A lease whose holder and acquireTime two field managers wrote: an elector that takes it writes both at once.
+
+    In a coordinated election the API server writes the holder. Stamped leases have one entry for all writers.
+    """
+    spec = subject.lease
+    holder, acquired = (
+        [one for one in subject.entries if name in one.owned.spec and not one.is_fold]
+        for name in (HOLDER, ACQUIRE_TIME)
+    )
+    if subject.least is not Severity.INFO or not spec.holder_identity or len(holder) != 1 or len(acquired) != 1:
+        return
+    if spec.strategy or holder[0].manager in {acquired[0].manager, "kube-apiserver"} or subject.is_heartbeat:
+        return
+    named, dated = (quote(truncate(one.manager or "", 40)) for one in (holder[0], acquired[0]))
+    when, who = truncate(spec.acquire_time or "", 40), quote(truncate(spec.holder_identity, 80))
+    message = (
+        f"by managedFields, {named} wrote the holder, {who}, and {dated} wrote acquireTime, {when}: whoever takes a "
+        "lease writes both, so this is not when the holder took it, or was changed since"
+    )
+    fix = "{kubectl} get lease {name} --show-managed-fields -o yaml"
+    yield subject.make_finding("acquire-time-foreign", Severity.INFO, message, fix)
+
+
 def _is_application(entry: Entry) -> bool:
     manager = entry.manager or ""
     if entry.operation == APPLY or manager in _NOT_AN_APPLICATION or manager.startswith("kubectl"):
@@ -457,3 +489,4 @@ def check_stored_object(subject: Subject) -> Iterator[ReportFinding]:
     yield from _check_expiry(subject)
     yield from _check_timing(subject)
     yield from _check_applications(subject)
+    yield from _check_acquire_time(subject)

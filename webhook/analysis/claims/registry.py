@@ -233,6 +233,12 @@ _STORED: Final = (
         ("seconds",),
     ),
     Kind(
+        "acquire-time-foreign",
+        "the stored holderIdentity and acquireTime are of different writes, or managedFields were written by hand",
+        _STATE,
+        (),
+    ),
+    Kind(
         "timing-tight",
         "one missed renewal, or an outage of 30 s, ends the tenure",
         "the duration, and the interval",
