@@ -98,7 +98,7 @@ def command_for_audit_log(namespace: str, name: str) -> str:
     return f"lease-webhook why {quote_name(f'{namespace}/{name}')} --input AUDIT-LOG"
 
 
-def _lease(history: LeaseHistory) -> str:
+def _lease_command(history: LeaseHistory) -> str:
     return f"{kubectl_in(history.namespace)} get lease {quote_name(history.name)}"
 
 
@@ -108,15 +108,15 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
         sentence = f"The audit log of the API server shows who writes in the name of {name(tenure.holder)}:"
         return Advice(sentence, command_for_audit_log(history.namespace, history.name))
     if tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
-        return _of_one_written_in(history, tenure, tenure.taken_by)
+        return _advise_on_appointed_holder(history, tenure, tenure.taken_by)
     match cause.blame:
         case Blame.CONFLICT:
             sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
-            return Advice(sentence, f"{_lease(history)} -o yaml --show-managed-fields")
+            return Advice(sentence, f"{_lease_command(history)} -o yaml --show-managed-fields")
         case Blame.CLIENT if cause.left == ("interval",):
-            return _of_rare_renewals(history, tenure)
+            return _advise_on_rare_renewals(history, tenure)
         case Blame.CLIENT:
-            return _of_silent_client(history, tenure, cause)
+            return _advise_on_silent_client(history, tenure, cause)
         case Blame.THROTTLED:
             return Advice("See which priority level limits it:", _PRIORITY)
         case Blame.COORDINATED:
@@ -130,7 +130,7 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     return advise_after_refusal(history, cause.refusal) if is_refused and cause.refusal else _NEXT_STEPS[cause.blame]
 
 
-def _of_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagnosis) -> Advice:
+def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagnosis) -> Advice:
     pod = _pod(tenure) or tenure.holder
     if tenure.heard_again and (found := pod_of(pod)):
         again = "" if cause.requests else " again"
@@ -143,13 +143,13 @@ def _pod(tenure: Tenure) -> str:
     return tenure.process.pod if tenure.process and tenure.is_sure else ""
 
 
-def _of_one_written_in(history: LeaseHistory, tenure: Tenure, taker: Writer) -> Advice:
+def _advise_on_appointed_holder(history: LeaseHistory, tenure: Tenure, taker: Writer) -> Advice:
     """Return what to do about a holder that no process is known to renew as."""
     sentence = f"See whether {name(tenure.holder)}, which {writer(taker)} wrote in, exists:"
     return Advice(sentence, f"{kubectl_in(history.namespace)} get pods")
 
 
-def _of_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
+def _advise_on_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
     where, pod = kubectl_in(history.namespace), pod_of(_pod(tenure) or tenure.holder)
     sentence = "Let it renew several times within the lease's duration. To see its arguments:"
     which = f"pod {pod}" if "-" in pod else "pods"
@@ -178,7 +178,9 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
         sentence = f"A ResourceQuota of the namespace left no room for the write of {who}:"
         return Advice(sentence, f"{kubectl_in(history.namespace)} describe resourcequota {quote_name(quota[1])}")
     if refusal.by is By.OTHER and refusal.code != _FORBIDDEN:
-        return Advice(f"The API server refused what {who} wrote. To see the lease:", f"{_lease(history)} -o yaml")
+        return Advice(
+            f"The API server refused what {who} wrote. To see the lease:", f"{_lease_command(history)} -o yaml"
+        )
     found = _VERB.search(refusal.message)
     verb = found[1] if found else "update"
     known = {one.process.user for one in history.tenures if one.process}
@@ -199,7 +201,7 @@ def advise_after_deletion(history: LeaseHistory, who: Writer) -> Advice:
         return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")
     if who.user in CLEANUP_CONTROLLERS:
         sentence = "Kubernetes deletes what belongs to an owner that is gone. To see the lease's owner:"
-        return Advice(sentence, f"{_lease(history)} -o jsonpath='{{.metadata.ownerReferences}}'")
+        return Advice(sentence, f"{_lease_command(history)} -o jsonpath='{{.metadata.ownerReferences}}'")
     sentence = f"Decide whether {name(who.name)} should delete leases. Whether it may:"
     return Advice(sentence, command_for_rights("delete", history.namespace, history.name, who))
 
@@ -220,21 +222,21 @@ def advise(account: "Account") -> Advice:
     history, status = account.history, account.status
     where = kubectl_in(history.namespace)
     if history.is_mixed:
-        return _of(account.findings[0])
+        return _advise_on_finding(account.findings[0])
     if status is None:
-        return _without_lease(account)
+        return _advise_without_lease(account)
     stalled = [one for one in account.findings if one.check == "election-stalled"]
     if stalled:
         return Advice("Clear preferredHolder; an API server then names a holder again:", stalled[0].fix)
     if status.block:
         repair = fill_in(repair_of(status.block), history.namespace, history.name)
         return Advice("Repair it, or no other replica can follow the holder:", repair)
-    if (error := _pressing(account)) is not None:
-        return _of(error)
+    if (error := _find_pressing_error(account)) is not None:
+        return _advise_on_finding(error)
     if status.state is LeaseState.EXPIRED and account.is_heartbeat:
-        return _of_heartbeat(account, status)
+        return _advise_on_heartbeat(account, status)
     if status.state is LeaseState.EXPIRED:
-        return _after_expiry(account, status)
+        return _advise_after_expiry(account, status)
     if account.written_later is not None:
         clock = "" if status.from_stamps else ", unless its clock is behind"
         sentence = f"Another one than the holder may have written it after its last renewal{clock}. To see who:"
@@ -242,12 +244,12 @@ def advise(account: "Account") -> Advice:
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
         asks = "" if history.requests.readers else "; if none runs, the lease stays free"
         return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
-    return _while_held(account, status)
+    return _advise_while_held(account, status)
 
 
-def _without_lease(account: "Account") -> Advice:
+def _advise_without_lease(account: "Account") -> Advice:
     """Return the advice if its object was never seen, or is gone."""
-    history, lease = account.history, _lease(account.history)
+    history, lease = account.history, _lease_command(account.history)
     tenure = history.tenure
     if history.hidden_since is not None:
         return Advice("The log may lack what was written since. To see the lease:", f"{lease} -o yaml")
@@ -268,12 +270,12 @@ def _without_lease(account: "Account") -> Advice:
     return Advice(sentence, f"{lease} -o yaml --show-managed-fields")
 
 
-def _pressing(account: "Account") -> ReportFinding | None:
+def _find_pressing_error(account: "Account") -> ReportFinding | None:
     """Return the error to answer: one that goes on, else one after which no holder renewed and then lost the lease."""
     errors = [one for one in account.findings if one.severity is Severity.ERROR]
     over = [one for one in errors if isinstance(one, Claim) and one.is_over]
     going_on = [one for one in errors if one not in over]
-    history, lost = account.history, _last_loss(account.findings)
+    history, lost = account.history, _find_last_loss(account.findings)
     end = 0
     if account.state is LeaseState.EXPIRED:
         end = account.now
@@ -284,17 +286,17 @@ def _pressing(account: "Account") -> ReportFinding | None:
     return next(iter(going_on or [one for one in over if (one.over_since or account.now) >= renewed]), None)
 
 
-def _last_loss(findings: Sequence[ReportFinding]) -> Claim | None:
+def _find_last_loss(findings: Sequence[ReportFinding]) -> Claim | None:
     lost = [one for one in findings if isinstance(one, Claim) and one.check in {"leader-lost", "renewal-late"}]
     return max(lost, key=lambda one: one.over_since or 2**63, default=None)
 
 
-def _while_held(account: "Account", status: LeaseStatus) -> Advice:
+def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
     history = account.history
     warnings = [one for one in account.findings if one.severity is Severity.WARNING]
     if known := [one for one in warnings if isinstance(one, Claim)]:
         replaced = (one for one in reversed(known) if one.cause == REPLACED)
-        return _of(_last_loss(account.findings) or next(replaced, known[-1]))
+        return _advise_on_finding(_find_last_loss(account.findings) or next(replaced, known[-1]))
     if status.state is LeaseState.UNKNOWN:
         if status.duration is None or status.last_renewal is None:
             sentence = "The lease does not say when it expires, so its own client decides:"
@@ -309,7 +311,7 @@ def _while_held(account: "Account", status: LeaseStatus) -> Advice:
         return Advice("The lease is held and renewed; repair what is wrong:", warnings[0].fix)
     if history.lease and history.lease.metadata.deletion_timestamp:
         sentence = "The lease is held, but was deleted: it is gone as soon as its finalizers are. To see them:"
-        return Advice(sentence, f"{_lease(history)} -o yaml")
+        return Advice(sentence, f"{_lease_command(history)} -o yaml")
     if history.is_moment:
         return Advice("Nothing now: the lease is held.")
     if account.is_renewed_as_usual:
@@ -324,9 +326,9 @@ def _while_held(account: "Account", status: LeaseStatus) -> Advice:
     return Advice("The input does not show two renewals by the same process, so see whether it runs:", pod)
 
 
-def _after_expiry(account: "Account", status: LeaseStatus) -> Advice:
+def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:
     history, cause, tenure = account.history, account.cause, account.history.tenure
-    if (refusal := _refused_successor(account, status)) is not None:
+    if (refusal := _find_refused_successor(account, status)) is not None:
         after = advise_after_refusal(history, refusal)
         return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
     is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.left == ("interval",))
@@ -339,7 +341,7 @@ def _after_expiry(account: "Account", status: LeaseStatus) -> Advice:
     return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
 
 
-def _refused_successor(account: "Account", status: LeaseStatus) -> Refusal | None:
+def _find_refused_successor(account: "Account", status: LeaseStatus) -> Refusal | None:
     """Return the latest write by another process of the holder's user that was refused since the lease has expired.
 
     A stranger's writes say nothing of what keeps the lease from its own replicas.
@@ -358,7 +360,7 @@ def _refused_successor(account: "Account", status: LeaseStatus) -> Refusal | Non
     )
 
 
-def _of_heartbeat(account: "Account", status: LeaseStatus) -> Advice:
+def _advise_on_heartbeat(account: "Account", status: LeaseStatus) -> Advice:
     """Return what to do about a silent heartbeat: no one else would ever take the lease."""
     namespace, lease = account.history.namespace, account.history.lease
     if namespace == NODE_LEASES:
@@ -370,7 +372,7 @@ def _of_heartbeat(account: "Account", status: LeaseStatus) -> Advice:
     return Advice(f"See whether {name(status.holder)} still runs:", command_for_pod_of_holder(namespace, status.holder))
 
 
-def _of(finding: ReportFinding) -> Advice:
+def _advise_on_finding(finding: ReportFinding) -> Advice:
     if isinstance(finding, Claim):
         return Advice(finding.advice, finding.fix)
     return Advice("Repair what is wrong:", finding.fix)

@@ -126,7 +126,7 @@ def diagnose(
     """
     # Where a log may lack requests, it shows no more than a watch does.
     hidden = () if history.kind is InputKind.AUDIT_LOG and not histories.bounds.has_hole(start, end) else _HIDDEN
-    if tenure is not None and (coordinated := _coordinated(tenure, end, hidden)):
+    if tenure is not None and (coordinated := _diagnose_election(tenure, end, hidden)):
         return coordinated
     if tenure is not None and tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
         who = f"{writer(tenure.taken_by)} wrote it in, and no process has renewed it since"
@@ -146,7 +146,7 @@ def diagnose(
     if refused := [one for one in denied if not one.is_read] or denied:
         is_alone = went_on and not hidden
         beside = () if is_alone else _left_beside(histories.others_of(history, start, end), hidden)
-        return _refused(refused, beside)
+        return _diagnose_refusal(refused, beside)
     # A network that works again delivers at once what it held back: requests at the end do not count.
     requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
     unnamed = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
@@ -156,7 +156,7 @@ def diagnose(
         return refusal
     compared = histories.others_of(history, start, end)
     if went_on and (failed := [one for one in own if one.has_failed]):
-        return _failed(failed, compared)
+        return _diagnose_failure(failed, compared)
     if went_on and (conflicts := sum(one.code == 409 for one in own)):
         others = _other_writers(history, start, end)
         also = f" ({others})" if others else ""
@@ -164,12 +164,12 @@ def diagnose(
         return Diagnosis(Blame.CONFLICT, text, ("conflict",))
     slow = max((one.took for one in own if one.code < 300 and went_on), default=0)
     usual, duration = history.renewals.usual, (tenure.duration if tenure else None) or history.duration
-    if usual and duration and usual >= duration * SECOND and not _late(compared):
+    if usual and duration and usual >= duration * SECOND and not _describe_late(compared):
         return Diagnosis(
             Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",)
         )
     silence = Silence(start, end, duration)
-    cause = _silent(histories, history, silence, requests, compared, hidden, slow)
+    cause = _diagnose_silence(histories, history, silence, requests, compared, hidden, slow)
     cause = _with_signs_of_life(histories, tenure, silence, cause)
     cause = _with_answers(cause, own, () if sources else unnamed)
     if own and not slow and cause.blame is Blame.CLIENT:
@@ -208,7 +208,7 @@ def _answered_with(own: Sequence[Refusal]) -> Iterator[str]:
         yield "conflict"
 
 
-def _coordinated(tenure: Tenure, end: int, hidden: Sequence[str]) -> Diagnosis | None:
+def _diagnose_election(tenure: Tenure, end: int, hidden: Sequence[str]) -> Diagnosis | None:
     """Return the cause if the holder was asked to step down by then, or was chosen and has not renewed since."""
     if tenure.is_chosen and not tenure.renewals:
         return Diagnosis(
@@ -226,7 +226,7 @@ def _left_beside(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str, ...
     return ("stopped", "api-server", *(() if compared.on_time else ("network",)), *hidden)
 
 
-def _refused(refused: Sequence[Refusal], beside: Sequence[str]) -> Diagnosis:
+def _diagnose_refusal(refused: Sequence[Refusal], beside: Sequence[str]) -> Diagnosis:
     last = refused[-1]
     message = f", the last one: {last.message}" if last.message else ""
     by = _REFUSED[last.by]
@@ -242,7 +242,7 @@ def _count_requests(refused: Sequence[Refusal]) -> str:
     return count(len(refused), "read" if True in kinds else "write")
 
 
-def _silent(
+def _diagnose_silence(
     histories: ClusterHistory,
     history: LeaseHistory,
     silence: Silence,
@@ -258,11 +258,11 @@ def _silent(
     start, end = silence.start, silence.end
     is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
     own = ("stopped", "api-server", *hidden)
-    if late := _late(compared):
+    if late := _describe_late(compared):
         if not compared.are_enough:
             why = f"{late}, {_ONE_NODE if compared.is_one_node else _TOO_FEW}"
             return Diagnosis(Blame.UNKNOWN, why, (*own, "network"))
-        return _outage(history, late, silence, hidden, is_silent=is_silent and not slow)
+        return _diagnose_outage(history, late, silence, hidden, is_silent=is_silent and not slow)
     if slow:
         return Diagnosis(Blame.SERVER, f"it took up to {length(slow)} to answer a renewal", ("api-server", "failed"))
     others = _other_writers(history, start, end)
@@ -276,7 +276,7 @@ def _silent(
     node = _is_node_silent(histories, history, start, end) if is_silent else None
     if node is not None:
         heard += ", and its node renewed nothing" if node else ", and so was that of its node"
-    evidence = f"{_on_time(compared)}{heard}"
+    evidence = f"{_describe_punctual(compared)}{heard}"
     return Diagnosis(Blame.CLIENT, evidence, own, is_silent=is_silent, is_node_silent=node, requests=requests or 0)
 
 
@@ -300,7 +300,9 @@ def _renewed_meanwhile(histories: ClusterHistory, tenure: Tenure, silence: Silen
     return None
 
 
-def _outage(history: LeaseHistory, late: str, silence: Silence, hidden: Sequence[str], *, is_silent: bool) -> Diagnosis:
+def _diagnose_outage(
+    history: LeaseHistory, late: str, silence: Silence, hidden: Sequence[str], *, is_silent: bool
+) -> Diagnosis:
     """Return the cause if all leases were late; if the holder was silent and others were answered, it is not known."""
     if not is_silent:
         return Diagnosis(Blame.SERVER, late, ("api-server", "network", "stopped", *(_FOR_ALL if hidden else ())))
@@ -349,9 +351,9 @@ def _refused_without_name(
     return Diagnosis(Blame.REFUSED, text, left, nameless[-1])
 
 
-def _failed(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
+def _diagnose_failure(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
     """Return the cause if the API server was unable to store writes: of this lease only, or of others, too."""
-    last, late = failed[-1], _late(compared)
+    last, late = failed[-1], _describe_late(compared)
     text = f"{count(len(failed), 'request')} answered with {last.code}"
     if last.code == TOO_MANY_REQUESTS:
         return Diagnosis(Blame.THROTTLED, f"{text} (too many requests)", ("throttled",), last)
@@ -362,10 +364,10 @@ def _failed(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
     if late or not compared.on_time:
         return Diagnosis(Blame.SERVER, f"{text}; {late}" if late else text, ("failed", "api-server"), last)
     path = "so not the API server as a whole: a webhook that it calls for this lease, or the one API server in use"
-    return Diagnosis(Blame.SERVER, f"{text}; {_on_time(compared)}, {path}", ("failed",), last)
+    return Diagnosis(Blame.SERVER, f"{text}; {_describe_punctual(compared)}, {path}", ("failed",), last)
 
 
-def _on_time(compared: OtherLeases) -> str:
+def _describe_punctual(compared: OtherLeases) -> str:
     others = "the other lease was" if compared.on_time == 1 else f"{compared.on_time} other leases were"
     return f"{others} renewed on time"
 
@@ -444,7 +446,7 @@ def describe_cause(cause: Diagnosis) -> str:
     return f"{_SENTENCES[cause.blame]}: {cause.evidence}."
 
 
-def _late(company: OtherLeases) -> str:
+def _describe_late(company: OtherLeases) -> str:
     if not company.all_were_late:
         return ""
     known = company.late + company.on_time

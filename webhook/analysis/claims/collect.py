@@ -36,9 +36,9 @@ _HOW: Final = {
 
 def find_facts(account: "Account") -> Iterator[Claim]:
     """Yield the claims about one lease that are no findings, those about the state first."""
-    yield from _state(account)
+    yield from _collect_state(account)
     for before, tenure in zip([None, *account.history.tenures], account.history.tenures, strict=False):
-        yield from _tenure(account, before, tenure)
+        yield from _collect_tenure(account, before, tenure)
 
 
 def find_claims(account: "Account") -> Iterator[Claim]:
@@ -89,7 +89,7 @@ def _fact(account: "Account", id_: str, text: str, **arguments: object) -> Claim
     )
 
 
-def _state(account: "Account") -> Iterator[Claim]:
+def _collect_state(account: "Account") -> Iterator[Claim]:
     history, status, now = account.history, account.status, account.now
     if history.is_mixed or status is None:
         if history.is_deleted and not (history.is_mixed or history.hidden_since):
@@ -98,7 +98,7 @@ def _state(account: "Account") -> Iterator[Claim]:
     holder = status.holder
     if holder:
         yield _fact(account, "holder", f"{name(holder)} holds it", identity=holder)
-        yield from _held(account, status)
+        yield from _collect_holder(account, status)
     if status.state is LeaseState.NEVER_HELD and history.existence.is_seen_created and not history.tenures:
         yield _fact(account, "never-held", make_headline(account))
     if status.state is LeaseState.FROZEN and status.block:
@@ -116,7 +116,7 @@ def _state(account: "Account") -> Iterator[Claim]:
             account, "expires", f"it expires at {clock(takeable, now)} unless renewed", identity=holder, from_=takeable
         )
     if status.state is LeaseState.RELEASED:
-        yield _free(account, status)
+        yield _claim_free(account, status)
 
 
 def _expired_since(account: "Account", takeable: int) -> int | None:
@@ -130,7 +130,7 @@ def _expired_since(account: "Account", takeable: int) -> int | None:
     return max(since, tenure.taken.latest or since)
 
 
-def _free(account: "Account", status: LeaseStatus) -> Claim:
+def _claim_free(account: "Account", status: LeaseStatus) -> Claim:
     tenure, now = account.history.tenure, account.now
     ended = tenure.ended if tenure else None
     at = status.last_renewal if status.from_stamps else None
@@ -141,12 +141,12 @@ def _free(account: "Account", status: LeaseStatus) -> Claim:
     return _fact(account, "free", make_headline(account), from_=since, to=now, over_since=0)
 
 
-def _held(account: "Account", status: LeaseStatus) -> Iterator[Claim]:
+def _collect_holder(account: "Account", status: LeaseStatus) -> Iterator[Claim]:
     history, now, tenure = account.history, account.now, account.tenure
     first = _first_of_identity(history.tenures)
     if tenure and first and first.began is not Handover.SEEN and not first.is_unseen:
         within = interval_of(first.taken)
-        by = _by(first.taken)
+        by = _writer_of(first.taken)
         text = f"held since {clock(first.since, now)}{by_writer(first.taken.writer)}"
         if within:
             yield _fact(account, "held-since", text, identity=tenure.holder, by=by, **within)
@@ -159,7 +159,7 @@ def _held(account: "Account", status: LeaseStatus) -> Iterator[Claim]:
             "last-renewed",
             text,
             identity=status.holder,
-            by=_by(renewed),
+            by=_writer_of(renewed),
             how=renewed.dating.value,
             **interval_of(renewed),
         )
@@ -216,15 +216,15 @@ def _first_of_identity(tenures: Sequence[Tenure]) -> Tenure | None:
     return found
 
 
-def _by(write: Write) -> By:
+def _writer_of(write: Write) -> By:
     return By(write.writer.process if write.writer else None, write.manager)
 
 
-def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
+def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterator[Claim]:
     if tenure.is_writer or tenure.is_unseen or tenure.began is Handover.SEEN:
         return
     within, text = interval_of(tenure.taken), describe_handover(tenure, before)
-    by = _by(tenure.taken)
+    by = _writer_of(tenure.taken)
     if not within:
         return
     if tenure.began is Handover.REPLACED:
@@ -287,10 +287,10 @@ def _tenure(account: "Account", before: Tenure | None, tenure: Tenure) -> Iterat
             by=by,
             **interval_of(tenure.ended),
         )
-    yield from _second_writers(account, tenure)
+    yield from _collect_second_writers(account, tenure)
 
 
-def _second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:
+def _collect_second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:
     """Yield who else renewed it under this identity, but not who took the lease as it before."""
     now = account.now
     for other, seen in tenure.others.items():

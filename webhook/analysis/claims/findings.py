@@ -107,16 +107,16 @@ def find_incidents(
         return
     late = list(causes.find_late_renewals(histories, history))
     lost = list(causes.find_lost_leaders(histories, history))
-    yield from _handovers(history, {one.end: one for one in lost}, now)
-    yield from (_late(history, one, now) for one in late)
-    yield from _preferred(history, now)
-    yield from _ongoing(histories, history, now)
-    yield from _writers(history, history.status(now), now)
+    yield from _find_handovers(history, {one.end: one for one in lost}, now)
+    yield from (_claim_late_renewal(history, one, now) for one in late)
+    yield from _find_preferred_holders(history, now)
+    yield from _find_ongoing_silence(histories, history, now)
+    yield from _find_second_writers(history, history.status(now), now)
     known = [(one.start, one.end) for one in (*late, *lost) if one.cause.blame is causes.Blame.REFUSED]
     if ongoing is not None and ongoing.blame is causes.Blame.REFUSED and history.tenure:
         known.append((history.tenure.last_renewal, now))
-    yield from _refusals(history, known, now)
-    yield from _fenced(history, now)
+    yield from _find_refusals(history, known, now)
+    yield from _find_fenced_writes(history, now)
 
 
 def drop_repeated(found: Sequence[ReportFinding], stored: Iterable[ReportFinding]) -> list[ReportFinding]:
@@ -138,7 +138,7 @@ def describe_delay(gap: causes.Gap, since: str = "") -> str:
     return f"{late}. {causes.describe_cause(gap.cause)} {risk}."
 
 
-def _late(history: LeaseHistory, gap: causes.Gap, now: int) -> Claim:
+def _claim_late_renewal(history: LeaseHistory, gap: causes.Gap, now: int) -> Claim:
     is_claimed = gap.tenure.is_claimed
     message = describe_delay(gap, f", from {clock(gap.start, now)} on{' by its own clock' if is_claimed else ''}")
     step = advise_after_silence(gap.cause, history, gap.tenure)
@@ -157,7 +157,7 @@ def _late(history: LeaseHistory, gap: causes.Gap, now: int) -> Claim:
     )
 
 
-def _ongoing(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
+def _find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding if the renewals of a holder have stopped, although its lease has not expired."""
     status, tenure, usual = history.status(now), history.holder, history.renewals.usual
     until = min(now, histories.bounds.until or 0)
@@ -195,27 +195,27 @@ def _ongoing(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iter
     )
 
 
-def _handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) -> Iterator[Claim]:
+def _find_handovers(history: LeaseHistory, lost: Mapping[int, causes.Gap], now: int) -> Iterator[Claim]:
     """Yield what went wrong when the holder changed, the latest last; `lost` are leaders by when they were followed."""
     tenures = list(history.tenures)
     for before, after in list(pairwise(tenures))[-causes.MAX_OF_A_KIND :]:
         if after.may_be_stolen:
-            yield _stolen(history, before, after, now)
+            yield _claim_theft(history, before, after, now)
         elif after.began is Handover.REPLACED:
-            yield from _replaced(history, before, after, now)
+            yield from _find_replaced_pod(history, before, after, now)
         elif after.began is Handover.DELETED:
-            yield from _deleted(history, before, after, now)
+            yield from _find_deletion(history, before, after, now)
         elif _was_removed_while_leading(before, now):
             yield _removal(history, before, after, now)
         elif after.since in lost and before.is_known_to_have_held:
-            yield _lost(history, lost[after.since], after, now)
+            yield _claim_loss(history, lost[after.since], after, now)
     if tenures and _was_removed_while_leading(tenures[-1], now):
         yield _removal(history, tenures[-1], None, now)
     if history.is_deleted and tenures:
-        yield from _deleted(history, tenures[-1], None, now)
+        yield from _find_deletion(history, tenures[-1], None, now)
 
 
-def _lost(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Claim:
+def _claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int) -> Claim:
     before, cause, unled = gap.tenure, gap.cause, after.leaderless or 0
     is_exact = after.is_exact and not after.is_close and before.renewed is not None and before.renewed.is_exact
     later = length(unled) if is_exact else at_most(unled)
@@ -255,7 +255,7 @@ def _afterwards(cause: causes.Diagnosis, before: Tenure, usual: int | None, now:
     return f"{again}: {what}; unless it restarted, it may have acted as leader until it noticed."
 
 
-def _replaced(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Iterator[Claim]:
+def _find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Iterator[Claim]:
     """Yield a finding if another pod renewed under the identity of one that had missed no renewal by then.
 
     A pod that is deleted by force, or whose node is cut off, may run on while the next one has its name.
@@ -305,7 +305,7 @@ def _was_removed_while_leading(tenure: Tenure, now: int) -> bool:
 def _removal(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
     if before.is_own_release is False:
         return _foreign_release(history, before, after, now)
-    return _removed(history, before, now)
+    return _claim_removed_holder(history, before, now)
 
 
 def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
@@ -341,7 +341,7 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
     )
 
 
-def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
+def _claim_removed_holder(history: LeaseHistory, before: Tenure, now: int) -> Claim:
     at = before.until or now
     is_dated = before.ended is not None and before.ended.is_dated
     live = "while the lease was live" if is_dated else "while the lease may have been live"
@@ -369,7 +369,7 @@ def _removed(history: LeaseHistory, before: Tenure, now: int) -> Claim:
     return make_claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
 
 
-def _preferred(history: LeaseHistory, now: int) -> Iterator[Claim]:
+def _find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding for the latest write by which another one than an API server asked a holder to step down."""
     foreign = [
         one
@@ -393,7 +393,7 @@ def _preferred(history: LeaseHistory, now: int) -> Iterator[Claim]:
         )
 
 
-def _stolen(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
+def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     duration, last = before.duration, before.kept_until
     left = last + duration * SECOND - after.since if duration else None
     taker, cause = name(after.holder), "stolen"
@@ -478,7 +478,7 @@ def _hint(before: Tenure, after: Tenure) -> str:
     return f"; its field manager was {name(manager)}" if manager and manager != before.manager else ""
 
 
-def _deleted(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Claim]:
+def _find_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Iterator[Claim]:
     """Yield a finding if the lease was held when it was deleted; none if it was free, or may have been."""
     silence = (before.until or 0) - before.last_renewal
     if not before.is_deleted or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4):
@@ -536,12 +536,12 @@ def _later(after: Tenure, bound: Callable[[int], str]) -> str:
     return f"{bound(unheld)} later" if unheld >= SHORTEST else "at once"
 
 
-def _writers(history: LeaseHistory, status: LeaseStatus | None, now: int) -> Iterator[Claim]:
+def _find_second_writers(history: LeaseHistory, status: LeaseStatus | None, now: int) -> Iterator[Claim]:
     several = [one for one in history.tenures if one.has_several_writers and len(one.writers) > 1]
     if several:
         yield _shared_identity(history, several[-1], now)
     elif history.renewals.is_doubled and status is not None and status.holder:
-        yield _doubled(history, status.holder)
+        yield _claim_doubled_renewals(history, status.holder)
     yield from _applications(history, status)
 
 
@@ -572,7 +572,7 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     )
 
 
-def _doubled(history: LeaseHistory, holder: str) -> Claim:
+def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
     intervals = list(history.renewals.latest)[-4:]
     shown = ", ".join(f"{one / 1_000_000:.1f}" for one in intervals)
     message = (
@@ -615,17 +615,17 @@ def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator
     )
 
 
-def _refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:
+def _find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:
     """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
     groups: dict[tuple[Writer, By, str], list[Refusal]] = {}
     for refusal in history.requests.refusals:
         if refusal.is_denied and not refusal.is_read and not any(start <= refusal.at <= end for start, end in known):
             groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
     for key in list(groups)[-causes.MAX_OF_A_KIND :]:
-        yield _refused(history, groups[key], now)
+        yield _claim_refusals(history, groups[key], now)
 
 
-def _refused(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
+def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
     last, codes = group[-1], " and ".join(map(str, sorted({one.code for one in group})))
     by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
     who = writer(last.writer) if last.writer.user else "an unknown user"
@@ -675,7 +675,7 @@ def _over_since(history: LeaseHistory, last: int, now: int) -> int:
     return 0 if now - last < (history.duration or _DURATION) * SECOND else last
 
 
-def _fenced(history: LeaseHistory, now: int) -> Iterator[Claim]:
+def _find_fenced_writes(history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding for each writer whose writes a fence refused because it did not hold the lease."""
     groups: dict[Writer, list[FenceReport]] = {}
     for report in history.requests.fenced:

@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     """Yield the latest events, oldest first."""
     history, now = account.history, account.now
-    found = sorted([*_events(history), *_edits(history), *_gaps(account)], key=_TIME)
+    found = sorted([*_events(history), *_list_edits(history), *_list_gaps(account)], key=_TIME)
     if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
         return  # the headline says as much
     if len(found) > most:
@@ -42,7 +42,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     """Yield what neither the headline nor a finding says: edits by others, what was not recorded, the last handover."""
     history = account.history
     is_told = any(isinstance(one, Claim) and _is_loud(one) for one in account.findings)
-    shown = [*_gaps(account)[-1:], *_edits(history, by_others=True)[-_MAX_LATEST:]]
+    shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
     shown += [] if is_told else _last_handover(history)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
         yield Line(clock(at, account.now), text)
@@ -62,11 +62,11 @@ def _is_loud(finding: ReportFinding) -> bool:
     return finding.severity is not Severity.INFO
 
 
-def _gaps(account: Account) -> list[_Event]:
+def _list_gaps(account: Account) -> list[_Event]:
     return [(one.start, str(one)) for one in account.unrecorded[-MAX_GAPS:]]
 
 
-def _edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:
+def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:
     """Return edits, or those by others than the holder's process and API servers, which edit what they choose."""
     return [
         (one.at, f"{one.text}{by_writer(one.writer)}{WHEN[one.is_dated]}")
@@ -86,10 +86,10 @@ def _events(history: LeaseHistory) -> Iterator[_Event]:
     for before, tenure, after in zip(chain([None], tenures), tenures, chain(tenures[1:], [None]), strict=False):
         yield tenure.since, describe_handover(tenure, before)
         yield from _end(history, tenure, after)
-    yield from _silences(history)
-    yield from _refusals(history)
-    yield from _accepted(history)
-    yield from _fenced(history)
+    yield from _list_silences(history)
+    yield from _list_refused_writes(history)
+    yield from _list_accepted_writes(history)
+    yield from _list_fenced_writes(history)
 
 
 def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:
@@ -122,7 +122,7 @@ def _last_sign(tenure: Tenure) -> str:
     return f"the last renewal by {name(tenure.holder)}"
 
 
-def _silences(history: LeaseHistory) -> Iterator[_Event]:
+def _list_silences(history: LeaseHistory) -> Iterator[_Event]:
     for silence in history.late_silences:
         expiry = (silence.duration or 0) * SECOND
         if silence.length >= expiry:
@@ -131,7 +131,7 @@ def _silences(history: LeaseHistory) -> Iterator[_Event]:
         yield silence.end, "the holder renewed it again"
 
 
-def _of_one_tenure(
+def _group_by_tenure(
     history: LeaseHistory, found: Iterable[_T], kind: Callable[[_T], tuple[int, object]]
 ) -> list[list[_T]]:
     """Group what is of one kind while one holder had the lease; `kind` returns the time of one, and what it is."""
@@ -142,17 +142,17 @@ def _of_one_tenure(
     return list(groups.values())
 
 
-def _fenced(history: LeaseHistory) -> Iterator[_Event]:
-    for several in _of_one_tenure(
+def _list_fenced_writes(history: LeaseHistory) -> Iterator[_Event]:
+    for several in _group_by_tenure(
         history, history.requests.fenced, lambda one: (one.at, (one.fence, writer(one.writer)))
     ):
         what = f"{count(len(several), 'write')} by {writer(several[0].writer)} without the lease"
         yield several[0].at, f"fence {name(several[0].fence)} refused {what}, such as: {several[0].target}"
 
 
-def _accepted(history: LeaseHistory) -> Iterator[_Event]:
+def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
     """Yield who wrote beside the holder what a log does not show."""
-    for several in _of_one_tenure(history, history.requests.accepted, lambda one: one):
+    for several in _group_by_tenure(history, history.requests.accepted, lambda one: one):
         one, times = several[0][1], [at for at, _ in several]
         tenure = next((held for held in reversed(history.tenures) if held.since <= times[0]), None)
         pods = [held.pod for held in tenure.writers if held.user == one.user and not one.pod] if tenure else []
@@ -164,9 +164,9 @@ def _accepted(history: LeaseHistory) -> Iterator[_Event]:
         yield times[0], f"{writes} by {writer(one)}{beside} {what}"
 
 
-def _refusals(history: LeaseHistory) -> Iterator[_Event]:
+def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:
     wanted = (one for one in history.requests.refusals if not one.is_read and (one.is_denied or one.has_failed))
-    for several in _of_one_tenure(history, wanted, lambda one: (one.at, (one.code, writer(one.writer), one.name))):
+    for several in _group_by_tenure(history, wanted, lambda one: (one.at, (one.code, writer(one.writer), one.name))):
         who, code, refuser = writer(several[0].writer), several[0].code, several[0].name
         refused = "was refused" if len(several) == 1 else "were refused"
         what = "failed" if several[0].has_failed else refused

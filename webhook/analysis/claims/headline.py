@@ -23,25 +23,25 @@ def make_headline(account: "Account") -> str:
     if history.is_mixed:
         return "the input shows leases of several clusters under this name"
     if history.hidden_since is not None:
-        return _hidden(account, history.hidden_since, holder)
+        return _describe_hidden(account, history.hidden_since, holder)
     if history.is_deleted:
         return f"the lease was deleted{_deletion(account)}"
     if status is None:
-        return _unseen(account, writer(later) if later else holder)
+        return _describe_unseen(account, writer(later) if later else holder)
     if account.is_heartbeat and account.state in {LeaseState.LIVE, LeaseState.EXPIRED}:
         return _heartbeat(account, holder)
     if account.state is LeaseState.LIVE:
-        return _live(account, status, holder)
+        return _describe_live(account, status, holder)
     if account.state is LeaseState.EXPIRED:
-        return f"{_expired(account, holder)}{', as far as the log shows' if later else ''}"
+        return f"{_describe_expired(account, holder)}{', as far as the log shows' if later else ''}"
     if account.state is LeaseState.RELEASED:
-        return _freed(account, status)
+        return _describe_freed(account, status)
     if account.state is LeaseState.NEVER_HELD:
         return "it was never held"
-    return _held(account, status, holder)
+    return _describe_held(account, status, holder)
 
 
-def _unseen(account: "Account", last: str) -> str:
+def _describe_unseen(account: "Account", last: str) -> str:
     """Say what is known of a lease that no input shows: who wrote it last, or that it does not exist."""
     if not account.holder and account.history.requests.absent:
         number, _, at = account.history.requests.absent
@@ -51,7 +51,7 @@ def _unseen(account: "Account", last: str) -> str:
     return f"{last} wrote it last; the log does not show the lease itself"
 
 
-def _hidden(account: "Account", since: int, holder: str) -> str:
+def _describe_hidden(account: "Account", since: int, holder: str) -> str:
     """Say what was known before the log lacks requests."""
     state = "it did not exist" if account.history.is_deleted else f"{holder} held it"
     at = clock(since, account.now)
@@ -74,7 +74,7 @@ def _heartbeat(account: "Account", holder: str) -> str:
     return f"heartbeat of {holder} silent{_for(account, account.last_renewal)}{named}"
 
 
-def _held(account: "Account", status: LeaseStatus, holder: str) -> str:
+def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
     """Say that it is held, frozen or not known to be renewed."""
     if account.state is LeaseState.FROZEN and status.block:
         until = status.block.until
@@ -88,7 +88,7 @@ def _held(account: "Account", status: LeaseStatus, holder: str) -> str:
     return f"{holder} holds it, but the lease does not say until when"
 
 
-def _live(account: "Account", status: LeaseStatus, holder: str) -> str:
+def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     tenure, now = account.tenure, account.now
     pods = pods_at_once(account)
     if pods:
@@ -117,10 +117,10 @@ def _is_silent(account: "Account") -> bool:
     return any(one.over_since == 0 for one in late)
 
 
-def _expired(account: "Account", holder: str) -> str:
+def _describe_expired(account: "Account", holder: str) -> str:
     """Say what is known of a lease that is not renewed."""
     lease, tenure, now = account.history.lease, account.tenure, account.now
-    stalled = _stalled(account)
+    stalled = _describe_stalled(account)
     if stalled:
         return stalled
     is_chosen = tenure.is_chosen and not tenure.renewals if tenure and tenure.began is not Handover.SEEN else False
@@ -132,7 +132,7 @@ def _expired(account: "Account", holder: str) -> str:
     return f"{holder} has not renewed it{_for(account, account.last_renewal)}"
 
 
-def _stalled(account: "Account") -> str:
+def _describe_stalled(account: "Account") -> str:
     lease = account.history.lease
     if lease is None or not lease.spec.strategy or not lease.spec.preferred_holder:
         return ""
@@ -153,7 +153,7 @@ def _since(at: int | None, now: int) -> str:
     return "" if at is None or at > now else f" {ago(at, now)}"
 
 
-def _freed(account: "Account", status: LeaseStatus) -> str:
+def _describe_freed(account: "Account", status: LeaseStatus) -> str:
     """Say when the lease was released; whoever removed the holder may have done so long after its last renewal."""
     tenure, lease = account.history.tenure, account.history.lease
     if tenure is not None and tenure.until is not None and not account.history.is_end_seen:

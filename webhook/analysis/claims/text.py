@@ -51,7 +51,9 @@ def _held_and_renewed(account: Account) -> Iterator[Line]:
     if account.holder:
         yield Line(held, f"{name(account.holder)}{_format_since(account)}")
     if account.last_renewal is not None:
-        yield Line(renewed, f"{clock(account.last_renewal, now)}, {ago(account.last_renewal, now)}{_by(account)}")
+        yield Line(
+            renewed, f"{clock(account.last_renewal, now)}, {ago(account.last_renewal, now)}{_describe_writer(account)}"
+        )
 
 
 def _standing(account: Account, *, verbose: bool) -> Iterator[Line]:
@@ -153,7 +155,7 @@ def _seen_held(account: Account) -> str:
     return f", since {clock(stamp, account.now)} at the latest"
 
 
-def _by(account: Account) -> str:
+def _describe_writer(account: Account) -> str:
     tenure, status = account.tenure, account.status
     who = [f"by {writer(tenure.renewer)}"] if tenure and tenure.renewer else []
     who += [f"field manager {name(status.manager)}"] if status and status.manager and account.is_renewed_last else []
