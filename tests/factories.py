@@ -122,7 +122,7 @@ def make_candidate(*tweaks: Tweak) -> Document:
     )
 
 
-def of_version(version: str) -> Tweak:
+def as_version(version: str) -> Tweak:
     """A candidate as that version has it: v1alpha1 lists its strategies."""
 
     def tweak(document: Document) -> None:

@@ -25,7 +25,7 @@ class Measurement(Protocol):
 TABLES: dict[str, Measurement] = {
     "kinds": kinds.beside_controller_runtime,
     "by-layer": kinds.by_layer,
-    "cluster": kinds.of_a_cluster,
+    "cluster": kinds.make_cluster_table,
     "cpu": cpu.run,
     "open-loop": open_loop.run,
     "pure": layers.pure,

@@ -339,7 +339,7 @@ class _Nothing:
         """Do nothing."""
 
 
-def _of_rare_habits(batch: Batch) -> Iterator[str]:
+def _check_rare_habits(batch: Batch) -> Iterator[str]:
     batch.install([_Nothing()])
     places = {place.mode.name: (place.namespace, place.clients) for place in batch.places}
     return differences(places, without_us=NONE.name)
@@ -370,7 +370,7 @@ def run(binaries: Binaries, directory: Path, options: Options) -> int:
         with installed(cluster, directory, modes, len(clients) + 1):
             common = strangers_of(cluster)
             if "rare habits" in names or not names:
-                problems = list(_of_rare_habits(Batch(cluster, len(clients), modes, common)))
+                problems = list(_check_rare_habits(Batch(cluster, len(clients), modes, common)))
                 print(f"  rare habits: {', '.join(ODD)}; {len(problems)} refused", flush=True)
                 for problem in problems:
                     print(f"FAILED {problem}")

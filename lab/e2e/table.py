@@ -15,7 +15,7 @@ def render(rows: Mapping[str, Rows]) -> str:
     """The table for rows by Kubernetes version."""
     lines = [f"| | | {' | '.join(rows)} |", f"|---|---|{'---|' * len(rows)}"]
     for topic in TOPICS:
-        found = [of_version.get(topic.name) for of_version in rows.values()]
+        found = [as_version.get(topic.name) for as_version in rows.values()]
         claims = dict.fromkeys(row.claim for entries in found for row in entries or ())
         lines += [f"| {topic.title} | {claim} | {' | '.join(_cell(claim, one) for one in found)} |" for claim in claims]
     return "\n".join(lines) + "\n"

@@ -14,7 +14,7 @@ NEXT = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "b")
 AGAIN = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "a")
 
 
-def of_lane(*spans: Span, ticks: tuple[int, ...] = (0,), marks: tuple[Mark, ...] = ()) -> Timeline:
+def make_timeline(*spans: Span, ticks: tuple[int, ...] = (0,), marks: tuple[Mark, ...] = ()) -> Timeline:
     """One lease with a duration of 15 s, over two minutes; `ticks` in seconds since noon."""
     moments = Ticks(tuple(NOON + at * SECOND for at in ticks))
     return Timeline(NOON, NOON + 120 * SECOND, (Lane("shop", "checkout", 15, spans, moments, marks),))
@@ -94,7 +94,7 @@ def test_what_is_no_instant_is_refused_with_the_reason_until_one_is_typed(opened
 
 
 def test_after_the_last_renewal_before_expiry_there_is_possibly_no_leader(opened: Open) -> None:
-    page = opened(of_lane(HELD, OVERDUE, NEXT, ticks=(0, 60, 77)))
+    page = opened(make_timeline(HELD, OVERDUE, NEXT, ticks=(0, 60, 77)))
     read(page, "12:01:05")
     assert page.text(".state .remark") == "possibly no leader"
     words = "shop/checkout: possibly no leader since 12:01:00, held by a from 12:00:00 on, last renewed at 12:01:00."
@@ -104,7 +104,7 @@ def test_after_the_last_renewal_before_expiry_there_is_possibly_no_leader(opened
 
 
 def test_a_holder_that_renewed_again_led_until_its_deadline(opened: Open) -> None:
-    page = opened(of_lane(HELD, OVERDUE, AGAIN, ticks=(0, 60, 77)))
+    page = opened(make_timeline(HELD, OVERDUE, AGAIN, ticks=(0, 60, 77)))
     assert "overdue: held by a, no leader for up to 7 s" in page.shown("text")
 
 
@@ -112,7 +112,7 @@ def test_after_a_steal_two_may_lead_until_the_lease_before_would_have_expired(op
     stolen = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it", "b")
     first = Span(SpanKind.HELD, NOON, NOON + 61 * SECOND, "a")
     page = opened(
-        of_lane(first, Span(SpanKind.HELD, NOON + 61 * SECOND, None, "b"), ticks=(0, 60, 61), marks=(stolen,))
+        make_timeline(first, Span(SpanKind.HELD, NOON + 61 * SECOND, None, "b"), ticks=(0, 60, 61), marks=(stolen,))
     )
     assert page.text("h1") == "shop/checkout: taken from its holder at 12:01:01"
     assert page.text("#overall").startswith("b took it. 1 lease, 2026-11-22, ")
@@ -125,7 +125,7 @@ def test_after_a_steal_two_may_lead_until_the_lease_before_would_have_expired(op
 
 
 def test_the_button_moves_the_instant_to_the_next_time_without_a_leader(opened: Open) -> None:
-    page = opened(of_lane(HELD, OVERDUE, NEXT, ticks=(0, 60, 77)))
+    page = opened(make_timeline(HELD, OVERDUE, NEXT, ticks=(0, 60, 77)))
     page.page.fill("#at", "12:00:30")
     page.page.click("#gap")
     page.settle()
@@ -139,7 +139,7 @@ def test_the_button_moves_the_instant_to_the_next_time_without_a_leader(opened: 
 
 def test_a_long_name_keeps_its_end_beside_the_lane(opened: Open) -> None:
     name = f"{'checkout-' * 5}7d4b9c-x2x8p_1f0e"
-    page = opened(of_lane(Span(SpanKind.HELD, NOON, None, name)))
+    page = opened(make_timeline(Span(SpanKind.HELD, NOON, None, name)))
     label = page.text(".state .who")
     assert "…" in label
     assert label.startswith("check")
@@ -148,7 +148,7 @@ def test_a_long_name_keeps_its_end_beside_the_lane(opened: Open) -> None:
 
 def test_before_it_was_created_a_lease_is_not_seen(opened: Open) -> None:
     created = Mark(MarkKind.CREATED, NOON + 9 * SECOND, "a created it", "a")
-    page = opened(of_lane(Span(SpanKind.HELD, NOON + 9 * SECOND, None, "a"), marks=(created,)))
+    page = opened(make_timeline(Span(SpanKind.HELD, NOON + 9 * SECOND, None, "a"), marks=(created,)))
     read(page, "12:00:05")
     assert page.text("#reading") == "At 12:00:05.000: 0 of 1 leases have a leader. shop/checkout: not seen."
 
@@ -167,7 +167,7 @@ def test_the_pointer_reads_the_instant_beneath_it(opened: Open) -> None:
 
 def test_the_facts_of_a_lease_stand_in_its_lane(opened: Open) -> None:
     stolen = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it", "b")
-    page = opened(of_lane(HELD, OVERDUE, NEXT, ticks=(0, 60, 77), marks=(stolen,)))
+    page = opened(make_timeline(HELD, OVERDUE, NEXT, ticks=(0, 60, 77), marks=(stolen,)))
     chips = page.page.eval_on_selector_all(".chip", "all => all.map(e => e.textContent)")
     assert chips == ["steal", "no leader for up to 17 s, from 12:01:00", "1 handover"]
 
@@ -182,9 +182,9 @@ def test_the_worst_lease_is_named_first_and_can_be_gone_to(opened: Open) -> None
 
 
 def test_the_title_says_the_worst_thing(opened: Open) -> None:
-    page = opened(of_lane(HELD, OVERDUE, NEXT, ticks=(0, 60, 77)))
+    page = opened(make_timeline(HELD, OVERDUE, NEXT, ticks=(0, 60, 77)))
     assert page.page.title() == page.text("h1") == "shop/checkout: no leader for up to 17 s, from 12:01:00"
-    quiet = opened(of_lane(Span(SpanKind.HELD, NOON, None, "a")))
+    quiet = opened(make_timeline(Span(SpanKind.HELD, NOON, None, "a")))
     assert quiet.page.title() == quiet.text("h1") == "1 lease, no trouble was seen"
 
 
@@ -216,7 +216,7 @@ def test_an_address_that_means_nothing_changes_nothing(opened: Open) -> None:
 
 def test_many_events_of_one_kind_in_a_row_are_told_once(opened: Open) -> None:
     fenced = tuple(Mark(MarkKind.FENCED, NOON + at * SECOND, f"refused at {at}") for at in range(5))
-    page = opened(of_lane(HELD, marks=fenced))
+    page = opened(make_timeline(HELD, marks=fenced))
     (entry,) = page.page.eval_on_selector_all(".story .whole", "all => all.map(e => e.textContent)")
     assert entry == "fenced, 5 times, the first: refused at 0"
 
@@ -235,7 +235,7 @@ def test_an_empty_timeline_says_so(opened: Open) -> None:
 
 
 def test_of_a_node_the_page_says_that_it_has_no_heartbeat(opened: Open) -> None:
-    timeline = of_lane(HELD, Span(SpanKind.OVERDUE, NOON + 75 * SECOND, None, "a"), ticks=(0, 60))
+    timeline = make_timeline(HELD, Span(SpanKind.OVERDUE, NOON + 75 * SECOND, None, "a"), ticks=(0, 60))
     (lane,) = timeline.lanes
     page = opened(replace(timeline, lanes=(replace(lane, namespace="kube-node-lease"),)))
     assert page.text("h1") == "kube-node-lease/checkout: no heartbeat since 12:01:00"

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from tests.audit.test_checks import audited
-from tests.factories import Document, Tweak, drop, make_candidate, of_version, put
+from tests.factories import Document, Tweak, as_version, drop, make_candidate, put
 from webhook.findings import ObjectName, ReportFinding, Severity
 
 OLDEST = "OldestEmulationVersion"
@@ -15,13 +15,13 @@ X, Y, Z = "example.com/x", "example.com/y", "example.com/z"
 
 def one_of(name: str, strategy: str, *tweaks: Tweak, version: str = "v1beta1") -> Document:
     """A candidate that wants this strategy."""
-    return make_candidate(of_version(version), put("metadata.name", name), put("spec.strategy", strategy), *tweaks)
+    return make_candidate(as_version(version), put("metadata.name", name), put("spec.strategy", strategy), *tweaks)
 
 
 def preferring(name: str, *strategies: str) -> Document:
     """A candidate of v1alpha1 with this list."""
     return make_candidate(
-        of_version("v1alpha1"), put("metadata.name", name), put("spec.preferredStrategies", list(strategies))
+        as_version("v1alpha1"), put("metadata.name", name), put("spec.preferredStrategies", list(strategies))
     )
 
 

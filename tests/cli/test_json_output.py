@@ -19,14 +19,14 @@ LOGS = sorted(str(path) for path in Path("tests/data/measured-incidents").glob("
 """An audit log of each incident that was measured."""
 
 
-def _of_log(command: str, log: str) -> Any:
+def _case_from_log(command: str, log: str) -> Any:
     words = (command, "--input", log, "-o", "json")
     return pytest.param(command, words, id=f"{command}: {Path(log).parent.name}")
 
 
 CASES = [
-    *[_of_log("why", log) for log in LOGS],
-    *[_of_log("audit", log) for log in LOGS[::4]],
+    *[_case_from_log("why", log) for log in LOGS],
+    *[_case_from_log("audit", log) for log in LOGS[::4]],
     pytest.param("why", ("why", "--input", SEEDED, *NOW, "-o", "json"), id="why: a list"),
     pytest.param("audit", ("audit", "--input", SEEDED, *NOW, "-o", "json"), id="audit: a list"),
     pytest.param(

@@ -268,7 +268,7 @@ def test_a_lease_of_another_namespace_is_looked_for_in_all(fake: Install, capsys
     assert "lease gone is not in the input; 1 others are" in run(capsys, "gone", "-A")[2]
 
 
-def of_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], stopped: int, *words: str) -> str:
+def explain_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], stopped: int, *words: str) -> str:
     """Return what is printed beside the answer about a list of four leases, of which some stopped an hour before."""
     server = FakeServer()
     electors = [server.elector(f"{name}-0", f"shop/{name}") for name in ("db", "mail", "cart", "cache")]
@@ -283,11 +283,11 @@ def of_list(tmp_path: Path, capsys: pytest.CaptureFixture[str], stopped: int, *w
 def test_a_list_whose_leases_were_renewed_together_was_probably_taken_then(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = of_list(tmp_path, capsys, 1)
+    said = explain_list(tmp_path, capsys, 1)
     assert "most leases were last renewed within a minute before 2026-11-18T12:07:20Z" in said
     assert "if the list was taken then, give --now 2026-11-18T12:07:20Z" in " ".join(said.split())
-    assert of_list(tmp_path, capsys, 1, "--now", "2026-11-18T13:00:00Z") == ""
-    assert of_list(tmp_path, capsys, 2) == ""
+    assert explain_list(tmp_path, capsys, 1, "--now", "2026-11-18T13:00:00Z") == ""
+    assert explain_list(tmp_path, capsys, 2) == ""
 
 
 def test_when_a_list_of_the_cluster_was_taken_is_known(
@@ -303,7 +303,7 @@ def test_when_a_list_of_the_cluster_was_taken_is_known(
 
 def test_a_list_is_not_older_than_its_renewals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "list.json"
-    of_list(tmp_path, capsys, 0)
+    explain_list(tmp_path, capsys, 0)
     os.utime(path, (0, 0))
     said = " ".join(run(capsys, "--input", str(path))[2].split())
     assert "after the time of evaluation: if the list was taken then, give --now 2026-11-18T12:07:20Z" in said

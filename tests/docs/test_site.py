@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tools.docs.pages import DOCS, ROOT
-from tools.site.staging import converted, expanded, links, pages_of, reachable, stage
+from tools.site.staging import convert, expand, links, pages_of, reachable, stage
 
 
 def nav() -> list[object]:
@@ -17,7 +17,7 @@ def nav() -> list[object]:
 
 def test_each_page_is_in_the_navigation_once() -> None:
     pages = [path for path in reachable() if path.endswith(".md")]
-    named = [*pages_of(expanded(nav(), reachable()))]
+    named = [*pages_of(expand(nav(), reachable()))]
     assert sorted(set(pages) - set(named)) == [], "a page needs a place in tools/site/mkdocs.yml"
     assert sorted(named) == sorted(pages)
     assert {str(path.relative_to(ROOT)) for path in DOCS.glob("*.md")} <= set(pages)
@@ -37,7 +37,7 @@ def test_each_page_is_in_the_navigation_once() -> None:
     ],
 )
 def test_markdown_of_github_becomes_that_of_the_site(text: str, result: str) -> None:
-    assert converted(text) == f"{result}\n"
+    assert convert(text) == f"{result}\n"
 
 
 def test_links_in_code_lead_nowhere() -> None:
@@ -63,4 +63,4 @@ def test_what_pages_lead_to_is_there_and_a_folder_is_its_readme(tmp_path: Path) 
 
 def test_a_folder_of_the_navigation_is_its_pages_by_their_names() -> None:
     paths = {"r/b.md", "r/README.md", "r/a.md", "r/c.txt", "s/d.md"}
-    assert expanded([{"R": "r/"}], paths) == [{"R": ["r/README.md", {"a": "r/a.md"}, {"b": "r/b.md"}]}]
+    assert expand([{"R": "r/"}], paths) == [{"R": ["r/README.md", {"a": "r/a.md"}, {"b": "r/b.md"}]}]

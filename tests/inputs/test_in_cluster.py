@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.factories import make_candidate, make_lease, of_version, put
+from tests.factories import as_version, make_candidate, make_lease, put
 from webhook.analysis.inputs import cluster
 from webhook.analysis.inputs.items import Observation, OtherObject
 from webhook.cli.main import main
@@ -56,7 +56,7 @@ class ApiServer(BaseHTTPRequestHandler):
         elif not url.path.endswith("/v1alpha1/leasecandidates") and url.path.endswith("/leasecandidates"):
             self.answer(self.candidates, "LeaseCandidate", [])
         elif url.path.endswith("/leasecandidates"):
-            self.answer(200, "LeaseCandidate", [make_candidate(of_version("v1alpha1"))])
+            self.answer(200, "LeaseCandidate", [make_candidate(as_version("v1alpha1"))])
         else:
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop"}}
             self.answer(200, "Pod", [pod])

@@ -13,12 +13,12 @@ from tests.factories import (
     NOW,
     Document,
     Tweak,
+    as_version,
     changed,
     drop,
     make_candidate,
     make_lease,
     make_review,
-    of_version,
     put,
     to_bytes,
 )
@@ -139,7 +139,7 @@ def test_the_object_of_an_audit_event_is_the_stored_one() -> None:
     ("version", "foreign"), [("v1alpha1", "strategy"), ("v1alpha2", "preferredStrategies"), ("", "preferredStrategies")]
 )
 def test_a_candidate_in_an_audit_log_is_read_in_the_version_of_its_request(version: str, foreign: str) -> None:
-    candidate = make_candidate(of_version(version or "v1beta1"), put(f"spec.{foreign}", 5))
+    candidate = make_candidate(as_version(version or "v1beta1"), put(f"spec.{foreign}", 5))
     event = make_event(
         put("objectRef.resource", "leasecandidates"),
         put("objectRef.apiVersion", version),

@@ -150,4 +150,4 @@ def instant_or_none(read: Callable[[str], int], text: str) -> int | None:
 def test_a_time_in_the_usual_form_is_read_as_any_other(text: str, place: int, character: str) -> None:
     changed = f"{text[:place]}{character}{text[place + 1 :]}"
     for read, form in ((times.parse, times._MICRO_TIME), (times.parse_seconds, times._TIME)):
-        assert instant_or_none(read, changed) == instant_or_none(partial(times._instant, form), changed)
+        assert instant_or_none(read, changed) == instant_or_none(partial(times._parse_instant, form), changed)

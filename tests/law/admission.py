@@ -235,7 +235,7 @@ def _environment() -> Any:
         function_impls={
             "find_string": _find,
             "escape_key": _escaped,
-            **{f"{name}_list": _of_list(function) for name, function in _LIST_FUNCTIONS.items()},
+            **{f"{name}_list": _take_list(function) for name, function in _LIST_FUNCTIONS.items()},
         },
     )
 
@@ -249,5 +249,5 @@ def _escaped(key: str) -> str:
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def _of_list(function: Callable[[list[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
+def _take_list(function: Callable[[list[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
     return lambda values: function([one.plain_value() if isinstance(one, cel.Value) else one for one in values])

@@ -92,14 +92,14 @@ def _applied(old: Document, new: Document) -> Document:
 # ---- changes --------------------------------------------------------------------------------------------------------
 
 
-def _of(new: Document, part: str) -> Document:
+def _get_part(new: Document, part: str) -> Document:
     found: Document = new.setdefault(part, {})
     return found
 
 
 def _labels(new: Document, now: int, count: int, stays: bool = False) -> None:
     mine = {f"x{number}": "" for number in range(count)}
-    _of(new, "metadata")["labels"] = ((new["metadata"].get("labels") or {}) if stays else {}) | mine
+    _get_part(new, "metadata")["labels"] = ((new["metadata"].get("labels") or {}) if stays else {}) | mine
 
 
 def _annotations(new: Document, now: int, count: int, size: int = 0, stays: bool = True) -> None:
@@ -172,21 +172,21 @@ def _entry(manager: str, operation: str, time: str, fields: Document) -> Documen
 
 
 def _holder(new: Document, now: int, holder: str) -> None:
-    spec = _of(new, "spec")
+    spec = _get_part(new, "spec")
     count = min((spec.get("leaseTransitions") or 0) + 1, 2**31 - 1)
     spec |= {"holderIdentity": holder, "renewTime": canonical(now), "acquireTime": canonical(now)}
     spec |= {"leaseDurationSeconds": 15, "leaseTransitions": count}
 
 
 def _renewal(new: Document, now: int, seconds: int = 0) -> None:
-    _of(new, "spec")["renewTime"] = canonical(now + seconds * SECOND)
+    _get_part(new, "spec")["renewTime"] = canonical(now + seconds * SECOND)
 
 
 def _value(new: Document, now: int, name: str, value: Any) -> None:
     if value is None:
-        _of(new, "spec").pop(name, None)
+        _get_part(new, "spec").pop(name, None)
     else:
-        _of(new, "spec")[name] = value
+        _get_part(new, "spec")[name] = value
 
 
 def _generate_name(new: Document, now: int, size: int) -> None:

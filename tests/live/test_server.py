@@ -214,7 +214,7 @@ def test_clients_that_neither_send_nor_read_are_not_waited_for(
 ) -> None:
     monkeypatch.setattr(module._Handler, "timeout", 0.2)
     monkeypatch.setattr(module, "MAX_LISTENERS", 1)
-    monkeypatch.setattr(module, "_events", lambda _: repeat(b"x" * 1_000_000))
+    monkeypatch.setattr(module, "_make_messages", lambda _: repeat(b"x" * 1_000_000))
     with listening(feed) as served:
         address = served.socket.getsockname()
         for sent in (b"", b"GET / HTTP/1.1\r\nHost: 127", b"GET /token/\x00 nothing\r\n\r\n"):

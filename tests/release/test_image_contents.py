@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from tests.deploy.sources import DEPLOY
-from tools.release.image_contents import Package, contents, of_files
+from tools.release.image_contents import Package, contents, read_files
 
 STANZA = b"""Package: libssl3
 Status: install ok installed
@@ -36,14 +36,14 @@ FLASK = Package("pypi", "Flask", "3.1.3", "BSD-3-Clause")
 
 
 def test_packages_of_debian_and_of_python() -> None:
-    found = of_files(FILES, "sha256:a", "")
+    found = read_files(FILES, "sha256:a", "")
     assert found.packages == (LIBRARY, FLASK)
     assert found.unknown == ()
     assert found.distribution == "debian-12"
 
 
 def test_a_file_of_no_package_is_named() -> None:
-    assert of_files(FILES | {"usr/bin/sh": b""}, "", "").unknown == ("usr/bin/sh",)
+    assert read_files(FILES | {"usr/bin/sh": b""}, "", "").unknown == ("usr/bin/sh",)
 
 
 def test_the_official_image_brings_an_interpreter_of_its_own() -> None:
@@ -52,20 +52,20 @@ def test_the_official_image_brings_an_interpreter_of_its_own() -> None:
         "usr/local/lib/libpython3.13.so.1.0": b"\x7fELF\x003.13.9\x00",
         "usr/local/lib/python3.13/abc.py": b"",
     }
-    found = of_files(FILES | python, "", "")
+    found = read_files(FILES | python, "", "")
     assert set(found.packages) == {LIBRARY, FLASK, Package("generic", "cpython", "3.13.9", "PSF-2.0")}
     assert found.unknown == ()
 
 
 def test_a_library_that_a_package_carries() -> None:
     origin = b'{"name": "d3", "version": "7.9.2", "license": "ISC", "file": "d3.min.js"}'
-    found = of_files({"packages/webhook/analysis/timeline/page/vendor/d3.json": origin}, "", "")
+    found = read_files({"packages/webhook/analysis/timeline/page/vendor/d3.json": origin}, "", "")
     assert found.packages == (D3,)
 
 
 def test_a_license_text_is_not_a_license_name() -> None:
     metadata = b"Name: a\nVersion: 1\nLicense: Copyright\n        All rights\n\n"
-    assert of_files({"packages/a-1.dist-info/METADATA": metadata}, "", "").packages == (Package("pypi", "a", "1"),)
+    assert read_files({"packages/a-1.dist-info/METADATA": metadata}, "", "").packages == (Package("pypi", "a", "1"),)
 
 
 def tarred(files: dict[str, bytes]) -> bytes:
@@ -85,7 +85,7 @@ def test_layers_of_an_archive_are_laid_over_each_other(tmp_path: Path) -> None:
     configuration = json.dumps({"created": "2026-11-22T00:00:00Z"}).encode()
     archive = tmp_path / "image.tar"
     archive.write_bytes(tarred({"manifest.json": json.dumps(manifest).encode(), "abc.json": configuration, **layers}))
-    assert contents(archive) == of_files(FILES, "sha256:abc", "2026-11-22T00:00:00Z")
+    assert contents(archive) == read_files(FILES, "sha256:abc", "2026-11-22T00:00:00Z")
 
 
 @pytest.fixture

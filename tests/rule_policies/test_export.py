@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.factories import Document, Tweak, changed, drop, make_candidate, make_lease, make_review, of_version, put
+from tests.factories import Document, Tweak, as_version, changed, drop, make_candidate, make_lease, make_review, put
 from tests.rule_policies.in_process import ExportedPolicies, evaluated
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
@@ -150,12 +150,12 @@ def test_a_stranger_may_not_renew_a_bound_lease_or_write_its_candidates() -> Non
     ],
 )
 def test_strategies_of_the_first_version(version: str, strategies: list[str], rules: set[str]) -> None:
-    candidate = make_candidate(of_version(version), put("spec.preferredStrategies", strategies))
+    candidate = make_candidate(as_version(version), put("spec.preferredStrategies", strategies))
     assert broken("", make_review(new=candidate)["request"]).keys() == rules
 
 
 def test_a_changed_list_of_strategies_is_a_change_of_the_candidate() -> None:
-    before = make_candidate(of_version("v1alpha1"))
+    before = make_candidate(as_version("v1alpha1"))
     request = make_review(old=before, new=changed(before, put("spec.preferredStrategies", ["a/b", OLDEST])))["request"]
     assert broken("", request) == {"candidate-changed": "deny"}
 

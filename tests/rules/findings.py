@@ -10,11 +10,11 @@ from tests.factories import (
     NOW,
     Document,
     Tweak,
+    as_version,
     changed,
     make_candidate,
     make_lease,
     make_review,
-    of_version,
     put,
     to_bytes,
 )
@@ -127,12 +127,12 @@ def deleted(*review: Tweak, old: Iterable[Tweak] = ()) -> Document:
 
 def candidate_created(*tweaks: Tweak, version: str = "v1beta1") -> Document:
     """The CREATE of a changed candidate of one version."""
-    return make_review(new=make_candidate(of_version(version), *tweaks))
+    return make_review(new=make_candidate(as_version(version), *tweaks))
 
 
 def candidate_updated(*tweaks: Tweak, version: str = "v1beta1", old: Iterable[Tweak] = ()) -> Document:
     """The UPDATE of a candidate of one version: `old` changes both objects, `tweaks` the new one."""
-    before = make_candidate(of_version(version), *old)
+    before = make_candidate(as_version(version), *old)
     return make_review(old=before, new=changed(before, *tweaks))
 
 

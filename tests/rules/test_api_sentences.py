@@ -11,12 +11,12 @@ from tests.audit.test_checks import audited
 from tests.factories import (
     NOW,
     Document,
+    as_version,
     changed,
     drop,
     make_candidate,
     make_lease,
     make_review,
-    of_version,
     put,
     to_bytes,
 )
@@ -48,7 +48,7 @@ def cases(key: str) -> Iterator[Any]:
 
 def review_of(kind: str, version: str, case: Document) -> Document:
     """Start from a valid object of that version, and change what the case says."""
-    stored = make_lease() if kind == "Lease" else make_candidate(of_version(version))
+    stored = make_lease() if kind == "Lease" else make_candidate(as_version(version))
     stored = changed(stored, *(put(path, value) for path, value in case.get("old", {}).items()))
     written = changed(
         stored, *map(drop, case.get("drop", ())), *(put(path, value) for path, value in case.get("put", {}).items())
@@ -82,7 +82,7 @@ AUDITED = [
 def test_a_state_is_reported_as_the_sentence_says(example: tuple[list[list[str]], list[str]]) -> None:
     lists, expected = example
     candidates = [
-        make_candidate(of_version("v1alpha1"), put("metadata.name", f"c{number}"), put("spec.preferredStrategies", one))
+        make_candidate(as_version("v1alpha1"), put("metadata.name", f"c{number}"), put("spec.preferredStrategies", one))
         for number, one in enumerate(lists)
     ]
     assert [finding.check for finding in audited(*candidates)] == expected

@@ -85,7 +85,7 @@ def test_a_pair_that_met_a_full_memory_is_taken_later(
     assert certificates.current.not_after == new
 
 
-def _of_no_process(*_: object, **__: object) -> subprocess.CompletedProcess[bytes]:
+def _fail_to_fork(*_: object, **__: object) -> subprocess.CompletedProcess[bytes]:
     raise BlockingIOError(11, "Resource temporarily unavailable")
 
 
@@ -96,7 +96,7 @@ def _with(output: bytes) -> Callable[..., subprocess.CompletedProcess[bytes]]:
 @pytest.mark.parametrize(
     "run",
     [
-        pytest.param(_of_no_process, id="no process can be started"),
+        pytest.param(_fail_to_fork, id="no process can be started"),
         pytest.param(_with(b""), id="a process that wrote nothing"),
         pytest.param(_with(b'{"certificate":{}}'), id="a process that wrote something else"),
     ],

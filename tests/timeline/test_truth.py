@@ -30,27 +30,29 @@ def timeline_of(*texts: bytes) -> Timeline:
     return builder.timeline(builder.histories.bounds.until)
 
 
-def of_watch(server: FakeServer) -> Timeline:
+def read_watch(server: FakeServer) -> Timeline:
     return timeline_of(server.watch())
 
 
-def of_log(server: FakeServer) -> Timeline:
+def read_log(server: FakeServer) -> Timeline:
     return timeline_of(server.audit_log())
 
 
-def of_both(server: FakeServer) -> Timeline:
+def read_both(server: FakeServer) -> Timeline:
     return timeline_of(server.watch(), server.audit_log())
 
 
-def of_watch_and_metadata(server: FakeServer) -> Timeline:
+def read_watch_and_metadata(server: FakeServer) -> Timeline:
     return timeline_of(server.watch(), server.audit_log(metadata_only=True))
 
 
 View = Callable[[FakeServer], Timeline]
 ANY = pytest.mark.parametrize(
-    "view", [of_watch, of_log, of_both, of_watch_and_metadata], ids=["watch", "audit log", "both", "watch and metadata"]
+    "view",
+    [read_watch, read_log, read_both, read_watch_and_metadata],
+    ids=["watch", "audit log", "both", "watch and metadata"],
 )
-LOGGED = pytest.mark.parametrize("view", [of_log, of_both], ids=["audit log", "both"])
+LOGGED = pytest.mark.parametrize("view", [read_log, read_both], ids=["audit log", "both"])
 
 
 def seconds(at: int | None) -> float | None:
@@ -87,7 +89,7 @@ def test_a_crash_is_overdue_until_another_takes_it(view: View) -> None:
     taken = mark_of(lane, MarkKind.TAKEOVER_BY_EXPIRY)
     assert taken.holder == "b_1"
     assert "b_1 took it after a_1 let it expire" in taken.text
-    assert f"not renewed for up to {19 if view is of_watch else 18} s" in taken.text
+    assert f"not renewed for up to {19 if view is read_watch else 18} s" in taken.text
     assert (lane.namespace, lane.name, lane.duration_seconds) == ("shop", "db", 15)
 
 
@@ -243,7 +245,7 @@ def test_a_conflict_is_how_electors_race_and_has_no_mark() -> None:
     a = server.elector("a", "shop/db")
     a.lead(10)
     a.fail(409, "the object has been modified")
-    (lane,) = of_log(server).lanes
+    (lane,) = read_log(server).lanes
     assert marks(lane) == [("created", 0.0)]
 
 
@@ -294,7 +296,7 @@ def test_other_annotations_are_no_marks(annotations: dict[str, str]) -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(10)
     server.log[-1]["annotations"] = annotations
-    (lane,) = of_log(server).lanes
+    (lane,) = read_log(server).lanes
     assert marks(lane) == [("created", 0.0)]
 
 
@@ -347,7 +349,7 @@ def test_a_fence_that_only_notes_is_marked_by_its_annotation() -> None:
     failures = json.dumps([{"message": HELD, "policy": "fence-db", "validationActions": ["Audit"]}])
     annotations = {"validation.policy.admission.k8s.io/validation_failure": failures}
     fence_event(server, "", responseStatus={"code": 200}, annotations=annotations)
-    (lane,) = of_log(server).lanes
+    (lane,) = read_log(server).lanes
     assert mark_of(lane, MarkKind.FENCED).text.startswith("fence db noted, and did not refuse, patch deployments.apps")
 
 
@@ -360,7 +362,7 @@ def test_rotated_logs_are_read_in_the_order_of_time(order: int) -> None:
     lines = server.audit_log().splitlines(keepends=True)
     parts = [b"".join(lines[:5]), b"".join(lines[5:11]), b"".join(lines[11:])]
     (lane,) = timeline_of(*parts[::order]).lanes
-    assert spans(lane) == spans(of_log(server).lanes[0])
+    assert spans(lane) == spans(read_log(server).lanes[0])
     assert lane.ticks.count == 15
 
 
@@ -369,7 +371,7 @@ def test_a_watch_that_begins_while_it_is_held_begins_there() -> None:
     server.elector("a", "shop/db").lead(600)
     events = server.events[-10:]
     server.events = [(events[0][0], "ADDED", events[0][2]), *events[1:]]
-    timeline = of_watch(server)
+    timeline = read_watch(server)
     (lane,) = timeline.lanes
     assert seconds(timeline.begins) == 582.0
     assert spans(lane) == [("held", "a_1", 0.0, None)]
@@ -398,7 +400,7 @@ def test_a_stamp_of_the_future_moves_nothing_beyond_the_present() -> None:
         entry["time"] = "2093-01-01T00:00:00Z"
     server.wait(2)
     a.lead(10)
-    timeline = of_watch(server)
+    timeline = read_watch(server)
     assert timeline.ends <= LATEST
     assert all((span.ends or 0) <= LATEST for lane in timeline.lanes for span in lane.spans)
     assert timeline.lanes[0].spans[-1].kind is SpanKind.HELD
@@ -409,7 +411,7 @@ def test_an_edit_of_a_lease_that_nobody_holds_is_no_mark() -> None:
     server.write("shop/db", {"leaseTransitions": 1}, "kubectl-create", "alice", "")
     server.wait(2)
     server.write("shop/db", {"leaseTransitions": 5}, "kubectl-patch", "alice", "")
-    (lane,) = of_log(server).lanes
+    (lane,) = read_log(server).lanes
     assert [kind for kind, _ in marks(lane)] == ["created"]
 
 
@@ -420,6 +422,6 @@ def test_of_more_marks_than_are_kept_the_oldest_are_counted() -> None:
     for _ in range(MAX_MARKS + 1):
         server.wait(0.002)
         a.fail(403, "no")
-    (lane,) = of_log(server).lanes
+    (lane,) = read_log(server).lanes
     assert sum(mark.count for mark in lane.marks if mark.kind is MarkKind.DENIED) == MAX_MARKS + 1
     assert any(mark.count > 1 for mark in lane.marks)

@@ -59,7 +59,7 @@ def _lines() -> Iterator[str]:
         yield from ("", f"## {title}")
         if introduction:
             yield from ("", introduction)
-        yield from _described(fields)
+        yield from _describe(fields)
 
 
 _REQUIRED: Final = {
@@ -71,7 +71,7 @@ _REQUIRED: Final = {
 }
 
 
-def _described(fields: Iterable[Field]) -> Iterator[str]:
+def _describe(fields: Iterable[Field]) -> Iterator[str]:
     for field in fields:
         yield from ("", f"### {_heading(field)}", "", field.meaning, "")
         yield from ("| | |", "|---|---|", f"| type | {field.type} |")

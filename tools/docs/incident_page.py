@@ -67,18 +67,18 @@ def page() -> str:
     rows = [
         "| incident | truth | from a watch | from the audit log | from both | from three logs | at level Metadata |",
         "|---|---|---|---|---|---|---|",
-        *(_row(one) for one in found),
+        *(_make_row(one) for one in found),
     ]
-    sections = ("\n".join(_section(one)) for one in found)
-    return "\n".join([_HEAD, *rows, "", _measured(), *_causes(), "", *sections])
+    sections = ("\n".join(_write_section(one)) for one in found)
+    return "\n".join([_HEAD, *rows, "", _describe_measured(), *_list_causes(), "", *sections])
 
 
-def _measured() -> str:
+def _describe_measured() -> str:
     versions = [json.loads(path.read_text())["api_server"] for path in sorted(_MEASURED.glob("*/truth.json"))]
     return _MEASURED_TEXT.format(number=len(versions), last=versions.count(f"v{_LAST}"), version=_LAST)
 
 
-def _causes() -> Iterator[str]:
+def _list_causes() -> Iterator[str]:
     """Yield the table of the causes that were named, by the cause that was induced."""
     cells = json.loads(_CAUSES.read_text())
     yield f"{_CAUSES_HEAD}\n"
@@ -93,30 +93,30 @@ def _causes() -> Iterator[str]:
         yield f"| {cause} | {' | '.join(said)} |"
 
 
-def _row(one: Incident) -> str:
-    cells = [f"[{one.name}](#{one.name})", _times(one.truth), *_in_columns(one)]
+def _make_row(one: Incident) -> str:
+    cells = [f"[{one.name}](#{one.name})", _format_times(one.truth), *_make_cells(one)]
     return f"| {' | '.join(cells)} |"
 
 
-def _in_columns(one: Incident) -> Iterator[str]:
+def _make_cells(one: Incident) -> Iterator[str]:
     """Yield what each input says; what both and three files say is as the log says, unless it differs."""
-    logged = _in_short(one.account(AUDIT_LOG))
-    yield from (_in_short(one.account(WATCH)), logged)
+    logged = _summarize(one.account(AUDIT_LOG))
+    yield from (_summarize(one.account(WATCH)), logged)
     for source in (BOTH, THREE, METADATA):
-        said = _in_short(one.account(source))
+        said = _summarize(one.account(source))
         if source == METADATA:
             yield said.replace(_NOTHING, "not known")
         else:
             yield "the same" if said == logged else said
 
 
-def _times(truth: dict[str, Any]) -> str:
+def _format_times(truth: dict[str, Any]) -> str:
     said = [f"no one led for {gap['seconds']:.1f} s" for gap in truth["leaderless"]]
     said += [f"two led for {both['seconds']:.1f} s" for both in truth["two_led"]]
     return ", ".join(said) or "one leader throughout"
 
 
-def _in_short(account: Account) -> str:
+def _summarize(account: Account) -> str:
     worrying = [one for one in as_json(account)["findings"] if one["severity"] != "info"]
     said = [f"`{one['check']}` ({one['cause']})" for one in worrying]
     history = account.history
@@ -128,7 +128,7 @@ def _in_short(account: Account) -> str:
     return "; ".join(said) or _NOTHING
 
 
-def _section(one: Incident) -> Iterator[str]:
+def _write_section(one: Incident) -> Iterator[str]:
     yield f"## {one.name}\n"
     yield f"{one.truth['title']}\n"
     events = [(done["at"], done["what"]) for done in one.truth["done"]]
@@ -141,10 +141,10 @@ def _section(one: Incident) -> Iterator[str]:
     yield ""
     for source in SOURCES:
         yield f"{_SHOWN[source]}:\n"
-        yield from _said(one.account(source))
+        yield from _quote_account(one.account(source))
 
 
-def _said(account: Account) -> Iterator[str]:
+def _quote_account(account: Account) -> Iterator[str]:
     worrying = [one for one in account.findings if one.severity is not Severity.INFO]
     yield "```"
     if not worrying:

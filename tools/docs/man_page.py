@@ -15,7 +15,7 @@ def man_page() -> str:
     top = click.Context(PROGRAM, info_name=PROGRAM.name, help_option_names=["-h", "--help"])
     lines = [
         '.\\" Written by `make docs` from the commands. Do not edit.',
-        f'.TH LEASE-WEBHOOK 1 {_released()} "lease-webhook {_version()}" "User Commands"',
+        f'.TH LEASE-WEBHOOK 1 {_find_release_date()} "lease-webhook {_version()}" "User Commands"',
         ".SH NAME",
         f"lease\\-webhook \\- {_text(_description())}",
         ".SH SYNOPSIS",
@@ -30,7 +30,7 @@ def man_page() -> str:
         ".SH COMMANDS",
         *_commands(top),
         ".SH NOTES",
-        *_as_laid_out(PROGRAM.epilog),
+        *_keep_lines(PROGRAM.epilog),
     ]
     return "\n".join(lines) + "\n"
 
@@ -50,7 +50,7 @@ def _commands(above: click.Context) -> Iterator[str]:
         yield ".PP"
         yield from _paragraphs(command.help)
         yield from _options(here)
-        yield from _as_laid_out(command.epilog)
+        yield from _keep_lines(command.epilog)
 
 
 def _synopsis(context: click.Context) -> list[str]:
@@ -67,7 +67,7 @@ def _paragraphs(text: str | None) -> Iterator[str]:
         if kept is paragraph:
             yield _text(" ".join(paragraph.split()))
         else:
-            yield from _as_laid_out(kept)
+            yield from _keep_lines(kept)
 
 
 def _options(context: click.Context) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _options(context: click.Context) -> Iterator[str]:
             yield _text(" ".join(record[1].split()))
 
 
-def _as_laid_out(text: str | None) -> Iterator[str]:
+def _keep_lines(text: str | None) -> Iterator[str]:
     if text:
         yield ".PP"
         yield ".nf"
@@ -107,7 +107,7 @@ def _description() -> str:
     return _project()["description"]
 
 
-def _released() -> str:
+def _find_release_date() -> str:
     """The day of this version in the changelog."""
     found = re.search(rf"^## \[{re.escape(_version())}\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert found, "CHANGELOG.md has no section for this version"

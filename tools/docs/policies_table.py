@@ -26,11 +26,11 @@ def table() -> Iterator[str]:
     validated = [rule for rule in RULES.values() if rule.parity and not cel_of(rule).broken]
     for rule in RULES.values():
         if rule not in validated:
-            yield f"| [`{rule.id}`](rules/{rule.id}.md) | {_said(rule)} | {cel_of(rule).lacks} |"
+            yield f"| [`{rule.id}`](rules/{rule.id}.md) | {_say_how_much(rule)} | {cel_of(rule).lacks} |"
     yield f"| the {len(validated)} others [at parity](rules/README.md) | not needed | {cel_of(validated[0]).lacks} |"
 
 
-def _said(rule: Rule) -> str:
+def _say_how_much(rule: Rule) -> str:
     if not cel_of(rule).broken:
         return "with stamps" if rule.id == "foreign-writer" else "no"
     return "in part" if cel_of(rule).lacks else "yes"

@@ -18,11 +18,11 @@ _COMPLETIONS: Final = {
 
 def shared_files() -> dict[str, str]:
     """Text by path below FOLDER."""
-    completions = {path: _printed(["completion", shell]) for shell, path in _COMPLETIONS.items()}
+    completions = {path: _capture_output(["completion", shell]) for shell, path in _COMPLETIONS.items()}
     return {"man/man1/lease-webhook.1": man_page(), **completions}
 
 
-def _printed(arguments: list[str]) -> str:
+def _capture_output(arguments: list[str]) -> str:
     out = io.StringIO()
     with redirect_stdout(out):
         main(arguments)

@@ -48,54 +48,56 @@ def contents(archive: Path) -> Contents:
     """Of an image in a docker archive; its layers are laid over each other."""
     files: dict[str, bytes] = {}
     with tarfile.open(archive) as image:
-        (manifest,) = json.load(_member(image, "manifest.json"))
-        configuration = json.load(_member(image, manifest["Config"]))
+        (manifest,) = json.load(_open_member(image, "manifest.json"))
+        configuration = json.load(_open_member(image, manifest["Config"]))
         for layer in manifest["Layers"]:
-            with tarfile.open(fileobj=_member(image, layer)) as tar:
+            with tarfile.open(fileobj=_open_member(image, layer)) as tar:
                 for entry in tar:
                     if entry.isfile():
                         data = tar.extractfile(entry)
                         assert data is not None
                         files[entry.name.removeprefix("./")] = data.read()
-    return of_files(files, f"sha256:{Path(manifest['Config']).stem}", configuration["created"])
+    return read_files(files, f"sha256:{Path(manifest['Config']).stem}", configuration["created"])
 
 
-def of_files(files: Mapping[str, bytes], digest: str, created: str) -> Contents:
+def read_files(files: Mapping[str, bytes], digest: str, created: str) -> Contents:
     """Of regular files, by path without a leading slash."""
-    packages = [*_debian(files), *_python(files), *_vendored(files)]
-    unknown = [path for path in files if not path.startswith((*MADE, PACKAGES)) and path not in _owned(files)]
+    packages = [*_find_debian_packages(files), *_find_python_packages(files), *_find_vendored_packages(files)]
+    unknown = [
+        path for path in files if not path.startswith((*MADE, PACKAGES)) and path not in _find_packaged_files(files)
+    ]
     unknown = [path for path in unknown if not path.endswith(".pyc")]
     if any(_PYTHON.search(path) for path in unknown):
         # Not from a Debian package: the interpreter of the official image, below /usr/local.
-        packages.append(Package("generic", "cpython", _interpreter(files), "PSF-2.0"))
+        packages.append(Package("generic", "cpython", _find_interpreter(files), "PSF-2.0"))
         unknown = [path for path in unknown if not path.startswith("usr/local/")]
-    release = _fields(files.get("etc/os-release", b"").decode(), "=")
+    release = _parse_fields(files.get("etc/os-release", b"").decode(), "=")
     distribution = "-".join(release[key].strip('"') for key in ("ID", "VERSION_ID") if key in release)
     return Contents(tuple(sorted(packages)), tuple(sorted(unknown)), distribution, digest, created)
 
 
-def _member(image: tarfile.TarFile, name: str) -> io.BufferedIOBase:
+def _open_member(image: tarfile.TarFile, name: str) -> io.BufferedIOBase:
     entry = image.getmember(name)
     found = image.extractfile(entry)
     assert found is not None
     return found  # type: ignore[return-value] # typeshed says IO[bytes]
 
 
-def _debian(files: Mapping[str, bytes]) -> Iterator[Package]:
+def _find_debian_packages(files: Mapping[str, bytes]) -> Iterator[Package]:
     for path, data in files.items():
         if path.startswith(DPKG) and not path.endswith(".md5sums"):
-            stanza = _fields(data.decode(), ":")
+            stanza = _parse_fields(data.decode(), ":")
             source = stanza.get("Source", stanza["Package"]).partition(" ")[0]
             yield Package("deb", stanza["Package"], stanza["Version"], "", source, stanza["Architecture"])
 
 
-def _owned(files: Mapping[str, bytes]) -> frozenset[str]:
+def _find_packaged_files(files: Mapping[str, bytes]) -> frozenset[str]:
     """The files of the Debian packages."""
     lists = [data for path, data in files.items() if path.startswith(DPKG) and path.endswith(".md5sums")]
     return frozenset(line.partition("  ")[2] for data in lists for line in data.decode().splitlines())
 
 
-def _python(files: Mapping[str, bytes]) -> Iterator[Package]:
+def _find_python_packages(files: Mapping[str, bytes]) -> Iterator[Package]:
     for path, data in files.items():
         if path.startswith(PACKAGES) and path.endswith(".dist-info/METADATA"):
             head: Message = email.message_from_bytes(data)
@@ -104,7 +106,7 @@ def _python(files: Mapping[str, bytes]) -> Iterator[Package]:
             yield Package("pypi", head["Name"], head["Version"], license_ if "\n" not in license_ else "")
 
 
-def _vendored(files: Mapping[str, bytes]) -> Iterator[Package]:
+def _find_vendored_packages(files: Mapping[str, bytes]) -> Iterator[Package]:
     """Libraries of npm that lie whole in a Python package, each with a note of its origin."""
     for path, data in files.items():
         if re.search(r"/vendor/[^/]+\.json\Z", path):
@@ -112,7 +114,7 @@ def _vendored(files: Mapping[str, bytes]) -> Iterator[Package]:
             yield Package("npm", origin["name"], origin["version"], origin["license"])
 
 
-def _interpreter(files: Mapping[str, bytes]) -> str:
+def _find_interpreter(files: Mapping[str, bytes]) -> str:
     """The version of CPython, from its own binary."""
     for path, data in files.items():
         if re.search(r"/(?:libpython3\.\d+\.so[.\d]*|python3(?:\.\d+)?)\Z", path) and (found := _VERSION.search(data)):
@@ -120,6 +122,6 @@ def _interpreter(files: Mapping[str, bytes]) -> str:
     return "unknown"
 
 
-def _fields(text: str, separator: str) -> dict[str, str]:
+def _parse_fields(text: str, separator: str) -> dict[str, str]:
     pairs = (line.partition(separator) for line in text.splitlines() if not line.startswith((" ", "#")))
     return {name.strip(): value.strip() for name, found, value in pairs if found}

@@ -99,22 +99,24 @@ def archive(tree: Path, at: int) -> bytes:
 
 def locked() -> str:
     """The lines of the lock file, with hashes, of what the commands import."""
-    names = set(_needed([Requirement(line).name for line in project()["dependencies"]]))
+    names = set(_find_requirements([Requirement(line).name for line in project()["dependencies"]]))
     blocks = re.split(r"\n(?=[a-z0-9])", (ROOT / "requirements.txt").read_text())
     chosen = [block for block in blocks if canonicalize_name(block.partition("==")[0]) in names]
     assert len(chosen) == len(names), "requirements.txt does not hold all of them: make lock"
     return "\n".join(chosen)
 
 
-def _needed(names: Sequence[str]) -> Iterator[str]:
+def _find_requirements(names: Sequence[str]) -> Iterator[str]:
     """The names and those of everything below them."""
     for name in names:
         yield canonicalize_name(name)
         below = [Requirement(line) for line in requires(name) or ()]
-        yield from _needed([one.name for one in below if not one.marker or one.marker.evaluate({"extra": ""})])
+        yield from _find_requirements(
+            [one.name for one in below if not one.marker or one.marker.evaluate({"extra": ""})]
+        )
 
 
-def _tree(directory: Path, wheel: Path, platforms: Sequence[str]) -> Path:
+def _make_tree(directory: Path, wheel: Path, platforms: Sequence[str]) -> Path:
     """Return what is in an archive, for wheels of these platforms."""
     tree = directory / "tree"
     requirements = directory / "requirements.txt"
@@ -123,9 +125,9 @@ def _tree(directory: Path, wheel: Path, platforms: Sequence[str]) -> Path:
         version = python.removeprefix("python")
         some = directory / version
         machine = [f"--python-version={version}", "--only-binary=:all:", *(f"--platform={name}" for name in platforms)]
-        _pip("--require-hashes", *machine, f"--target={some}", f"--requirement={requirements}")
+        _run_pip("--require-hashes", *machine, f"--target={some}", f"--requirement={requirements}")
         shutil.copytree(some, tree / "lib", dirs_exist_ok=True)
-    _pip(f"--target={directory / 'own'}", str(wheel))
+    _run_pip(f"--target={directory / 'own'}", str(wheel))
     shutil.copytree(directory / "own", tree / "lib", dirs_exist_ok=True)
     for leftover in ("bin", "share"):
         shutil.rmtree(tree / "lib" / leftover, ignore_errors=True)
@@ -139,7 +141,7 @@ def _tree(directory: Path, wheel: Path, platforms: Sequence[str]) -> Path:
     return tree
 
 
-def _pip(*arguments: str) -> None:
+def _run_pip(*arguments: str) -> None:
     options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--no-deps"]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, *arguments], check=True)
 
@@ -157,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checksums: dict[str, str] = {}
     for platform, names in PLATFORMS.items():
         with tempfile.TemporaryDirectory() as directory:
-            packed = archive(_tree(Path(directory), wheels[0], names), at)
+            packed = archive(_make_tree(Path(directory), wheels[0], names), at)
         (DIST / archive_name(platform)).write_bytes(packed)
         checksums[platform] = hashlib.sha256(packed).hexdigest()
         print(f"dist/{archive_name(platform)}: {len(packed) / 1e6:.1f} MB")

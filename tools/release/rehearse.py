@@ -47,7 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         failures = [f"{name} is not the same bytes twice" for name in different(first, second)]
         shutil.rmtree(DIST, ignore_errors=True)
         shutil.copytree(first, DIST)
-    for check in (_by_twine, _by_helm, _by_krew, _by_cyclonedx, _by_zizmor, _by_sigstore):
+    for check in (
+        _check_by_twine,
+        _check_by_helm,
+        _check_by_krew,
+        _check_by_cyclonedx,
+        _check_by_zizmor,
+        _check_by_sigstore,
+    ):
         found = [*check(commit, options.url)]
         print(f"{check.__name__.removeprefix('_by_')}: {'; '.join(found) or 'well'}", flush=True)
         failures += found
@@ -83,41 +90,41 @@ def _rehearse(tree: Path, commit: str, url: str) -> Path:
     return dist
 
 
-def _complaint(*command: object) -> Iterator[str]:
+def _run_check(*command: object) -> Iterator[str]:
     done = subprocess.run([*map(str, command)], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         yield f"exit {done.returncode}: {(done.stderr or done.stdout).strip()}"
 
 
-def _by_twine(_commit: str, _url: str) -> Iterator[str]:
-    yield from _complaint(sys.executable, "-m", "twine", "check", "--strict", *DIST.glob("lease_webhook-*"))
+def _check_by_twine(_commit: str, _url: str) -> Iterator[str]:
+    yield from _run_check(sys.executable, "-m", "twine", "check", "--strict", *DIST.glob("lease_webhook-*"))
 
 
-def _by_helm(_commit: str, _url: str) -> Iterator[str]:
+def _check_by_helm(_commit: str, _url: str) -> Iterator[str]:
     (chart,) = DIST.glob("lease-webhook-*.tgz")
     done = helm("lint", "--strict", "--set=image.repository=registry.example/lease-webhook", chart=chart)
     if done.returncode:
         yield done.stdout + done.stderr
 
 
-def _by_krew(_commit: str, _url: str) -> Iterator[str]:
+def _check_by_krew(_commit: str, _url: str) -> Iterator[str]:
     source = Path(__file__).parent / "go" / "krew"
     program = build(source, "sigs.k8s.io/krew/cmd/validate-krew-manifest", "validate-krew-manifest")
     # It would download the archives, which are published nowhere.
-    yield from _complaint(program, f"-manifest={DIST / 'lease-webhook.yaml'}", "-skip-install")
+    yield from _run_check(program, f"-manifest={DIST / 'lease-webhook.yaml'}", "-skip-install")
 
 
-def _by_cyclonedx(_commit: str, _url: str) -> Iterator[str]:
+def _check_by_cyclonedx(_commit: str, _url: str) -> Iterator[str]:
     for file in DIST.glob("*.cdx.json"):
         if problem := JsonStrictValidator(SchemaVersion.V1_6).validate_str(file.read_text()):
             yield f"{file.name}: {problem}"
 
 
-def _by_zizmor(_commit: str, _url: str) -> Iterator[str]:
-    yield from _complaint(Path(sys.executable).parent / "zizmor", "--offline", "--quiet", ".github", "action.yml")
+def _check_by_zizmor(_commit: str, _url: str) -> Iterator[str]:
+    yield from _run_check(Path(sys.executable).parent / "zizmor", "--offline", "--quiet", ".github", "action.yml")
 
 
-def _by_sigstore(commit: str, url: str) -> Iterator[str]:
+def _check_by_sigstore(commit: str, url: str) -> Iterator[str]:
     """Sign each file, state where all come from, and verify both; a file that was changed must be refused."""
     program = build(VERIFY, ".", "verify-bundle")
     files = sorted(DIST.iterdir())
@@ -129,13 +136,13 @@ def _by_sigstore(commit: str, url: str) -> Iterator[str]:
     for file in files:
         bundle = DIST / f"{file.name}.sigstore.json"
         bundle.write_text(signature_bundle(key, file.read_bytes()))
-        yield from _complaint(program, public, bundle, file)
-        yield from _complaint(program, public, stated, file)
+        yield from _run_check(program, public, bundle, file)
+        yield from _run_check(program, public, stated, file)
     with tempfile.NamedTemporaryFile() as changed:
         changed.write(files[0].read_bytes() + b"\n")
         changed.flush()
         for bundle in (DIST / f"{files[0].name}.sigstore.json", stated):
-            if not [*_complaint(program, public, bundle, changed.name)]:
+            if not [*_run_check(program, public, bundle, changed.name)]:
                 yield f"{bundle.name} holds for a file that was changed"
 
 

@@ -33,17 +33,17 @@ def public_pem(key: Key) -> bytes:
 
 def signature_bundle(key: Key, content: bytes) -> str:
     """Return the bundle with a signature of some bytes."""
-    digest = {"algorithm": "SHA2_256", "digest": _base64(hashlib.sha256(content).digest())}
-    return _bundle(key, {"messageSignature": {"messageDigest": digest, "signature": _signed(key, content)}})
+    digest = {"algorithm": "SHA2_256", "digest": _encode(hashlib.sha256(content).digest())}
+    return _make_bundle(key, {"messageSignature": {"messageDigest": digest, "signature": _sign(key, content)}})
 
 
 def statement_bundle(key: Key, statement: dict[str, Any]) -> str:
     """Return the bundle with a signed statement (DSSE)."""
     payload = json.dumps(statement, sort_keys=True).encode()
     head = f"DSSEv1 {len(STATEMENT)} {STATEMENT} {len(payload)} ".encode()
-    signatures = [{"sig": _signed(key, head + payload), "keyid": ""}]
-    envelope = {"payload": _base64(payload), "payloadType": STATEMENT, "signatures": signatures}
-    return _bundle(key, {"dsseEnvelope": envelope})
+    signatures = [{"sig": _sign(key, head + payload), "keyid": ""}]
+    envelope = {"payload": _encode(payload), "payloadType": STATEMENT, "signatures": signatures}
+    return _make_bundle(key, {"dsseEnvelope": envelope})
 
 
 def provenance(files: Iterable[Path], repository: str, commit: str) -> dict[str, Any]:
@@ -67,14 +67,14 @@ def provenance(files: Iterable[Path], repository: str, commit: str) -> dict[str,
     }
 
 
-def _bundle(key: Key, content: dict[str, Any]) -> str:
-    hint = _base64(hashlib.sha256(public_pem(key)).digest())
+def _make_bundle(key: Key, content: dict[str, Any]) -> str:
+    hint = _encode(hashlib.sha256(public_pem(key)).digest())
     return json.dumps({"mediaType": MEDIA_TYPE, "verificationMaterial": {"publicKey": {"hint": hint}}, **content})
 
 
-def _signed(key: Key, data: bytes) -> str:
-    return _base64(key.sign(data, ec.ECDSA(hashes.SHA256())))
+def _sign(key: Key, data: bytes) -> str:
+    return _encode(key.sign(data, ec.ECDSA(hashes.SHA256())))
 
 
-def _base64(data: bytes) -> str:
+def _encode(data: bytes) -> str:
     return base64.b64encode(data).decode()

@@ -14,12 +14,12 @@ INSTALL = ROOT / "webhook/api_server/install"
 
 def pieces(certificate: str) -> dict[str, list[Object]]:
     """The whole installation as "", and by name the objects in which each other piece differs from it."""
-    whole = _rendered(certificate)
+    whole = _render(certificate)
     found = {"": list(whole.values())}
     for components in ((CHANGING[0],), (CHANGING[1],), CHANGING):
-        found["+".join(components)] = _difference(_rendered(certificate, *components), whole)
+        found["+".join(components)] = _compare(_render(certificate, *components), whole)
     for name in ADDING:
-        found[name] = _difference(_rendered(certificate, name), whole)
+        found[name] = _compare(_render(certificate, name), whole)
         for thing in found[name]:
             if thing["kind"] == CONFIGURATION:
                 _leave_what_was_added(thing, whole[CONFIGURATION, "lease-webhook"])
@@ -31,7 +31,7 @@ def text(certificate: str) -> str:
     return json.dumps(pieces(certificate), indent=1) + "\n"
 
 
-def _rendered(certificate: str, *components: str) -> dict[tuple[str, str], Object]:
+def _render(certificate: str, *components: str) -> dict[tuple[str, str], Object]:
     """The objects by kind and name, without the certificate that happens to lie in certs/."""
     with tempfile.TemporaryDirectory() as directory:
         found = objects(render(composed(Path(directory), certificate, *components)))
@@ -44,7 +44,7 @@ def _rendered(certificate: str, *components: str) -> dict[tuple[str, str], Objec
     return {(thing["kind"], thing["metadata"]["name"]): thing for thing in found}
 
 
-def _difference(found: dict[tuple[str, str], Object], whole: dict[tuple[str, str], Object]) -> list[Object]:
+def _compare(found: dict[tuple[str, str], Object], whole: dict[tuple[str, str], Object]) -> list[Object]:
     assert whole.keys() <= found.keys()
     return [copy.deepcopy(thing) for key, thing in found.items() if whole.get(key) != thing]
 

@@ -14,7 +14,7 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
 
 from tools.docs.pages import ROOT
-from tools.site.staging import expanded, stage
+from tools.site.staging import expand, stage
 
 CONFIG: Final = Path(__file__).parent / "mkdocs.yml"
 BUILD: Final = ROOT / "build" / "site"
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config = load_config(
         str(CONFIG), docs_dir=str(pages), site_dir=str(BUILD / "html"), strict=True, repo_url=options.url
     )
-    config.nav = expanded(config.nav, paths)
+    config.nav = expand(config.nav, paths)
     try:
         build(config)
     except MkDocsException as error:

@@ -46,7 +46,7 @@ def reachable(root: Path = ROOT, starts: Sequence[str] = STARTS) -> set[str]:
     return found
 
 
-def converted(text: str) -> str:
+def convert(text: str) -> str:
     """Return a page in the Markdown that Python-Markdown reads as GitHub reads this."""
     lines: list[str] = []
     marker = 0
@@ -74,18 +74,18 @@ def stage(into: Path, root: Path = ROOT) -> set[str]:
         target = into / path
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.endswith(".md"):
-            target.write_text(_with_pages(converted((root / path).read_text()), (root / path).parent))
+            target.write_text(_link_to_pages(convert((root / path).read_text()), (root / path).parent))
         else:
             target.write_bytes((root / path).read_bytes())
     return paths
 
 
-def expanded(nav: Any, paths: set[str]) -> Any:
+def expand(nav: Any, paths: set[str]) -> Any:
     """Return the navigation with each folder, as `docs/rules/`, replaced by its pages, README first."""
     if isinstance(nav, Mapping):
-        return {title: expanded(inner, paths) for title, inner in nav.items()}
+        return {title: expand(inner, paths) for title, inner in nav.items()}
     if isinstance(nav, list):
-        return [expanded(inner, paths) for inner in nav]
+        return [expand(inner, paths) for inner in nav]
     if not nav.endswith("/"):
         return nav
     pages = sorted(path for path in paths if path.endswith(".md") and str(Path(path).parent) == nav.rstrip("/"))
@@ -121,7 +121,7 @@ def _language(word: str) -> str:
     return "text" if word == "mermaid" else word
 
 
-def _with_pages(text: str, folder: Path) -> str:
+def _link_to_pages(text: str, folder: Path) -> str:
     """Return a text whose links to folders lead to a page in them, or to their first file."""
 
     def to_page(found: re.Match[str]) -> str:

@@ -46,7 +46,7 @@ def wheels(names: Sequence[str], requirements: str = REQUIREMENTS) -> list[Path]
     info = json.loads((pyodide() / "pyodide-lock.json").read_text())["info"]
     version = "".join(info["python"].split(".")[:2])
     folder = BUILD / f"wheels-{info['abi_version']}"
-    locked = "".join(_locked(name, ROOT / requirements) for name in names)
+    locked = "".join(_find_locked(name, ROOT / requirements) for name in names)
     stamp = folder / f"{'-'.join(names)}.lock"
     if not stamp.exists() or stamp.read_text() != locked:
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def wheels(names: Sequence[str], requirements: str = REQUIREMENTS) -> list[Path]
     return [next(folder.glob(f"{name}-{version}-*.whl")) for name, version in pairs]
 
 
-def _locked(name: str, requirements: Path) -> str:
+def _find_locked(name: str, requirements: Path) -> str:
     """Return the lines of a lock file that pin one package, with its hashes."""
     lines = requirements.read_text().splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith(f"{name}=="))

@@ -90,7 +90,7 @@ def make_manifests(policy: Policy, now: int, condition: str, excluded: Sequence[
     Raises PolicyError for what no expression can hold.
     """
     file = _PolicyFile(policy, now)
-    is_bound = _one_of('request.namespace + "/" + request.name', map("/".join, policy.bindings))
+    is_bound = _match_any('request.namespace + "/" + request.name', map("/".join, policy.bindings))
     found: list[Manifest] = []
     for kind, conditions in {_LEASES: [condition], _BINDINGS: [is_bound], _CANDIDATES: []}.items():
         for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT):
@@ -194,7 +194,7 @@ class _PolicyFile:
     def exempt(self, rule: str) -> dict[int, str]:
         """Return who is exempt from a rule, besides administrators, by the position in the file."""
         return {
-            number: _join_with_and(_match_writer(one), *_where(one))
+            number: _join_with_and(_match_writer(one), *_match_place(one))
             for number, one in self._exemptions.items()
             if rule in (one.rules or schema.EXEMPTIBLE)
         }
@@ -205,7 +205,7 @@ class _PolicyFile:
         lookup = 'variables.bindings[?request.namespace + "/" + variables.lease]'
         found: dict[str, str] = data["writer"] | data["objects"]
         found |= {f"exempt{number}": text for rule in RULES for number, text in self.exempt(rule).items()}
-        found |= {f"override{number}": _join_with_and(*_where(one)) for number, one in enumerate(overrides)}
+        found |= {f"override{number}": _join_with_and(*_match_place(one)) for number, one in enumerate(overrides)}
         found |= {"bindings": f"{{{self._bindings}}}"} | data[_CANDIDATES if kind == _CANDIDATES else _LEASES]
         has_stamps = self._policy.stamps and kind != _CANDIDATES
         found |= self._stamps if has_stamps else {"isStampedWriter": "false", "stampedAt": '""'}
@@ -220,7 +220,7 @@ class _PolicyFile:
     def validations(self, rule: Rule, mode: Mode) -> Iterator[Manifest]:
         """Yield the validations of a rule that lead to exactly this mode."""
         about = cel_of(rule)
-        numbers = {name: self._setting(rule.id, name) for name in self._policy.default.numbers(rule.id)}
+        numbers = {name: self._find_setting(rule.id, name) for name in self._policy.default.numbers(rule.id)}
         texts = (about.broken, about.warned, about.message, about.warning or about.message)
         broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
         exempt = ["variables.administrator", *(f"variables.exempt{number}" for number in self.exempt(rule.id))]
@@ -229,7 +229,7 @@ class _PolicyFile:
         if warned:
             tiers.append(("Warned", _join_with_and(f"!({broken})", warned), warning, Mode.WARN))
         for suffix, condition, text, tier in tiers:
-            reached = self._reaches(rule.id, mode, tier)
+            reached = self._find_condition(rule.id, mode, tier)
             if reached is None:
                 continue
             name = re.sub("-(.)", lambda found: found[1].upper(), rule.id) + suffix
@@ -242,16 +242,16 @@ class _PolicyFile:
                 "reason": "Forbidden" if ": Forbidden: " in _insert_texts(about.message) else "Invalid",
             }
 
-    def _reaches(self, rule: str, mode: Mode, tier: Mode) -> str | None:
+    def _find_condition(self, rule: str, mode: Mode, tier: Mode) -> str | None:
         """Return when a finding of this tier has exactly this mode, "" for always and None for never."""
-        setting = self._setting(rule, MODE)
+        setting = self._find_setting(rule, MODE)
         if mode > tier:
             return None
         if not setting.isdecimal():
             return f"{setting} {'>=' if mode is tier else '=='} {int(mode)}"
         return "" if min(int(setting), tier) == mode else None
 
-    def _setting(self, rule: str, name: str) -> str:
+    def _find_setting(self, rule: str, name: str) -> str:
         """Return the value that counts for a lease: that of the last override, of its binding, else of the file."""
         policy, setting = self._policy, (rule, name)
         cap: int = policy.mode if name == MODE else 1 << 63
@@ -272,7 +272,7 @@ def _make_occasion(rule: Rule) -> str:
     """Return on what a rule is evaluated; a takeover and a steal are one event."""
     events = {"change" if one in (Event.TAKEOVER, Event.STEAL) else one.value for one in rule.events}
     operations = [one.value for one in Operation if one in rule.operations]
-    return _join_with_and(_one_of("request.operation", operations), _one_of("variables.event", sorted(events)))
+    return _join_with_and(_match_any("request.operation", operations), _match_any("variables.event", sorted(events)))
 
 
 def _make_message(text: str) -> str:
@@ -299,26 +299,26 @@ def _join_with_and(*terms: str) -> str:
     return " && ".join(f"({one})" if "||" in one or "?" in one else one for one in terms if one) or "true"
 
 
-def _one_of(what: str, values: Iterable[str]) -> str:
+def _match_any(what: str, values: Iterable[str]) -> str:
     listed = ", ".join(map(make_literal, values))
     return f"{what} in [{listed}]" if listed else ""
 
 
 def _match_writer(entry: schema.Exemption) -> str:
-    groups = _one_of("g", entry.groups)
+    groups = _match_any("g", entry.groups)
     of_group = f"request.userInfo.?groups.orValue([]).exists(g, {groups})" if groups else ""
-    return " || ".join(filter(None, (_one_of("request.userInfo.username", schema.users_of(entry)), of_group)))
+    return " || ".join(filter(None, (_match_any("request.userInfo.username", schema.users_of(entry)), of_group)))
 
 
-def _where(entry: schema.Exemption | schema.Override) -> tuple[str, str, str]:
-    operations = _one_of("request.operation", entry.operations or ())
-    return operations, _matches("request.namespace", entry.namespaces), _matches("request.name", entry.leases)
+def _match_place(entry: schema.Exemption | schema.Override) -> tuple[str, str, str]:
+    operations = _match_any("request.operation", entry.operations or ())
+    return operations, _match_globs("request.namespace", entry.namespaces), _match_globs("request.name", entry.leases)
 
 
-def _matches(what: str, globs: Sequence[str]) -> str:
+def _match_globs(what: str, globs: Sequence[str]) -> str:
     if ANYWHERE in globs:
         return ""
-    names = _one_of(what, filter(holders.is_literal, globs))
+    names = _match_any(what, filter(holders.is_literal, globs))
     patterns = [f"{what}.matches({make_literal(_make_pattern(one))})" for one in globs if not holders.is_literal(one)]
     return " || ".join(filter(None, (names, *patterns)))
 

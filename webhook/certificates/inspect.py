@@ -81,12 +81,12 @@ def _inspect_leaf(
     signers = _signers(needed[-1], authorities)
     ends = [max(one.not_valid_after_utc for one in signers)] if signers else []
     ends += [one.not_valid_after_utc for one in needed[1:]]
-    problems = [f"{LEAF_CERTIFICATE} lacks the name {name}" for name in sorted(names) if not _has(own_names, name)]
+    problems = [f"{LEAF_CERTIFICATE} lacks the name {name}" for name in sorted(names) if not _has_name(own_names, name)]
     if not own_names:
         problems = [f"{LEAF_CERTIFICATE} has no subject alternative name; clients ignore the common name"]
     if not _may_serve(leaf):
         problems.append(f"{LEAF_CERTIFICATE} is not for serving: extended key usage lacks serverAuth")
-    unsigned = [number for number, pair in enumerate(itertools.pairwise(chain), 1) if not _issued_by(*pair)]
+    unsigned = [number for number, pair in enumerate(itertools.pairwise(chain), 1) if not _is_issued_by(*pair)]
     if unsigned:
         problems.append(f"{LEAF_CERTIFICATE}: certificate {unsigned[0]} is not signed by the one after it")
     elif authorities and not signers:
@@ -97,10 +97,10 @@ def _inspect_leaf(
 
 
 def _signers(certificate: x509.Certificate, authorities: Sequence[x509.Certificate]) -> list[x509.Certificate]:
-    return [one for one in authorities if certificate == one or _issued_by(certificate, one)]
+    return [one for one in authorities if certificate == one or _is_issued_by(certificate, one)]
 
 
-def _has(own_names: frozenset[str], name: str) -> bool:
+def _has_name(own_names: frozenset[str], name: str) -> bool:
     """Return whether a client accepts a certificate with these names under a name; `*` stands for the first label."""
     known = {one.lower() for one in own_names}
     _, dot, rest = name.lower().partition(".")
@@ -115,7 +115,7 @@ def _may_serve(leaf: x509.Certificate) -> bool:
     return ExtendedKeyUsageOID.SERVER_AUTH in usages or ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in usages
 
 
-def _issued_by(subject: x509.Certificate, issuer: x509.Certificate) -> bool:
+def _is_issued_by(subject: x509.Certificate, issuer: x509.Certificate) -> bool:
     """Return whether Go finds that one certificate signed another (crypto/x509 `CheckSignatureFrom`, `isValid`)."""
     if not _may_sign(issuer) or isinstance(subject.signature_hash_algorithm, hashes.SHA1 | hashes.MD5):
         return False

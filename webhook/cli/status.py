@@ -96,12 +96,12 @@ def command(*, namespace: str, wait: float, cluster: Cluster, output: str) -> in
     headline, color = status.headline
     text = wrap_on_terminal(f"{headline}: {status.reason}", 3)
     print(style(headline, fg=color) + text.removeprefix(headline))
-    rows = [row for fact in status.facts for row in _rows(fact)]
+    rows = [row for fact in status.facts for row in _make_rows(fact)]
     print("\n".join(format_table(rows, by=0, columns=measure_width())))
     return status.code
 
 
-def _rows(fact: Fact) -> Iterator[tuple[str, str, str]]:
+def _make_rows(fact: Fact) -> Iterator[tuple[str, str, str]]:
     yield "!" if fact.is_wrong else " ", fact.subject, escape(fact.text)
     for lead, text in (("risk", fact.risk), ("fix", fact.fix)):
         if text:

@@ -40,27 +40,27 @@ def dns_label(value: str) -> Messages:
     """A DNS-1123 label, the form of a namespace's name."""
     if len(value) <= MAX_LABEL and _LABEL_PATTERN.fullmatch(value):
         return VALID
-    found = _too_long(value, MAX_LABEL, "characters")
+    found = _check_length(value, MAX_LABEL, "characters")
     if _is_subdomain(value):
         return (*found, "must not contain dots") if "." in value else found
     words = (
         f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_ALPHANUMERIC_ENDS}"
     )
-    return (*found, _unlike(words, _LABEL, "my-name", "123-abc"))
+    return (*found, _explain_pattern(words, _LABEL, "my-name", "123-abc"))
 
 
 def dns_subdomain(value: str, unit: str = "characters") -> Messages:
     """A DNS-1123 subdomain, the form of a Lease's name; `unit` names what the length counts."""
     if len(value) <= MAX_LABEL and _LABEL_PATTERN.fullmatch(value):
         return VALID  # a label is one, as nearly every name is
-    found = _too_long(value, MAX_NAME, unit)
+    found = _check_length(value, MAX_NAME, unit)
     if _is_subdomain(value):
         return found
     words = (
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
         f"{_ALPHANUMERIC_ENDS}"
     )
-    return (*found, _unlike(words, _SUBDOMAIN, "example.com"))
+    return (*found, _explain_pattern(words, _SUBDOMAIN, "example.com"))
 
 
 def dns_subdomain_prefix(value: str) -> Messages:
@@ -71,10 +71,10 @@ def dns_subdomain_prefix(value: str) -> Messages:
 
 def config_map_key(value: str) -> Messages:
     """A key of a ConfigMap, the form of a LeaseCandidate's name, whole or generated."""
-    found = _too_long(value, MAX_NAME, "characters")
+    found = _check_length(value, MAX_NAME, "characters")
     if not _CONFIG_KEY_PATTERN.fullmatch(value):
         words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-        found = (*found, _unlike(words, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
+        found = (*found, _explain_pattern(words, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
     if value in {".", ".."}:
         return (*found, f"must not be '{value}'")
     return (*found, "must not start with '..'") if value.startswith("..") else found
@@ -99,15 +99,15 @@ def qualified_name(value: str) -> Messages:
         return VALID
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
-        words = _unlike(f"a valid label key {_WITH_DOTS}", _KEY, "MyName", "my.name", "123-abc")
+        words = _explain_pattern(f"a valid label key {_WITH_DOTS}", _KEY, "MyName", "my.name", "123-abc")
         return (f"{words} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",)
     found = VALID
     if slash:
         wrong_prefix = dns_subdomain(prefix, "bytes") if prefix else (EMPTY,)
         found = tuple(f"prefix part {message}" for message in wrong_prefix)
-    wrong_name = _too_long(name, MAX_LABEL, "bytes") if name else (EMPTY,)
+    wrong_name = _check_length(name, MAX_LABEL, "bytes") if name else (EMPTY,)
     if not _KEY_PATTERN.fullmatch(name):
-        wrong_name = (*wrong_name, _unlike(_WITH_DOTS, _KEY, "MyName", "my.name", "123-abc"))
+        wrong_name = (*wrong_name, _explain_pattern(_WITH_DOTS, _KEY, "MyName", "my.name", "123-abc"))
     return (*found, *(f"name part {message}" for message in wrong_name))
 
 
@@ -119,11 +119,11 @@ def annotation_key(value: str) -> Messages:
 
 def label_value(value: str) -> Messages:
     """The value of a label; it may be empty."""
-    found = _too_long(value, MAX_LABEL, "bytes")
+    found = _check_length(value, MAX_LABEL, "bytes")
     if _LABEL_VALUE_PATTERN.fullmatch(value):
         return found
     words = f"a valid label must be an empty string or {_WITH_DOTS.removeprefix('must ')}"
-    return (*found, _unlike(words, _LABEL_VALUE, "MyValue", "my_value", "12345"))
+    return (*found, _explain_pattern(words, _LABEL_VALUE, "MyValue", "my_value", "12345"))
 
 
 def byte_length(value: str) -> int:
@@ -138,14 +138,14 @@ def _is_subdomain(value: str) -> bool:
     return _SUBDOMAIN_CHARACTERS.fullmatch(value) is not None and not has_odd_joint
 
 
-def _too_long(value: str, longest: int, unit: str) -> Messages:
+def _check_length(value: str, longest: int, unit: str) -> Messages:
     # A character has four bytes at most.
     if 4 * len(value) <= longest or byte_length(value) <= longest:
         return VALID
     return (f"must be no more than {longest} {unit}",)
 
 
-def _unlike(words: str, pattern: str, *examples: str) -> str:
+def _explain_pattern(words: str, pattern: str, *examples: str) -> str:
     # Upstream joins its examples with a comma, two spaces and an "or".
     shown = " or ".join(f"'{example}', " for example in examples)
     return f"{words} (e.g. {shown}regex used for validation is '{pattern}')"

@@ -95,19 +95,19 @@ class UserInfo(Struct, frozen=True, dict=True):
     @cached
     def pod_name(self) -> str:
         """The pod that the writer's token is bound to, or "" if there is none; a longer text is ignored."""
-        return self._named("pod-name")
+        return self._get_extra("pod-name")
 
     @property
     def pod_uid(self) -> str:
         """The uid of that pod, or ""."""
-        return self._named("pod-uid")
+        return self._get_extra("pod-uid")
 
     @property
     def node_name(self) -> str:
         """The node of that pod, as the API server wrote it into the token, or ""."""
-        return self._named("node-name")
+        return self._get_extra("node-name")
 
-    def _named(self, what: str) -> str:
+    def _get_extra(self, what: str) -> str:
         names = self.extra.get(f"authentication.kubernetes.io/{what}")
         return names[0] if names and len(names[0]) <= MAX_NAME else ""
 
@@ -139,13 +139,13 @@ def user_of(user_info: Raw) -> UserInfo | None:
     No authenticator names a writer in more than MAX_REQUEST bytes, so that is unreadable as well.
     """
     text = bytes(user_info)
-    return _user_of(text) if len(text) <= MAX_REQUEST else None
+    return _decode_user(text) if len(text) <= MAX_REQUEST else None
 
 
 @cached_if_short(
     max_entries=256, max_length=1024
 )  # each client writes often, and the API server says the same of it each time
-def _user_of(user_info: bytes) -> UserInfo | None:
+def _decode_user(user_info: bytes) -> UserInfo | None:
     try:
         user = _user.decode(user_info)
     except msgspec.ValidationError:

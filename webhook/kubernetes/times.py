@@ -49,15 +49,15 @@ _cached: Final = cached_if_short(max_entries=4096, max_length=40)
 
 def parse(text: str) -> int:
     """Return the instant of a metav1.MicroTime in microseconds since 1970 (zero time: ZERO), or raise ValueError."""
-    return _usual(text, b"0000-00-00T00:00:00.000000Z") or _instant(_MICRO_TIME, text)
+    return _parse_usual(text, b"0000-00-00T00:00:00.000000Z") or _parse_instant(_MICRO_TIME, text)
 
 
 def parse_seconds(text: str) -> int:
     """Return the instant of a metav1.Time, as in managedFields, in microseconds since 1970, or raise ValueError."""
-    return _usual(text, b"0000-00-00T00:00:00Z") or _instant(_TIME, text)
+    return _parse_usual(text, b"0000-00-00T00:00:00Z") or _parse_instant(_TIME, text)
 
 
-def _usual(text: str, form: bytes) -> int:
+def _parse_usual(text: str, form: bytes) -> int:
     """Return the instant of a text in the form in which API servers write it, in a third of the time; 0 for others.
 
     `fromisoformat` takes more than Go does, some of it only in later versions, and no year 0000.
@@ -71,7 +71,7 @@ def _usual(text: str, form: bytes) -> int:
     return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds
 
 
-def _instant(form: re.Pattern[str], text: str) -> int:
+def _parse_instant(form: re.Pattern[str], text: str) -> int:
     match = form.fullmatch(text)
     if match is None:
         raise ValueError("not a time")

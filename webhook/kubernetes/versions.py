@@ -30,10 +30,10 @@ def parse_version(text: str) -> Version | None:
     except ValueError:
         return None
     numbers = (version.major, version.minor, version.patch)
-    fits = max(numbers) <= _MAX_NUMBER and all(map(_fits, _LONG_NUMBER.findall(version.prerelease or "")))
+    fits = max(numbers) <= _MAX_NUMBER and all(map(_is_in_range, _LONG_NUMBER.findall(version.prerelease or "")))
     return version if fits else None
 
 
-def _fits(digits: str) -> bool:
+def _is_in_range(digits: str) -> bool:
     # Python refuses to convert thousands of digits, so they are counted first.
     return len(digits) <= _MAX_DIGITS and int(digits) <= _MAX_NUMBER

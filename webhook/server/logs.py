@@ -67,7 +67,7 @@ class StdoutHandler(logging.handlers.QueueHandler):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a line without its end; `extra={"fields": {...}}` of the caller is added next to the message."""
-        line = _line(record.created, record.levelno, record.getMessage(), getattr(record, "fields", {}))
+        line = _make_line(record.created, record.levelno, record.getMessage(), getattr(record, "fields", {}))
         if record.exc_info:
             lines = truncate(_TRACEBACKS.formatException(record.exc_info), MAX_TRACEBACK).split("\n")
             line["traceback"] = "\n".join(map(escape, lines))
@@ -97,7 +97,7 @@ class StdoutHandler(logging.handlers.QueueHandler):
         if self._thread is None:
             return False
         try:
-            self.enqueue(_encode(_line(time.time(), level, message, fields)) + b"\n")
+            self.enqueue(_encode(_make_line(time.time(), level, message, fields)) + b"\n")
         except Exception:  # noqa: BLE001 - a line that cannot be written must not cost a verdict
             self.dropped += 1
         return True
@@ -156,7 +156,7 @@ class LogThrottle:
         return int(line[1]) if line else 0
 
 
-def _line(created: float, level: int, message: str, fields: Mapping[str, object]) -> dict[str, object]:
+def _make_line(created: float, level: int, message: str, fields: Mapping[str, object]) -> dict[str, object]:
     moment = dt.datetime.fromtimestamp(created, dt.UTC)
     word = logging.getLevelName(level).lower()
     line = {"time": moment, "level": word, "message": _escape_value(message), "pid": os.getpid()}

@@ -32,7 +32,7 @@ MAX_BODY: Final = 256 * 1024
 """Bytes of a review that is captured, so that the ring has 256 MiB at most; larger ones are dropped."""
 _LOCK: Final = ".lock"
 _FILES: Final = "????????T??????.??????-*.json"
-"""The names that `_entry` makes; sorted by name, the oldest comes first."""
+"""The names that `_make_entry` makes; sorted by name, the oldest comes first."""
 _FILE: Final = b'{"file":"'
 """The start of a line of the index."""
 _STEPS: Final = 20
@@ -166,7 +166,7 @@ class Capture:
     def _write_all(self) -> None:
         while (captured := self._waiting.get()) is not None:
             try:
-                with _private(self._directory / _LOCK, "ab") as lock:
+                with _open_private(self._directory / _LOCK, "ab") as lock:
                     fcntl.flock(lock, fcntl.LOCK_EX)
                     self._write(*captured)
             except Exception as error:  # noqa: BLE001 - whatever is in the directory, the next review is kept
@@ -176,12 +176,12 @@ class Capture:
 
     def _write(self, received: dt.datetime, review: ReviewRecord) -> None:
         number = next(self._numbers)
-        entry = _entry(received, review, f"{os.getpid()}-{number}")
+        entry = _make_entry(received, review, f"{os.getpid()}-{number}")
         path = self._directory / entry["file"]
         try:
-            with _private(path, "xb") as file:
+            with _open_private(path, "xb") as file:
                 file.write(review.body)
-            with _private(self._directory / INDEX, "a+b") as index:
+            with _open_private(self._directory / INDEX, "a+b") as index:
                 index.write(_end_of_line(index) + _encode(entry) + b"\n")
         except BaseException:
             # A file that the index does not name would never be removed.
@@ -200,7 +200,7 @@ class Capture:
         names = {file.name.encode() for file in kept}
         lines = (self._directory / INDEX).read_bytes().splitlines()
         fresh = self._directory / f".{INDEX}"
-        with _private(fresh, "wb") as file:
+        with _open_private(fresh, "wb") as file:
             file.writelines(line + b"\n" for line in lines if line.removeprefix(_FILE).partition(b'"')[0] in names)
         fresh.replace(self._directory / INDEX)
 
@@ -213,12 +213,12 @@ def _end_of_line(index: IO[bytes]) -> bytes:
     return b"" if index.read(1) == b"\n" else b"\n"
 
 
-def _private(path: Path, mode: str) -> IO[bytes]:
+def _open_private(path: Path, mode: str) -> IO[bytes]:
     """Open a file that others cannot read, as reviews hold names, labels and users; never what a link points to."""
     return open(path, mode, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, mode=0o600))
 
 
-def _entry(received: dt.datetime, review: ReviewRecord, unique: str) -> dict[str, Any]:
+def _make_entry(received: dt.datetime, review: ReviewRecord, unique: str) -> dict[str, Any]:
     """Return one line of the index; names and text are data, the file's name is made of ours only."""
     request, verdict = review.response.request, review.response.verdict
     assert request is not None

@@ -97,7 +97,7 @@ class WsgiServer:
             # A server that stops takes no more probes.
             health_guards = replace(guards, max_body=_MAX_PROBE, drain_seconds=0)
             respond = functools.partial(self._respond_on_loop, health)
-            variables = _variables(addresses[-1], is_secure=False)
+            variables = _make_variables(addresses[-1], is_secure=False)
             self.ports.append(Port(respond, health_guards, self.hooks.count, variables=variables))
         self._periodic = [_Periodic(_SECONDS_BETWEEN_COUNTS, self._show_counts)]
         if certificates:
@@ -115,14 +115,14 @@ class WsgiServer:
     def run_due(self, now: float) -> None:
         """Run the tasks that are due; `now` is monotonic seconds."""
         for port in self.ports:
-            _logging_failures(port.close_expired, now)
+            _run_logged(port.close_expired, now)
         if (poll := self._certificate_poll) is not None and poll.done():
             self._certificate_poll = None
-            _logging_failures(self._use_certificate, poll)
+            _run_logged(self._use_certificate, poll)
         for task in self._periodic:
             if now >= task.due:
                 task.due = now + task.seconds
-                _logging_failures(task.work)
+                _run_logged(task.work)
 
     def stop(self) -> None:
         """Begin nothing more in threads."""
@@ -146,7 +146,7 @@ class WsgiServer:
             self.hooks.count,
             self._check_client,
             self._check_beginning,
-            variables=_variables(address, is_secure=is_secure),
+            variables=_make_variables(address, is_secure=is_secure),
         )
 
     def _check_client(self, _head: Head, names: frozenset[str]) -> None:
@@ -248,7 +248,7 @@ class GuardedWorker(Worker):  # type: ignore[misc] # gunicorn has no types
                 self._guards(),
                 certificates,
                 # gunicorn wraps its sockets.
-                addresses=[_address(listener.sock.getsockname()) for listener in self.sockets],
+                addresses=[_parse_address(listener.sock.getsockname()) for listener in self.sockets],
                 threads=max(self.cfg.threads, 1),
                 client_names=self.client_names,
                 certificate_poll_seconds=self.certificate_poll_seconds,
@@ -267,7 +267,7 @@ class GuardedWorker(Worker):  # type: ignore[misc] # gunicorn has no types
 
     def tick(self, server: WsgiServer) -> None:
         """Run due tasks. Failures never stop gunicorn's heartbeat."""
-        _logging_failures(server.run_due, time.monotonic())
+        _run_logged(server.run_due, time.monotonic())
         self.notify()
 
     def _guards(self) -> Guards:
@@ -321,7 +321,7 @@ class GuardedWorker(Worker):  # type: ignore[misc] # gunicorn has no types
         self.alive = False
 
 
-def _variables(address: tuple[str, int], *, is_secure: bool) -> dict[str, Any]:
+def _make_variables(address: tuple[str, int], *, is_secure: bool) -> dict[str, Any]:
     """Return what the environ of every request to an address has."""
     return {
         "SERVER_NAME": address[0],
@@ -337,7 +337,7 @@ def _variables(address: tuple[str, int], *, is_secure: bool) -> dict[str, Any]:
     }
 
 
-def _address(name: Any) -> tuple[str, int]:  # noqa: ANN401 - of a socket of any family
+def _parse_address(name: Any) -> tuple[str, int]:  # noqa: ANN401 - of a socket of any family
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else (str(name) or "unix", 0)
 
 
@@ -349,7 +349,7 @@ def _resolve(response: "asyncio.Future[HttpResponse | Stream]", made: HttpRespon
         made.abandon()
 
 
-def _logging_failures(work: Callable[..., object], *arguments: object) -> None:
+def _run_logged(work: Callable[..., object], *arguments: object) -> None:
     """Do some periodic work; a failure must not stop the loop."""
     try:
         work(*arguments)

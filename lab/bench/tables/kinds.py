@@ -217,7 +217,7 @@ def by_layer(work: Path, *, short: bool) -> Table:
     )
 
 
-def of_a_cluster(work: Path, *, short: bool) -> Table:
+def make_cluster_table(work: Path, *, short: bool) -> Table:
     """MCPU and memory of two pods, computed from measured cost and stated rates."""
     wanted, seconds = (1, 0.5) if short else (3, 1.0)
     files = {kind: write_cases(cases()[kind], work / f"cases-{n}") for n, kind in enumerate((MIX, RENEWAL))}

@@ -44,7 +44,7 @@ class PolicyFile:
         self._path = None if name in PRESETS else Path(name)
         self._used = self._last = _read(self._path) if self._path else _Snapshot("")
         preset = f"apiVersion: {API_VERSION}\npreset: {name}\n"
-        self.current = self._documented(_parse_snapshot(self._path, self._used) if self._path else parse(preset))
+        self.current = self._add_docs_url(_parse_snapshot(self._path, self._used) if self._path else parse(preset))
         self.error = ""
         """Why the current file is refused; "" if it is in use."""
 
@@ -63,13 +63,13 @@ class PolicyFile:
             return None
         self._used = snapshot
         try:
-            self.current = self._documented(_parse_snapshot(self._path, snapshot))
+            self.current = self._add_docs_url(_parse_snapshot(self._path, snapshot))
             self.error = ""
         except PolicyFileError as error:
             self.error = str(error)
         return "failure" if self.error else "success"
 
-    def _documented(self, policy: Policy) -> Policy:
+    def _add_docs_url(self, policy: Policy) -> Policy:
         return policy if policy.docs_url or not self._docs_url else replace(policy, docs_url=self._docs_url)
 
 

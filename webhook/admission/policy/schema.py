@@ -41,12 +41,14 @@ _LABEL: Final = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _NAMESPACED: Final = rf"^{_LABEL}/[a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?(?!\s)$"
 
 
-def _about(description: str, max_length: int | None = None) -> Meta:
+def _describe(description: str, max_length: int | None = None) -> Meta:
     """Return the description of a key; an editor shows it, and docs/policy.md."""
     return Meta(description=description, max_length=max_length)
 
 
-def _form(pattern: str | None, form: str, *, min_length: int | None = None, max_length: int | None = None) -> Meta:
+def _require_form(
+    pattern: str | None, form: str, *, min_length: int | None = None, max_length: int | None = None
+) -> Meta:
     """Return the pattern of a text; `form` says in words what it must be."""
     extra = {FORM: form}
     return Meta(pattern=pattern, description=form, min_length=min_length, max_length=max_length, extra=extra)
@@ -58,34 +60,37 @@ ExemptibleRule: Any = Literal[EXEMPTIBLE]
 Operations = Annotated[
     list[Literal["CREATE", "UPDATE", "DELETE"]],
     Some,
-    _about(
+    _describe(
         "The operations to which the entry applies; without this list, all. A patch or an apply is UPDATE, or CREATE "
         "if it creates the object."
     ),
 ]
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Text = Annotated[
-    str, _form(rf"^(?=[\s\S]*\S)[^{_CONTROL}]*$", "a string that is not blank, without control characters")
+    str, _require_form(rf"^(?=[\s\S]*\S)[^{_CONTROL}]*$", "a string that is not blank, without control characters")
 ]
-Exact = Annotated[str, _form(rf"^[^*?\s{_CONTROL}]+(?!\s)$", "an exact name; wildcards have no meaning here")]
-User = Annotated[str, _form(rf"^[^*?{_CONTROLS}]+(?!\s)$", "an exact name; wildcards have no meaning here")]
+Exact = Annotated[str, _require_form(rf"^[^*?\s{_CONTROL}]+(?!\s)$", "an exact name; wildcards have no meaning here")]
+User = Annotated[str, _require_form(rf"^[^*?{_CONTROLS}]+(?!\s)$", "an exact name; wildcards have no meaning here")]
 Glob = Annotated[
-    str, _form(rf"^[^\s{_CONTROL}]+(?!\s)$", "a name, in which `*` matches any characters and `?` one character")
+    str,
+    _require_form(rf"^[^\s{_CONTROL}]+(?!\s)$", "a name, in which `*` matches any characters and `?` one character"),
 ]
 ServiceAccount = Annotated[
     str,
-    _form(rf"^[^/:*?\s{_CONTROL}]+/[^/:*?\s{_CONTROL}]+(?!\s)$", "a service account as namespace/name, no wildcards"),
+    _require_form(
+        rf"^[^/:*?\s{_CONTROL}]+/[^/:*?\s{_CONTROL}]+(?!\s)$", "a service account as namespace/name, no wildcards"
+    ),
 ]
 Writer = Annotated[
     str,
-    _form(
+    _require_form(
         rf"^([^/:*?\s{_CONTROL}]+/[^/:*?\s{_CONTROL}]+|user:[^*?{_CONTROLS}]+)(?!\s)$",
         'a service account as namespace/name, or a user as "user:NAME", no wildcards',
     ),
 ]
 Holder = Annotated[
     str,
-    _form(
+    _require_form(
         rf"^(?!.*\$\{{(?!pod\}}))[^{_CONTROLS}]*(?!\s)$",
         "a holder identity, in which `*` matches any characters, `?` one character, "
         "and `${pod}`, the only variable, the name of the writer's pod",
@@ -94,7 +99,7 @@ Holder = Annotated[
 ]
 DocsUrl = Annotated[
     str,
-    _form(
+    _require_form(
         r"^https://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~%@+-]+)*/?(?!\s)$",
         "an https address of at most 128 characters, without user, query and fragment",
         max_length=128,
@@ -102,24 +107,28 @@ DocsUrl = Annotated[
 ]
 FenceName = Annotated[
     str,
-    _form(
+    _require_form(
         r"^[a-z0-9]([-a-z0-9]{0,55}[a-z0-9])?(?!\s)$",
         "a name of at most 57 lower case letters, digits and -, which begins and ends with a letter or digit",
     ),
 ]
-LeaseReference = Annotated[str, _form(_NAMESPACED, "a lease as namespace/name, no wildcards")]
+LeaseReference = Annotated[str, _require_form(_NAMESPACED, "a lease as namespace/name, no wildcards")]
 FencedWriter = Annotated[
-    str, _form(_NAMESPACED, "a service account as namespace/name, no wildcards; a user has no pod and cannot be fenced")
+    str,
+    _require_form(
+        _NAMESPACED, "a service account as namespace/name, no wildcards; a user has no pod and cannot be fenced"
+    ),
 ]
-Namespace = Annotated[str, _form(rf"^{_LABEL}(?!\s)$", "the exact name of a namespace, no wildcards")]
+Namespace = Annotated[str, _require_form(rf"^{_LABEL}(?!\s)$", "the exact name of a namespace, no wildcards")]
 _TEMPLATE: Final = r"((?!\$\{)[ -)+->@-~])*"
 """Printable ASCII without wildcards and variables."""
 StampSuffix = Annotated[
-    str, _form(r"^[a-z0-9]{8,32}(?!\s)$", "the suffix of the annotations: 8 to 32 lower case letters and digits")
+    str,
+    _require_form(r"^[a-z0-9]{8,32}(?!\s)$", "the suffix of the annotations: 8 to 32 lower case letters and digits"),
 ]
 FenceHolder = Annotated[
     str,
-    _form(
+    _require_form(
         rf"^{_TEMPLATE}\$\{{(pod|node)\}}{_TEMPLATE}\*?(?!\s)$",
         "a holder identity with `${pod}` or `${node}` once, such as `${pod}_*`, of at most 256 characters of printable "
         "ASCII, with `*` only at the end",
@@ -128,7 +137,7 @@ FenceHolder = Annotated[
 ]
 FenceResource = Annotated[
     str,
-    _form(
+    _require_form(
         None,
         "a resource such as configmaps, deployments.apps or deployments.apps/scale, of at most 400 characters",
         min_length=1,
@@ -194,7 +203,7 @@ class Exemption(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[
             list[ExemptibleRule],
             Some,
-            _about("The rules that do not apply; without this list, none of the policy rules does."),
+            _describe("The rules that do not apply; without this list, none of the policy rules does."),
         ]
         | UnsetType
     ) = UNSET
@@ -235,7 +244,7 @@ class FenceSetting(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[
             list[FenceHolder],
             Meta(min_length=1, max_length=8),
-            _about(
+            _describe(
                 "Templates of the holder identity. Without them the writer that `stamps` records is compared; where "
                 'there are no stamps, they are `["${pod}_*"]`.'
             ),
@@ -249,14 +258,14 @@ class FenceSetting(Struct, frozen=True, forbid_unknown_fields=True):
     missing_lease: Choice | UnsetType = UNSET
     token: Annotated[
         bool,
-        _about(
+        _describe(
             "Whether each write carries the term of the lease, and one by an API server that knows an older term "
             "is refused; needs `stamps`."
         ),
     ] = False
     expired: Annotated[
         Expired,
-        _about(
+        _describe(
             "What happens to a write of a holder whose lease has expired, by the API server's clock; needs `stamps`."
         ),
     ] = "allow"
@@ -269,7 +278,7 @@ class StampSetting(Struct, frozen=True, forbid_unknown_fields=True):
     namespaces: Annotated[list[Namespace], Some]
     writer: Annotated[
         Literal["pod", "user"],
-        _about("Whether one writer is a pod, or all pods of a user, as the namespace is labeled."),
+        _describe("Whether one writer is a pod, or all pods of a user, as the namespace is labeled."),
     ] = "pod"
 
 
@@ -277,38 +286,40 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
     """A policy file."""
 
     api_version: Literal["lease-webhook/v1"] = field(name="apiVersion")
-    preset: Annotated[Literal["observe", "standard", "strict"], _about("What `rules` and `overrides` start from.")] = (
-        "standard"
-    )
+    preset: Annotated[
+        Literal["observe", "standard", "strict"], _describe("What `rules` and `overrides` start from.")
+    ] = "standard"
     mode: Annotated[
         ModeWord,
-        _about("The cap for everything, field rules included; `off` is the kill switch: every write is allowed."),
+        _describe("The cap for everything, field rules included; `off` is the kill switch: every write is allowed."),
     ] = "deny"
     without_stamps: Annotated[
         Literal["weaken", "enforce"],
-        _about(
+        _describe(
             "For a lease without API server stamps: whether a denial that relies on a client's clock becomes a "
             "warning, or is enforced."
         ),
     ] = "weaken"
     docs_url: (
         Annotated[
-            DocsUrl, _about("An address that documents the rules: denials end with it, a slash and the rule's id.")
+            DocsUrl, _describe("An address that documents the rules: denials end with it, a slash and the rule's id.")
         ]
         | UnsetType
     ) = UNSET
-    rules: Annotated[Rules, _about("Modes and numbers for all leases.")] = Rules()
-    exempt: Annotated[list[Exemption], _about("Exemptions from the policy rules; the field rules always apply.")] = []
+    rules: Annotated[Rules, _describe("Modes and numbers for all leases.")] = Rules()
+    exempt: Annotated[
+        list[Exemption], _describe("Exemptions from the policy rules; the field rules always apply.")
+    ] = []
     overrides: Annotated[
-        list[Override], _about("Modes and numbers for some leases; of several, the last one counts.")
+        list[Override], _describe("Modes and numbers for some leases; of several, the last one counts.")
     ] = []
     bindings: Annotated[
-        list[LeaseBinding], _about("The only writers of a lease, and the holder identities they may use.")
+        list[LeaseBinding], _describe("The only writers of a lease, and the holder identities they may use.")
     ] = []
     fences: (
         Annotated[
             list[FenceSetting],
-            _about(
+            _describe(
                 "Which writes only the holder of a lease may make; enforced by the API server once they are applied.",
                 max_length=MAX_FENCES,
             ),
@@ -318,7 +329,7 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
     stamps: (
         Annotated[
             list[StampSetting],
-            _about("Where the API server stamps the writers of leases; believed only in the namespaces named here."),
+            _describe("Where the API server stamps the writers of leases; believed only in the namespaces named here."),
         ]
         | UnsetType
     ) = UNSET

@@ -208,7 +208,7 @@ def read_metrics(cluster: Cluster, namespace: str, pod: str) -> tuple[bytes, str
     By `kubectl port-forward`: what an API server proxies to pods is refused by the shipped NetworkPolicy, and by the
     firewalls of some clouds.
     """
-    with _forwarded(cluster, namespace, f"pod/{pod}", "health") as (port, complaint):
+    with _forward_port(cluster, namespace, f"pod/{pod}", "health") as (port, complaint):
         if port is None:
             return b"", _find_reason(complaint())
         try:
@@ -233,7 +233,7 @@ def try_tls(
         context.load_verify_locations(cadata=roots.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
         return "unknown", escape(truncate(f"the roots cannot be used: {error}", _MAX_REASON))
-    with _forwarded(cluster, namespace, f"service/{service}", str(port)) as (local, complaint):
+    with _forward_port(cluster, namespace, f"service/{service}", str(port)) as (local, complaint):
         if local is None:
             return "unknown", _find_reason(complaint())
         try:
@@ -252,7 +252,7 @@ def try_tls(
 
 
 @contextmanager
-def _forwarded(
+def _forward_port(
     cluster: Cluster, namespace: str, target: str, port: str
 ) -> "Iterator[tuple[int | None, Callable[[], bytes]]]":
     """Forward a port of a pod or Service: yields the local one, None if there is none, and what kubectl says then."""

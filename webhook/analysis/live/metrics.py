@@ -68,7 +68,9 @@ class LeaderMetrics:
                     age.add_metric(labels, max(0, now - status.last_renewal) / SECOND)
                 if status.holder and status.duration is not None:
                     duration.add_metric(labels, status.duration)
-                leaderless.add_metric(labels, self._grow((namespace, name), history.leaderless_until(now)) / SECOND)
+                leaderless.add_metric(
+                    labels, self._raise_leaderless((namespace, name), history.leaderless_until(now)) / SECOND
+                )
                 counts = dict.fromkeys(_HOW.values(), 0)
                 for handover, number in history.handovers.items():
                     if how := _HOW.get(handover):
@@ -77,7 +79,7 @@ class LeaderMetrics:
                     handovers.add_metric((*labels, how), number)
         yield from (live, age, duration, leaderless, handovers, watching)
 
-    def _grow(self, key: Key, leaderless: int) -> int:
+    def _raise_leaderless(self, key: Key, leaderless: int) -> int:
         self._leaderless[key] = max(leaderless, self._leaderless.get(key, 0))
         return self._leaderless[key]
 

@@ -227,7 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             self._begin(200, "text/event-stream")
-            for message in _events(self.server.feed):
+            for message in _make_messages(self.server.feed):
                 self.wfile.write(message)
         finally:
             self.server.places.release()
@@ -256,7 +256,7 @@ def is_own_host(host: str, names: frozenset[str]) -> bool:
         return False
 
 
-def _events(feed: Feed) -> Iterator[bytes]:
+def _make_messages(feed: Feed) -> Iterator[bytes]:
     """Yield a message for the page whenever something has changed, and each second."""
     version, has_ended = 0, False
     while not has_ended:

@@ -145,26 +145,26 @@ def merge(parts: Iterable[_Part], most: int) -> list[_Part]:
     ordered = list(parts)
     if len(ordered) <= most:
         return ordered
-    kinds = {_kind(part) for part in ordered}
-    width = (_end(ordered[-1]) - ordered[0].begins) // max(1, most // len(kinds)) + 1
+    kinds = {_get_kind(part) for part in ordered}
+    width = (_get_end(ordered[-1]) - ordered[0].begins) // max(1, most // len(kinds)) + 1
     found: list[_Part] = []
     latest: dict[Kind | None, int] = {}
     for part in ordered:
-        place = latest.get(_kind(part))
-        if place is not None and _end(part) - found[place].begins <= width:
+        place = latest.get(_get_kind(part))
+        if place is not None and _get_end(part) - found[place].begins <= width:
             found[place] = found[place].join(part)
         else:
-            latest[_kind(part)] = len(found)
+            latest[_get_kind(part)] = len(found)
             found.append(part)
     return found
 
 
-def _kind(part: Bucket | Mark | Span) -> Kind | None:
+def _get_kind(part: Bucket | Mark | Span) -> Kind | None:
     """Return what keeps parts apart: spans of different kinds become one, too."""
     return part.kind if isinstance(part, Mark) else None
 
 
-def _end(part: Bucket | Mark | Span) -> int:
+def _get_end(part: Bucket | Mark | Span) -> int:
     return part.begins if part.ends is None else part.ends
 
 
@@ -176,7 +176,7 @@ def fit(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
     before = describe_merging(lanes)
     others = tuple(one for one in timeline.thinned if one not in before)
     # Parts of one kind that a lane may have.
-    most = max(max(_ticks(lane), len(lane.marks), len(lane.spans)) for lane in lanes)
+    most = max(max(_count_ticks(lane), len(lane.marks), len(lane.spans)) for lane in lanes)
     dropped = 0
     while True:
         left_out = f"{count(dropped, 'lease')} with the fewest changes are left out: name some, or a namespace"
@@ -187,11 +187,11 @@ def fit(timeline: Timeline, largest: int = MAX_BYTES) -> Timeline:
             return thin
         if most > MIN_KEPT:
             most = max(MIN_KEPT, most // 2)
-            lanes = [_limited(lane, most) for lane in lanes]
+            lanes = [_limit(lane, most) for lane in lanes]
         else:
             # Leases of which least is known go first.
             kept = max(0, min(len(lanes) - 1, len(lanes) * largest // size))
-            busiest = sorted(range(len(lanes)), key=lambda at: _weight(lanes[at]), reverse=True)[:kept]
+            busiest = sorted(range(len(lanes)), key=lambda at: _rank(lanes[at]), reverse=True)[:kept]
             dropped += len(lanes) - kept
             lanes = [lanes[at] for at in sorted(busiest)]
 
@@ -202,34 +202,34 @@ def describe_merging(lanes: Sequence[Lane]) -> tuple[str, ...]:
     buckets = [one for lane in lanes for one in lane.ticks.buckets]
     if buckets:
         renewals, groups = sum(lane.ticks.count for lane in lanes), count(len(buckets), "group")
-        text = f"{_counted(buckets)} of {count(renewals, 'renewal')} are counted in {groups}, not drawn one by one"
+        text = f"{_count(buckets)} of {count(renewals, 'renewal')} are counted in {groups}, not drawn one by one"
         said.append(text)
     several = [mark for lane in lanes for mark in lane.marks if mark.count > 1]
     if several:
-        text = f"{_counted(several)} marks are drawn as {len(several)}, each with the text of the first and a count"
+        text = f"{_count(several)} marks are drawn as {len(several)}, each with the text of the first and a count"
         said.append(text)
     short = [span for lane in lanes for span in lane.spans if span.kind is SpanKind.SEVERAL]
     if short:
-        said.append(f"{_counted(short)} short spans are drawn as {len(short)}, without their holders")
+        said.append(f"{_count(short)} short spans are drawn as {len(short)}, without their holders")
     return tuple(said)
 
 
-def _counted(parts: Iterable[Bucket | Mark | Span]) -> int:
+def _count(parts: Iterable[Bucket | Mark | Span]) -> int:
     return sum(one.count for one in parts)
 
 
-def _weight(lane: Lane) -> tuple[bool, int]:
+def _rank(lane: Lane) -> tuple[bool, int]:
     is_grave = bool(lane.problem) or any(span.kind is SpanKind.FROZEN for span in lane.spans)
     return is_grave, len(lane.marks) + len(lane.spans)
 
 
-def _ticks(lane: Lane) -> int:
+def _count_ticks(lane: Lane) -> int:
     return len(lane.ticks.moments) + 3 * len(lane.ticks.buckets)
 
 
-def _limited(lane: Lane, most: int) -> Lane:
+def _limit(lane: Lane, most: int) -> Lane:
     ticks = lane.ticks
-    if _ticks(lane) > most:
+    if _count_ticks(lane) > most:
         buckets = (*ticks.buckets, *(Bucket(at, at) for at in ticks.moments))
         ticks = Ticks((), tuple(merge(buckets, max(1, most // 3))))
     spans = lane.spans
@@ -246,16 +246,16 @@ def cut_lane(lane: Lane, begins: int, ends: int) -> Lane:
     return replace(
         lane,
         spans=tuple(
-            _span_within(span, begins, ends)
+            _cut_span(span, begins, ends)
             for span in takewhile(lambda span: span.begins <= ends, lane.spans)
             if span.ends is None or span.ends > begins
         ),
         ticks=Ticks(moments, buckets),
-        marks=tuple(mark for mark in lane.marks if _end(mark) >= begins and mark.begins <= ends),
+        marks=tuple(mark for mark in lane.marks if _get_end(mark) >= begins and mark.begins <= ends),
     )
 
 
-def _span_within(span: Span, begins: int, ends: int) -> Span:
+def _cut_span(span: Span, begins: int, ends: int) -> Span:
     if span.ends is not None and span.ends > ends:
         span = replace(span, ends=None)
     # A list of leases without any stamp does not say when one was created.

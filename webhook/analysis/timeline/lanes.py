@@ -101,20 +101,20 @@ class TimelineBuilder(Struct):
         """Find out why leaders of a lease were lost or late; True if that is settled, or there is nothing to find."""
         try:
             return self._leases[key].explain(self.histories, until)
-        except Exception as error:  # noqa: BLE001 - see _drawn
-            self._problems[key] = _problem_of(error)
+        except Exception as error:  # noqa: BLE001 - see _draw_safely
+            self._problems[key] = _describe_bug(error)
             return True
 
-    def _drawn(self, key: Key, begins: int, ends: int) -> Lane:
+    def _draw_safely(self, key: Key, begins: int, ends: int) -> Lane:
         """Return the lane of one lease from `begins` to `ends`: one that cannot be drawn costs no other."""
         if key not in self._problems:
             try:
-                return cut_lane(self._lane(key, ends), begins, ends)
+                return cut_lane(self._draw(key, ends), begins, ends)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one lane, the others are drawn
-                self._problems[key] = _problem_of(error)
+                self._problems[key] = _describe_bug(error)
         return Lane(shorten_for_page(key[0]), shorten_for_page(key[1]), problem=self._problems[key])
 
-    def _lane(self, key: Key, ends: int) -> Lane:
+    def _draw(self, key: Key, ends: int) -> Lane:
         """Return the lane of one lease as it stands at `ends`, with the causes that were found out."""
         one = self._leases[key]
         return Lane(
@@ -136,7 +136,7 @@ class TimelineBuilder(Struct):
         if keys is None:
             for key in chosen:
                 self.explain(key, ends)
-        lanes = tuple(self._drawn(key, begins, ends) for key in chosen)
+        lanes = tuple(self._draw_safely(key, begins, ends) for key in chosen)
         undrawn = [f"{one.namespace}/{one.name} cannot be drawn: {one.problem}" for one in lanes if one.problem]
         thinned = (*undrawn, *map(str, self.histories.bounds.unrecorded), *describe_merging(lanes))
         if self._left_out:
@@ -149,7 +149,7 @@ class TimelineBuilder(Struct):
         times = ((key, one.overdue_at) for key, one in self._leases.items())
         return [key for key, at in times if at is not None and begins < at <= ends]
 
-    def _lease(self, key: Key) -> "_LeaseLane | None":
+    def _find_lease(self, key: Key) -> "_LeaseLane | None":
         """Return what is drawn of a lease, None if there are too many; what was seen of it is then counted."""
         lane = self._leases.get(key)
         is_chosen = key in self.names or key[0] == self.namespace
@@ -166,19 +166,19 @@ class TimelineBuilder(Struct):
             return None  # anyone may ask for any name, and be refused
         if not self.histories.is_of_a_lease(seen):
             return None
-        lane = self._lease(key)
+        lane = self._find_lease(key)
         if lane is None:
             return None
         kept = max(MIN_TICKS, self.max_ticks // len(self._leases))
         events = self.histories.feed(seen)
         try:
             lane.observe(seen, events, self.clock, kept)
-        except Exception as error:  # noqa: BLE001 - see _drawn
-            self._problems[key] = _problem_of(error)
+        except Exception as error:  # noqa: BLE001 - see _draw_safely
+            self._problems[key] = _describe_bug(error)
         return key
 
     def _observe_fenced(self, key: Key, seen: FenceReport) -> Key | None:
-        lane = self._lease(key)
+        lane = self._find_lease(key)
         if lane is None:
             return None
         what = "refused" if seen.is_refused else "noted, and did not refuse,"
@@ -225,7 +225,7 @@ class _LeaseLane(Struct):
         reason = f"no other replica can take it{until}: {status.block.reason}"
         return Frozen(status.last_renewal or self.history.moment, shorten_for_page(reason, MAX_TEXT))
 
-    def _seems_frozen(self, latest: int) -> bool:
+    def _may_be_frozen(self, latest: int) -> bool:
         """Return whether a look at the status is worth its cost: a holder may renew thousands of times a second."""
         spec = self.history.lease.spec if self.history.lease else NO_LEASE_SPEC
         renewed = spec.renew_time or ""
@@ -262,7 +262,7 @@ class _LeaseLane(Struct):
 
     def with_cause(self, mark: Mark) -> Mark:
         """Return a mark with what is known by now: how the holder came, and why another one was lost, or late."""
-        mark = self._with_handover(mark) if mark.kind in _HANDOVERS and mark.count == 1 else mark
+        mark = self._add_handover(mark) if mark.kind in _HANDOVERS and mark.count == 1 else mark
         cause = self.causes.get((mark.kind, mark.begins)) if mark.count == 1 else None
         if cause is None:
             return mark
@@ -270,7 +270,7 @@ class _LeaseLane(Struct):
             mark, text=shorten_for_page(cause if mark.kind is MarkKind.LATE else f"{mark.text}. {cause}", MAX_TEXT)
         )
 
-    def _with_handover(self, mark: Mark) -> Mark:
+    def _add_handover(self, mark: Mark) -> Mark:
         """Return the mark of a holder that begins; by its first renewals one knows who wrote it in."""
         tenures = self.history.tenures
         for before, tenure in zip([None, *tenures], tenures, strict=False):
@@ -283,8 +283,8 @@ class _LeaseLane(Struct):
         if seen.act is Act.READ:
             return
         if seen.answer:
-            self._answered(seen, seen.answer)
-        self.frozen = self.frozen_at(self.history.moment) if self._seems_frozen(latest) else None
+            self._mark_answer(seen, seen.answer)
+        self.frozen = self.frozen_at(self.history.moment) if self._may_be_frozen(latest) else None
         for event in events:
             if event.kind in {EventKind.ACQUIRED, EventKind.RENEWED}:
                 self.claimed = None
@@ -295,7 +295,7 @@ class _LeaseLane(Struct):
             if self.spans.present is None and not self.spans.closed:
                 self._begin_unheld(self.history.lease)
             elif self.spans.present and self.spans.present.kind in {SpanKind.HELD, SpanKind.FROZEN}:
-                self._turn_held(self.history.moment)
+                self._mark_held(self.history.moment)
 
     def _begin_unheld(self, lease: Lease) -> None:
         """Begin with a lease that no one holds: if no one ever did, that is so since it was created."""
@@ -306,14 +306,14 @@ class _LeaseLane(Struct):
         else:
             self.spans.begin(SpanKind.NEVER_HELD, min(moment or created, created) if created else moment)
 
-    def _turn_held(self, at: int) -> None:
+    def _mark_held(self, at: int) -> None:
         """Say that the holder has the lease, or that the lease is frozen."""
         if self.frozen:
             self.spans.turn(SpanKind.FROZEN, at, self.frozen.reason)
         else:
             self.spans.turn(SpanKind.HELD, at)
 
-    def _answered(self, seen: Observation, answer: Answer) -> None:
+    def _mark_answer(self, seen: Observation, answer: Answer) -> None:
         """Mark what the API server made of one write."""
         at, who, holder, by = self.history.moment, seen.writer, self.holder, by_writer(seen.writer)
         dry = " (dry run)" if seen.is_dry_run else ""
@@ -332,22 +332,23 @@ class _LeaseLane(Struct):
         warned = [rule for rule, mode in noted.modes.items() if mode == "warn"]
         event = noted.event or "write"
         if noted.would_deny:
-            text = f"lease-webhook admitted this {event}{by}, and would deny it by {_said(noted.would_deny)}{dry}"
+            rules = _describe_rules(noted.would_deny)
+            text = f"lease-webhook admitted this {event}{by}, and would deny it by {rules}{dry}"
             self.mark(MarkKind.WOULD_DENY, at, text, who, holder)
         elif warned:
-            text = f"lease-webhook warned about this {event}{by}: {_said(warned)}{dry}"
+            text = f"lease-webhook warned about this {event}{by}: {_describe_rules(warned)}{dry}"
             self.mark(MarkKind.WARNED, at, text, who, holder)
 
     def _add(self, event: LeaseEvent, latest: int, max_ticks: int) -> None:
         tenure, at = event.tenure, min(event.at, latest)
         match event.kind:
             case EventKind.ACQUIRED if tenure:
-                self._acquired(tenure, at, latest, max_ticks)
+                self._mark_acquisition(tenure, at, latest, max_ticks)
             case EventKind.RENEWED:
                 if tenure and tenure.is_chosen and self.spans.present and self.spans.present.begins == tenure.since:
                     # The API server chose it; that it leads is known from its own first renewal.
                     self.spans.delay(at)
-                self._turn_held(at)
+                self._mark_held(at)
                 self.ticks.add(at, max_ticks)
                 duration = self.history.duration or 0
                 if event.silence and duration > 1 and event.silence >= deadline_of(duration):
@@ -368,9 +369,9 @@ class _LeaseLane(Struct):
                 how = describe_ending(tenure) if tenure else f"the lease was deleted{by_writer(event.writer)}"
                 self.mark(kind, at, f"{how}{WHEN[event.is_dated]}", event.writer)
             case _:
-                self._noted(event, at)
+                self._mark_event(event, at)
 
-    def _noted(self, event: LeaseEvent, at: int) -> None:
+    def _mark_event(self, event: LeaseEvent, at: int) -> None:
         """Mark what changes neither the holder nor how long it holds."""
         who = event.writer
         match event.kind:
@@ -385,7 +386,7 @@ class _LeaseLane(Struct):
                 text = f"{writers_of(event.tenure)} renew in turns under one identity, as if each led"
                 self.mark(MarkKind.IDENTITY_SHARED, at, text, event.tenure, self.holder)
 
-    def _acquired(self, tenure: Tenure, since: int, latest: int, max_ticks: int) -> None:
+    def _mark_acquisition(self, tenure: Tenure, since: int, latest: int, max_ticks: int) -> None:
         if tenure.began is Handover.SEEN:
             # A stored state shows one renewal, the last: the holder took the lease before it.
             renewed = tenure.last_renewal
@@ -410,10 +411,10 @@ def _date_after(day: int) -> str:
     return canonical((day + 1) * DAY)[: len(_DATE)]
 
 
-def _problem_of(error: Exception) -> str:
+def _describe_bug(error: Exception) -> str:
     return shorten_for_page(f"this is a bug: {type(error).__name__}: {error}", MAX_TEXT)
 
 
-def _said(rules: Iterable[str]) -> str:
+def _describe_rules(rules: Iterable[str]) -> str:
     """Return the names of rules with what they say, as far as they are known."""
     return "; ".join(f"{name} ({RULES[name].texts.summary.rstrip('.')})" if name in RULES else name for name in rules)

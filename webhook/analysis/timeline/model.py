@@ -214,7 +214,7 @@ class Gap(Struct, frozen=True, gc=False):
         """Return the caption of the gap, which stays the same as time goes on."""
         what = "no heartbeat" if self.is_node else "no leader"
         if self.is_open:
-            return f"{what} since {_moment(self.begins, until)}" if self.begins > 0 else what
+            return f"{what} since {_format_moment(self.begins, until)}" if self.begins > 0 else what
         is_bound = self.begins < self.expires
         return f"{what} for {at_most(self.length) if is_bound else length(self.length)}"
 
@@ -241,14 +241,14 @@ class Lane(Struct, frozen=True, gc=False):
             if spans[0].kind in UNLED:
                 before = groups[number - 1][-1] if number else None
                 following = groups[number + 1][0] if number + 1 < len(groups) else None
-                found.append(self._gap(before, spans, following, until))
+                found.append(self._make_gap(before, spans, following, until))
         return tuple(found)
 
-    def _gap(self, before: Span | None, spans: list[Span], following: Span | None, until: int) -> Gap:
+    def _make_gap(self, before: Span | None, spans: list[Span], following: Span | None, until: int) -> Gap:
         first, last = spans[0], spans[-1]
         begins = expires = first.begins
         if first.kind is SpanKind.OVERDUE:
-            begins = self._last_renewal(expires, before.begins if before else expires)
+            begins = self._find_last_renewal(expires, before.begins if before else expires)
         if following:
             ends = following.begins
         else:
@@ -261,7 +261,7 @@ class Lane(Struct, frozen=True, gc=False):
         is_open = following is None and last.ends is None
         return Gap(begins, expires, ends, unled, holder, is_open, self.namespace == NODE_LEASES)
 
-    def _last_renewal(self, at: int, since: int) -> int:
+    def _find_last_renewal(self, at: int, since: int) -> int:
         """Return the last renewal until `at`, or `since` if none was seen after that."""
         number = bisect_right(self.ticks.moments, at)
         if number:
@@ -276,15 +276,15 @@ class Lane(Struct, frozen=True, gc=False):
             if gap.begins < gap.expires
         ]
         contested = [
-            (Span(SpanKind.CONTESTED, one.begins, self._contested_until(one), one.holder), one.text)
+            (Span(SpanKind.CONTESTED, one.begins, self._find_end_of_contest(one), one.holder), one.text)
             for one in self.marks
             if one.kind is MarkKind.STEAL
         ]
         return sorted([*silent, *contested], key=lambda one: one[0].begins)
 
-    def _contested_until(self, steal: Mark) -> int:
+    def _find_end_of_contest(self, steal: Mark) -> int:
         before = [span.begins for span in self.spans if span.begins < steal.begins]
-        renewed = self._last_renewal(steal.begins - 1, before[-1] if before else steal.begins)
+        renewed = self._find_last_renewal(steal.begins - 1, before[-1] if before else steal.begins)
         return max(steal.begins, (steal.ends or renewed) + (self.duration_seconds or 0) * SECOND)
 
     @property
@@ -318,27 +318,27 @@ def as_json(timeline: Timeline) -> dict[str, Any]:
         "ends": canonical(timeline.ends),
         "sources": [one.encode(errors="replace").decode() for one in timeline.sources],
         "thinned": list(timeline.thinned),
-        "leases": [_lane(lane) for lane in timeline.lanes],
+        "leases": [_encode_lane(lane) for lane in timeline.lanes],
     }
 
 
-def _lane(lane: Lane) -> dict[str, Any]:
+def _encode_lane(lane: Lane) -> dict[str, Any]:
     return {
         "namespace": lane.namespace,
         "name": lane.name,
         "duration_seconds": lane.duration_seconds,
-        "spans": [_in_words(span) for span in lane.spans],
+        "spans": [_encode_part(span) for span in lane.spans],
         "renewals": {
             "count": lane.ticks.count,
             "at": [canonical(at) for at in lane.ticks.moments],
-            "groups": [_in_words(one) for one in lane.ticks.buckets],
+            "groups": [_encode_part(one) for one in lane.ticks.buckets],
         },
-        "marks": [_in_words(mark) for mark in lane.marks],
+        "marks": [_encode_part(mark) for mark in lane.marks],
         **({"problem": lane.problem} if lane.problem else {}),
     }
 
 
-def _in_words(drawn: Span | Mark | Bucket) -> dict[str, Any]:
+def _encode_part(drawn: Span | Mark | Bucket) -> dict[str, Any]:
     fields: dict[str, Any] = to_builtins(drawn)
     if not fields.get("reason"):
         fields.pop("reason", None)
@@ -357,7 +357,7 @@ def writers_of(who: Tenure | Writer | None) -> str:
     return shorten_for_page(writer(who)) if who and who.user else ""
 
 
-def _moment(at: int, until: int) -> str:
+def _format_moment(at: int, until: int) -> str:
     """Return an instant for a sentence, to a tenth of a second, as lengths are."""
     tenth = at % SECOND // (SECOND // 10)
     text = clock(at, until)

@@ -65,11 +65,11 @@ Manifest = dict[str, Any]
 
 def make_fence_manifests(fence: Fence) -> list[Manifest]:
     """Return the policies, each followed by its binding; what stamps a token comes before what asks for it."""
-    found = [*_stamping(fence)] if fence.token else []
+    found = [*_make_stamping(fence)] if fence.token else []
     missing = "Deny" if fence.denies_if_lease_is_missing else "Allow"
-    binding = {"paramRef": _reference(fence, missing), "validationActions": ACTIONS[fence.mode]}
+    binding = {"paramRef": _make_reference(fence, missing), "validationActions": ACTIONS[fence.mode]}
     found += make_pair(_make_metadata(fence), _make_policy(fence), binding)
-    return [*found, *_clock(fence)] if fence.expired != "allow" else found
+    return [*found, *_make_clock(fence)] if fence.expired != "allow" else found
 
 
 def object_name(fence: Fence) -> str:
@@ -123,12 +123,12 @@ def _is_covered(fence: Fence) -> str:
 
     The `status` of most kinds stores labels, annotations, finalizers and owners of the whole object.
     """
-    listed = _list(f"{one.group}/{one.resource}/{one.subresource}" for one in fence.resources)
+    listed = _make_list(f"{one.group}/{one.resource}/{one.subresource}" for one in fence.resources)
     place = 'request.resource.group + "/" + request.resource.resource + "/" + request.?subResource.orValue("")'
     return f"{place} in {listed}\n|| {_fill_template(fence, 'relabeled')}"
 
 
-def _stamping(fence: Fence) -> Iterator[Manifest]:
+def _make_stamping(fence: Fence) -> Iterator[Manifest]:
     """Yield what stamps the writes of the writers, and what puts back a token that anyone else changes.
 
     Both match whatever is stored with the object, so that no write that the fence does not refuse changes a token.
@@ -139,18 +139,18 @@ def _stamping(fence: Fence) -> Iterator[Manifest]:
     token |= {"reinvocationPolicy": "IfNeeded", "variables": [*who, *_fill_template(fence, "common")]}
     token["mutations"] = _fill_template(fence, "stamping")
     # Without the lease there is no term. Whether such a write is refused is the matter of the fence itself.
-    yield from make_pair(_make_metadata(fence, STAMPING), token, {"paramRef": _reference(fence, "Allow")})
+    yield from make_pair(_make_metadata(fence, STAMPING), token, {"paramRef": _make_reference(fence, "Allow")})
     kept = _match_writes(fence, _rules(fence, ["", "/*"], ["CREATE", "UPDATE"])) | {"reinvocationPolicy": "IfNeeded"}
     del kept["paramKind"]
     yield from make_pair(_make_metadata(fence, KEPT), kept | _fill_template(fence, "kept"), {})
 
 
-def _clock(fence: Fence) -> Iterator[Manifest]:
+def _make_clock(fence: Fence) -> Iterator[Manifest]:
     """Yield what refuses, or warns about, a write after the lease expired; it never refuses more than the fence."""
     mode = max(fence.mode, fence.expired, key=[*ACTIONS].index)
     policy = _match_writes(fence, _rules(fence), _fill_template(fence, "late")) | _fill_template(fence, "clock")
     policy["failurePolicy"] = "Ignore"
-    binding = {"paramRef": _reference(fence, "Allow"), "validationActions": ACTIONS[mode]}
+    binding = {"paramRef": _make_reference(fence, "Allow"), "validationActions": ACTIONS[mode]}
     yield from make_pair(_make_metadata(fence, CLOCK), policy, binding)
 
 
@@ -160,7 +160,7 @@ def _match_writes(fence: Fence, rules: Sequence[Manifest], condition: str = "tru
     It is one expression, because an API server evaluates all conditions, also after one that is false.
     """
     names = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [*fence.namespaces]}
-    is_writer = f"request.userInfo.username in {_list(fence.usernames)}"
+    is_writer = f"request.userInfo.username in {_make_list(fence.usernames)}"
     return {
         "failurePolicy": "Fail" if fence.mode == "deny" else "Ignore",
         "paramKind": {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"},
@@ -174,7 +174,7 @@ def _match_writes(fence: Fence, rules: Sequence[Manifest], condition: str = "tru
     }
 
 
-def _reference(fence: Fence, if_missing: str) -> Manifest:
+def _make_reference(fence: Fence, if_missing: str) -> Manifest:
     return {"name": fence.lease, "namespace": fence.namespace, "parameterNotFoundAction": if_missing}
 
 
@@ -190,8 +190,8 @@ def _fill_template(fence: Fence, part: str) -> Any:  # noqa: ANN401 - lists and 
         "KEY": make_literal(fence.token_key),
         "TERM": make_literal(f"lease-webhook/term-{fence.suffix}"),
         "WRITTEN": make_literal(f"lease-webhook/written-{fence.suffix}"),
-        "WRITERS": _list(fence.usernames),
-        "STAMPED": _list(_subresources(fence)),
+        "WRITERS": _make_list(fence.usernames),
+        "STAMPED": _make_list(_subresources(fence)),
         "LEASE": make_literal(fence.lease_text),
         "FENCE": make_literal(fence.name),
         "TOKEN": make_literal(object_name(fence) + STAMPING),
@@ -228,23 +228,23 @@ def make_literal(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _list(texts: Iterable[str]) -> str:
+def _make_list(texts: Iterable[str]) -> str:
     return f"[{', '.join(map(make_literal, texts))}]"
 
 
 def _variables(fence: Fence) -> tuple[tuple[str, str], ...]:
     """Return (name, expression), each using only those before it."""
     claims = [claim for claim in _CLAIMS if claim == "pod" or any(claim == one.claim for one in fence.holders)]
-    named = {claim: _values(_CLAIMS[claim]) for claim in claims}
+    named = {claim: _extra_expression(_CLAIMS[claim]) for claim in claims}
     found = [(claim, f'size({values}) == 1 ? {values}[0] : ""') for claim, values in named.items()]
     if not fence.by_stamp and any(one.claim == "pod" for one in fence.holders):
         cut = f'variables.pod.find("^.{{0,{MAX_HOSTNAME - 1}}}[^.-]")'
         found.append(("host", f"size(variables.pod) > {MAX_HOSTNAME} ? {cut} : variables.pod"))
     found.append(("holder", _HOLDER))
     if fence.by_stamp:
-        found.append(("stamp", _stamp(fence)))
+        found.append(("stamp", _stamp_expression(fence)))
     else:
-        found.append(("leads", "\n|| ".join(_fits(one) for one in fence.holders)))
+        found.append(("leads", "\n|| ".join(_fit_expression(one) for one in fence.holders)))
     return (*found, ("lease", _lease_text(fence)), ("writer", _writer_text(fence, with_node="node" in claims)))
 
 
@@ -260,33 +260,34 @@ def _message_expression(fence: Fence) -> str:
 def _leader_expression(fence: Fence) -> str:
     """Return an expression: the lease may be and is unheld, or its holder is the writer's pod (full name) or node."""
     unheld = [f'{_HOLDER} == ""'] if fence.when_unheld == "allow" else []
-    uid = _values(_UID)
-    stamped = f'(size({uid}) == 1 && {uid}[0] != "" && {_stamp(fence)} == {uid}[0] + " " + request.userInfo.username)'
+    uid = _extra_expression(_UID)
+    writer = f'{uid}[0] + " " + request.userInfo.username'
+    stamped = f'(size({uid}) == 1 && {uid}[0] != "" && {_stamp_expression(fence)} == {writer})'
     holds = [stamped] if fence.by_stamp else [_fits_claim(one) for one in fence.holders]
     return "\n|| ".join([*unheld, *holds])
 
 
-def _stamp(fence: Fence) -> str:
+def _stamp_expression(fence: Fence) -> str:
     """Return an expression for the stamped writer: the uid of its pod, a blank and its user; "" if there is none."""
     return f'params.?metadata.?annotations[?{make_literal(f"lease-webhook/writer-{fence.suffix}")}].orValue("")'
 
 
 def _fits_claim(template: HolderTemplate) -> str:
-    found = _values(_CLAIMS[template.claim])
-    return f'(size({found}) == 1 && {found}[0] != "" && {_fits_name(template, _HOLDER, f"{found}[0]")})'
+    found = _extra_expression(_CLAIMS[template.claim])
+    return f'(size({found}) == 1 && {found}[0] != "" && {_fit_name_expression(template, _HOLDER, f"{found}[0]")})'
 
 
-def _values(key: str) -> str:
+def _extra_expression(key: str) -> str:
     return f"request.userInfo.?extra[{make_literal(key)}].orValue([])"
 
 
-def _fits(template: HolderTemplate) -> str:
+def _fit_expression(template: HolderTemplate) -> str:
     names = ["variables.pod", "variables.host"] if template.claim == "pod" else ["variables.node"]
-    tests = " || ".join(_fits_name(template, "variables.holder", name) for name in names)
+    tests = " || ".join(_fit_name_expression(template, "variables.holder", name) for name in names)
     return f'({names[0]} != "" && ({tests}))'
 
 
-def _fits_name(template: HolderTemplate, holder: str, name: str) -> str:
+def _fit_name_expression(template: HolderTemplate, holder: str, name: str) -> str:
     parts = [template.before and make_literal(template.before), name, template.after and make_literal(template.after)]
     identity = " + ".join(filter(None, parts))
     return f"{holder}.startsWith({identity})" if template.open else f"{holder} == {identity}"
@@ -308,7 +309,7 @@ def _lease_text(fence: Fence) -> str:
 
 
 def _writer_text(fence: Fence, *, with_node: bool) -> str:
-    uid = f'{_values(_UID)}.map(uid, " with uid " + uid).join()'
+    uid = f'{_extra_expression(_UID)}.map(uid, " with uid " + uid).join()'
     node = ' + (variables.node == "" ? "" : " on node " + variables.node)' if with_node else ""
     more = f" + {uid}" if fence.by_stamp else node
     return f'variables.pod == "" ? "a token that names no pod" : "pod " + variables.pod{more}'

@@ -31,13 +31,13 @@ _NUMBERS: Final = {kind: number for number, kind in enumerate(_KINDS)}
 
 def render(timeline: Timeline, *, events: str = "") -> str:
     """Return the page as HTML; `events` is the path of server-sent events with more lanes, "" for a file."""
-    library, style, script = _parts()
-    return Template(_text("page.html")).substitute(
+    library, style, script = _read_parts()
+    return Template(_read_text("page.html")).substitute(
         policy=html_escape(content_security_policy(events=events)),
         events=html_escape(events),
         style=style,
         library=library,
-        library_notice=html_escape(_text("vendor/LICENSE")),
+        library_notice=html_escape(_read_text("vendor/LICENSE")),
         script=script,
         data=page_data(timeline).decode(),
     )
@@ -46,23 +46,27 @@ def render(timeline: Timeline, *, events: str = "") -> str:
 @cache
 def content_security_policy(*, events: str = "") -> str:
     """Return the policy that the page contains; a server may send it as a header, too."""
-    library, style, script = map(_source, _parts())
+    library, style, script = map(_hash_source, _read_parts())
     server = "'self'" if events else "'none'"
     own = f"script-src {library} {script}; style-src {style}; connect-src {server}"
     return f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
 
 
-def _source(text: str) -> str:
+def _hash_source(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 @cache
-def _parts() -> tuple[str, str, str]:
+def _read_parts() -> tuple[str, str, str]:
     """Return the library, the style and the script of the page."""
-    return _text("vendor/d3.min.js"), _text("page.css"), "\n".join(_text(f"scripts/{name}") for name in SCRIPTS)
+    return (
+        _read_text("vendor/d3.min.js"),
+        _read_text("page.css"),
+        "\n".join(_read_text(f"scripts/{name}") for name in SCRIPTS),
+    )
 
 
-def _text(path: str) -> str:
+def _read_text(path: str) -> str:
     return resources.files(__name__).joinpath(path).read_text(encoding="utf-8")
 
 
@@ -88,7 +92,7 @@ def page_data(timeline: Timeline, **more: str | bool) -> bytes:
     and lone surrogates, which JSON in UTF-8 cannot carry, are escaped in every text.
     """
     strings = {"": 0}
-    lanes = [_drawn(lane, timeline.begins, timeline.ends, strings) for lane in timeline.lanes]
+    lanes = [_encode_safely(lane, timeline.begins, timeline.ends, strings) for lane in timeline.lanes]
     data = msgspec.json.encode(
         {
             "begins": timeline.begins,
@@ -108,27 +112,27 @@ def page_data(timeline: Timeline, **more: str | bool) -> bytes:
     return data
 
 
-def _offset(at: int, begins: int) -> int:
+def _get_offset(at: int, begins: int) -> int:
     """Return a moment counted from the beginning; one that is not known is that."""
     return at - begins if at > 0 else 0
 
 
-def _drawn(lane: Lane, begins: int, ends: int, strings: dict[str, int]) -> dict[str, Any]:
+def _encode_safely(lane: Lane, begins: int, ends: int, strings: dict[str, int]) -> dict[str, Any]:
     """Return a lane of a timeline, without anything in it if this fails: the others are drawn."""
     try:
-        return _lane(lane, begins, ends, strings)
+        return _encode_lane(lane, begins, ends, strings)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with one lane, the others are drawn
         problem = f"this is a bug: {type(error).__name__}: {error}"
-        return _lane(Lane(lane.namespace, lane.name, problem=problem), begins, ends, strings)
+        return _encode_lane(Lane(lane.namespace, lane.name, problem=problem), begins, ends, strings)
 
 
-def _lane(lane: Lane, begins: int, ends: int, strings: dict[str, int]) -> dict[str, Any]:
+def _encode_lane(lane: Lane, begins: int, ends: int, strings: dict[str, int]) -> dict[str, Any]:
     """Return a lane of a timeline; a text that `strings` lacks gets the next number."""
 
     def item(drawn: Span | Mark, text: str, *more: str) -> list[int | None]:
         until = None if drawn.ends is None else drawn.ends - begins
         texts = [strings.setdefault(each, len(strings)) for each in (text, drawn.holder, drawn.writer, *more)]
-        return [_NUMBERS[drawn.kind], _offset(drawn.begins, begins), until, drawn.count, *texts]
+        return [_NUMBERS[drawn.kind], _get_offset(drawn.begins, begins), until, drawn.count, *texts]
 
     found = lane.gaps(ends)
     return {
@@ -144,8 +148,8 @@ def _lane(lane: Lane, begins: int, ends: int, strings: dict[str, int]) -> dict[s
         "marks": [item(one, one.text) for one in lane.marks],
         "gaps": [
             [
-                _offset(one.begins, begins),
-                _offset(one.expires, begins),
+                _get_offset(one.begins, begins),
+                _get_offset(one.expires, begins),
                 None if one.is_open else one.ends - begins,
             ]
             for one in found
