@@ -93,6 +93,8 @@ class Continuity(Struct):
 
     def change(self, change: Change, at: int | None = None) -> None:
         """Change the sight; `at` is since when the state is hidden, if that follows."""
+        if self.sight is Sight.WHOLE and change is Change.STATE_WAS_SHOWN:
+            return  # as after nearly all writes: the keys of the table take long to hash
         sight = _TRANSITIONS.get((self.sight, change))
         if sight is None:
             return
@@ -128,11 +130,11 @@ class Continuity(Struct):
         if seen.at is not None or not (is_dump or is_watch):
             return False
         old, new = known.spec, lease.spec
-        path, is_retaken = seen.place.path, _is_retaken(old, new)
+        path = seen.place.path
         goes_on = is_watch and (self.path == path or _source(self.path) == _source(path))
         is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")
-        if goes_on and (act is not Act.STORED or is_retaken):
-            return is_retaken or (is_changed and self.is_after_gap)
+        if goes_on and (act is not Act.STORED or _is_retaken(old, new)):
+            return _is_retaken(old, new) or (is_changed and self.is_after_gap)
         return (is_changed and not goes_on) or normalized(new.renew_time) != normalized(old.renew_time)
 
 

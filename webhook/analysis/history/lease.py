@@ -257,7 +257,7 @@ class LeaseHistory(Struct):
         """Note what a request in an audit log shows, whatever it asked for."""
         self.requests.hear(seen)
         hear(seen, self.tenure, self._tenure_before)
-        if self._has_waited(seen):
+        if self.continuity.sight is Sight.IN_HOLE and self._has_waited(seen):
             self.continuity.change(Change.HOLDER_HAD_WAITED)
 
     def _has_waited(self, seen: Observation) -> bool:
@@ -266,7 +266,7 @@ class LeaseHistory(Struct):
         If anything else was written, the next write to the lease replaces a state that is not known.
         """
         holder, last = self.holder, self.renewals.last
-        if self.hidden_since is None or seen.at is None or holder is None or last is None:
+        if seen.at is None or holder is None or last is None:
             return False
         received, usual = seen.at - seen.took, self.renewals.usual or 0
         return received <= last + usual + usual // 2 and holder.is_by(seen.writer) is True
