@@ -225,7 +225,7 @@ def make_cluster_table(work: Path, *, short: bool) -> Table:
     policy.write_text(bindings())
     ways = {
         "shipped": ours(),
-        "observe": ours("--policy", "observe"),
+        "all-renewals": ours("--policy", "observe"),
         "all leases bound": ours("--policy", str(policy)),
     }
     memory = {}
