@@ -23,8 +23,8 @@ from webhook.certificates.files import (
     MAX_FILE,
     Certificate,
     Inspection,
+    InspectionRequest,
     Pair,
-    Question,
     Unusable,
     read_pair,
 )
@@ -236,10 +236,10 @@ def test_any_bytes_are_inspected_or_unusable(chain: bytes, authorities: bytes) -
         inspect(Pair(chain, b"", authorities))
 
 
-def asked(question: Question, monkeypatch: pytest.MonkeyPatch) -> Inspection:
+def asked(request: InspectionRequest, monkeypatch: pytest.MonkeyPatch) -> Inspection:
     """Run the module as a program, and return its answer."""
     answer = io.BytesIO()
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(msgspec.json.encode(question))))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(msgspec.json.encode(request))))
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(answer, write_through=True))
     runpy.run_path(certificates.__file__, run_name="__main__")
     return msgspec.json.decode(answer.getvalue(), type=Inspection)
@@ -247,11 +247,11 @@ def asked(question: Question, monkeypatch: pytest.MonkeyPatch) -> Inspection:
 
 def test_the_program_answers_what_the_function_returns(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pair, names = read_pair(directory), frozenset({"absent.svc"})
-    assert asked(Question(pair, names), monkeypatch) == Inspection(inspect(pair, names))
+    assert asked(InspectionRequest(pair, names), monkeypatch) == Inspection(inspect(pair, names))
 
 
 def test_the_program_answers_why_a_pair_is_unusable(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = asked(Question(Pair(b"", b""), frozenset()), monkeypatch)
+    answer = asked(InspectionRequest(Pair(b"", b""), frozenset()), monkeypatch)
     assert answer.certificate is None
     assert answer.unusable.startswith("tls.crt contains no certificate in PEM")
 

@@ -17,7 +17,7 @@ from tests.model.api_server import User
 from webhook.admission import evaluate as decision_path
 from webhook.admission.policy.model import Policy as PolicyFile
 from webhook.admission.policy.parse import parse
-from webhook.api_server.rule_policies import make_manifests, stamp_policies
+from webhook.api_server.rule_policies import make_manifests, make_stamp_policies
 from webhook.kubernetes.review import decode
 
 SUFFIX: Final = "5f3a9c1e7b20d486"
@@ -80,7 +80,7 @@ def _policies(stamps: bool, rules: str) -> tuple[Policy, ...]:
     if rules:
         file = _policy_file(rules, stamps)
         documents += make_manifests(file, 0, EXPRESSION, ["kube-system", "kube-node-lease"])
-        documents += stamp_policies(file, 0)
+        documents += make_stamp_policies(file, 0)
     elif stamps:
         documents += shipped_stamps()
     return policies(documents)

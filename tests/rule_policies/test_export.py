@@ -14,7 +14,7 @@ from webhook.admission.policy.schema import PolicyError
 from webhook.admission.rules.registry import RULES
 from webhook.api_server import rule_policies as policies
 from webhook.api_server.fence.objects import BINDING, POLICY, make_literal
-from webhook.api_server.rule_policies import list_notes, make_manifests, stamp_policies
+from webhook.api_server.rule_policies import list_notes, make_manifests, make_stamp_policies
 
 HEAD: Final = "apiVersion: lease-webhook/v1\npreset: strict\n"
 HOSTILE: Final = "a\"b\\c' || true || ${pod} {x}"
@@ -286,7 +286,7 @@ STAMPS: Final = "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}]\n"
 )
 def test_the_guard_of_stamps_has_the_mode_of_its_rule(more: str, actions: list[str] | None) -> None:
     head = HEAD.partition("preset")[0] if "preset" in more else HEAD
-    found = stamp_policies(parse(head + STAMPS + more), 0)
+    found = make_stamp_policies(parse(head + STAMPS + more), 0)
     bindings = {one["metadata"]["name"]: one["spec"] for one in found if one["kind"] == BINDING}
     assert bindings.get("lease-webhook-stamp-guard", {}).get("validationActions") == actions
     assert "SUFFIX" not in str(found)
@@ -372,13 +372,13 @@ def test_an_owner_in_a_renewal_is_a_warning() -> None:
 
 def test_who_is_exempt_from_the_guard() -> None:
     more = STAMPS + "exempt: [{owner: o, reason: r, users: [ann]}]"
-    guard = [one for one in stamp_policies(parse(HEAD + more), 0) if one["metadata"]["name"].endswith("guard")]
+    guard = [one for one in make_stamp_policies(parse(HEAD + more), 0) if one["metadata"]["name"].endswith("guard")]
     (spec,) = (one["spec"] for one in guard if one["kind"] == POLICY)
     assert spec["matchConditions"][-1]["expression"] == '!(request.userInfo.username in ["ann"])'
 
 
 def test_no_stamps_without_a_suffix_and_none_with_two() -> None:
-    assert stamp_policies(parse(HEAD), 0) == []
+    assert make_stamp_policies(parse(HEAD), 0) == []
     two = "stamps: [{suffix: 1a2b3c4d, namespaces: [shop]}, {suffix: 2a2b3c4d, namespaces: [b]}]"
     with pytest.raises(PolicyError):
-        stamp_policies(parse(HEAD + two), 0)
+        make_stamp_policies(parse(HEAD + two), 0)

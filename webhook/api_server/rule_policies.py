@@ -94,9 +94,9 @@ def make_manifests(policy: Policy, now: int, condition: str, excluded: Sequence[
     found: list[Manifest] = []
     for kind, conditions in {_LEASES: [condition], _BINDINGS: [is_bound], _CANDIDATES: []}.items():
         for mode in (Mode.DENY, Mode.WARN, Mode.AUDIT):
-            validations = [one for rule in _rules_of(kind) for one in file.validations(rule, mode)]
+            validations = [one for rule in _rules_of(kind) for one in file.make_validations(rule, mode)]
             if validations and (kind != _BINDINGS or policy.bindings):
-                variables = file.variables(kind, validations).items()
+                variables = file.make_variables(kind, validations).items()
                 evaluated = {
                     "matchConditions": [{"name": "is-evaluated", "expression": text} for text in conditions],
                     "variables": [{"name": name, "expression": text} for name, text in variables],
@@ -106,7 +106,7 @@ def make_manifests(policy: Policy, now: int, condition: str, excluded: Sequence[
     return found
 
 
-def stamp_policies(policy: Policy, now: int) -> list[Manifest]:
+def make_stamp_policies(policy: Policy, now: int) -> list[Manifest]:
     """Return the policies of `deploy/stamp` with the suffix of the file, and its mode and exemptions for the guard.
 
     The guard denies in every preset, unless the file itself sets the mode of `foreign-writer`, or a cap: a lease whose
@@ -124,7 +124,7 @@ def stamp_policies(policy: Policy, now: int) -> list[Manifest]:
         if manifest["metadata"]["name"] == _GUARD and manifest["kind"] == BINDING:
             spec["validationActions"] = ACTIONS[mode.word]
         elif manifest["metadata"]["name"] == _GUARD:
-            exempt = _PolicyFile(policy, now).exempt(_STAMP_RULE).items()
+            exempt = _PolicyFile(policy, now).find_exemptions(_STAMP_RULE).items()
             spec["matchConditions"] += [{"name": f"exempt-{key}", "expression": f"!({text})"} for key, text in exempt]
     return found
 
@@ -191,7 +191,7 @@ class _PolicyFile:
         if len(self._bindings) > _MAX_EXPRESSION:
             raise PolicyError("are too many for a policy of the API server; the webhook has no such limit", "bindings")
 
-    def exempt(self, rule: str) -> dict[int, str]:
+    def find_exemptions(self, rule: str) -> dict[int, str]:
         """Return who is exempt from a rule, besides administrators, by the position in the file."""
         return {
             number: _join_with_and(_match_writer(one), *_match_place(one))
@@ -199,12 +199,12 @@ class _PolicyFile:
             if rule in (one.rules or schema.EXEMPTIBLE)
         }
 
-    def variables(self, kind: str, validations: Iterable[Manifest]) -> dict[str, str]:
+    def make_variables(self, kind: str, validations: Iterable[Manifest]) -> dict[str, str]:
         """Return the variables that validations use, each after those that it uses."""
         data, overrides = _load("webhook.api_server", "variables"), self._policy.document.overrides
         lookup = 'variables.bindings[?request.namespace + "/" + variables.lease]'
         found: dict[str, str] = data["writer"] | data["objects"]
-        found |= {f"exempt{number}": text for rule in RULES for number, text in self.exempt(rule).items()}
+        found |= {f"exempt{number}": text for rule in RULES for number, text in self.find_exemptions(rule).items()}
         found |= {f"override{number}": _join_with_and(*_match_place(one)) for number, one in enumerate(overrides)}
         found |= {"bindings": f"{{{self._bindings}}}"} | data[_CANDIDATES if kind == _CANDIDATES else _LEASES]
         has_stamps = self._policy.stamps and kind != _CANDIDATES
@@ -217,13 +217,13 @@ class _PolicyFile:
                 wanted |= set(_USED.findall(found[name]))
         return {name: text for name, text in found.items() if name in wanted}
 
-    def validations(self, rule: Rule, mode: Mode) -> Iterator[Manifest]:
+    def make_validations(self, rule: Rule, mode: Mode) -> Iterator[Manifest]:
         """Yield the validations of a rule that lead to exactly this mode."""
         about = cel_of(rule)
         numbers = {name: self._find_setting(rule.id, name) for name in self._policy.default.numbers(rule.id)}
         texts = (about.broken, about.warned, about.message, about.warning or about.message)
         broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
-        exempt = ["variables.administrator", *(f"variables.exempt{number}" for number in self.exempt(rule.id))]
+        exempt = ["variables.administrator", *(f"variables.exempt{number}" for number in self.find_exemptions(rule.id))]
         when = (_make_occasion(rule), f"!({' || '.join(exempt)})" if rule.id in schema.EXEMPTIBLE else "")
         tiers = [("", broken, message, Mode.DENY)]
         if warned:

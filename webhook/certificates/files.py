@@ -55,11 +55,11 @@ class Certificate(Struct, frozen=True):
         return replace(self, problems=(*self.problems, problem))
 
     def is_due(self, now: dt.datetime) -> bool:
-        """Return whether two thirds of its life are over."""
+        """Return whether two thirds of its life are over, so that it should be renewed."""
         return now >= self.not_before + (self.not_after - self.not_before) * 2 / 3
 
 
-class Question(Struct, frozen=True):
+class InspectionRequest(Struct, frozen=True):
     """The arguments of `inspect`, which `python -m webhook.certificates.inspect` reads as JSON."""
 
     pair: Pair
@@ -74,7 +74,7 @@ class Inspection(Struct, frozen=True):
 
 
 def read_pair(directory: Path, chain_name: str = LEAF_CERTIFICATE, key_name: str = LEAF_KEY) -> Pair:
-    """Read the files of a TLS directory, of one version: `..data` of a mounted Secret moves. Raises Unusable."""
+    """Read the files of a TLS directory in one version: the kubelet swaps the link `..data`. Raises Unusable."""
     swapped = directory / "..data"
     # A missing link is an ordinary directory; a dangling one fails below with its own name.
     source = swapped.resolve() if swapped.is_symlink() else directory

@@ -1,6 +1,7 @@
 """Inspect certificates of a webhook as its clients do: whether the files of a pair may serve.
 
-As a program, `python -m webhook.certificates.inspect`, it reads a `Question` and writes an `Inspection`, as JSON.
+As a program, `python -m webhook.certificates.inspect`, it reads an `InspectionRequest` and writes an `Inspection`, both
+as JSON.
 """
 
 import itertools
@@ -21,8 +22,8 @@ from webhook.certificates.files import (
     LEAF_KEY,
     Certificate,
     Inspection,
+    InspectionRequest,
     Pair,
-    Question,
     Unusable,
 )
 
@@ -156,10 +157,10 @@ def _certificates(pem: bytes, file: str) -> list[x509.Certificate]:
 
 
 def _respond() -> None:
-    """Inspect the pair that standard input holds: see `Question`."""
-    question = json.decode(sys.stdin.buffer.read(), type=Question)
+    """Inspect the pair that standard input holds: see `InspectionRequest`."""
+    request = json.decode(sys.stdin.buffer.read(), type=InspectionRequest)
     try:
-        inspection = Inspection(inspect(question.pair, question.names))
+        inspection = Inspection(inspect(request.pair, request.names))
     except Unusable as problem:
         inspection = Inspection(unusable=str(problem))
     sys.stdout.buffer.write(json.encode(inspection))

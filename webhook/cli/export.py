@@ -14,7 +14,7 @@ from webhook.admission.policy.file import load
 from webhook.admission.policy.schema import PolicyError, nearest
 from webhook.api_server.fence.objects import make_fence_manifests
 from webhook.api_server.install.objects import CERTIFICATES, COMPONENTS, compose, fill, pieces_of
-from webhook.api_server.rule_policies import list_notes, make_manifests, stamp_policies
+from webhook.api_server.rule_policies import list_notes, make_manifests, make_stamp_policies
 from webhook.certificates.files import Unusable, read_pair
 from webhook.cli.options import Command, complete_directories, complete_files
 from webhook.cli.terminal import Failure, print_message
@@ -136,7 +136,7 @@ def _print_policies(policy: str | None, kubernetes: str, components: tuple[str, 
     try:
         objects = make_manifests(loaded, now, entry["matchConditions"][0]["expression"], excluded)
         if int(minor[1]) >= _FIRST_MINOR_OF_STAMPS:
-            objects += stamp_policies(loaded, now)
+            objects += make_stamp_policies(loaded, now)
     except PolicyError as error:
         raise Failure(f"{policy}: {error}") from error
     print(_HEADER.format("install --policies-only"))

@@ -17,8 +17,8 @@ from webhook.certificates.files import (
     MAX_FILE,
     Certificate,
     Inspection,
+    InspectionRequest,
     Pair,
-    Question,
     Unusable,
     read_pair,
 )
@@ -168,13 +168,13 @@ class CertificateReloader:
 @lru_cache(maxsize=1)
 def _inspect_apart(pair: Pair, names: frozenset[str] = frozenset()) -> Certificate:
     """Inspect a pair in a process of its own, because cryptography would stay in memory with 9 MiB. Raises Unusable."""
-    question = json.encode(Question(pair, names))
+    request = json.encode(InspectionRequest(pair, names))
     # It imports from where we do; -P: not from the working directory.
     command, paths = [sys.executable, "-P", "-m", "webhook.certificates.inspect"], os.pathsep.join(sys.path)
     try:
         done = subprocess.run(  # noqa: S603 - a module of our own
             command,
-            input=question,
+            input=request,
             capture_output=True,
             check=True,
             env={**os.environ, "PYTHONPATH": paths},

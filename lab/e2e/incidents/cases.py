@@ -38,21 +38,21 @@ class Case(Struct, frozen=True):
 
 def leader_killed(scene: Scene) -> None:
     """A crash, or the end of a node."""
-    first = _two(scene)
+    first = _start_two(scene)
     scene.kill(first)
     scene.next_leader(first.identity)
 
 
 def leader_released(scene: Scene) -> None:
     """A rollout."""
-    first = _two(scene, "-release")
+    first = _start_two(scene, "-release")
     scene.stop(first)
     scene.next_leader(first.identity)
 
 
 def leader_paused(scene: Scene) -> None:
     """A process without CPU, or a virtual machine that is moved."""
-    first = _two(scene)
+    first = _start_two(scene)
     scene.pause(first)
     scene.next_leader(first.identity)
     time.sleep(1)
@@ -62,7 +62,7 @@ def leader_paused(scene: Scene) -> None:
 
 def etcd_stalled(scene: Scene) -> None:
     """The API server waits for its disk."""
-    _two(scene)
+    _start_two(scene)
     scene.did("SIGSTOP of etcd: the API server answers no write")
     with scene.stage.plane.paused("etcd"):
         time.sleep(LONG)
@@ -72,7 +72,7 @@ def etcd_stalled(scene: Scene) -> None:
 
 def balancer_cut(scene: Scene) -> None:
     """No client reaches the API server."""
-    _two(scene)
+    _start_two(scene)
     scene.did("the load balancer before the API server passes nothing on")
     scene.stage.balancer.cut()
     time.sleep(LONG)
@@ -99,7 +99,7 @@ def leader_cut(scene: Scene) -> None:
 
 def rights_removed(scene: Scene) -> None:
     """Somebody deletes the RoleBinding."""
-    _two(scene)
+    _start_two(scene)
     scene.did(f"the RoleBinding of the service accounts in {scene.namespace} is deleted")
     scene.stage.revoke(scene.namespace)
     time.sleep(LONG + 2)
@@ -110,7 +110,7 @@ def rights_removed(scene: Scene) -> None:
 
 def lease_deleted(scene: Scene) -> None:
     """Somebody cleans up."""
-    _two(scene)
+    _start_two(scene)
     scene.did("an administrator deletes the lease")
     scene.stage.admin.send("DELETE", scene.path).expect(200)
     time.sleep(DURATION)
@@ -155,7 +155,7 @@ def coordinated_leader_killed(scene: Scene) -> None:
     scene.next_leader(leader.identity)
 
 
-def _two(scene: Scene, *flags: str) -> Replica:
+def _start_two(scene: Scene, *flags: str) -> Replica:
     """Two replicas of which the first one leads."""
     first = scene.start(f"{scene.lease}-7d4b9c-x2x8p", *flags)
     scene.leads(first)

@@ -58,7 +58,7 @@ MAX_CHARACTERS: Final = 16 * 1024
 """Characters of an expression that are compared; the shipped one has about 2,000."""
 
 _EVERY_WRITE: Final = "true"
-"""A condition that excludes nothing: the `observe` and `bindings` components replace the renewal condition by it."""
+"""Excludes nothing: the components `all-renewals` and `bindings` replace the renewal condition by it."""
 _SOURCE: Final = "the condition of deploy/base/90-webhook.yaml"
 _COMMENT: Final = re.compile(r"//[^\n]*")
 _TOKEN: Final = re.compile(r'"[^"]*"|\w+|[^\w\s]')
@@ -227,8 +227,8 @@ def check_outage(entry: Entry) -> Iterable[ReportFinding]:
             "matchConditions: no renewal condition",
             "every renewal of every leader waits for this webhook: about one call every 2 s per leader, and while the"
             " webhook is unreachable half of the renewals are late.",
-            "add the renewal condition of deploy/base/90-webhook.yaml. If it is intended (the `observe` component), add"
-            " the annotation lease-webhook/renewals: reviewed.",
+            "add the renewal condition of deploy/base/90-webhook.yaml. If it is intended (the `all-renewals`"
+            " component), add the annotation lease-webhook/renewals: reviewed.",
         )
 
 

@@ -26,7 +26,7 @@ from webhook.api_server.fence.objects import (
     object_name,
 )
 from webhook.api_server.install.objects import stamp_objects
-from webhook.api_server.rule_policies import RULE_POLICIES, stamp_policies
+from webhook.api_server.rule_policies import RULE_POLICIES, make_stamp_policies
 from webhook.findings import ReportFinding
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.times import stamp_of
@@ -233,7 +233,7 @@ def _export_without_webhook(documents: Documents, policy: Policy, now: int) -> d
     made: Sequence[Mapping[str, Any]] = ()
     if any(name.startswith(RULE_POLICIES) for name in documents.find_by_name(BINDING)):
         with suppress(PolicyError):  # of several suffixes none are made
-            made = stamp_policies(policy, now)
+            made = make_stamp_policies(policy, now)
     return {(one["kind"], one["metadata"]["name"]): one["spec"] for one in made}
 
 
