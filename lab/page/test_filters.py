@@ -90,6 +90,7 @@ def test_the_worst_come_first_and_what_was_never_held_is_no_trouble(opened: Open
     assert page.lanes == ["e-frozen", "f-stolen", "c-expired", "b-released", "a-healthy", "d-never"]
     assert page.text("h1") == "shop/e-frozen: frozen, no other replica can take it"
     assert "1 is frozen, 1 was never held." in page.text("#reading")
+    assert "shop/e-frozen: frozen from 12:00:00 on, held by a" in page.text("#reading")
     page.page.select_option("#order", "name")
     page.settle()
     assert page.lanes == sorted(page.lanes)

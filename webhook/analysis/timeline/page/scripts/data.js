@@ -142,8 +142,9 @@ function stateAt(lane, at) {
   const tick = UNLED.has(kind) ? undefined : lastRenewal(lane, at);
   const renewed = tick === undefined ? "" : `, last renewed at ${instant(tick)}`;
   const gap = UNLED.has(kind) && lane.gaps.find((one) => at >= one.begins && at <= endOf(one));
-  const what = kind === "frozen" ? `frozen, held by ${span.holder}` : span.title;
-  const since = gap ? gapWords(gap) : `${what}${kind === "never-held" ? "" : ` from ${instant(span.begins)} on`}`;
+  const from = kind === "never-held" ? "" : ` from ${instant(span.begins)} on`;
+  const what = kind === "frozen" ? `frozen${from}, held by ${span.holder}` : `${span.title}${from}`;
+  const since = gap ? gapWords(gap) : what;
   const held = gap && kind === "overdue" ? `overdue: held by ${span.holder}, ` : "";
   const words = `${lane.title}: ${said}${held}${since}${renewed}`;
   const note = kind === "held" || !span.holder ? "" : doubt ? title : WORDS.get(kind);
