@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from webhook.kubernetes.selectors import Selector, SelectorRequirement, is_met, parse_selector, requirements
+from webhook.kubernetes.selectors import Selector, SelectorRequirement, is_met, list_requirements, parse_selector
 
 LABELS: Mapping[str, str] = {"app.kubernetes.io/name": "checkout", "tier": "front", "empty": ""}
 
@@ -49,5 +49,5 @@ def test_a_requirement_is_written_as_it_is_read(text: str) -> None:
 
 def test_an_object_has_the_same_requirements_as_its_text() -> None:
     expression = SelectorRequirement("color", "NotIn", ("red",))
-    assert requirements(Selector({"tier": "front"}, (expression,))) == parse_selector("tier=front,color!=red")
-    assert requirements(None) == ()
+    assert list_requirements(Selector({"tier": "front"}, (expression,))) == parse_selector("tier=front,color!=red")
+    assert list_requirements(None) == ()

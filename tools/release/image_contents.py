@@ -32,7 +32,7 @@ class Package(Struct, frozen=True, order=True):
 
 
 class Contents(Struct, frozen=True):
-    """Of one image. `distribution` is such as debian-12, `digest` is of its configuration, `unknown` are paths.
+    """What one image holds. `distribution` is such as debian-12, `digest` is of its configuration, `unknown` are paths.
 
     `created` is an RFC 3339 time, that of the commit.
     """
@@ -45,7 +45,7 @@ class Contents(Struct, frozen=True):
 
 
 def contents(archive: Path) -> Contents:
-    """Of an image in a docker archive; its layers are laid over each other."""
+    """Return what an image in a docker archive holds, its layers laid over each other."""
     files: dict[str, bytes] = {}
     with tarfile.open(archive) as image:
         (manifest,) = json.load(_open_member(image, "manifest.json"))
@@ -61,7 +61,7 @@ def contents(archive: Path) -> Contents:
 
 
 def read_files(files: Mapping[str, bytes], digest: str, created: str) -> Contents:
-    """Of regular files, by path without a leading slash."""
+    """Return what regular files hold, by path without a leading slash."""
     packages = [*_find_debian_packages(files), *_find_python_packages(files), *_find_vendored_packages(files)]
     unknown = [
         path for path in files if not path.startswith((*MADE, PACKAGES)) and path not in _find_packaged_files(files)

@@ -29,7 +29,7 @@ def one(found: list[Object], kind: str) -> Object:
 
 
 def composed(directory: Path, overlay: str, *components: str) -> Path:
-    """An overlay of one's own, as docs/install.md shows it."""
+    """Write an overlay such as a user has, as docs/install.md shows it; return its directory."""
     here = os.path.relpath(DEPLOY, directory.resolve())
     document = {
         "resources": [f"{here}/overlays/{overlay}"],

@@ -25,7 +25,7 @@ class TooLargeError(InputError):
 
 
 def ignore_progress(_read: int, _size: int) -> None:
-    """Do nothing with the bytes that were read, of so many."""
+    """Ignore how many bytes were read, and of how many."""
 
 
 class Budget(Meter):

@@ -225,7 +225,7 @@ def read_for_history(
 
 
 def _take_until_stopped(items: Iterator[Item], meter: Meter) -> Iterator[Item]:
-    """Yield and count what a cluster lists, until the meter stops it: Ctrl-C ends kubectl, too."""
+    """Yield and count what a cluster lists, until the meter stops it: Ctrl-C also ends kubectl."""
     try:
         for item in items:
             meter.items += 1

@@ -41,7 +41,7 @@ Exit codes: 0 it was stopped, 2 it cannot write.
 _METRICS = "serve metrics of elections for Prometheus at HOST:PORT, such as 0.0.0.0:8080"
 _EVENTS = "create a Kubernetes Event on a lease whose leader is lost, or that is stolen"
 _LOOK_EVERY = 5.0
-"""Seconds after which what is new is looked for."""
+"""Seconds between two looks for new findings."""
 
 
 @click.command("record", cls=Command, help=_DESCRIPTION, epilog=_EPILOG)
@@ -77,7 +77,7 @@ def command(
         for one in (LEASES, CANDIDATES, EVENTS)
     ]
     if metrics:
-        _expose(leases, metrics)
+        _serve_metrics(leases, metrics)
     notices = _EventPoster(leases, cluster, is_inside=in_cluster) if with_events else None
     for watch in watches:
         watch.start()
@@ -93,7 +93,7 @@ def command(
 
 
 class _EventPoster(Struct):
-    """Looks for what is new each few seconds, and posts an Event about it."""
+    """Posts an Event about each new finding; the command calls it every few seconds."""
 
     leases: LiveLeases
     cluster: Cluster
@@ -102,7 +102,7 @@ class _EventPoster(Struct):
     problem: str = ""
 
     def post(self) -> None:
-        """Post what is new; what is refused is said once."""
+        """Post an Event about each new finding; report a refusal once."""
         with self.leases.now() as (histories, now):
             events = [*self.found.find_new(histories, now)]
         for event in events:
@@ -116,7 +116,7 @@ class _EventPoster(Struct):
             self.problem = problem
 
 
-def _expose(leases: LiveLeases, place: str) -> None:
+def _serve_metrics(leases: LiveLeases, place: str) -> None:
     """Serve metrics in a thread."""
     with needing_the_server("--metrics"):
         from prometheus_client import start_http_server  # noqa: PLC0415
@@ -149,7 +149,7 @@ def _save_until_stopped(
 
 
 def _wait_for_signal(signals: SimpleQueue[int], seconds: float) -> bool:
-    """Wait for a signal, for so long."""
+    """Return whether a signal came within that time."""
     try:
         signals.get(timeout=seconds)
     except Empty:

@@ -54,7 +54,7 @@ Row = tuple[Cell, ...]
 def print_table(columns: Sequence[Column], rows: Sequence[Row], *, is_wide: bool = False) -> None:
     """Print rows below their heads, without columns that are empty; `is_wide` prints all of them, and in full.
 
-    Of very many rows a terminal shows the first ones.
+    If there are very many rows, a terminal shows the first ones.
     """
     kept = range(len(columns)) if is_wide else find_filled(columns, rows)
     if not sys.stdout.isatty():

@@ -36,7 +36,7 @@ class Selector(Struct, frozen=True, rename="camel"):
     match_expressions: tuple[SelectorRequirement, ...] | None = None
 
 
-def requirements(selector: Selector | None) -> tuple[SelectorRequirement, ...]:
+def list_requirements(selector: Selector | None) -> tuple[SelectorRequirement, ...]:
     """Return labels and expressions in one form; all of them must hold."""
     if selector is None:
         return ()

@@ -134,7 +134,7 @@ class Policy(Struct, frozen=True, dict=True):
     def find_overrides(self, namespace: str, name: str, operation: Operation) -> dict[Setting, tuple[int, Value]]:
         """Return the settings that overrides decide for a write to one lease, with the position of the override.
 
-        Of several overrides the last in the file decides.
+        If several overrides set a value, the last one in the file decides.
         """
         found = sorted(self.overrides[operation].find(namespace, name), key=itemgetter(0))
         return {setting: (override, value) for override, values in found for setting, value in values.items()}

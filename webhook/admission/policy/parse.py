@@ -1,4 +1,4 @@
-"""From the text of a policy file to its policy, or to an error that says what to correct; and the presets.
+"""Parse the text of a policy file, with errors that say what to correct; and the presets.
 
 The YAML is a small part of YAML 1.2, without what a policy never needs and what has caused incidents: aliases, anchors,
 tags, repeated keys, a second document, deep nesting. Plain scalars are read as in its core schema: `off` is a string.

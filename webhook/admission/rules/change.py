@@ -89,7 +89,7 @@ def same_time(first: str | None, second: str | None) -> bool:
 
 
 def is_lease_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
-    """True if a write with the same holder and renewTime leaves the rest of the spec of a Lease as it is, too."""
+    """True if a write with the same holder and renewTime also leaves the rest of the spec of a Lease as it is."""
     return (
         new.lease_duration_seconds == old.lease_duration_seconds
         and new.lease_transitions == old.lease_transitions

@@ -35,7 +35,7 @@ class TokenCheck(Struct):
     _bare: dict[str, Counter[str]] = field(default_factory=dict)
 
     def observe(self, item: Item) -> None:
-        """Take in what was read, whatever it is."""
+        """Take in an item of any kind."""
         if isinstance(item, Observation) and item.kind == "Lease" and item.is_stored:
             if item.act is Act.DELETED or item.term is None:
                 self._leases.pop((item.namespace, item.name), None)

@@ -287,7 +287,7 @@ def whoami(cluster: Cluster) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _find_reason(said: bytes) -> str:
-    """Return why kubectl failed, after what its libraries log; it may repeat whatever an API server sent."""
+    """Return why kubectl failed, after what its libraries log; it may repeat anything that an API server sent."""
     last = next((line for line in reversed(said.splitlines()) if line.strip()), b"no reason given")
     return escape(truncate(last.decode(errors="replace").strip(), _MAX_REASON))
 

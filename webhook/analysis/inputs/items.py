@@ -280,7 +280,7 @@ class ElectionEvent(OtherObject, frozen=True):
 
 
 class LogEnd(Struct, frozen=True):
-    """The last request of an audit log, about whatever: until then nothing else happened to a lease."""
+    """The last request of an audit log, about any object: until then nothing else happened to a lease."""
 
     at: int
 

@@ -1,6 +1,6 @@
 """Records what happens to leases in a directory: all changes but ordinary renewals, which are counted.
 
-A record is an event of a watch, so whatever reads a watch reads it. The last state before anything else than an
+A record is an event of a watch, so anything that reads a watch can read it. The last state before anything else than an
 ordinary renewal, and before a silence, has the key `renewals`: see `webhook.analysis.inputs.items.CountedRenewals`.
 
 `latest.jsonl` has the state of every object, written again each minute; the other files only grow, each up to a size,
@@ -138,7 +138,7 @@ class Condenser:
                     self.changes += 1
                 if seen.act is Act.UPDATED and _is_renewal(before.seen, seen):
                     self.renewals += 1
-                    if self._is_counted(key, before, state):
+                    if self._try_to_count(key, before, state):
                         return
             yield from _flush_renewals(before)
         yield _record(_CHANGES[seen.act], seen)
@@ -147,8 +147,8 @@ class Condenser:
         """Return the state of every object, with what was counted."""
         return (state.record for state in self._states.values())
 
-    def _is_counted(self, key: _Key, before: _State, state: _State) -> bool:
-        """Count a renewal, unless it is to be recorded; then the state before it is, too."""
+    def _try_to_count(self, key: _Key, before: _State, state: _State) -> bool:
+        """Count a renewal; return False if it has to be recorded, together with the state before it."""
         if before.at is None or state.at is None:
             return False
         state.at = max(state.at, before.at)

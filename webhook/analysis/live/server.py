@@ -128,7 +128,7 @@ class Feed:
         self.show_status(why)
 
     def wait(self, version: int, seconds: float) -> None:
-        """Return when there is something newer than a version, at the latest after so many seconds."""
+        """Return when there is something newer than a version, or after that many seconds."""
         with self._changed:
             self._changed.wait_for(lambda: self._version > version or self._has_ended, seconds)
 

@@ -73,7 +73,7 @@ class Listing(Struct):
         self.missing, self.shown_at = known, None
 
     def note(self, item: Observation, now: float) -> None:
-        """Note what the watch shows; `now` is in seconds, by whatever clock."""
+        """Note what the watch shows; `now` is in seconds, by any clock."""
         name = (item.namespace, item.name)
         if self.shown_at is None or name in self.missing:
             self.shown_at = now

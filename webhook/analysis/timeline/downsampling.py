@@ -160,7 +160,7 @@ def merge(parts: Iterable[_Part], most: int) -> list[_Part]:
 
 
 def _get_kind(part: Bucket | Mark | Span) -> Kind | None:
-    """Return what keeps parts apart: spans of different kinds become one, too."""
+    """Return the kind that keeps marks apart; spans of any kinds may become one."""
     return part.kind if isinstance(part, Mark) else None
 
 

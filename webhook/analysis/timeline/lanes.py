@@ -115,7 +115,7 @@ class TimelineBuilder(Struct):
         return Lane(shorten_for_page(key[0]), shorten_for_page(key[1]), problem=self._problems[key])
 
     def _draw(self, key: Key, ends: int) -> Lane:
-        """Return the lane of one lease as it stands at `ends`, with the causes that were found out."""
+        """Return the lane of one lease as it stands at `ends`, with the causes that are known."""
         one = self._leases[key]
         return Lane(
             shorten_for_page(key[0]),
@@ -271,7 +271,7 @@ class _LeaseLane(Struct):
         )
 
     def _add_handover(self, mark: Mark) -> Mark:
-        """Return the mark of a holder that begins; by its first renewals one knows who wrote it in."""
+        """Return the mark of a holder that begins; its first renewals show who wrote it in."""
         tenures = self.history.tenures
         for before, tenure in zip([None, *tenures], tenures, strict=False):
             if tenure.since == mark.begins:

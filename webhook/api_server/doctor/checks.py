@@ -34,7 +34,7 @@ from webhook.api_server.doctor.service import check_service, find_called_service
 from webhook.findings import ReportFinding
 from webhook.kubernetes.request import Resource
 from webhook.kubernetes.review import REVIEW_PATH
-from webhook.kubernetes.selectors import requirements
+from webhook.kubernetes.selectors import list_requirements
 from webhook.text.commands import quote_name
 from webhook.text.quoting import truncate
 
@@ -267,7 +267,7 @@ def check_condition(entry: Entry) -> Iterable[ReportFinding]:
 def check_form(entry: Entry) -> Iterable[ReportFinding]:
     """All leases are reviewed, in every version that is served, and the call goes to a path that answers."""
     webhook, config = entry.webhook, entry.webhook.client_config
-    if labels := sorted({one.key for one in requirements(webhook.object_selector)}):
+    if labels := sorted({one.key for one in list_requirements(webhook.object_selector)}):
         yield entry.finding(
             "object-selector",
             f"objectSelector: {', '.join(labels)}",

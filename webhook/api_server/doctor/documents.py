@@ -17,7 +17,7 @@ from webhook.api_server.fence import objects as fence
 from webhook.certificates.files import LEAF_CERTIFICATE, LEAF_KEY, MAX_FILE, Pair
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.request import GROUP, Resource
-from webhook.kubernetes.selectors import Selector, is_met, requirements
+from webhook.kubernetes.selectors import Selector, is_met, list_requirements
 
 VALIDATING: Final = "ValidatingWebhookConfiguration"
 MUTATING: Final = "MutatingWebhookConfiguration"
@@ -205,14 +205,14 @@ def report_danger(check: str, place: str, risk: str, fix: str) -> ReportFinding:
 def may_select(selector: Selector | None, namespace: str, labels: Mapping[str, str] | None = None) -> bool:
     """True if a namespace with just these labels is selected; if they are not known, or can be changed, by its name."""
     known = {**(labels or {}), NAMESPACE_NAME: namespace}
-    asked = (one for one in requirements(selector) if labels is not None or one.key == NAMESPACE_NAME)
+    asked = (one for one in list_requirements(selector) if labels is not None or one.key == NAMESPACE_NAME)
     return all(is_met(one, known) for one in asked)
 
 
 def is_opt_in(selector: Selector | None) -> bool:
     """True if a new namespace is not selected until it is added, by name or by label."""
     # Every namespace has a name, so to ask whether it has one selects all.
-    chosen = (one for one in requirements(selector) if (one.key, one.operator) != (NAMESPACE_NAME, "Exists"))
+    chosen = (one for one in list_requirements(selector) if (one.key, one.operator) != (NAMESPACE_NAME, "Exists"))
     return any(one.operator in {"In", "Exists"} for one in chosen)
 
 

@@ -22,7 +22,7 @@ from webhook.api_server.fence.objects import BINDING, KINDS, MUTATING_BINDING, P
 from webhook.api_server.rule_policies import RULE_POLICIES
 from webhook.findings import ReportFinding
 from webhook.kubernetes.request import Operation, UserInfo
-from webhook.kubernetes.selectors import Selector, is_met, requirements
+from webhook.kubernetes.selectors import Selector, is_met, list_requirements
 
 PROOF: Final = json.dumps(
     {
@@ -212,7 +212,7 @@ def out_of_scope(found: Documents, namespace: str) -> str:
     labels |= {key: value or "" for key, value in (known or {}).items()}
     unmet: dict[str, list[str]] = {}
     for name, selector in selectors.items():
-        requirement = next(one for one in requirements(selector) if not is_met(one, labels))
+        requirement = next(one for one in list_requirements(selector) if not is_met(one, labels))
         unmet.setdefault(str(requirement), []).append(name)
     parts = (
         f"{names[0]} {f'and {len(names) - 1} more select' if names[1:] else 'selects'} namespaces with {requirement}"

@@ -49,7 +49,7 @@ class Evaluation(Struct, frozen=True):
 
     @property
     def word(self) -> Outcome:
-        """`denied`, `warned` or `allowed`: the outcome of the verdict, but an unknown field is a warning, too."""
+        """`denied`, `warned` or `allowed`: the outcome of the verdict, except that an unknown field is a warning."""
         outcome = self.verdict.outcome
         return "warned" if outcome == "allowed" and self.unknown else outcome
 

@@ -112,7 +112,7 @@ class Comparison(Struct):
     unexpected: int = 0
 
     def compare(self, evaluation: Evaluation) -> list[str]:
-        """Return what differs; a document without a line differs, too."""
+        """Return what differs, including each document without a line."""
         review = name_review(evaluation.place, self.path)
         found = expectation_of(review, evaluation.verdict, evaluation.word)
         self.seen[review] = found

@@ -21,7 +21,7 @@ FORMATS: Final = ("text", "json", "junit", "sarif", "github")
 class Printer(Struct):
     """Takes one outcome after another; `fails_on` is the least severe level that is a failure, None for none.
 
-    `annotations` is a file that gets those of GitHub, too.
+    `annotations` is a file that also gets those of GitHub.
     """
 
     output: str

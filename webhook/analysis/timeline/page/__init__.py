@@ -45,7 +45,7 @@ def render(timeline: Timeline, *, events: str = "") -> str:
 
 @cache
 def content_security_policy(*, events: str = "") -> str:
-    """Return the policy that the page contains; a server may send it as a header, too."""
+    """Return the policy that the page contains; a server may also send it as a header."""
     library, style, script = map(_hash_source, _read_parts())
     server = "'self'" if events else "'none'"
     own = f"script-src {library} {script}; style-src {style}; connect-src {server}"
