@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from lab.fleet.engines import ENGINES
-from webhook.analysis.history.events import Handover, Tenure
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.merge import Merged
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.files import find_inputs
 
 ROOT: Final = Path(__file__).parents[2]

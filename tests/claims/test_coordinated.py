@@ -9,7 +9,7 @@ from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import advised, of_log, of_metadata, of_watch
 from tests.history.test_refusal import POLICY
 from webhook.analysis.claims.account import Account
-from webhook.analysis.history.events import API_SERVER
+from webhook.analysis.history.tenure import API_SERVER
 
 STRATEGY = "OldestEmulationVersion"
 

@@ -13,9 +13,9 @@ from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import LEASE, cluster_of, merged, of_log, of_watch
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import as_json
-from webhook.analysis.history.events import Handover
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.tenure import Handover
 from webhook.cli.main import main
 from webhook.kubernetes.times import canonical, canonical_seconds
 

@@ -11,8 +11,8 @@ from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import LEASE, advised, of_log
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of, as_json
-from webhook.analysis.history.events import Handover
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Observation
 
 HOLE = 30

@@ -14,9 +14,9 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.text import list_facts
-from webhook.analysis.history.events import Handover
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import FenceReport
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND

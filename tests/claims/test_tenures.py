@@ -10,9 +10,9 @@ from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import LEASE, View, advised, merged, of_log, of_watch
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import as_json
-from webhook.analysis.history.events import Handover
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.tenure import Handover
 from webhook.kubernetes.times import SECOND, canonical, canonical_seconds
 
 

@@ -11,11 +11,11 @@ from tests.history.observing import LEASE, View, cluster_of, of_both, of_log, of
 from tests.inputs.reading import read
 from webhook.analysis.history import bounds as bounds_of_input
 from webhook.analysis.history.bounds import Bounds
-from webhook.analysis.history.events import Handover
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Observation, OtherObject
 
 BOTH = pytest.mark.parametrize("view", [of_watch, of_log], ids=["watch", "audit log"])

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import LEASE, of_log, of_watch
-from webhook.analysis.history.events import MAX_HEARD_AGAIN, Handover, Tenure
 from webhook.analysis.history.renewals import Renewals
+from webhook.analysis.history.tenure import MAX_HEARD_AGAIN, Handover, Tenure
 from webhook.analysis.inputs.items import CountedRenewals
 
 

@@ -15,11 +15,12 @@ from webhook.analysis.claims.account import Account, account_of, as_json
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.history import merge
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
-from webhook.analysis.history.events import API_SERVER, MAX_WRITERS, EventKind, Handover, Tenure
+from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.merge import Merged
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.tenure import API_SERVER, MAX_WRITERS, Handover, Tenure
 from webhook.analysis.inputs.items import STANDARD_INPUT, ElectionEvent, Item, Observation, Place, Unreadable, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import canonical, parse

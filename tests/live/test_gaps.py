@@ -10,8 +10,8 @@ from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of, as_json
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.text import list_facts
-from webhook.analysis.history.events import Handover
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Item, Unreadable
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import SpanKind

@@ -10,8 +10,9 @@ from tests.factories import make_lease, put
 from tests.history.fake_server import SECOND, START, FakeServer
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
-from webhook.analysis.history.events import Handover, Tenure, edit_of
-from webhook.analysis.history.writes import dates_renewal_again
+from webhook.analysis.history.events import edit_of
+from webhook.analysis.history.forged_stamps import dates_renewal_again
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import Act, FenceReport, InputKind, LogEnd, Observation, Place, Writer
 from webhook.analysis.timeline import lanes
 from webhook.analysis.timeline.downsampling import SpanRecord, merge

@@ -25,7 +25,7 @@ from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.text import Line, list_facts, quote_events
 from webhook.analysis.claims.words import count
 from webhook.analysis.history.follow import ClusterHistory, Key
-from webhook.analysis.history.writes import Writes
+from webhook.analysis.history.observed_requests import Writes
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import CaptureIndex, find_inputs, read_for_check
 from webhook.analysis.inputs.items import InputKind, Item, Observation, OtherObject, Unreadable

@@ -17,10 +17,10 @@ from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.findings import drop_repeated, find_incidents
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.heartbeats import is_heartbeat
-from webhook.analysis.history.events import Tenure
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, renewed_at, written_at
+from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, Writer
 from webhook.findings import ORDER, ReportFinding, Severity
 from webhook.kubernetes.objects import Lease

@@ -15,9 +15,10 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.succession import find_frequent_changes
 from webhook.analysis.claims.words import clock, name, writer
 from webhook.analysis.heartbeats import owner_of
-from webhook.analysis.history.events import By, Refusal, Tenure
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import By, Refusal
 from webhook.analysis.history.status import LeaseState, LeaseStatus
+from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.request import UserInfo

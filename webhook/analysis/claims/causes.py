@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.words import count, name, writer
-from webhook.analysis.history.events import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Handover, Refusal, Tenure
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import TOO_MANY_REQUESTS, UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.renewals import OtherLeases, Silence, deadline_of, goes_on_for
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import InputKind
 from webhook.kubernetes.times import SECOND, length
 

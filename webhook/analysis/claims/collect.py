@@ -9,8 +9,8 @@ from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.registry import KINDS
 from webhook.analysis.claims.succession import WHEN, describe_ending, describe_handover, describe_renewals_of_another
 from webhook.analysis.claims.words import ago, by_writer, clock, name
-from webhook.analysis.history.events import Handover, Tenure
 from webhook.analysis.history.status import LeaseState, LeaseStatus, has_written_both, is_renewal_dated
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ObjectName, ReportFinding, Severity

@@ -24,11 +24,12 @@ from webhook.analysis.claims.collect import drop_unknown, interval_of
 from webhook.analysis.claims.succession import SHORTEST, describe_creation
 from webhook.analysis.claims.words import at_most, clock, count, holder_or_another, name, user, writer
 from webhook.analysis.heartbeats import is_named_for_heartbeats
-from webhook.analysis.history.events import API_SERVER, UNAUTHENTICATED, By, Handover, Refusal, Tenure
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
 from webhook.analysis.history.renewals import deadline_of, goes_on_for
 from webhook.analysis.history.status import LeaseState, LeaseStatus, has_expired, was_live
+from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.write import Dating
 from webhook.analysis.inputs.items import FenceReport, InputKind, Writer
 from webhook.findings import ObjectName, ReportFinding, Severity

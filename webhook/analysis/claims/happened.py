@@ -11,10 +11,11 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.succession import WHEN, describe_ending, describe_handover, describe_renewals_of_another
 from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.words import by_writer, clock, count, name, writer
-from webhook.analysis.history.events import API_SERVER, Handover, LeaseEvent, Tenure
+from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.requests import MAX_REFUSALS
 from webhook.analysis.history.status import RELEASED_DURATION
+from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.times import SECOND, length
 

@@ -6,8 +6,8 @@ from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.words import ago, clock, count, holder_or_another, name, writer
 from webhook.analysis.heartbeats import owner_of
-from webhook.analysis.history.events import Handover
 from webhook.analysis.history.status import LeaseState, LeaseStatus
+from webhook.analysis.history.tenure import Handover
 from webhook.kubernetes.times import SECOND, length
 
 if TYPE_CHECKING:

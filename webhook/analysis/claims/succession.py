@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.words import at_most, clock, count, name, writer
-from webhook.analysis.history.events import Handover, Other, Tenure
+from webhook.analysis.history.tenure import Handover, Other, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import MINUTE, SECOND, length
 

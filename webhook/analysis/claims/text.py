@@ -10,9 +10,9 @@ from webhook.admission.rules.stamps import NAMES, Stamp, is_constant
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.causes import Blame, describe_cause
 from webhook.analysis.claims.words import ago, clock, name, writer
-from webhook.analysis.history.events import Handover
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, named_at
+from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import InputKind, Writer, is_dated
 from webhook.kubernetes.times import SECOND, length
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from webhook.analysis.history.events import Tenure
+from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import DAY, MINUTE, SECOND, canonical_seconds, length
 from webhook.text.quoting import quote_within

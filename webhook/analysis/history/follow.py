@@ -11,10 +11,12 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
-from webhook.analysis.history.events import NOT_FOUND, LeaseEvent, Refusal, Tenure
+from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import NOT_FOUND, Refusal
 from webhook.analysis.history.renewals import OtherLeases
 from webhook.analysis.history.status import renewed_at
+from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.documents import Document
 from webhook.analysis.inputs.items import (
     Act,

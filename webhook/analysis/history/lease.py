@@ -19,9 +19,10 @@ from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.continuity import Change, Continuity, Sight
 from webhook.analysis.history.dating import Known, date_state_before, date_write
-from webhook.analysis.history.events import API_SERVER, EventKind, Handover, LeaseEvent, Tenure, edit_of
+from webhook.analysis.history.events import EventKind, LeaseEvent, edit_of
 from webhook.analysis.history.existence import Existence
 from webhook.analysis.history.first_state import read_first_state
+from webhook.analysis.history.forged_stamps import find_forged_stamps
 from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests, hear
 from webhook.analysis.history.rival import Rival, patience_for
@@ -42,9 +43,9 @@ from webhook.analysis.history.status import (
     written_at,
 )
 from webhook.analysis.history.taking import classify_write, find_taking
+from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.vacancy import Vacancy
 from webhook.analysis.history.write import Dating, Write
-from webhook.analysis.history.writes import find_forged_stamps
 from webhook.analysis.inputs.items import Act, CountedRenewals, InputKind, Observation, Writer
 from webhook.kubernetes.managed_fields import Entry, entries_of
 from webhook.kubernetes.objects import Lease, LeaseSpec

@@ -10,9 +10,10 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.history.bounds import MAX_LISTED
-from webhook.analysis.history.events import NOT_FOUND, SLOW, Refusal, Tenure
+from webhook.analysis.history.refusal import NOT_FOUND, SLOW, Refusal
 from webhook.analysis.history.renewals import Renewals
 from webhook.analysis.history.rival import UNKNOWN_PATIENCE
+from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import FenceReport, Observation, Writer
 
 MAX_REFUSALS: Final = 100

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from webhook.analysis.history.events import Handover, Tenure
 from webhook.analysis.history.status import has_expired, renewed_at, was_live
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.write import Write
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import LeaseSpec

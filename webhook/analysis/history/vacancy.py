@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
-from webhook.analysis.history.events import Handover, Tenure
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.write import Write
 from webhook.kubernetes.times import SECOND
 

@@ -7,10 +7,10 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from webhook.analysis.heartbeats import is_heartbeat
-from webhook.analysis.history.events import Handover
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.tenure import Handover
 from webhook.analysis.live.leases import LiveLeases
 from webhook.kubernetes.times import SECOND
 

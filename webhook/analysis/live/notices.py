@@ -8,10 +8,10 @@ from msgspec import Struct, field
 from webhook.analysis.claims.account import account_of
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.heartbeats import is_heartbeat
-from webhook.analysis.history.events import Handover
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.tenure import Handover
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import canonical_seconds
 

@@ -23,8 +23,8 @@ from msgspec.structs import replace
 
 from webhook.analysis.claims.words import count
 from webhook.analysis.history.follow import Key
+from webhook.analysis.history.forged_stamps import dates_renewal_again
 from webhook.analysis.history.status import written_at
-from webhook.analysis.history.writes import dates_renewal_again
 from webhook.analysis.inputs.cluster import CANDIDATES, LEASES
 from webhook.analysis.inputs.files import read_path
 from webhook.analysis.inputs.items import (

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from webhook.analysis.claims.words import count
-from webhook.analysis.history.events import Tenure
+from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.timeline.model import (
     UNLED,
     Bucket,

@@ -14,11 +14,13 @@ from webhook.analysis.claims.causes import describe_cause, find_late_renewals, f
 from webhook.analysis.claims.findings import describe_delay
 from webhook.analysis.claims.succession import WHEN, describe_ending, describe_handover
 from webhook.analysis.claims.words import by_writer, clock, count
-from webhook.analysis.history.events import SLOW, EventKind, Handover, LeaseEvent, Tenure
+from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.refusal import SLOW
 from webhook.analysis.history.renewals import deadline_of
 from webhook.analysis.history.status import MAX_DURATION, MAX_TRANSITIONS, LeaseState
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import AboutInput, Act, Answer, FenceReport, InputKind, Item, Observation, Writer
 from webhook.analysis.timeline.downsampling import (
     MAX_MARKS,

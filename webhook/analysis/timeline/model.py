@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.words import at_most, clock, count, name, writer
-from webhook.analysis.history.events import Tenure
 from webhook.analysis.history.renewals import deadline_of
+from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND, canonical, length
 from webhook.text.quoting import escape, truncate

@@ -2,7 +2,7 @@
 
 from msgspec import Raw
 
-from webhook.analysis.history.writes import Writes
+from webhook.analysis.history.observed_requests import Writes
 from webhook.analysis.inputs.items import Act, InputKind, Observation, Place
 from webhook.kubernetes.objects import Lease, ObjectMeta
 

@@ -1,0 +1,59 @@
+"""What a write that was seen does to managedFields that no API server does."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from webhook.admission.rules.change import change_between
+from webhook.admission.rules.tampering import find_tampering_in_create, find_tampering_in_update, is_stamped
+from webhook.analysis.inputs.items import Act, Observation, has_managed_fields
+from webhook.kubernetes.managed_fields import Entry
+from webhook.kubernetes.objects import Lease, LeaseSpec
+
+_KNOWN_FIELDS: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
+
+
+def find_forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry], at: int) -> str:
+    """Return what a write does to managedFields that no API server does, as a clause; "" if nothing, or not shown.
+
+    `old` is the state just before the write of a Lease at `at`, None if it was created, with its `old_entries`.
+    """
+    new = seen.object
+    assert isinstance(new, Lease)
+    if old is None:
+        if seen.act is not Act.CREATED or not seen.entries or not _only_known(seen.entries):
+            return ""
+        change = change_between(None, new, at)
+        return "" if is_stamped(change) else find_tampering_in_create(change) or ""
+    if not has_managed_fields(old) or new.metadata.managed_fields == old.metadata.managed_fields:
+        return ""
+    renew_time = new.spec.renew_time
+    renewed = renew_time is not None and renew_time != old.spec.renew_time
+    if (renewed and dates_renewal_again(seen.entries, old_entries)) or not _only_known(seen.entries):
+        return ""
+    change = change_between(old, new, at)
+    return "" if is_stamped(change) else find_tampering_in_update(change) or ""
+
+
+def dates_renewal_again(new: Sequence[Entry], old: Sequence[Entry]) -> bool:
+    """True if a renewal only dates the one owner of renewTime again, as nearly all do: then nothing is forged."""
+    if len(new) != len(old):
+        return False
+    changed = [(after, before) for after, before in zip(new, old, strict=True) if after != before]
+    if len(changed) != 1:
+        return False
+    ((after, before),) = changed
+    return (
+        after.owns_renew_time
+        and after.key == before.key
+        and after.owned == before.owned
+        and after.stamp is not None
+        and before.stamp is not None
+        and after.stamp >= before.stamp
+        and not after.is_fold
+        and sum(entry.owns_renew_time for entry in new) == 1
+    )
+
+
+def _only_known(entries: Sequence[Entry]) -> bool:
+    # A newer API server may have fields that cannot be compared here.
+    return all(name in _KNOWN_FIELDS for entry in entries for name in entry.owned.spec)

@@ -1,0 +1,106 @@
+"""Requests for a lease that an API server refused, or answered late, and what refused them.
+
+All instants are microseconds since 1970 by the clocks of API servers.
+"""
+
+import re
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from webhook.analysis.inputs.items import Act, Observation, Writer
+from webhook.kubernetes.times import SECOND
+from webhook.text.quoting import truncate
+
+SLOW: Final = 1 * SECOND
+"""An answer that took longer is remembered: clients give up after a few seconds."""
+MAX_MESSAGE: Final = 400
+UNAUTHENTICATED: Final = 401
+NOT_FOUND: Final = 404
+TOO_MANY_REQUESTS: Final = 429
+_INTERNAL_ERROR: Final = 500
+_WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
+_FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
+_POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']{1,253})'")
+_RIGHTS: Final = re.compile(r' is forbidden: User "[^"]*" cannot ')
+
+
+class By(StrEnum):
+    """The part of an API server that refused a write."""
+
+    RIGHTS = "rights"
+    """The writer may not do this: RBAC, or another authorizer."""
+    CREDENTIALS = "credentials"
+    """The API server does not know who writes: an expired token, or one whose pod was deleted."""
+    WEBHOOK = "webhook"
+    POLICY = "policy"
+    """A ValidatingAdmissionPolicy."""
+    OTHER = "other"
+
+
+class Refusal(Struct, frozen=True):
+    """A write that was not stored, or an answer that was slow (`code` is then one of success)."""
+
+    at: int
+    code: int
+    message: str
+    took: int
+    writer: Writer
+    source: str = ""
+    """The address and the program that it came from, as far as a log says."""
+    is_read: bool = False
+
+    @classmethod
+    def of(cls, seen: Observation) -> "Refusal | None":
+        """Return what is remembered of an answer; None if the write was stored in time."""
+        answer = seen.answer
+        if answer is None or (answer.is_stored and answer.took <= SLOW):
+            return None
+        message = truncate(answer.message, MAX_MESSAGE)
+        is_read = seen.act is Act.READ
+        return cls(seen.at or 0, answer.code, message, answer.took, seen.writer or Writer(), seen.source, is_read)
+
+    @property
+    def received(self) -> int:
+        """The time at which the API server received it, in microseconds since 1970."""
+        return self.at - self.took
+
+    @property
+    def is_denied(self) -> bool:
+        """True if the API server did not want it, rather than being unable to store it, or asked to try again."""
+        return 400 <= self.code < 500 and self.code not in {404, 409, 429}
+
+    @property
+    def has_failed(self) -> bool:
+        """True if the API server was unable to store it; not if the client hung up before a second had passed."""
+        is_abandoned = "context canceled" in self.message and self.took < SLOW
+        return (self.code >= 500 or self.code == 429) and not is_abandoned
+
+    @property
+    def has_failed_at_once(self) -> bool:
+        """True if the API server answered that it failed, and was not slow itself: etcd or a webhook refused."""
+        return self.code == _INTERNAL_ERROR and self.took < SLOW
+
+    @property
+    def failed_webhook(self) -> str:
+        """The name of the webhook that the API server could not call, and without which it stores nothing, or ""."""
+        found = _FAILED_WEBHOOK.search(self.message)
+        return found[1] if found else ""
+
+    @property
+    def by(self) -> By:
+        """The part of the API server that refused it, as far as the message says."""
+        if _WEBHOOK.search(self.message):
+            return By.WEBHOOK
+        if _POLICY.search(self.message):
+            return By.POLICY
+        if self.code == UNAUTHENTICATED:
+            return By.CREDENTIALS
+        return By.RIGHTS if _RIGHTS.search(self.message) else By.OTHER
+
+    @property
+    def name(self) -> str:
+        """The name of the webhook or policy that refused it, "" if it was neither."""
+        found = _WEBHOOK.search(self.message) or _POLICY.search(self.message)
+        return found[1] if found else ""
