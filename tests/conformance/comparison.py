@@ -38,10 +38,6 @@ class Ours(Struct, frozen=True):
         """The errors of all rules."""
         return {error for _, error in self.by_rule}
 
-    def of(self, rule: str) -> set[Error]:
-        """The errors of one rule."""
-        return {error for name, error in self.by_rule if name == rule}
-
 
 def evaluate_case(case: Case) -> Ours:
     """Send a case the whole way: bytes, review, rules, verdict."""

@@ -58,18 +58,18 @@ _KINDS: Final[dict[str, str]] = {
     InputKind.REVIEW: "reviews",
 }
 _GZIP: Final = b"\x1f\x8b"
-_SHOWN: Final = 300
+_MAX_LINE: Final = 300
 """Characters of a line that are shown."""
 _NO_KIND: Final = "nothing about leases"
-_NAMED: Final = 3
+_MAX_EXPLAINED: Final = 3
 """Files of which it is said why they show no lease."""
-_HEAD: Final = 4096
+_HEAD_BYTES: Final = 4096
 """Bytes of a file by which it is known what it is instead."""
-_OF_KUBECTL: Final = re.compile(
+_KUBECTL_MESSAGE: Final = re.compile(
     r"error: |Error from server|Unable to connect to the server|The connection to the server|No resources found"
 )
 """How what kubectl prints begins when it has nothing to show; `client-go` writes the last but one."""
-_PEEKED: Final = 1000
+_MAX_PEEKED: Final = 1000
 """Items at the start of a file that show its kind."""
 _SEVERITIES: Final = tuple(Severity)
 _EVERYTHING: Final = Selection()
@@ -207,7 +207,7 @@ class Session:
                 for item in self._read_items():
                     histories.take(item)
                 if not histories.number:
-                    raise Failure("; ".join(_explain_missing_leases(path) for path in self.paths[:_NAMED]))
+                    raise Failure("; ".join(_explain_missing_leases(path) for path in self.paths[:_MAX_EXPLAINED]))
                 if histories.hides_stamps:
                     notes.append(reading.HIDDEN_STAMPS)
                 as_of = reading.find_evaluation_time(self._now, self.paths, histories.bounds.until)
@@ -221,14 +221,14 @@ class Session:
 def _find_kind(path: str, budget: Budget) -> str:
     """Return the kind of the first items of a file about leases; "" if there is none."""
     items = (item for one in find_inputs([path], budget) for item in one.read())
-    seen = (item.input_kind for item in islice(items, _PEEKED) if isinstance(item, Observation))
+    seen = (item.input_kind for item in islice(items, _MAX_PEEKED) if isinstance(item, Observation))
     return next((kind.value for kind in seen), "")
 
 
 def _explain_missing_leases(path: str) -> str:
     """Return why a file shows no lease, by its first bytes."""
     with Path(path).open("rb") as file:
-        head = file.read(_HEAD)
+        head = file.read(_HEAD_BYTES)
     if not head.strip():
         return f"{path} is empty"
     if not head.startswith(_GZIP):
@@ -236,8 +236,8 @@ def _explain_missing_leases(path: str) -> str:
         if "\0" in text or text.count("\ufffd") > 1:
             return f"{path} is not text: open the JSON or YAML that kubectl writes, or an audit log"
         first = text.lstrip().partition("\n")[0].strip()
-        if _OF_KUBECTL.match(first):
-            return f"{path} has what kubectl answered in place of leases: {truncate(first, _SHOWN)}"
+        if _KUBECTL_MESSAGE.match(first):
+            return f"{path} has what kubectl answered in place of leases: {truncate(first, _MAX_LINE)}"
     return f"{path} has no lease: a list, a watch, an audit log or a review of leases has"
 
 

@@ -58,7 +58,7 @@ class Costs:
         self.times: dict[str, list[float]] = {}
 
     @contextmanager
-    def of(self, what: str) -> Iterator[None]:
+    def measure(self, what: str) -> Iterator[None]:
         """Measure what is done within."""
         began = time.monotonic()
         yield
@@ -73,7 +73,7 @@ def small(browser: Any, origin: str, costs: Costs) -> None:
     """Measure a first start, each view of an incident, and a second start."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     files = [_INCIDENT / "audit.log.gz", _INCIDENT / "leases.json.gz"]
-    with costs.of("the first view of an incident, with an empty cache"):
+    with costs.measure("the first view of an incident, with an empty cache"):
         web = Web(context, origin)
         web.open(*files)
     views: dict[str, Callable[[], Any]] = {
@@ -82,15 +82,15 @@ def small(browser: Any, origin: str, costs: Costs) -> None:
         "check": web.page.locator("#checked h2").wait_for,
     }
     for view, is_there in views.items():
-        with costs.of(f"the next view: {view}"):
+        with costs.measure(f"the next view: {view}"):
             web.show(view)
             is_there()
-    with costs.of("the next view: review"):
+    with costs.measure("the next view: review"):
         web.page.select_option("#examples", label="Another namespace takes a live lease")
         web.page.wait_for_selector("#verdicts .card")
     web.page.evaluate("navigator.serviceWorker.ready.then(() => null)")
     web.page.wait_for_function("navigator.serviceWorker.controller !== null")
-    with costs.of("the first view after a reload"):
+    with costs.measure("the first view after a reload"):
         web.page.goto(f"{origin}/?again")
         web.open(*files)
     context.close()
@@ -101,9 +101,9 @@ def large(browser: Any, origin: str, costs: Costs, what: str, file: Path) -> flo
     context = browser.new_context()
     web = Web(context, origin)
     web.page.set_default_timeout(_LARGE)
-    with costs.of(f"why of {what}"):
+    with costs.measure(f"why of {what}"):
         web.open(file)
-    with costs.of(f"audit, timeline and check of {what}"):
+    with costs.measure(f"audit, timeline and check of {what}"):
         for view, filled in (("audit", "#audit h2"), ("timeline", "#timeline iframe"), ("check", "#checked h2")):
             web.show(view)
             web.page.wait_for_selector(filled)

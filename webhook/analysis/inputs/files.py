@@ -265,7 +265,7 @@ def find_inputs(paths: Sequence[str], meter: Meter | None = None) -> Iterator[In
 
 def _read_file_for_history(path: str, received: "CaptureIndex", meter: Meter) -> Iterator[Item]:
     was_denied = received.was_denied(path)
-    observations = kinds.interpret_all(read_path(path, kinds.LEASE_MARKERS, meter), received.of(path))
+    observations = kinds.interpret_all(read_path(path, kinds.LEASE_MARKERS, meter), received.find_moment(path))
     for item in _take_until_stopped(observations, meter):
         yield replace(item, answer=Answer(403)) if was_denied and isinstance(item, Observation) else item
 
@@ -294,11 +294,11 @@ def _read_list(file: io.BufferedReader, path: str, start: bytes) -> Iterator[Doc
         return None
     begin = file.tell()
 
-    def opened() -> Iterator[bytes]:
+    def read_again() -> Iterator[bytes]:
         file.seek(begin)
         return _read_pieces(file)
 
-    items = documents.split_list(path, opened)
+    items = documents.split_list(path, read_again)
     if items is None:
         file.seek(begin)
     return items
@@ -322,7 +322,7 @@ class CaptureIndex:
         for index in _find_indexes(directories):
             self._read(index)
 
-    def of(self, path: str) -> int | None:
+    def find_moment(self, path: str) -> int | None:
         """Return when a file was received, in microseconds since 1970; None without an entry."""
         return self.moments.get(Path(path).resolve()) if self.moments else None
 

@@ -124,7 +124,7 @@ class Evaluator(Struct):
     ) -> DocumentOutcome:
         try:
             if isinstance(item, Document):
-                at = self.now if self.now is not None else self.received.of(item.place.path)
+                at = self.now if self.now is not None else self.received.find_moment(item.place.path)
                 found = _evaluate_request(item.place, decode(item.text), policy, at, writer_known=True)
                 return replace(found, source=item.source)
             self.is_writer_missing = self.is_writer_missing or self.writer is None
