@@ -165,8 +165,8 @@ DEFECTS: Final = (
         "fence",
         "the writer of the lease is not compared",
         _FENCE,
-        '{_stamp(fence)} == {uid}[0] + " " + request.userInfo.username)',
-        '{_stamp(fence)} != "")',
+        "{_stamp_expression(fence)} == {writer})",
+        '{_stamp_expression(fence)} != "")',
         "without a fence",
     ),
 )
