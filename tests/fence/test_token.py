@@ -11,7 +11,7 @@ from tests.policy.files import policy
 from webhook.api_server.fence.objects import (
     BINDING,
     CLOCK,
-    KEPT,
+    KEEPING,
     MUTATING_BINDING,
     MUTATING_POLICY,
     POLICY,
@@ -36,8 +36,8 @@ def test_what_stamps_comes_before_what_asks_for_it() -> None:
     assert [*specs(token=True, expired="warn")] == [
         (MUTATING_POLICY, STAMPING),
         (MUTATING_BINDING, STAMPING),
-        (MUTATING_POLICY, KEPT),
-        (MUTATING_BINDING, KEPT),
+        (MUTATING_POLICY, KEEPING),
+        (MUTATING_BINDING, KEEPING),
         (POLICY, ""),
         (BINDING, ""),
         (POLICY, CLOCK),
@@ -48,7 +48,7 @@ def test_what_stamps_comes_before_what_asks_for_it() -> None:
 def test_each_binding_names_its_policy() -> None:
     found = specs(token=True, expired="deny")
     assert {spec["policyName"].removeprefix(NAME) for (kind, end), spec in found.items() if "Binding" in kind} == {
-        *("", STAMPING, KEPT, CLOCK)
+        *("", STAMPING, KEEPING, CLOCK)
     }
 
 
@@ -69,18 +69,18 @@ def test_every_write_that_stores_annotations_is_stamped() -> None:
             for rule in found[MUTATING_POLICY, end]["matchConstraints"]["resourceRules"]
             for path in rule["resources"]
         ]
-        for end in (STAMPING, KEPT)
+        for end in (STAMPING, KEEPING)
     }
     assert paths[STAMPING] == [
         *("deployments", "deployments/resize", "deployments/status"),
         *("pods", "pods/resize", "pods/status"),
     ]
-    assert paths[KEPT] == ["deployments", "deployments/*", "pods", "pods/*"]
+    assert paths[KEEPING] == ["deployments", "deployments/*", "pods", "pods/*"]
     [judged, *_] = found[POLICY, ""]["matchConstraints"]["resourceRules"]
     assert judged["resources"] == ["deployments/scale"]
-    conditions = found[MUTATING_POLICY, KEPT]["matchConditions"]
+    conditions = found[MUTATING_POLICY, KEEPING]["matchConditions"]
     assert '["", "resize", "status"]' in conditions[0]["expression"]
-    assert "paramKind" not in found[MUTATING_POLICY, KEPT]
+    assert "paramKind" not in found[MUTATING_POLICY, KEEPING]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_the_clock_fails_open(keys: dict[str, str], actions: list[str]) -> None:
 @pytest.mark.parametrize(("mode", "failure"), [("deny", "Fail"), ("warn", "Ignore"), ("audit", "Ignore")])
 def test_the_token_fails_as_the_fence_does(mode: str, failure: str) -> None:
     found = specs(token=True, mode=mode)
-    assert {found[MUTATING_POLICY, end]["failurePolicy"] for end in (STAMPING, KEPT)} == {failure}
+    assert {found[MUTATING_POLICY, end]["failurePolicy"] for end in (STAMPING, KEEPING)} == {failure}
     assert found[MUTATING_BINDING, STAMPING]["paramRef"]["parameterNotFoundAction"] == "Allow"
 
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from tests.cel_values import value, variable
 from tests.factories import Document
 from tests.policy.fences.made import STAMPS, stamped
-from webhook.api_server.fence.objects import KEPT, MUTATING_POLICY, POLICY, STAMPING, make_fence_manifests
+from webhook.api_server.fence.objects import KEEPING, MUTATING_POLICY, POLICY, STAMPING, make_fence_manifests
 
 _FOUND: Final = {
     (one["kind"], one["metadata"]["name"].rpartition(".")[2]): one["spec"]
     for one in make_fence_manifests(stamped(token=True))
 }
 STAMP: Final = _FOUND[MUTATING_POLICY, STAMPING[1:]]
-KEEP: Final = _FOUND[MUTATING_POLICY, KEPT[1:]]
+KEEP: Final = _FOUND[MUTATING_POLICY, KEEPING[1:]]
 FENCE: Final = next(spec for (kind, _), spec in _FOUND.items() if kind == POLICY)
 SUFFIX: Final = STAMPS[0]["suffix"]
 KEY: Final = f"shop-operator.lease-webhook/token-{SUFFIX}"

@@ -166,7 +166,7 @@ def test_a_namespace_without_leases_is_named(
     scope: Cluster, problem: str, fake: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not scope.namespace:
-        monkeypatch.setattr(cluster, "_STAMPED", ("--namespace=empty",))
+        monkeypatch.setattr(cluster, "_WITH_STAMPS", ("--namespace=empty",))
     fake(candidates='error: the server doesn\'t have a resource type "leasecandidates"')
     with pytest.raises(InputError) as raised:
         list(cluster.list_items(scope, []))

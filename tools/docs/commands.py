@@ -38,7 +38,7 @@ _WATCH: Final = ROOT / "tests" / "data" / "incidents" / "lease-stolen" / "leases
 """The pages show `top` at the end of this watch."""
 
 
-_TRIED: Final = {"build/try/leases.json": "tests/data/tried/leases.json"}
+_RECORDED_INSTEAD: Final = {"build/try/leases.json": "tests/data/tried/leases.json"}
 """The watch that `deploy/try` records, as it was recorded once."""
 
 
@@ -78,7 +78,7 @@ def printed(command: str) -> str:
         ).stdout.decode()
     out = io.StringIO()
     with redirect_stdout(out), redirect_stderr(out):
-        main([_TRIED.get(word, word) for word in words[1:]])
+        main([_RECORDED_INSTEAD.get(word, word) for word in words[1:]])
     return out.getvalue()
 
 

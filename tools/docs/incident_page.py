@@ -16,7 +16,7 @@ from webhook.text.quoting import escape
 
 PAGE: Final = DOCS / "incidents.md"
 _WIDTH: Final = 110
-_SHOWN: Final = {WATCH: "From a watch", AUDIT_LOG: "From the audit log"}
+_HEADINGS: Final = {WATCH: "From a watch", AUDIT_LOG: "From the audit log"}
 _HEAD: Final = """<!-- Written by `make docs` from tests/data/incidents. Do not edit. -->
 # Incidents, and what `why` says about them
 
@@ -140,7 +140,7 @@ def _write_section(one: Incident) -> Iterator[str]:
         yield f"- {at[11:21]} {what}"
     yield ""
     for source in SOURCES:
-        yield f"{_SHOWN[source]}:\n"
+        yield f"{_HEADINGS[source]}:\n"
         yield from _quote_account(one.account(source))
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 DPKG: Final = "var/lib/dpkg/status.d/"
 PACKAGES: Final = "packages/"
-MADE: Final = ("etc/passwd", "etc/group", "etc/os-release", DPKG, "usr/share/doc/")
+BUILD_FILES: Final = ("etc/passwd", "etc/group", "etc/os-release", DPKG, "usr/share/doc/")
 """Written by deploy/image/assemble.py."""
 _PYTHON: Final = re.compile(r"\Ausr/local/lib/python3\.\d+/")
 _VERSION: Final = re.compile(rb"\x00(3\.\d+\.\d+)(?:\+)?\x00")
@@ -64,7 +64,9 @@ def read_files(files: Mapping[str, bytes], digest: str, created: str) -> Content
     """Return what regular files hold, by path without a leading slash."""
     packages = [*_find_debian_packages(files), *_find_python_packages(files), *_find_vendored_packages(files)]
     unknown = [
-        path for path in files if not path.startswith((*MADE, PACKAGES)) and path not in _find_packaged_files(files)
+        path
+        for path in files
+        if not path.startswith((*BUILD_FILES, PACKAGES)) and path not in _find_packaged_files(files)
     ]
     unknown = [path for path in unknown if not path.endswith(".pyc")]
     if any(_PYTHON.search(path) for path in unknown):

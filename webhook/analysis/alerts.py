@@ -92,8 +92,8 @@ def _make_record(lease: WatchedLease) -> Rule:
     return {"record": LIMIT, "expr": f"vector({lease.limit})", "labels": labels}
 
 
-_RENEWED: Final = "max by (namespace, lease) (kube_lease_renew_time)"
-_LISTED: Final = f"max by (namespace, lease) ({LIMIT})"
+_RENEW_TIME: Final = "max by (namespace, lease) (kube_lease_renew_time)"
+_LIMIT_OF_LEASE: Final = f"max by (namespace, lease) ({LIMIT})"
 """While a table is replaced by another one, two of its rules may record the same lease."""
 _LEASE: Final = "{{ $labels.namespace }}/{{ $labels.lease }}"
 _AGO: Final = "{{ $value | humanizeDuration }}"
@@ -125,10 +125,10 @@ def _name_limits(kind: str) -> str:
 def _make_election_alerts(docs: str) -> list[Rule]:
     unlisted = (
         '(time() - max by (namespace, lease) (kube_lease_renew_time{namespace!="kube-node-lease"})'
-        f" unless on (namespace, lease) {_LISTED}) > {UNLISTED_LIMIT}"
+        f" unless on (namespace, lease) {_LIMIT_OF_LEASE}) > {UNLISTED_LIMIT}"
     )
     missing = (
-        f"{_name_limits('election')} unless on (namespace, lease) {_RENEWED} and on () count(kube_lease_renew_time)"
+        f"{_name_limits('election')} unless on (namespace, lease) {_RENEW_TIME} and on () count(kube_lease_renew_time)"
     )
     holders = (
         "count by (namespace, lease) (count by (namespace, lease, lease_holder) "
@@ -137,7 +137,7 @@ def _make_election_alerts(docs: str) -> list[Rule]:
     return [
         _make_alert(
             "LeaseWithoutLeader",
-            f"time() - {_RENEWED} > on (namespace, lease) {_name_limits('election')}",
+            f"time() - {_RENEW_TIME} > on (namespace, lease) {_name_limits('election')}",
             lasts="1m",
             severity="warning",
             runbook=docs,
@@ -157,7 +157,7 @@ def _make_election_alerts(docs: str) -> list[Rule]:
         ),
         _make_alert(
             "LeaseRenewedInTheFuture",
-            f"{_RENEWED} - time() > 60",
+            f"{_RENEW_TIME} - time() > 60",
             lasts="5m",
             severity="warning",
             runbook=docs,
@@ -201,7 +201,7 @@ def _make_heartbeat_alerts(docs: str) -> list[Rule]:
     return [
         _make_alert(
             "LeaseHeartbeatSilent",
-            f"time() - {_RENEWED} > on (namespace, lease) {_name_limits('heartbeat')}",
+            f"time() - {_RENEW_TIME} > on (namespace, lease) {_name_limits('heartbeat')}",
             lasts="1m",
             severity="info",
             runbook=docs,
@@ -213,7 +213,7 @@ def _make_heartbeat_alerts(docs: str) -> list[Rule]:
 
 
 _LIVE: Final = "max by (namespace, lease) (lease_webhook_leader_live)"
-_STOLEN: Final = 'max by (namespace, lease) (increase(lease_webhook_leader_handovers_total{how="stolen"}[10m]))'
+_STEALS: Final = 'max by (namespace, lease) (increase(lease_webhook_leader_handovers_total{how="stolen"}[10m]))'
 _LEADERLESS: Final = "max by (namespace, lease) (increase(lease_webhook_leader_leaderless_seconds_total[1h]))"
 _MAX_LEADERLESS: Final = 300
 """Seconds of an hour."""
@@ -235,7 +235,7 @@ def _make_recorder_alerts(docs: str) -> list[Rule]:
         ),
         _make_alert(
             "LeaseStolen",
-            f"{_STOLEN} > 0",
+            f"{_STEALS} > 0",
             severity="warning",
             runbook=docs,
             summary=f"Lease {_LEASE} was taken from a holder that renewed it",

@@ -43,7 +43,7 @@ _MAX_LAYERS: Final = 100
 """Overrides of one setting: each nests one level deeper, and CEL takes 250."""
 _PLACE: Final = re.compile(r"([^{]*)\{(!?)((?:[^{}']|'(?:[^'\\]|\\.)*'|\{[^{}]*\})*)\}")
 _NUMBER: Final = re.compile(r"\$([a-z]\w*)")
-_USED: Final = re.compile(r"variables\.(\w+)")
+_VARIABLE: Final = re.compile(r"variables\.(\w+)")
 
 Manifest = dict[str, Any]
 
@@ -211,10 +211,10 @@ class _PolicyFile:
         found |= self._stamps if has_stamps else {"isStampedWriter": "false", "stampedAt": '""'}
         found["bound"] = f"[{lookup}].filter(b, b.hasValue()).map(b, b.value())" if self._bindings else "[]"
         found |= data["binding"] | {name: _make_message(text) for name, text in data["texts"].items()} | self._rules
-        wanted = set(_USED.findall(str(validations)))
+        wanted = set(_VARIABLE.findall(str(validations)))
         for name in reversed([*found]):
             if name in wanted:
-                wanted |= set(_USED.findall(found[name]))
+                wanted |= set(_VARIABLE.findall(found[name]))
         return {name: text for name, text in found.items() if name in wanted}
 
     def make_validations(self, rule: Rule, mode: Mode) -> Iterator[Manifest]:
@@ -286,7 +286,7 @@ def _make_message(text: str) -> str:
 def _insert_texts(message: str) -> str:
     """Return a message with the texts of `webhook/api_server/variables.yaml` in their places."""
     texts = _load("webhook.api_server", "variables")["texts"]
-    return _USED.sub(lambda found: texts.get(found[1], found[0]), message)
+    return _VARIABLE.sub(lambda found: texts.get(found[1], found[0]), message)
 
 
 def _quote_in_cel(expression: str) -> str:

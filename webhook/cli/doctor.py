@@ -16,7 +16,7 @@ from webhook.analysis.claims.words import count
 from webhook.analysis.inputs.cluster import NO_SUCH_KIND, Cluster, get_objects
 from webhook.analysis.inputs.files import read_objects
 from webhook.api_server.doctor.checks import Report, examine
-from webhook.api_server.doctor.documents import LISTED, LISTED_BESIDE, Documents, report_danger
+from webhook.api_server.doctor.documents import LISTED_BESIDE, LISTED_KINDS, Documents, report_danger
 from webhook.api_server.doctor.fences_and_stamps import examine_fences, examine_stamps
 from webhook.cli.options import Command, complete_files, format_option, policy_option
 from webhook.cli.reading import cluster_options, has_pipe, refuse_files
@@ -101,13 +101,13 @@ def _read_cluster(cluster: Cluster) -> Documents:
     unread: list[str] = []
     places = sorted(Documents(values).namespaces)
     beside = [(kinds, f"--namespace={one}") for one in places for kinds in ("configmaps", *LISTED_BESIDE)]
-    for kinds, *words in [*((kinds,) for kinds in LISTED), *beside]:
+    for kinds, *words in [*((kinds,) for kinds in LISTED_KINDS), *beside]:
         found = get_objects(cluster, kinds, *words)
         if not isinstance(found, str):
             values += found
         elif NO_SUCH_KIND not in found:
             print_message(f"{kinds} were not read: {found}")
-            unread += (LISTED | LISTED_BESIDE).get(kinds, ())
+            unread += (LISTED_KINDS | LISTED_BESIDE).get(kinds, ())
     return Documents(values, unread)
 
 

@@ -15,7 +15,14 @@ from webhook.admission.policy.schema import PolicyError
 from webhook.analysis.inputs import cluster as clusters
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.documents import Value
-from webhook.api_server.doctor.documents import LISTED, LISTED_BESIDE, VALIDATING, Documents, Entry, ServiceReference
+from webhook.api_server.doctor.documents import (
+    LISTED_BESIDE,
+    LISTED_KINDS,
+    VALIDATING,
+    Documents,
+    Entry,
+    ServiceReference,
+)
 from webhook.api_server.doctor.in_force import (
     NAME,
     PROOF,
@@ -55,7 +62,7 @@ Examples:
   lease-webhook status -n shop               # are writes in this namespace reviewed?
   lease-webhook status --wait 120            # after an apply, or a change of the policy
 """
-_CLUSTER_WIDE: Final = {"validatingwebhookconfigurations": (VALIDATING,), **LISTED}
+_CLUSTER_WIDE: Final = {"validatingwebhookconfigurations": (VALIDATING,), **LISTED_KINDS}
 _KINDS: Final = _CLUSTER_WIDE | LISTED_BESIDE
 _PAUSE: Final = 2.0
 """Seconds between two looks."""

@@ -24,7 +24,7 @@ class ErrorType(StrEnum):
     TYPE_INVALID = "FieldValueTypeInvalid"
 
 
-_PRINTED: Final = {
+_TEXTS: Final = {
     ErrorType.REQUIRED: "Required value",
     ErrorType.INVALID: "Invalid value",
     ErrorType.NOT_SUPPORTED: "Unsupported value",
@@ -54,7 +54,7 @@ class FieldError(Struct, frozen=True, gc=False):
     @property
     def body(self) -> str:
         """The error without its path: `Invalid value: 0: must be greater than 0`."""
-        text = _PRINTED[self.type]
+        text = _TEXTS[self.type]
         if self.type in _WITH_VALUE:
             text = f"{text}: {quote(self.value)}"
         detail = self._shown

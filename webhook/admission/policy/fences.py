@@ -38,7 +38,7 @@ _SUBRESOURCES: Final = (
     *("proxy", "resize", "scale", "status", "token"),
 )
 """Those that Kubernetes' own resources have."""
-_KNOWN: Final = [
+_BUILT_IN_RESOURCES: Final = [
     f"{resource}.{group}" if group else resource for group, names in _BUILT_IN.items() for resource in names.split()
 ]
 _FORM: Final = re.compile(
@@ -251,8 +251,10 @@ def _check_existence(found: FencedResource, path: str) -> None:
         return
     if found.resource not in _BUILT_IN[found.group].split():
         group = f"group {found.group}" if found.group else "the core group"
-        same = [name for name in _KNOWN if name.partition(".")[0] == found.resource]
-        hint = f"; did you mean {quote(same[0])}?" if same else nearest(str(found).partition("/")[0], _KNOWN)
+        same = [name for name in _BUILT_IN_RESOURCES if name.partition(".")[0] == found.resource]
+        hint = (
+            f"; did you mean {quote(same[0])}?" if same else nearest(str(found).partition("/")[0], _BUILT_IN_RESOURCES)
+        )
         form = "" if hint else "; write the group of a custom resource after its name, as in widgets.example.com"
         raise PolicyError(f"{quote(found.resource)} is not a resource of {group}{hint}{form}", path)
     if found.subresource and found.subresource not in _SUBRESOURCES:

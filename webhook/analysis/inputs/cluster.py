@@ -41,7 +41,7 @@ _TIMEOUT: Final = 60
 TIMEOUT: Final = re.compile(r"([0-9]{1,6})(ms|s|m|h|)", re.ASCII)
 """A limit for one request; 0 is none."""
 _UNITS: Final = {"ms": 0.001, "s": 1, "": 1, "m": 60, "h": 3600}
-_STAMPED: Final = ("--output=json", "--show-managed-fields")
+_WITH_STAMPS: Final = ("--output=json", "--show-managed-fields")
 _MAX_FORWARD: Final = 10
 """Seconds that it may take to read the metrics of a pod."""
 _FORWARDED: Final = re.compile(rb"127\.0\.0\.1:(\d+) ->")
@@ -129,11 +129,11 @@ def list_items(
     paged = f"--chunk-size={PAGE}"
     item = None
     for resource in (LEASES, *resources):
-        for item in _list_resource(cluster, resource, *_STAMPED, paged):
+        for item in _list_resource(cluster, resource, *_WITH_STAMPS, paged):
             yield item
     for resource in ("pods", "nodes") if with_pods else ():
         yield from _list_resource(cluster, resource, "--output=json", paged)
-    result = _run(cluster, "get", CANDIDATES, *cluster.scope, *_STAMPED, paged)
+    result = _run(cluster, "get", CANDIDATES, *cluster.scope, *_WITH_STAMPS, paged)
     if result.returncode == 0:
         for item in interpret_all(read(io.BytesIO(result.stdout), "kubectl")):
             yield item
@@ -148,7 +148,7 @@ def start_watch(cluster: Cluster, resource: str = LEASES) -> "subprocess.Popen[b
     """Return a kubectl that lists the leases, then prints each change; its caller reads stderr. Raises InputError."""
     # Without a timeout, since a watch has no end.
     what = [resource, *_SELECTED.get(resource, ()), *cluster.scope, *cluster.options]
-    return _start(["get", *what, *_STAMPED, "--watch", "--output-watch-events"])
+    return _start(["get", *what, *_WITH_STAMPS, "--watch", "--output-watch-events"])
 
 
 def post_event(cluster: Cluster, event: dict[str, Any], *, is_inside: bool = False) -> None:

@@ -26,7 +26,7 @@ _NEAR: Final = 2 * SECOND
 MILLISECOND: Final = 1000
 _MODES: Final = re.compile(r"[a-z0-9-]{1,80}=[a-z]{1,10}(?:,[a-z0-9-]{1,80}=[a-z]{1,10})*+")
 """The annotation `rules` of lease-webhook."""
-_OWNED: Final[dict[str, object]] = {"f:spec": {f"f:{name}": {} for name in LeaseSpec.__struct_encode_fields__}}
+_SPEC_FIELDS: Final[dict[str, object]] = {"f:spec": {f"f:{name}": {} for name in LeaseSpec.__struct_encode_fields__}}
 
 
 class Act(StrEnum):
@@ -419,7 +419,7 @@ def _term_of(stamp: Stamp, lease: Lease) -> int | None:
 
 def _date_lease(lease: Lease, stamp: Stamp) -> Lease:
     """Return the lease with one entry without a manager: the names of managers are not known where it is stamped."""
-    entry: dict[str, object] = {"operation": "Update", "apiVersion": "coordination.k8s.io/v1", "fieldsV1": _OWNED}
+    entry: dict[str, object] = {"operation": "Update", "apiVersion": "coordination.k8s.io/v1", "fieldsV1": _SPEC_FIELDS}
     if stamp.written is not None:
         entry["time"] = canonical_seconds(stamp.written)
     return replace(lease, metadata=replace(lease.metadata, managed_fields=Raw(msgspec.json.encode([entry]))))

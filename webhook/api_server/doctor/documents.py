@@ -220,7 +220,7 @@ KINDS: Final = (
     *fence.KINDS,
     *("Secret", "ConfigMap", "Namespace", "Lease", "Pod", "Deployment", "StatefulSet", "Service", "EndpointSlice"),
 )
-LISTED: Final = {
+LISTED_KINDS: Final = {
     "validatingadmissionpolicies,validatingadmissionpolicybindings": (fence.POLICY, fence.BINDING),
     "mutatingadmissionpolicies,mutatingadmissionpolicybindings": (fence.MUTATING_POLICY, fence.MUTATING_BINDING),
     "namespaces": ("Namespace",),
@@ -229,7 +229,7 @@ LISTED: Final = {
 LISTED_BESIDE: Final = {"services,endpointslices": ("Service", "EndpointSlice")}
 """The same, of the namespaces of webhooks."""
 
-_SHOWN: Final = 100
+_MAX_TEXT: Final = 100
 """Characters of a text that are shown whole; of a longer one where it differs."""
 
 
@@ -409,7 +409,7 @@ def find_difference(wanted: object, found: object, path: str = "spec") -> str:
         pairs = [
             (f"{path}[{number}]", one, other) for number, (one, other) in enumerate(zip(wanted, found, strict=True))
         ]
-    elif isinstance(wanted, str) and isinstance(found, str) and max(len(wanted), len(found)) > _SHOWN:
+    elif isinstance(wanted, str) and isinstance(found, str) and max(len(wanted), len(found)) > _MAX_TEXT:
         same = next((at for at, (one, other) in enumerate(zip(wanted, found, strict=False)) if one != other), 0)
         return "" if wanted == found else f"{path}: ...{found[max(0, same - 20) : same + 60]}..."
     else:

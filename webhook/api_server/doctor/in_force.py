@@ -43,7 +43,7 @@ NAME: Final = "lease-webhook"
 
 RULE: Final = "time-unreadable"
 """The rule that refuses PROOF."""
-_STAMPED: Final = 'parsing time "10000-'
+_STAMP_ERROR: Final = 'parsing time "10000-'
 """What an API server answers where policies that change leases come first: it does not decode such a time again."""
 _ELSEWHERE: Final = "status -n NAMESPACE tries another one"
 _MASTERS: Final = "system:masters"
@@ -127,7 +127,7 @@ def interpret_proof(
         return None, silence
     if is_created:
         return False, f"the API server would store a lease that the webhook refuses (a dry run): {cause or _NO_CAUSE}"
-    if _STAMPED in said:
+    if _STAMP_ERROR in said:
         return None, f"an API server that stamps fails on the lease of the dry run; {_ELSEWHERE}, without stamps"
     return (False if "failed calling webhook" in said else None), said.rpartition("\n")[2]
 

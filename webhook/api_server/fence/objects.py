@@ -32,7 +32,7 @@ MUTATING_POLICY: Final = "MutatingAdmissionPolicy"
 MUTATING_BINDING: Final = "MutatingAdmissionPolicyBinding"
 KINDS: Final = (POLICY, BINDING, MUTATING_POLICY, MUTATING_BINDING)
 STAMPING: Final = ".token"
-KEPT: Final = ".kept"
+KEEPING: Final = ".kept"
 CLOCK: Final = ".clock"
 """The suffixes of the names of further policies of a fence; no name of a fence has a dot."""
 LABELS: Final[Mapping[str, str]] = {
@@ -142,7 +142,7 @@ def _make_stamping(fence: Fence) -> Iterator[Manifest]:
     yield from make_pair(_make_metadata(fence, STAMPING), token, {"paramRef": _make_reference(fence, "Allow")})
     kept = _match_writes(fence, _rules(fence, ["", "/*"], ["CREATE", "UPDATE"])) | {"reinvocationPolicy": "IfNeeded"}
     del kept["paramKind"]
-    yield from make_pair(_make_metadata(fence, KEPT), kept | _fill_template(fence, "kept"), {})
+    yield from make_pair(_make_metadata(fence, KEEPING), kept | _fill_template(fence, "kept"), {})
 
 
 def _make_clock(fence: Fence) -> Iterator[Manifest]:

@@ -8,7 +8,7 @@ from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, 
 from webhook.kubernetes.field import invalid
 
 _TRANSITIONS: Final = "spec.leaseTransitions"
-_TAKEN: Final = frozenset({Event.TAKEOVER, Event.STEAL})
+_CHANGES_OF_HOLDER: Final = frozenset({Event.TAKEOVER, Event.STEAL})
 
 
 @texts(
@@ -69,7 +69,7 @@ def transitions_decrease(change: LeaseChange) -> Iterable[Finding]:
 def transitions_mismatch(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseTransitions must increase by 1 with each new holder, and only then."""
     rise = (change.new_spec.lease_transitions or 0) - (change.old_spec.lease_transitions or 0)
-    if change.event in _TAKEN:
+    if change.event in _CHANGES_OF_HOLDER:
         is_wrong, must = rise != 1, "must increase by 1 with a new holder"
         what = "did not increase by 1 with the new holder: a change of holder is not counted"
     else:
