@@ -28,7 +28,30 @@ def test_a_hidden_character_shows(character: str, shown: str) -> None:
     assert quote(f"a{character}b") == f'"a{shown}b"'
 
 
-@pytest.mark.parametrize("text", ["checkout_1f0e", "caf\u00e9 \u00a0\u4e2d\u6587", "\U0001f600"])
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("p\u0430yroll-0", "p\\u0430yroll-0", id="a Cyrillic a"),
+        pytest.param("shop/\u03bfperator", "shop/\\u03bfperator", id="a Greek o"),
+        pytest.param("\uff44b-0", "\\uff44b-0", id="a wide d"),
+        pytest.param("\U0001d41db-0", "\\U0001d41db-0", id="a bold d of mathematics"),
+    ],
+)
+def test_a_letter_that_looks_like_another_in_a_word_shows(text: str, shown: str) -> None:
+    assert escape(text) == shown
+    assert quote(text) == f'"{shown}"'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("checkout_1f0e", id="ASCII"),
+        pytest.param("caf\u00e9 \u00a0\u4e2d\u6587", id="an accent, and Chinese"),
+        pytest.param("\u0441\u0435\u0440\u0432\u0435\u0440-1 db", id="a Russian word beside an English one"),
+        pytest.param("\u4e2d\u6587pod", id="Chinese and English in one word"),
+        pytest.param("\U0001f600", id="a face"),
+    ],
+)
 def test_a_visible_text_stands_as_it_is(text: str) -> None:
     assert escape(text) == text
 

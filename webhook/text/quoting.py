@@ -21,6 +21,10 @@ _BLANK_LETTERS: Final = re.compile(
 """Letters, marks and symbols of other categories that draw nothing: Unicode's Default_Ignorable_Code_Point, and the
 empty braille pattern. Two holders that differ in one of them look equal."""
 
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_LOOKALIKES: Final = ("CYRILLIC ", "GREEK ", "ARMENIAN ", "CHEROKEE ", "COPTIC ", "FULLWIDTH ", "MATHEMATICAL ")
+"""How Unicode's names of letters begin that may look like ASCII: a holder `payroll` may have a Cyrillic a."""
+
 
 _Key = TypeVar("_Key", bound=str | bytes | None)
 _Value = TypeVar("_Value")
@@ -58,10 +62,25 @@ def render(text: LazyText) -> str:
 
 
 def escape(text: str) -> str:
-    """Show control, invisible and unpaired characters as escapes, so that one line stays one honest line."""
+    """Show control, invisible and unpaired characters as escapes, so that one line stays one honest line.
+
+    So are letters that look like ASCII in a word that has ASCII letters, too.
+    """
     if text.isascii() and text.isprintable():
         return text
+    text = _LETTERS.sub(_escape_lookalikes, text)
     return "".join(c.encode("unicode_escape").decode() if _is_hidden(c) else c for c in text)
+
+
+def _escape_lookalikes(word: re.Match[str]) -> str:
+    letters = word[0]
+    if letters.isascii() or not any(map(str.isascii, letters)):
+        return letters
+    return "".join(c.encode("unicode_escape").decode() if _is_lookalike(c) else c for c in letters)
+
+
+def _is_lookalike(letter: str) -> bool:
+    return unicodedata.name(letter, "").startswith(_LOOKALIKES)
 
 
 def truncate(text: str, max_length: int = MAX_VALUE) -> str:
