@@ -7,7 +7,12 @@ from webhook.admission.rules.expiry import date_last_renewal
 from webhook.analysis.claims.claim import By, Claim
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.registry import KINDS
-from webhook.analysis.claims.succession import WHEN, describe_ending, describe_handover, describe_renewals_of_another
+from webhook.analysis.claims.succession import (
+    describe_dating,
+    describe_ending,
+    describe_handover,
+    describe_renewals_of_another,
+)
 from webhook.analysis.claims.words import ago, by_writer, clock, name
 from webhook.analysis.history.status import LeaseState, LeaseStatus, has_written_both, is_renewal_dated
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -275,19 +280,24 @@ def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -
         by = By(tenure.foreign_taker)
         yield _fact(account, "written-in", text, at=tenure.since, identity=tenure.holder, by=by, **within)
     if tenure.ended and tenure.released_by is not None and not tenure.is_deleted:
-        own = {True: "own", False: "foreign", None: "unknown"}[tenure.is_own_release]
         by = By(tenure.released_by, tenure.released_manager)
         yield _fact(
             account,
             "released",
-            f"{describe_ending(tenure)}{WHEN[tenure.is_end_dated]}",
+            f"{describe_ending(tenure)}{describe_dating(is_dated=tenure.is_end_dated)}",
             at=tenure.until,
             identity=tenure.holder,
-            how=own,
+            how=_whose_release(tenure),
             by=by,
             **interval_of(tenure.ended),
         )
     yield from _collect_second_writers(account, tenure)
+
+
+def _whose_release(tenure: Tenure) -> str:
+    if tenure.is_own_release is None:
+        return "unknown"
+    return "own" if tenure.is_own_release else "foreign"
 
 
 def _collect_second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:

@@ -10,8 +10,6 @@ from webhook.analysis.history.tenure import Handover, Other, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import MINUTE, SECOND, length
 
-WHEN: Final = {True: "", False: ", then or later"}
-"""By whether the input says when something happened."""
 SHORTEST: Final = SECOND // 20
 """A shorter time without a holder is said to be none."""
 FREQUENT: Final = 4
@@ -33,14 +31,23 @@ def find_frequent_changes(tenures: Iterable[Tenure], now: int) -> FrequentChange
     return FrequentChanges(len(changes), changes[0]) if len(changes) >= FREQUENT else None
 
 
+def describe_dating(*, is_dated: bool) -> str:
+    """Return the end of a clause about something that happened: that it may have been later, unless it is dated."""
+    return "" if is_dated else ", then or later"
+
+
 def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
     """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
     term = "" if tenure.term is None else f"; term {tenure.term}"
     if tenure.is_unclear:
-        holder, previous, when = name(tenure.holder), name(tenure.previous), WHEN[tenure.is_dated]
+        holder, previous, when = name(tenure.holder), name(tenure.previous), describe_dating(is_dated=tenure.is_dated)
         gap = "" if tenure.leaderless is None else f"; not renewed for {at_most(tenure.leaderless)}"
         return f"{holder} took it from {previous}{when}: whether it had expired is not known{gap}{term}"
-    return _first_write(tenure) if tenure.is_writer else _handover(tenure, before) + term + WHEN[tenure.is_dated]
+    return (
+        _first_write(tenure)
+        if tenure.is_writer
+        else _handover(tenure, before) + term + describe_dating(is_dated=tenure.is_dated)
+    )
 
 
 def _handover(tenure: Tenure, before: Tenure | None) -> str:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from webhook.admission.rules.registry import RULES
 from webhook.analysis.claims.causes import describe_cause, find_late_renewals, find_lost_leaders
 from webhook.analysis.claims.findings import describe_delay
-from webhook.analysis.claims.succession import WHEN, describe_ending, describe_handover
+from webhook.analysis.claims.succession import describe_dating, describe_ending, describe_handover
 from webhook.analysis.claims.words import by_writer, clock, count
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -369,7 +369,7 @@ class _LeaseLane(Struct):
                     self.spans.begin(SpanKind.LEADERLESS, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
                 how = describe_ending(tenure) if tenure else f"the lease was deleted{by_writer(event.writer)}"
-                self.mark(kind, at, f"{how}{WHEN[event.is_dated]}", event.writer)
+                self.mark(kind, at, f"{how}{describe_dating(is_dated=event.is_dated)}", event.writer)
             case _:
                 self._mark_event(event, at)
 
@@ -380,7 +380,7 @@ class _LeaseLane(Struct):
             case EventKind.CREATED:
                 self.mark(MarkKind.CREATED, at, event.text or f"it was created without a holder{by_writer(who)}", who)
             case EventKind.EDITED if self.holder:
-                text = f"{event.text}{by_writer(who)}{WHEN[event.is_dated]}"
+                text = f"{event.text}{by_writer(who)}{describe_dating(is_dated=event.is_dated)}"
                 self.mark(MarkKind.EDIT, at, text, who, self.holder)
             case EventKind.FORGED:
                 self.mark(MarkKind.FORGED_STAMPS, at, f"this write{by_writer(who)} {event.text}", who, self.holder)
