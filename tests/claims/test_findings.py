@@ -278,6 +278,25 @@ def test_refusals_are_listed_by_writer() -> None:
     ]
 
 
+def test_a_renewal_that_changes_the_holder_may_be_a_renaming() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(2)
+    db.renew(holderIdentity="eu1.db-0_1")
+    (found,) = (one for one in account(of_watch(server), server.now).findings if one.check == "lease-stolen")
+    assert "or one process led throughout and its identity changed" in found.message
+
+
+def test_a_text_that_no_process_renewed_as_is_removed_and_does_not_release() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(2)
+    server.elector("alice", "shop/db", user="alice", manager="kubectl").take(holderIdentity="maintenance")
+    server.wait(5)
+    db.renew(holderIdentity="")
+    assert "11:07:07Z: maintenance was removed from it" in text(account(of_watch(server), server.now))
+
+
 @pytest.mark.parametrize("is_own", [True, False], ids=["its own", "those of another pod"])
 def test_refused_reads_keep_a_refusal_going_on(is_own: bool) -> None:
     server, (db, *_) = shop()

@@ -143,10 +143,9 @@ def _describe_stalled(account: "Account") -> str:
 
 def _for(account: "Account", at: int | None) -> str:
     """Say for how long it has not been renewed: in whole seconds, as stamps are, unless a log dates the renewal."""
-    if at is None:
-        return ""
-    renewed, silent = account.tenure.renewed if account.tenure else None, max(0, account.now - at)
-    return f" for {length(silent if renewed is not None and renewed.is_exact else silent // SECOND * SECOND)}"
+    renewed, silent = account.tenure.renewed if account.tenure else None, max(0, account.now - (at or 0))
+    shown = silent if renewed is not None and renewed.is_exact else silent // SECOND * SECOND
+    return "" if at is None else f" for {length(shown)}"
 
 
 def _since(at: int | None, now: int) -> str:

@@ -584,14 +584,13 @@ class LeaseHistory(Struct):
         if taking.has_expired:
             self._report_expiry(taking.duration, taking.kept_until, at)
         self._end(taking.ended, taking.how)
-        if taking.kept_until is not None:
-            self.vacancy.begin_earlier(taking.kept_until)
+        self.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
         following = self._add(holder, at, taking.how, writer)
         following.note_close(is_close=taking.is_close)
         spec = self.lease.spec if self.lease else LeaseSpec()
-        if normalized(spec.renew_time) != normalized(old.renew_time):
+        if before is None or normalized(spec.renew_time) != normalized(old.renew_time):
             following.note_renaming(old, spec)
-        elif before is not None:
+        else:
             following.inherit(before)
 
     def _release(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
