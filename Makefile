@@ -44,9 +44,9 @@ run: $(READY) certs ## make certificates and serve on https://127.0.0.1:8443
 certs: $(READY) ## make or renew the certificates in certs/
 	@$(BIN)/lease-webhook certs
 
-test: $(READY) ## the tests (three minutes on two cores, setup included); RULE=takeover-before-expiry: those of a rule, in seconds; UNCOUNTED=1: those that make coverage leaves out
+test: $(READY) ## the tests (three minutes on two cores, setup included); RULE=takeover-before-expiry: those of a rule, in seconds
 	@# One more than cores: tests of the server wait for most of their time.
-	$(if $(RULE),$(BIN)/python -m tests.one_rule $(RULE),$(BIN)/pytest --numprocesses=3 --dist=worksteal$(if $(UNCOUNTED), -m "uncounted and not deep"))
+	$(if $(RULE),$(BIN)/python -m tests.one_rule $(RULE),$(BIN)/pytest --numprocesses=3 --dist=worksteal)
 
 draw: $(READY) ## the property tests with new examples
 	DRAW=1 $(BIN)/pytest --numprocesses=3 --dist=worksteal -m hypothesis
@@ -94,9 +94,7 @@ mutation: $(DEV) ## change the rules in two thousand ways and list the changes t
 	$(BIN)/mutmut run --max-children 2
 	$(BIN)/mutmut results
 
-check: static coverage ## everything a reviewer would check
-	@# What coverage counts passes under it as it does without, so it runs once.
-	$(MAKE) test UNCOUNTED=1
+check: static test coverage ## everything a reviewer would check
 
 evidence: $(READY) ## forge stamps through the API server's field manager, eight minutes (Go); SHORT=1: one or two
 	$(BIN)/python -m lab.evidence $(if $(SHORT),--short) $(if $(SEEDS),--seeds $(SEEDS)) \
