@@ -278,6 +278,22 @@ def test_refusals_are_listed_by_writer() -> None:
     ]
 
 
+@pytest.mark.parametrize("user", ["system:serviceaccount:shop:db", "system:serviceaccount:shop:job"])
+def test_a_thief_of_another_account_is_named(user: str) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.wait(2)
+    server.elector("db-1", "shop/db", user=user).lead(6)
+    one = account(of_log(server), server.now)
+    (found,) = (each for each in one.findings if each.check == "lease-stolen")
+    if user.endswith("job"):
+        assert "db-1_1 took the lease (shop/job from pod db-1) while db-0_1 still held it" in found.message
+        assert advised(one).startswith("Find out why shop/job took the lease from shop/db. Whether it may:")
+    else:
+        assert "db-1_1 took the lease while db-0_1 still held it" in found.message
+        assert advised(one).startswith("Find out why db-1_1 does not wait until the lease expires")
+
+
 def test_a_renewal_that_changes_the_holder_may_be_a_renaming() -> None:
     server, (db, *_) = shop()
     db.lead(20)

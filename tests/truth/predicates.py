@@ -140,7 +140,10 @@ def _taken(facts: Facts, claim: Claim) -> bool:
 
 
 def _is_within(facts: Facts, claim: Claim, write: Write) -> bool:
-    """Return whether a holder followed at most so long after the removal, or the last renewal, of the one before."""
+    """Return whether a holder followed at most so long after the removal, or the last renewal, of the one before.
+
+    Until the request was received, as its stamp says: how long an API server then takes to store it, nothing shows.
+    """
     seconds = claim.get("seconds")
     if seconds is None:
         return True
@@ -149,7 +152,7 @@ def _is_within(facts: Facts, claim: Claim, write: Write) -> bool:
     ends = [one for one in before if (one.removes or one.is_shortened if is_released else one.is_renewal)]
     offsets = facts.history.plan.offsets
     slack = SLACK + (max(offsets) - min(offsets)) * MILLISECOND
-    return not ends or write.at - ends[-1].at <= seconds * SECOND + slack
+    return not ends or write.begin - ends[-1].at <= seconds * SECOND + slack
 
 
 def _is_after(facts: Facts, claim: Claim, write: Write) -> bool:

@@ -394,15 +394,31 @@ def _find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:
         )
 
 
+def _find_stranger(before: Tenure, after: Tenure) -> Writer | None:
+    """Return who took the lease as its own identity, if that is another user than the one that held it."""
+    taker = after.taken_by
+    if before.process is None or taker is None or not taker.user or taker.user == before.process.user:
+        return None
+    return taker
+
+
+def _describe_taking(after: Tenure, other: Writer | None, stranger: Writer | None) -> str:
+    taker = name(after.holder)
+    if after.taken_by is None:
+        return f"{taker} was written into the lease"
+    if other:
+        return f"{writer(other)} wrote {taker} into the lease"
+    return f"{taker} took the lease ({writer(stranger)})" if stranger else f"{taker} took the lease"
+
+
 def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     duration, last = before.duration, before.kept_until
     left = last + duration * SECOND - after.since if duration else None
     taker, cause = name(after.holder), "stolen"
     other = after.taken_by if after.is_own_taking is not True else None
     is_one_pod = after.is_of_pod_of(before)
-    took = f"{writer(other)} wrote {taker} into the lease" if other else f"{taker} took the lease"
-    if after.taken_by is None:
-        took = f"{taker} was written into the lease"
+    stranger = None if other else _find_stranger(before, after)
+    took = _describe_taking(after, other, stranger)
     early = "" if left is None else f", {_left(before, after, left)} before it expired"
     if any("leaseDurationSeconds" in one.text and before.since <= one.at <= after.since for one in history.edits):
         early += " by the duration that its holder wrote"
@@ -436,6 +452,9 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
             "The audit log of the API server shows who wrote it:",
             command_for_audit_log(history.namespace, history.name),
         )
+    elif stranger and before.process:
+        sentence = f"Find out why {user(stranger)} took the lease from {user(before.process)}. Whether it may:"
+        advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, stranger))
     else:
         advice = Advice(
             f"Find out why {taker} does not wait until the lease expires{_in_strict(after.taken_by)}. "

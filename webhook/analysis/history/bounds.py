@@ -36,6 +36,8 @@ class Bounds(Struct):
     holes: deque[tuple[int, int]] = field(default_factory=partial(deque, (), MAX_LISTED))
     """Times in which an audit log has no answer about any lease, the latest."""
     _reached: int | None = None
+    _undated: int = 0
+    """The latest stamp in the last event, if nothing shows that an API server's clock made it."""
     _requests: int = 0
     _first_request: int = 0
     _last_request: int = 0
@@ -55,7 +57,7 @@ class Bounds(Struct):
     @property
     def shown(self) -> int:
         """The latest time that it shows, if no API server's clock says when it ends; 0 if one does."""
-        return 0 if self._reached is not None else max(self._claimed.values(), default=0)
+        return self._undated if self._reached is not None else max(self._claimed.values(), default=0)
 
     def reach(self, at: int) -> None:
         """Note that the input reaches this moment."""
@@ -68,6 +70,8 @@ class Bounds(Struct):
 
     def seen(self, seen: Observation, at: int | None, stamped: int = 0) -> None:
         """Note an observation; `at` is None if it does not say when, `stamped` 0 if no API server says so."""
+        is_event = seen.act is not Act.STORED and seen.at is None
+        self._undated = (seen.latest_stamp or 0) if is_event else 0
         if at is None:
             return
         if seen.act is not Act.STORED:

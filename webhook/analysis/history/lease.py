@@ -31,6 +31,7 @@ from webhook.analysis.history.status import (
     LeaseState,
     LeaseStatus,
     ahead_of,
+    is_duration_by_another,
     is_release,
     is_renewal_dated,
     is_renewed_by_holder,
@@ -141,7 +142,9 @@ class LeaseHistory(Struct):
         if self.is_moment:
             return status
         # Of several processes that renew in turns, each has a clock of its own.
-        return replace(status, ahead=holder.ahead if holder and not holder.has_several_writers else None)
+        ahead = holder.ahead if holder and not holder.has_several_writers else None
+        is_over = status.ahead == 0  # by the present state; what renewals before a gap showed need not last
+        return replace(status, ahead=0 if ahead and is_over else ahead)
 
     @property
     def _known_renewal(self) -> int | None:
@@ -426,7 +429,9 @@ class LeaseHistory(Struct):
     def _set_duration(
         self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec, known: Sequence[Entry], writer: Writer | None
     ) -> None:
-        is_renewed = normalized(new.renew_time) != normalized(old.renew_time)
+        has_new_time = normalized(new.renew_time) != normalized(old.renew_time)
+        # After a gap, a renewal may stand beside the duration that another manager wrote.
+        is_renewed = has_new_time and not is_duration_by_another(self.entries)
         if is_renewed:
             tenure.confirm_duration()
         if tenure.duration != new.lease_duration_seconds:

@@ -23,6 +23,7 @@ MAX_TRANSITIONS: Final = 2**31 - 1
 
 MAX_DURATION: Final = DEFAULT_LIMITS.duration_too_long.deny_above_seconds
 MAX_AHEAD: Final = DEFAULT_LIMITS.renew_time_in_future.deny_above_seconds * SECOND
+_DURATION: Final = "f:leaseDurationSeconds"
 RELEASED_DURATION: Final = 1
 """The duration that clients write when they release: an API server refuses 0."""
 _OWNED: Final = {
@@ -214,6 +215,12 @@ def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock
 def manager_of(entries: Sequence[Entry], stamp: int | None) -> str:
     """Return the field manager of the last renewal, "" if it is not known."""
     return next((entry.manager or "" for entry in entries if entry.owns_renew_time and entry.stamp == stamp), "")
+
+
+def is_duration_by_another(entries: Sequence[Entry]) -> bool:
+    """Return true if another field manager than that of the last renewal wrote the duration."""
+    owners = [entry for entry in entries if _DURATION in entry.owned.spec]
+    return bool(owners) and not any(entry.owns_renew_time for entry in owners)
 
 
 def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
