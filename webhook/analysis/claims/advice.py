@@ -314,7 +314,7 @@ def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
         sentence = "The lease is held, but was deleted: it is gone as soon as its finalizers are. To see them:"
         return Advice(sentence, f"{_lease_command(history)} -o yaml")
     if history.is_moment:
-        return Advice("Nothing to do now: the lease is held.")
+        return Advice("Nothing to do now: it is held.")
     if account.is_renewed_as_usual:
         if changes := find_frequent_changes(history.tenures, account.now):
             sentence = (
@@ -322,7 +322,7 @@ def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
                 f"{clock(changes.since, account.now)}. Its log may say why:"
             )
             return Advice(sentence, command_for_log_of_holder(history.namespace, status.holder))
-        return Advice("Nothing to do: the lease is held and renewed.")
+        return Advice("Nothing to do: it is held and renewed.")
     pod = command_for_pod_of_holder(history.namespace, status.holder)
     return Advice("The input does not show two renewals by the same process, so see whether it runs:", pod)
 

@@ -129,7 +129,7 @@ def drop_repeated(found: Sequence[ReportFinding], stored: Iterable[ReportFinding
 def describe_delay(gap: causes.Gap, since: str = "") -> str:
     """Return how late a holder renewed, why, and what it risked."""
     risk = (
-        f"With client-go's usual settings a process that runs stops leading {length(deadline_of(gap.duration))} to "
+        f"With client-go's usual settings a running process stops leading {length(deadline_of(gap.duration))} to "
         f"{length(goes_on_for(gap.duration))} after its last renewal"
     )
     if gap.length >= (gap.duration or 0) * SECOND:
@@ -625,8 +625,8 @@ def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator
         kind, names = "programs (by field manager)", sorted(managers)
     shown = ", ".join(name(one) for one in names[:4])
     message = (
-        f"several {kind} have {'held' if held else 'written'} this lease: {shown}. If they are two applications, only "
-        "one of them works at a time and the other one waits"
+        f"several {kind} have {'held' if held else 'written'} this lease: {shown}. If they are two applications, one "
+        "of them always waits"
     )
     sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
     advice = Advice(sentence, f"{kubectl_in(history.namespace)} get pods -o wide")
