@@ -294,6 +294,31 @@ def test_a_thief_of_another_account_is_named(user: str) -> None:
         assert advised(one).startswith("Find out why db-1_1 does not wait until the lease expires")
 
 
+def test_a_holder_may_write_its_successor_in() -> None:
+    server, (db, *_) = shop()
+    server.uids.update({"db-0": "uid-0", "db-1": "uid-1"})
+    db.lead(20)
+    server.wait(1)
+    db.take(holderIdentity="db-1_1")
+    server.wait(1)
+    server.elector("db-1", "shop/db").lead(10)
+    one = account(of_log(server), server.now)
+    (found,) = (each for each in one.findings if each.check == "lease-stolen")
+    assert found.severity is Severity.WARNING
+    assert found.message.endswith("before it expired: the old holder handed it over itself, without a release")
+    assert advised(one).endswith("kubectl -n shop logs db-0")
+
+
+def test_a_watch_shows_that_another_program_created_the_lease_again() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete("shop/db")
+    server.elector("admin", "shop/db", user="admin", manager="kubectl-replace").take(holderIdentity="db-1_1")
+    server.elector("db-1", "shop/db").lead(10)
+    said = " ".join(one.message for one in account(of_watch(server), server.now).findings)
+    assert "field manager kubectl-replace created it again with the holder db-1_1" in said
+
+
 def test_a_renewal_that_changes_the_holder_may_be_a_renaming() -> None:
     server, (db, *_) = shop()
     db.lead(20)

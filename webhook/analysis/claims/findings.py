@@ -14,6 +14,7 @@ from webhook.analysis.claims.advice import (
     advise_after_sharing,
     advise_after_silence,
     command_for_audit_log,
+    command_for_log_of_holder,
     command_for_pod_of_holder,
     command_for_pod_of_writer,
     command_for_rights,
@@ -441,6 +442,10 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
         message = f"at {at} {took}{held}; {_ONE_POD}"
         cause, sentence = "renamed", "See whether a webhook rewrites holderIdentity, or the pod runs two electors:"
         advice = Advice(sentence, "kubectl get mutatingwebhookconfigurations")
+    elif other and before.process and before.is_sure and before.process.is_pod_of(other):
+        message = f"at {at} {took}{held}: the old holder handed it over itself, without a release"
+        cause, sentence = "handed-over", "If that was intended, nothing is to be done. What it logged:"
+        advice = Advice(sentence, command_for_log_of_holder(history.namespace, other.pod or before.holder))
     elif other:
         sentence = f"Find out why {user(other)} writes the holder of this lease. Whether it may:"
         advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, other))
@@ -461,7 +466,8 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
             "To see what it is:",
             command_for_pod_of_holder(history.namespace, after.holder),
         )
-    severity = Severity.ERROR if after.is_dated and not is_one_pod else Severity.WARNING
+    is_error = after.is_dated and not is_one_pod and cause != "handed-over"
+    severity = Severity.ERROR if is_error else Severity.WARNING
     return make_claim(
         *(history, "lease-stolen", severity, message, advice, cause),
         over_since=after.since,

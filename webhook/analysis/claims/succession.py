@@ -95,6 +95,8 @@ def describe_creation(tenure: Tenure) -> str:
     """Say who created a lease again, as a clause: another one than the holder that it names may have."""
     if tenure.taken_by and tenure.is_own_taking is not True and not tenure.is_writer:
         return f"{writer(tenure.taken_by)} created it again with the holder {name(tenure.holder)}"
+    if tenure.taken_by is None and tenure.taken_manager and tenure.manager not in {"", tenure.taken_manager}:
+        return f"field manager {name(tenure.taken_manager)} created it again with the holder {name(tenure.holder)}"
     return f"{name(tenure.holder)} created it again"
 
 

@@ -533,13 +533,14 @@ class Tenure(Struct):
         return False if self.is_sure else None
 
     def is_of_pod_of(self, before: "Tenure | None") -> bool:
-        """True if this holder was written from the pod of the holder before; containers of one pod look the same."""
-        return (
-            before is not None
-            and before.is_sure
-            and before.process is not None
-            and before.process.is_pod_of(self.taken_by)
-        )
+        """True if this holder was written from the pod of the holder before; containers of one pod look the same.
+
+        Unless another pod renews it then: the holder before wrote its successor in.
+        """
+        if before is None or not before.is_sure or before.process is None:
+            return False
+        is_led_elsewhere = self.process is not None and not before.process.is_pod_of(self.process)
+        return before.process.is_pod_of(self.taken_by) and not is_led_elsewhere
 
     @property
     def is_never_renewed(self) -> bool:
