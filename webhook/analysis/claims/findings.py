@@ -223,9 +223,14 @@ def _claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int)
     later = length(unled) if is_exact else at_most(unled)
     taken = "took the lease" if after.is_close else "took the expired lease"
     doubt = ": whether it had expired is not known" if after.is_close else ""
+    followed = f"{name(after.holder)} {taken} at {clock(after.since, now)}, {later} later{doubt}"
+    if after.is_chosen:
+        followed = (
+            f"the API server chose {name(after.holder)} at {clock(after.since, now)}; no holder renewed it for {later}"
+        )
     message = (
-        f"{holder_or_another(before)} last renewed at {clock(gap.start, now)}; {name(after.holder)} {taken} at "
-        f"{clock(after.since, now)}, {later} later{doubt}. {causes.describe_cause(cause)}"
+        f"{holder_or_another(before)} last renewed at {clock(gap.start, now)}; {followed}. "
+        f"{causes.describe_cause(cause)}"
         f"{_afterwards(cause, before, history.renewals.usual, now)}"
     )
     step = advise_after_silence(cause, history, before)
