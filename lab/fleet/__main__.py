@@ -30,9 +30,9 @@ SELECT cluster, namespace, name, since, previous, holder, how,
 FROM handovers ORDER BY 1, 2, 3, 4"""
 REFUSALS: Final = "SELECT cluster, namespace, name, answered, code, refused_by FROM refusals ORDER BY 1, 2, 3, 4, 5"
 CHOSEN: Final = ("incidents.coordinated",)
-_LONGEST_REQUEST: Final = 100
-"""Milliseconds by which a bound of `why` may exceed what SQL says; requests of the recordings took less."""
 """The API server chose the holder, which led from its own first renewal on: SQL counts up to the choice."""
+_MAX_REQUEST_MILLISECONDS: Final = 100
+"""The most by which a bound of `why` may exceed what SQL says; requests of the recordings took less."""
 JQ: Final = 'select(.verb == "delete")'
 _LEASES: Final = 100
 
@@ -140,13 +140,16 @@ def _compare(folder: Path, names: Iterable[str], took: dict[str, float] | None =
 
 
 def _find_near(rows: Iterable[Any], wanted: Iterable[Any]) -> set[Any]:
-    """Return handovers of which both say the same, the last column, in milliseconds, but for how long a request took.
+    """Return the rows of both in which they agree: all columns, and the last one within the length of a request.
 
-    An API server stores a renewal at some time between its request and the answer: what `why` says is a bound.
+    The last column is in milliseconds. An API server stores a renewal at some time between its request and the answer,
+    so what `why` says is a bound.
     """
     bounds = {row[:-1]: row for row in wanted}
     pairs = ((row, bounds[row[:-1]]) for row in rows if row[:-1] in bounds)
-    return {each for row, bound in pairs if 0 <= bound[-1] - row[-1] <= _LONGEST_REQUEST for each in (row, bound)}
+    return {
+        each for row, bound in pairs if 0 <= bound[-1] - row[-1] <= _MAX_REQUEST_MILLISECONDS for each in (row, bound)
+    }
 
 
 def _followed(folder: Path) -> ClusterHistory:

@@ -32,7 +32,9 @@ class Package(Struct, frozen=True, order=True):
 
 
 class Contents(Struct, frozen=True):
-    """What one image holds. `distribution` is such as debian-12, `digest` is of its configuration, `unknown` are paths.
+    """The contents of an image.
+
+    `distribution` is like debian-12, `digest` is of its configuration, `unknown` are paths.
 
     `created` is an RFC 3339 time, that of the commit.
     """

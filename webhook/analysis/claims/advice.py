@@ -63,17 +63,19 @@ _NEXT_STEPS: Final = {
 
 
 def command_for_pod_of_holder(namespace: str, holder: str) -> str:
-    """Return the command that shows the pod of a holder; no controller names a pod without a hyphen."""
-    where, pod = kubectl_in(namespace), pod_of(holder)
-    if "-" not in pod:
-        return f"{where} get pods"
-    return f"{where} describe pod {pod}"
+    """Return the command that shows the pod of a holder."""
+    return _command_for_holder("describe pod", namespace, holder)
 
 
 def command_for_log_of_holder(namespace: str, holder: str) -> str:
-    """Return the command that shows what a holder logged; no controller names a pod without a hyphen."""
+    """Return the command that shows what a holder logged."""
+    return _command_for_holder("logs", namespace, holder)
+
+
+def _command_for_holder(verb: str, namespace: str, holder: str) -> str:
+    # No controller names a pod without a hyphen.
     where, pod = kubectl_in(namespace), pod_of(holder)
-    return f"{where} logs {pod}" if "-" in pod else f"{where} get pods"
+    return f"{where} {verb} {pod}" if "-" in pod else f"{where} get pods"
 
 
 def command_for_pod_of_writer(namespace: str, writer: Writer) -> str:
@@ -254,7 +256,7 @@ def _advise_without_lease(account: "Account") -> Advice:
     tenure = history.tenure
     if history.hidden_since is not None:
         return Advice("The log may lack what was written since. To see the lease:", f"{lease} -o yaml")
-    writes = [one for one in history.requests.refusals if one.is_denied and not one.is_read]
+    writes = [one for one in history.requests.refusals if one.is_denied_write]
     refused = [one for one in writes if one.received > history.existence.deleted_at]
     lacks_rights = bool(refused) and refused[-1].by is By.RIGHTS
     deleted_by = tenure.deleted_by if history.is_deleted and tenure else None
@@ -351,9 +353,7 @@ def _find_refused_successor(account: "Account", status: LeaseStatus) -> Refusal 
     own = tenure.process if tenure and tenure.is_sure else None
     if own is None or since is None:
         return None
-    refused = (
-        one for one in account.history.requests.refusals if one.is_denied and not one.is_read and one.at >= since
-    )
+    refused = (one for one in account.history.requests.refusals if one.is_denied_write and one.at >= since)
     return max(
         (one for one in refused if one.writer.user == own.user and not own.is_same(one.writer)),
         key=lambda one: one.at,

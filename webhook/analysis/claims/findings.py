@@ -223,11 +223,11 @@ def _claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int)
     later = length(unled) if is_exact else at_most(unled)
     taken = "took the lease" if after.is_close else "took the expired lease"
     doubt = ": whether it had expired is not known" if after.is_close else ""
-    followed = f"{name(after.holder)} {taken} at {clock(after.since, now)}, {later} later{doubt}"
+    follower, at = name(after.holder), clock(after.since, now)
     if after.is_chosen:
-        followed = (
-            f"the API server chose {name(after.holder)} at {clock(after.since, now)}; no holder renewed it for {later}"
-        )
+        followed = f"the API server chose {follower} at {at}; no holder renewed it for {later}"
+    else:
+        followed = f"{follower} {taken} at {at}, {later} later{doubt}"
     message = (
         f"{holder_or_another(before)} last renewed at {clock(gap.start, now)}; {followed}. "
         f"{causes.describe_cause(cause)}"
@@ -650,7 +650,7 @@ def _find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now:
     """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
     groups: dict[tuple[Writer, By, str], list[Refusal]] = {}
     for refusal in history.requests.refusals:
-        if refusal.is_denied and not refusal.is_read and not any(start <= refusal.at <= end for start, end in known):
+        if refusal.is_denied_write and not any(start <= refusal.at <= end for start, end in known):
             groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
     for key in list(groups)[-causes.MAX_OF_A_KIND :]:
         yield _claim_refusals(history, groups[key], now)

@@ -19,7 +19,7 @@ _CHANGES: Final = frozenset(Handover) - {Handover.SEEN, Handover.CREATED, Handov
 
 
 class FrequentChanges(Struct, frozen=True):
-    """How often the holder of a lease changed lately, and when it first did, in microseconds since 1970."""
+    """The number of recent changes of a holder, and the time of the first, in microseconds since 1970."""
 
     count: int
     since: int

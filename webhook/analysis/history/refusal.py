@@ -67,6 +67,11 @@ class Refusal(Struct, frozen=True):
         return self.at - self.took
 
     @property
+    def is_denied_write(self) -> bool:
+        """True if the API server did not want a write."""
+        return self.is_denied and not self.is_read
+
+    @property
     def is_denied(self) -> bool:
         """True if the API server did not want it, rather than being unable to store it, or asked to try again."""
         return 400 <= self.code < 500 and self.code not in {404, 409, 429}

@@ -1,8 +1,7 @@
 """Where an input shows that the store of an API server was put back to an earlier state.
 
-Then resourceVersions begin again at an earlier one, so that they no longer say what came first. Where clocks of API
-servers differ, a log looks the same for some writes: there is no place for them only if each write that was seen
-replaced the one before.
+Then resourceVersions begin again at an earlier one, so that they no longer say what came first. A log can show the
+same if the clocks of API servers differ. It proves a restore only if each write that it shows replaced the one before.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Who may write an API server's identity lease."""
+"""Limits the writers of an API server's identity lease."""
 
 from collections.abc import Iterable
 

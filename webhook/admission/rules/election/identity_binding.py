@@ -1,4 +1,4 @@
-"""Who may write a bound lease, and under which holder identity.
+"""Limits the writers of a bound lease, and the holder identities that they may write.
 
 Only what a person wrote down in a binding distinguishes a holder from an impostor.
 """

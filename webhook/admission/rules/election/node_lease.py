@@ -1,4 +1,4 @@
-"""Who may write the lease of a node, and which holder a node may name."""
+"""Limits the writers of a node's lease, and the holders that a node may name."""
 
 from collections.abc import Iterable
 
