@@ -19,9 +19,9 @@ from webhook.admission.rules.rule import Mode
 from webhook.analysis.audit.leases import Inventory
 from webhook.analysis.audit.tokens import TokenCheck
 from webhook.analysis.claims.account import account_of
-from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.marks import describe_end
 from webhook.analysis.claims.text import Line, list_facts, quote_events
 from webhook.analysis.claims.words import count
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -132,7 +132,7 @@ class Session:
             "facts": _list_lines(list_facts(account)),
             "events": _list_lines(list_events(account)),
             "quoted": _list_lines(quote_events(account)),
-            "findings": [_describe_finding(one) for one in account.findings],
+            "findings": [_describe_finding(one, account.now) for one in account.findings],
             "advice": {"sentence": account.advice.sentence, "command": account.advice.command},
         }
 
@@ -265,11 +265,11 @@ def _name_lease(finding: ReportFinding) -> str:
     return f"{subject.namespace}/{subject.name}" if subject.kind == "Lease" else ""
 
 
-def _describe_finding(finding: ReportFinding) -> Data:
+def _describe_finding(finding: ReportFinding, now: int) -> Data:
     return {
         "severity": finding.severity.value,
         "check": finding.check,
-        "is_over": finding.is_over if isinstance(finding, Claim) else None,
+        "ends": describe_end(finding, now),
         "message": finding.message,
         "fix": finding.fix,
     }

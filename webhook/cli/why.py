@@ -1,6 +1,5 @@
 """`lease-webhook why`: who leads, since when, why the leader changed, and what to do."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -10,9 +9,9 @@ from msgspec.structs import replace
 
 from webhook.admission.policy.file import load
 from webhook.analysis.claims.account import Account, account_of, account_of_state, as_json
-from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.happened import MAX_EVENTS, list_events, list_latest
 from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.marks import describe_earlier, describe_end
 from webhook.analysis.claims.text import Line, list_facts, quote_events
 from webhook.analysis.claims.words import count
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -307,23 +306,17 @@ def _format_findings(account: Account, *, verbose: bool) -> Iterator[str]:
     if not verbose:
         block = account.status.block if account.status else None
         worrying = [one for one in worrying if one.check not in _HEADLINES and not (block and block.rule == one.check)]
-    latest_of = {one.check: one for one in worrying}
-    number_of = Counter(one.check for one in worrying)
-    for finding in worrying if verbose else latest_of.values():
-        earlier = "" if verbose or number_of[finding.check] == 1 else f"; {number_of[finding.check] - 1} before"
+    found_of: dict[str, list[ReportFinding]] = {}
+    for one in worrying:
+        found_of.setdefault(one.check, []).append(one)
+    for *earlier, finding in [[one] for one in worrying] if verbose else found_of.values():
         severity = style(finding.severity.value, fg=SEVERITY_COLORS[finding.severity])
+        marks = "; ".join(filter(None, (describe_end(finding, account.now), describe_earlier(earlier, account.now))))
         yield ""
-        yield f"{severity}  {finding.check}{_format_whether_over(finding)}{earlier}"
+        yield indent(f"{severity}  {finding.check}{marks and escape(f' ({marks})')}", 0, hanging=2)
         yield indent(escape(finding.message), 2)
         if verbose and finding.fix != account.advice.command:  # that is shown below
             yield format_advice("->", escape(finding.fix), 2, 5)
-
-
-def _format_whether_over(finding: ReportFinding) -> str:
-    """Return " (over)" or " (ongoing)", and nothing of a finding that has no end."""
-    if not isinstance(finding, Claim) or finding.is_over is None:
-        return ""
-    return " (over)" if finding.is_over else " (ongoing)"
 
 
 def _format_lines(lines: Iterable[Line], by: int = 0) -> Iterator[str]:

@@ -93,10 +93,8 @@ function* parts(account, go) {
   for (const one of infos) yield finding(one, advice);
 }
 
-const OVER = new Map([[true, "over"], [false, "ongoing"], [null, ""]]);
-
 function finding(one, advice) {
-  const head = make("p", { class: "head" }, badge(one.severity), make("span", { class: "check" }, one.check), make("span", { class: "muted" }, OVER.get(one.is_over)));
+  const head = make("p", { class: "head" }, badge(one.severity), make("span", { class: "check" }, one.check), make("span", { class: "muted" }, one.ends));
   const fix = one.fix && one.fix !== advice?.command ? command(one.fix) : "";
   return make("div", { class: `card ${one.severity}` }, head, make("p", {}, one.message), fix);
 }

@@ -1,0 +1,58 @@
+"""What stands beside a finding: an event that is past is not said to be over, as if its cause were gone."""
+
+import pytest
+
+from webhook.analysis.claims.claim import By, Claim
+from webhook.analysis.claims.marks import describe_earlier, describe_end
+from webhook.analysis.inputs.items import Writer
+from webhook.findings import ReportFinding, Severity
+from webhook.kubernetes.times import SECOND
+
+NOW = 1_763_640_000 * SECOND  # 2025-11-20T12:00:00Z
+MINUTE_AGO = NOW - 60 * SECOND
+EVENTS = ("leader-lost", "lease-stolen", "lease-deleted", "holder-removed", "foreign-release", "write-refused")
+
+
+def make(check: str, over_since: int | None = MINUTE_AGO, cause: str = "", **arguments: object) -> Claim:
+    return Claim(
+        check=check,
+        severity=Severity.WARNING,
+        message="it happened",
+        over_since=over_since,
+        cause=cause,
+        arguments=arguments,
+    )
+
+
+@pytest.mark.parametrize("check", EVENTS)
+@pytest.mark.parametrize("over_since", [MINUTE_AGO, 0, None])
+def test_what_happens_at_a_moment_neither_ends_nor_goes_on(check: str, over_since: int | None) -> None:
+    assert describe_end(make(check, over_since), NOW) == ""
+
+
+@pytest.mark.parametrize(("check", "said"), [("renewal-late", "ended"), ("identity-shared", "last seen")])
+def test_what_lasts_goes_on_or_has_an_end(check: str, said: str) -> None:
+    assert describe_end(make(check), NOW) == f"{said} 11:59:00Z"
+    assert describe_end(make(check, 0), NOW) == "ongoing"
+    assert describe_end(make(check, None), NOW) == ""
+
+
+def test_a_pod_that_took_over_the_name_of_another_did_so_at_a_moment() -> None:
+    assert describe_end(make("identity-shared", cause="replaced"), NOW) == ""
+
+
+def test_a_finding_about_a_stored_object_has_no_end() -> None:
+    assert describe_end(ReportFinding("renewal-late", Severity.WARNING, "it is"), NOW) == ""
+
+
+def test_of_what_came_before_it_is_said_whom_it_was_about_and_when() -> None:
+    lost = make("leader-lost", previous="db-0", identity="db-1", to=MINUTE_AGO)
+    late = make("renewal-late", identity="db-2", to=MINUTE_AGO)
+    refused = make("write-refused", by=By(Writer("system:serviceaccount:shop:db", "db-3")), to=MINUTE_AGO)
+    nameless = make("lease-stolen", None)
+    assert describe_earlier([], NOW) == ""
+    assert describe_earlier([lost], NOW) == "before: db-0 at 11:59:00Z"
+    assert describe_earlier([lost, late], NOW) == "before: db-2 at 11:59:00Z and 1 more"
+    assert describe_earlier([refused], NOW) == "before: shop/db from pod db-3 at 11:59:00Z"
+    assert describe_earlier([nameless], NOW) == "before: one"
+    assert describe_earlier([ReportFinding("lease-duration", Severity.WARNING, "x")] * 2, NOW) == "2 more"

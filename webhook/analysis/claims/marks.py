@@ -1,0 +1,44 @@
+"""What stands beside the id of a finding: whether it goes on, and what of its kind came before."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from webhook.analysis.claims.advice import REPLACED
+from webhook.analysis.claims.claim import BY, IDENTITY, LATEST, TO, By, Claim
+from webhook.analysis.claims.words import clock, name, writer
+from webhook.findings import ReportFinding
+
+_ENDS: Final = {"renewal-late": "ended", "identity-shared": "last seen"}
+"""Findings that last. Any other one is of a moment, which its sentence has: it neither ends nor goes on."""
+
+
+def describe_end(finding: ReportFinding, now: int) -> str:
+    """Return `ongoing`, or when a finding that lasts ended; "" of one that is of a moment, or if that is not known."""
+    if not isinstance(finding, Claim) or finding.over_since is None or finding.cause == REPLACED:
+        return ""
+    verb = _ENDS.get(finding.check, "")
+    if not verb or not finding.over_since:
+        return "ongoing" if verb else ""
+    return f"{verb} {clock(finding.over_since, now)}"
+
+
+def describe_earlier(earlier: Sequence[ReportFinding], now: int) -> str:
+    """Return whom the latest earlier finding of a kind was about, and when, and how many there were before that."""
+    claims = [one for one in earlier if isinstance(one, Claim)]
+    if not claims:
+        return f"{len(earlier)} more" if earlier else ""
+    others = f" and {len(claims) - 1} more" if len(claims) > 1 else ""
+    return f"before: {_subject_of(claims[-1])}{_moment_of(claims[-1], now)}{others}"
+
+
+def _subject_of(claim: Claim) -> str:
+    by = claim.arguments.get(BY)
+    if isinstance(by, By) and by.writer is not None and by.writer.user and claim.check.startswith("write-"):
+        return writer(by.writer)
+    identity = claim.arguments.get("previous") or claim.arguments.get(IDENTITY)
+    return name(str(identity)) if identity else "one"
+
+
+def _moment_of(claim: Claim, now: int) -> str:
+    at = claim.arguments.get(TO) or claim.arguments.get(LATEST) or claim.over_since
+    return f" at {clock(at, now)}" if isinstance(at, int) and at else ""
