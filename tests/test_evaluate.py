@@ -367,6 +367,7 @@ def test_the_bytes_of_an_answer() -> None:
     [
         pytest.param(STANDARD, id="standard"),
         pytest.param(policy(f"docs_url: https://example.com/{'x' * 108}\n"), id="with the longest docs_url"),
+        pytest.param(policy(f"docs_url: https://example.com/{'{rule}' * 18}\n"), id="with the longest page"),
     ],
 )
 def test_an_answer_stays_small(under: Policy) -> None:

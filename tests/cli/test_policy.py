@@ -112,11 +112,11 @@ def test_show_says_loudly_that_a_policy_is_off(tmp_path: Path, capsys: pytest.Ca
 
 def test_both_commands_say_where_the_rules_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "policy.yaml"
-    path.write_text("apiVersion: lease-webhook/v1\ndocs_url: https://docs.example.com/rules/\n")
+    path.write_text("apiVersion: lease-webhook/v1\ndocs_url: https://docs.example.com/rules/{rule}.md\n")
     assert main(["policy", "check", str(path)]) == 0
-    assert capsys.readouterr().out.endswith(", docs_url https://docs.example.com/rules\n")
+    assert capsys.readouterr().out.endswith(", docs_url https://docs.example.com/rules/{rule}.md\n")
     assert main(["policy", "show", str(path)]) == 0
-    assert ", docs_url https://docs.example.com/rules\n" in capsys.readouterr().out
+    assert ", docs_url https://docs.example.com/rules/{rule}.md\n" in capsys.readouterr().out
 
 
 def test_schema_is_the_one_in_the_package(capsys: pytest.CaptureFixture[str]) -> None:

@@ -193,7 +193,7 @@ def test_a_file_that_becomes_a_directory(file: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "used"),
     [
-        pytest.param("", "https://docs.example.com/rules", id="a file without an address"),
+        pytest.param("", "https://docs.example.com/rules/", id="a file without an address"),
         pytest.param("docs_url: https://other.example.com\n", "https://other.example.com", id="a file with one"),
     ],
 )

@@ -65,6 +65,8 @@ def test_presets_are_valid(name: str) -> None:
         pytest.param({"overrides": [{"rules": {}, "operations": ["DELETE"]}]}, True, id="override of an operation"),
         pytest.param({"overrides": [{"rules": ["foreign-release"]}]}, False, id="override with a list of rules"),
         pytest.param({"docs_url": "https://docs.example.com:8443/rules/"}, True, id="docs_url"),
+        pytest.param({"docs_url": "https://docs.example.com/rules/{rule}.md"}, True, id="docs_url with the rule's id"),
+        pytest.param({"docs_url": "https://docs.example.com/rules/{id}.md"}, False, id="docs_url with another word"),
         pytest.param({"docs_url": "http://docs.example.com"}, False, id="docs_url without TLS"),
         pytest.param({"docs_url": "https://docs.example.com/?rule="}, False, id="docs_url with a query"),
         pytest.param({"docs_url": "https://docs.example.com\n"}, False, id="docs_url with a line break"),

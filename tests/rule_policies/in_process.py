@@ -79,7 +79,7 @@ class ExportedPolicies:
             ok, text = value(one["expression"]), value(one["messageExpression"])
             assert ok == (text == ""), one
             if not ok:
-                found.append(Broken(mode, re.findall(r"\(lease webhook, rule ([\w-]+),", text)[-1], text))
+                found.append(Broken(mode, re.findall(r"\(lease webhook, rule ([\w-]+)[,)]", text)[-1], text))
         return found
 
 

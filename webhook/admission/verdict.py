@@ -130,7 +130,7 @@ def causes(denying: Iterable[Fact], policy: Policy) -> tuple[Cause, ...]:
 
 def _cause(fact: Fact, policy: Policy) -> Cause:
     error, rules = fact.decisive.error, fact.rules
-    page = f", see {policy.page_of(fact.decisive.rule)}" if policy.docs_url else ""
+    page = policy.end_with_page(fact.decisive.rule)
     text = f"{error.body} (lease webhook, rule{'s' if ',' in rules else ''} {rules}{page})"
     return Cause(error.type.value, text, error.field)
 

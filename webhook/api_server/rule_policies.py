@@ -234,7 +234,7 @@ class _PolicyFile:
                 continue
             name = re.sub("-(.)", lambda found: found[1].upper(), rule.id) + suffix
             self._rules[name] = _join_with_and(*when, reached, condition)
-            full = _make_message(f"{text} (lease webhook, rule {rule.id}, see {self._policy.page_of(rule.id)})")
+            full = _make_message(f"{text} (lease webhook, rule {rule.id}{self._policy.end_with_page(rule.id)})")
             yield {
                 "expression": f"!variables.{name}",
                 "message": f"lease webhook, rule {rule.id}: {rule.texts.summary}",

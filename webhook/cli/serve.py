@@ -25,7 +25,9 @@ DEFAULTS: Final = Options()
 _BIND: Final = f"for reviews, TLS (default: {DEFAULTS.bind})"
 _TLS_DIR: Final = f"tls.crt, tls.key, ca.crt (default: {DEFAULTS.tls_dir})"
 _POLICY: Final = "a preset or a policy file (default: standard)"
-_DOCS_URL: Final = "https address of pages about the rules, for denials and warnings, if the policy file has none"
+_DOCS_URL: Final = (
+    "https address of pages about the rules, for denials and warnings, if the policy file has none; {rule} is the id"
+)
 _WORKERS: Final = f"processes (default: {DEFAULTS.workers})"
 _HEALTH: Final = f"for /livez, /readyz and /metrics, plain (default: {DEFAULTS.health_bind})"
 _CAPTURE: Final = "keep the latest reviews in this directory, for check (default: off)"

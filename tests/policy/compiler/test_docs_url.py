@@ -8,16 +8,19 @@ from webhook.admission.policy.schema import PolicyError
 
 
 @pytest.mark.parametrize(
-    ("written", "used"),
+    ("written", "page"),
     [
-        pytest.param("https://example.com", "https://example.com", id="a host"),
-        pytest.param("https://example.com/", "https://example.com", id="a slash at the end is left out"),
-        pytest.param("https://docs.example.com:8443/a/b-c_d.e", "https://docs.example.com:8443/a/b-c_d.e", id="a path"),
-        pytest.param("https://example.com/" + "a" * 108, "https://example.com/" + "a" * 108, id="128 characters"),
+        pytest.param("https://example.com", "https://example.com/RULE", id="a host"),
+        pytest.param("https://example.com/", "https://example.com/RULE", id="a slash at the end"),
+        pytest.param("https://a.example:8443/a/b-c_d.e", "https://a.example:8443/a/b-c_d.e/RULE", id="a path"),
+        pytest.param("https://example.com/" + "a" * 108, f"https://example.com/{'a' * 108}/RULE", id="128 characters"),
+        pytest.param("https://example.com/{rule}.md", "https://example.com/RULE.md", id="a suffix"),
+        pytest.param("https://example.com/a/{rule}/", "https://example.com/a/RULE/", id="a folder for each rule"),
+        pytest.param("https://example.com/{rule}/x-{rule}", "https://example.com/RULE/x-RULE", id="the id twice"),
     ],
 )
-def test_accepted(written: str, used: str) -> None:
-    assert policy(docs_url=written).docs_url == used
+def test_accepted(written: str, page: str) -> None:
+    assert policy(docs_url=written).page_of("RULE") == page
 
 
 def test_none_is_empty() -> None:
@@ -45,10 +48,14 @@ def test_none_is_empty() -> None:
         pytest.param("https://example.com/a b", id="a blank inside"),
         pytest.param('https://example.com/"', id="a quotation mark"),
         pytest.param("https://example.com/a)", id="a bracket, which ends the address for readers"),
+        pytest.param("https://{rule}.example.com", id="the id in the host"),
+        pytest.param("https://example.com/{id}", id="another word in braces"),
+        pytest.param("https://example.com/{rule", id="a brace that is not closed"),
         pytest.param("https://example.com:port", id="a port that is not a number"),
         pytest.param("https://example.com/" + "a" * 109, id="129 characters"),
         pytest.param("https://" + "a" * 1_000_000 + "!", id="a million characters"),
         pytest.param("https://a" + "/a" * 500_000 + "!", id="half a million segments"),
+        pytest.param("https://a/" + "{rule}" * 200_000 + "!", id="the id many times"),
     ],
 )
 def test_refused(written: str) -> None:
@@ -63,7 +70,8 @@ def test_words() -> None:
     with pytest.raises(PolicyError) as caught:
         parse("apiVersion: lease-webhook/v1\ndocs_url: docs.example.com\n")
     assert str(caught.value) == (
-        "line 2: docs_url: must be an https address of at most 128 characters, without user, query and fragment"
+        "line 2: docs_url: must be an https address of at most 128 characters, without user, query and fragment; "
+        "`{rule}` in its path stands for the rule's id"
     )
 
 

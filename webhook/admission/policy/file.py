@@ -39,7 +39,7 @@ class PolicyFile:
 
     def __init__(self, name_or_path: str | None, docs_url: str = "") -> None:
         """Load the policy; raises PolicyFileError. `docs_url` is for a policy that has none."""
-        self._docs_url = docs_url.rstrip("/")
+        self._docs_url = docs_url
         name = DEFAULT_PRESET if name_or_path is None else name_or_path
         self._path = None if name in PRESETS else Path(name)
         self._used = self._last = _read(self._path) if self._path else _Snapshot("")

@@ -21,6 +21,9 @@ from webhook.kubernetes.request import Operation, UserInfo, cached
 T = TypeVar("T")
 ALWAYS_EXEMPT: Final = ("user:system:apiserver", "group:system:masters")
 """Requesters that every policy exempts: the API server itself, and people who can remove this webhook anyway."""
+_RULE: Final = "{rule}"
+"""What stands for the rule's id in `docs_url`."""
+
 MAX_ENTRIES: Final = 500
 """Entries of one bucket of a `LeaseIndex`, all of which a lookup matches: 500 globs take less than 0.1 ms."""
 
@@ -92,7 +95,7 @@ class Policy(Struct, frozen=True, dict=True):
     `OFF` allows everything. A finding that only the cap keeps from denying is one that "would deny".
     `default` holds for leases without a binding, `bound` for leases with one.
     `digest` is eight hex digits of what the file and its preset say, comments left out; `document` is the file as typed
-    values, for commands that show it. `docs_url` is "" if the file has none, and ends without a slash.
+    values, for commands that show it. `docs_url` is "" if the file has none.
     `exemptions` are indexed by requester, see `UserInfo.requesters`. `overrides` are indexed for each operation by
     itself: one for CREATE alone costs a renewal nothing.
     """
@@ -112,8 +115,15 @@ class Policy(Struct, frozen=True, dict=True):
     stamps: Mapping[str, Stamps] = {}
 
     def page_of(self, rule: str) -> str:
-        """Return where a rule is explained: below `docs_url`, else by a command."""
-        return f"{self.docs_url}/{rule}" if self.docs_url else f"lease-webhook rules {rule}"
+        """Return where a rule is explained: at an address, else by a command."""
+        if not self.docs_url:
+            return f"lease-webhook rules {rule}"
+        address = self.docs_url if _RULE in self.docs_url else f"{self.docs_url.rstrip('/')}/{_RULE}"
+        return address.replace(_RULE, rule)
+
+    def end_with_page(self, rule: str) -> str:
+        """Return how a denial ends: with the page, or nothing, because who is denied may lack our commands."""
+        return f", see {self.page_of(rule)}" if self.docs_url else ""
 
     @cached
     def name(self) -> str:

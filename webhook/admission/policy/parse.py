@@ -227,7 +227,7 @@ def _compile(document: schema.PolicyDocument) -> Policy:
         overrides=_index_overrides(document.overrides, default),
         bindings=_index_bindings(document.bindings),
         exemptions=_index_exemptions(document.exempt),
-        docs_url=(document.docs_url or "").rstrip("/"),
+        docs_url=document.docs_url or "",
         fences=fences_of(document.fences or (), stamps),
         stamps=stamps,
     )

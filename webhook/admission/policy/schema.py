@@ -100,8 +100,9 @@ Holder = Annotated[
 DocsUrl = Annotated[
     str,
     _require_form(
-        r"^https://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~%@+-]+)*/?(?!\s)$",
-        "an https address of at most 128 characters, without user, query and fragment",
+        r"^https://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/([A-Za-z0-9._~%@+-]|\{rule\})+)*/?(?!\s)$",
+        "an https address of at most 128 characters, without user, query and fragment; "
+        "`{rule}` in its path stands for the rule's id",
         max_length=128,
     ),
 ]
@@ -302,7 +303,11 @@ class PolicyDocument(Struct, frozen=True, forbid_unknown_fields=True):
     ] = "weaken"
     docs_url: (
         Annotated[
-            DocsUrl, _describe("An address that documents the rules: denials end with it, a slash and the rule's id.")
+            DocsUrl,
+            _describe(
+                "An address that documents the rules, with which denials end. `{rule}` in it stands for the rule's id; "
+                "without it, a slash and the id follow."
+            ),
         ]
         | UnsetType
     ) = UNSET
