@@ -83,7 +83,7 @@ def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
     if status.duration is not None and status.last_renewal is not None:
         why = "--policy FILE says which stamps to believe"
         if not is_constant(account.history.entries):
-            why = "renewTime is later than its stamp, which one who wrote the lease after that may have set"
+            why = "renewTime and its stamp differ, and one who wrote the lease after that may have set the stamp"
         return f"{holder} holds it; whether it is renewed is not known: {why}"
     return f"{holder} holds it, but the lease does not say until when"
 

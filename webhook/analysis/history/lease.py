@@ -148,11 +148,16 @@ class LeaseHistory(Struct):
 
     @property
     def _known_renewal(self) -> int | None:
-        """The last renewal under its present holder that an API server dates; None if there is none."""
+        """The last renewal under its present holder that an API server dates; None if there is none.
+
+        Who was seen to take the lease renewed it with that, unless another one's renewal was left as it was.
+        """
         holder = self.holder
-        if holder is None or holder.renewed is None or not holder.renewed.is_dated_by_a_server:
+        if holder is None:
             return None
-        return holder.kept_until
+        is_seen_taken = holder.began is not Handover.SEEN and not holder.is_unseen
+        renewal = holder.kept if holder.renewed is None and is_seen_taken else holder.renewed
+        return holder.kept_until if renewal is not None and renewal.is_dated_by_a_server else None
 
     @property
     def duration(self) -> int | None:

@@ -156,15 +156,16 @@ def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) 
 
 
 def _may_be_dated_back(spec: LeaseSpec, entries: Sequence[Entry], now: int) -> bool:
-    """Return whether one who wrote after the last renewal may have dated that back: by renewTime it is still live.
+    """Return whether one who wrote after the last renewal may have dated that back, so that the lease is still live.
 
-    Otherwise its holder's clock is ahead: a state alone does not show which.
+    If renewTime does not agree with the stamp, either is wrong, and a state alone does not show which. The renewal came
+    before that write, whose stamp is true.
     """
-    stamp, claimed = date_last_renewal(entries), readable(normalized(spec.renew_time))
-    if stamp is None or claimed is None or claimed < stamp + SECOND + MAX_TOLERANCE:
+    stamp = date_last_renewal(entries)
+    later = [one.stamp or 0 for one in entries if not one.owns_renew_time]
+    if stamp is None or is_renewal_dated(spec, entries) or max(later, default=0) <= stamp:
         return False
-    is_live = claimed + max(0, spec.lease_duration_seconds or 0) * SECOND > now
-    return is_live and any((one.stamp or 0) > stamp for one in entries if not one.owns_renew_time)
+    return max(later) + SECOND + max(0, spec.lease_duration_seconds or 0) * SECOND > now
 
 
 def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock: int) -> TakeoverBlock | None:
