@@ -203,7 +203,7 @@ def test_the_holder_of_a_released_lease_is_removed() -> None:
     server.wait(1)
     server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": ""}, "kubectl-patch", "alice", "")
     found = account(log(server))
-    assert [(one.holder, one.released_by) for one in found.history.tenures] == [("a_1", None)]
+    assert [(one.holder, one.removal.writer) for one in found.history.tenures] == [("a_1", None)]
     assert found.state is LeaseState.RELEASED
 
 

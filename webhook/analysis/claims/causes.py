@@ -215,10 +215,11 @@ def _diagnose_election(tenure: Tenure, end: int, hidden: Sequence[str]) -> Diagn
         return Diagnosis(
             Blame.UNKNOWN, "an API server chose it, and it has not renewed since", ("not-taken-up", "stopped", *_HIDDEN)
         )
-    if tenure.asked is None or tenure.asked.earliest > end:
+    request = tenure.step_down
+    if request.asked is None or request.asked.earliest > end:
         return None
-    by = f" by {writer(tenure.asked_by)}" if tenure.asked_by and tenure.asked_by.user else ""
-    text = f"it was asked to step down for {name(tenure.asked_for)}{by}"
+    by = f" by {writer(request.writer)}" if request.writer and request.writer.user else ""
+    text = f"it was asked to step down for {name(request.successor)}{by}"
     return Diagnosis(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *hidden))
 
 

@@ -279,8 +279,8 @@ def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -
     if tenure.foreign_taker and not tenure.is_chosen:
         by = By(tenure.foreign_taker)
         yield _fact(account, "written-in", text, at=tenure.since, identity=tenure.holder, by=by, **within)
-    if tenure.ended and tenure.released_by is not None and not tenure.is_deleted:
-        by = By(tenure.released_by, tenure.released_manager)
+    if tenure.ended and tenure.removal.writer is not None and not tenure.is_deleted:
+        by = By(tenure.removal.writer, tenure.removal.manager)
         yield _fact(
             account,
             "released",
@@ -295,9 +295,9 @@ def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -
 
 
 def _whose_release(tenure: Tenure) -> str:
-    if tenure.is_own_release is None:
+    if tenure.removal.is_own is None:
         return "unknown"
-    return "own" if tenure.is_own_release else "foreign"
+    return "own" if tenure.removal.is_own else "foreign"
 
 
 def _collect_second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:

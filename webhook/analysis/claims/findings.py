@@ -306,17 +306,17 @@ def is_nameless(refusal: Refusal) -> bool:
 def _was_removed_while_leading(tenure: Tenure, now: int) -> bool:
     """Return whether another one removed the holder, or the lease was live and the holder need not have done it."""
     is_live = was_live(tenure.last_renewal, tenure.duration, tenure.until or now)
-    return tenure.is_own_release is False or (tenure.was_removed and is_live)
+    return tenure.removal.is_own is False or (tenure.removal.may_be_by_another and is_live)
 
 
 def _removal(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
-    if before.is_own_release is False:
+    if before.removal.is_own is False:
         return _foreign_release(history, before, after, now)
     return _claim_removed_holder(history, before, now)
 
 
 def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None, now: int) -> Claim:
-    who = before.released_by or Writer()
+    who = before.removal.writer or Writer()
     by, at = writer(who), before.until or now
     led, severity = ", which still led", Severity.ERROR
     if not was_live(before.last_renewal, before.duration, at):
@@ -352,7 +352,7 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, now: int) -> Cl
     at = before.until or now
     is_dated = before.ended is not None and before.ended.is_dated
     live = "while the lease was live" if is_dated else "while the lease may have been live"
-    who = before.released_by
+    who = before.removal.writer
     did = f"{name(before.holder)} was removed as the holder"
     if who is not None and who.user:
         did = f"{writer(who)} removed {name(before.holder)} as the holder"
@@ -360,9 +360,9 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, now: int) -> Cl
         f"at {clock(at, now)}{'' if is_dated else ' or later'} {did} {live}: "
         "if the holder did not do that itself, two may have led at once"
     )
-    if before.is_released_as_other:
+    if before.removal.is_under_other_manager:
         # A client chooses its field manager, and one process may write by several clients.
-        message += f". The field manager was {name(before.released_manager)}; its renewals have {name(before.manager)}"
+        message += f". The field manager was {name(before.removal.manager)}; its renewals have {name(before.manager)}"
     advice = Advice(
         "The audit log of the API server shows who removed it:", command_for_audit_log(history.namespace, history.name)
     )
@@ -389,8 +389,9 @@ def _find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:
         message = f"{who}, as only an API server should ({edit.text})"
         sentence = f"Find out why {name(edit.writer.name)} writes it. Whether it may:"
         command = command_for_rights("update", history.namespace, history.name, edit.writer)
+        asked = edit.tenure.step_down if edit.tenure else None
         arguments = {
-            "identity": edit.tenure.asked_for if edit.tenure and edit.tenure.asked_by == edit.writer else None,
+            "identity": asked.successor if asked and asked.writer == edit.writer else None,
             "by": BySomeone(edit.writer),
         }
         yield make_claim(
@@ -432,9 +433,10 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
     if not after.is_dated:
         at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
     message = f"at {at} {took}{held}: two may have led at once, until the old holder noticed"
-    if before.ahead is not None and before.ahead < -_OFF:
+    ahead = before.clock.ahead
+    if ahead is not None and ahead < -_OFF:
         message += (
-            f". The old holder's clock is {length(-before.ahead)} behind the API server's, so the lease looked expired "
+            f". The old holder's clock is {length(-ahead)} behind the API server's, so the lease looked expired "
             "to the new holder, if that compares renewTime with its own clock"
         )
         cause = "clock"

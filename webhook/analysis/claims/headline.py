@@ -158,8 +158,7 @@ def _describe_freed(account: "Account", status: LeaseStatus) -> str:
     if tenure is not None and tenure.until is not None and not account.history.is_end_seen:
         return "no one holds it"  # another one may have held it meanwhile
     at = status.last_renewal if tenure is None or tenure.until is None else tenure.until
-    is_foreign = tenure is not None and (tenure.is_own_release is False or tenure.is_released_as_other)
-    if tenure is not None and is_foreign and tenure.is_end_dated:
+    if tenure is not None and tenure.removal.is_likely_foreign and tenure.is_end_dated:
         return f"no one holds it: its holder was removed{_since(at, account.now)}"
     is_removed = lease is not None and lease.spec.holder_identity is None
     return "no one holds it" if is_removed else f"no one holds it: it was released{_since(at, account.now)}"

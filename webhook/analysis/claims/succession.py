@@ -53,10 +53,11 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
 def _handover(tenure: Tenure, before: Tenure | None) -> str:
     holder = name(tenure.holder)
     previous = name(tenure.previous) if tenure.previous else "the holder before"
-    is_end_exact = before is None or (before.is_end_dated and not before.was_removed)
+    is_end_exact = before is None or (before.is_end_dated and not before.removal.may_be_by_another)
     is_exact = tenure.is_exact and tenure.began is Handover.RELEASED and is_end_exact
     bound = length if is_exact else at_most
-    is_free = tenure.began in {Handover.RELEASED, Handover.CLAIMED} and not (before and before.was_removed)
+    is_removed = before is not None and before.removal.may_be_by_another
+    is_free = tenure.began in {Handover.RELEASED, Handover.CLAIMED} and not is_removed
     free = "the lease was free for" if is_free else "not renewed for"
     gap = "" if tenure.leaderless is None else f"; {free} {bound(tenure.leaderless)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
@@ -86,7 +87,7 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
         case Handover.UNKNOWN if not tenure.is_unseen:
             return f"{holder} held it{who}{gap}"
         case Handover.RELEASED if before is not None and before.is_release_known:
-            led = ": two may have led" if before.is_own_release is False and not before.had_expired else gap
+            led = ": two may have led" if before.removal.is_own is False and not before.had_expired else gap
             return f"{took} after {describe_ending(before)}{who}{led}"
     return f"{took}{_AFTER[tenure.began].format(previous)}{who}{gap}"
 
@@ -125,22 +126,22 @@ def describe_ending(tenure: Tenure) -> str:
     if tenure.is_deleted:
         deleted = f"{writer(tenure.deleted_by)} deleted the lease" if tenure.deleted_by else "the lease was deleted"
         return f"{deleted}, which {holder} wrote last" if tenure.is_writer else f"{deleted} while {holder} held it"
-    if tenure.is_own_release is False and tenure.released_by:
-        return f"{writer(tenure.released_by)} removed {holder} as the holder"
-    if tenure.was_removed:
+    if tenure.removal.is_own is False and tenure.removal.writer:
+        return f"{writer(tenure.removal.writer)} removed {holder} as the holder"
+    if tenure.removal.may_be_by_another:
         return f"{holder} was removed as the holder"
-    if tenure.is_never_renewed and tenure.released_by and tenure.released_by.user:
+    if tenure.is_never_renewed and tenure.removal.writer and tenure.removal.writer.user:
         # The text of a holder that no process is known to have renewed may stand for none.
-        return f"{writer(tenure.released_by)} removed {holder} from it"
-    if tenure.is_only_named and not tenure.is_own_release:
+        return f"{writer(tenure.removal.writer)} removed {holder} from it"
+    if tenure.is_only_named and not tenure.removal.is_own:
         return f"{holder} was removed from it"
     return f"{holder} {_release(tenure)}"
 
 
 def _release(tenure: Tenure) -> str:
     """`released it`, with a doubt if only the field manager shows that the holder did."""
-    who = tenure.released_by
-    is_doubtful = tenure.is_own_release and not (who and who.user)
+    who = tenure.removal.writer
+    is_doubtful = tenure.removal.is_own and not (who and who.user)
     return "released it (as far as field managers show)" if is_doubtful else "released it"
 
 

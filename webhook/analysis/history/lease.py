@@ -142,7 +142,7 @@ class LeaseHistory(Struct):
         if self.is_moment:
             return status
         # Of several processes that renew in turns, each has a clock of its own.
-        ahead = holder.ahead if holder and not holder.has_several_writers else None
+        ahead = holder.clock.ahead if holder and not holder.has_several_writers else None
         is_over = status.ahead == 0  # by the present state; what renewals before a gap showed need not last
         return replace(status, ahead=0 if ahead and is_over else ahead)
 
@@ -395,7 +395,7 @@ class LeaseHistory(Struct):
             tenure.note_term(None if is_old_state or seen.is_stamp_old else seen.term)
             self._set_duration(tenure, old, new, known, writer)
             asker = None if is_gap or act is Act.STORED else writer
-            tenure.note_asked(old.preferred_holder, new.preferred_holder, self.write, asker)
+            tenure.ask(old.preferred_holder, new.preferred_holder, self.write, asker)
         if not is_gap:
             self._examine(seen, before, known, at, act, is_same_path=is_same_path)
         self._reach(moment or None)
@@ -613,7 +613,7 @@ class LeaseHistory(Struct):
                 is_field_gone=self.lease is not None and self.lease.spec.holder_identity is None,
             )
         self._end(at, Handover.RELEASED, writer)
-        if holder and holder.was_removed:
+        if holder and holder.removal.may_be_by_another:
             self.vacancy.begin(holder.last_renewal, Handover.RELEASED)  # it may have stopped long before
 
     # Renewals, also by other pods under the same identity.

@@ -68,7 +68,7 @@ def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], w
     duration = tenure.duration if tenure and is_held else old.lease_duration_seconds
     is_unseen = tenure is not None and _is_renewal_unknown(tenure, write)
     how = classify_write(tenure, kept, duration, write, is_dated=write.is_dated_by_a_server and not is_unseen)
-    if how is Handover.EXPIRED and tenure and is_held and tenure.asked is not None:
+    if how is Handover.EXPIRED and tenure and is_held and tenure.step_down.asked is not None:
         how = Handover.PREFERRED
     is_close = how is Handover.UNKNOWN and write.is_dated and not (is_unseen or write.skew)
     is_end_known = how in {Handover.EXPIRED, Handover.PREFERRED} or is_close

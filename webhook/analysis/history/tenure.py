@@ -10,14 +10,15 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.admission.rules.holders import fits_pod
+from webhook.analysis.history.clock import HolderClock
+from webhook.analysis.history.removal import Removal
 from webhook.analysis.history.status import has_expired
+from webhook.analysis.history.step_down import StepDown
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.objects import LeaseSpec
 from webhook.kubernetes.request import UserInfo
-from webhook.kubernetes.times import SECOND
 
 API_SERVER: Final = "system:apiserver"
 """Who writes the holder in a coordinated election."""
@@ -126,18 +127,10 @@ class Tenure(Struct):
     """Its holder wrote `since` itself, as field managers show, though the lease was held when the input begins."""
     is_coordinated: bool = False
     """The lease has a strategy: API servers choose its holders."""
-    released_by: Writer | None = None
-    released_manager: str = ""
-    is_own_release: bool | None = None
-    """False if another writer removed the holder; None if it was not released, or if that cannot be known."""
-    is_removed: bool = False
-    """The write that ended it removed the field of the holder: most clients empty it when they release a lease."""
-    is_released_as_other: bool = False
-    """Its holder was removed under another field manager than that of its renewals: a hint, as clients choose it."""
-    asked: Write | None = None
-    """The write that set preferredHolder: the holder was asked to step down."""
-    asked_for: str = ""
-    asked_by: Writer | None = None
+    removal: Removal = Removal()
+    """The write that removed the holder, if one did."""
+    step_down: StepDown = StepDown()
+    """Whether the holder was asked to step down."""
     is_deleted: bool = False
     """It ended because the lease was deleted."""
     deleted_by: Writer | None = None
@@ -145,10 +138,7 @@ class Tenure(Struct):
     """Node of the pod that renewed last."""
     manager: str = ""
     """The field manager of its last renewal."""
-    ahead: int | None = None
-    """How far its clock was ahead of the API server's, in microseconds; None unless two of its writes agree."""
-    ahead_at_last: int | None = None
-    """The same by its latest write alone."""
+    clock: HolderClock = HolderClock()
     is_ambiguous: bool = False
     """The input does not show who renewed it, and field managers or leaseTransitions differ: others may have."""
     inherited: int | None = None
@@ -296,34 +286,27 @@ class Tenure(Struct):
         return before != "" and manager not in {"", before}
 
     def measure_clock(self, ahead: int | None, skew: int) -> None:
-        """Measure the holder's clock: one odd renewTime may be that of a late request, or another writer's.
+        """Measure the holder's clock by its latest write."""
+        self.clock = self.clock.measure(ahead, skew)
 
-        `ahead` is by how much it was by the latest write, `skew` by how much clocks of API servers differ.
-        """
-        before, self.ahead_at_last = self.ahead_at_last, ahead
-        is_odd = ahead is not None and abs(ahead) > MAX_TOLERANCE
-        is_alone = before is not None and ahead is not None and abs(before - ahead) > SECOND
-        is_server = ahead is not None and abs(ahead) <= skew + MAX_TOLERANCE
-        self.ahead = None if is_odd and (is_alone or is_server) else ahead
-
-    def note_asked(self, old: str | None, new: str | None, write: Write, writer: Writer | None) -> None:
+    def ask(self, old: str | None, new: str | None, write: Write, writer: Writer | None) -> None:
         """Note whether it is asked to step down, and by whom: `old` and `new` are the values of preferredHolder."""
-        if not new:
-            self.asked = None
-        elif new != old or self.asked is None:
-            self.asked, self.asked_by, self.asked_for = write, writer, new
+        self.step_down = self.step_down.follow(old, new, write, writer)
 
     def note_removal(self, writer: Writer | None, manager: str, *, is_field_gone: bool) -> None:
         """Note who removed the holder: itself, or another writer, and then it may go on as the leader.
 
         `manager` is the field manager of that write. `is_field_gone`: the field of the holder is gone, not empty.
         """
-        self.released_by, self.released_manager = writer, manager
         is_own = self.is_by(writer, manager, self.manager)
-        self.is_own_release = None if is_own is False and self.may_be_of(writer) else is_own
-        self.is_removed = is_field_gone
         is_hint = (self.is_by(writer) or not (writer and writer.user)) and self.has_own_manager
-        self.is_released_as_other = is_hint and bool(self.manager) and manager not in {"", self.manager}
+        self.removal = Removal(
+            writer,
+            manager,
+            is_own=None if is_own is False and self.may_be_of(writer) else is_own,
+            is_field_gone=is_field_gone,
+            is_under_other_manager=is_hint and bool(self.manager) and manager not in {"", self.manager},
+        )
 
     def note_deletion(self, by: Writer | None, *, is_dated: bool) -> None:
         """Note that the lease was deleted, by whom, and whether the input says when."""
@@ -485,15 +468,11 @@ class Tenure(Struct):
         return self.is_close or (is_taken and not (self.is_unseen or self.is_writer))
 
     @property
-    def was_removed(self) -> bool:
-        """True if the holder did not release the lease itself, or not as most clients do."""
-        is_odd = self.is_removed or self.is_released_as_other
-        return self.is_own_release is False or (is_odd and self.is_own_release is None)
-
-    @property
     def is_release_known(self) -> bool:
         """True if it can be said who removed the holder, or how."""
-        return self.was_removed or self.is_own_release is True or self.is_never_renewed or self.is_only_named
+        return (
+            self.removal.may_be_by_another or self.removal.is_own is True or self.is_never_renewed or self.is_only_named
+        )
 
     @property
     def had_expired(self) -> bool:

@@ -364,7 +364,7 @@ class _LeaseLane(Struct):
                 self.spans.turn(SpanKind.OVERDUE, at)
             case EventKind.RELEASED | EventKind.DELETED:
                 # Who was removed by another one most likely goes on as the leader.
-                is_foreign = tenure is not None and (tenure.is_own_release is False or tenure.is_released_as_other)
+                is_foreign = tenure is not None and tenure.removal.is_likely_foreign
                 if event.kind is EventKind.DELETED or not is_foreign:
                     self.spans.begin(SpanKind.LEADERLESS, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
