@@ -150,8 +150,8 @@ def test_a_pod_follows_the_administrator_that_wrote_it_in() -> None:
         other.renew()
     one = of(server)
     assert one.tenure is not None
-    assert one.tenure.process is not None
-    assert one.tenure.process.pod == "db-1"
+    assert one.tenure.processes.own is not None
+    assert one.tenure.processes.own.pod == "db-1"
     assert {claim.check for claim in one.claims} >= {"written-in", "last-renewed"}
 
 

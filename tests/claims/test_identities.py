@@ -88,9 +88,9 @@ def test_the_pod_that_the_holder_names_is_its_process_whoever_wrote_it_in() -> N
     in_turns(server, pod, times=3)
     tenure = of_log(server).leases[LEASE].tenure
     assert tenure is not None
-    assert tenure.process is not None
-    assert tenure.process.pod == "db-1"
-    assert [one.user for one in tenure.others] == ["mallory"]
+    assert tenure.processes.own is not None
+    assert tenure.processes.own.pod == "db-1"
+    assert [one.user for one in tenure.processes.others] == ["mallory"]
 
 
 def test_who_took_the_lease_before_is_no_second_writer_after_another_wrote_it_in() -> None:

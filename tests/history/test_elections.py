@@ -304,7 +304,7 @@ def test_writers_of_the_log_are_known_by_name() -> None:
     history = of_log(server).leases[LEASE]
     assert history.requests.readers["b"][0] == 1
     assert history.tenure is not None
-    assert not history.tenure.has_several_writers
+    assert not history.tenure.processes.has_several_writers
 
 
 WITH_LOG = pytest.mark.parametrize("view", [of_log, of_both], ids=["audit log", "watch and audit log"])
@@ -323,8 +323,8 @@ def test_two_pods_under_one_identity(view: View) -> None:
         twin.renew()
     tenure = view(server).leases[LEASE].tenure
     assert tenure is not None
-    assert tenure.has_several_writers
-    assert {one.pod for one in tenure.writers} == {"a", "twin"}
+    assert tenure.processes.has_several_writers
+    assert {one.pod for one in tenure.processes.writers} == {"a", "twin"}
 
 
 @WITH_LOG
@@ -336,7 +336,7 @@ def test_a_pod_that_replaced_another_is_no_twin(view: View) -> None:
     a.lead(10)
     tenure = view(server).leases[LEASE].tenure
     assert tenure is not None
-    assert not tenure.has_several_writers
+    assert not tenure.processes.has_several_writers
 
 
 def test_refused_and_slow_answers_are_kept() -> None:
@@ -543,7 +543,7 @@ def test_what_is_remembered_is_bounded() -> None:
     history = of_log(server).leases[LEASE]
     assert len(history.requests.readers) == 16
     assert history.tenure is not None
-    assert len(history.tenure.writers) == 8
+    assert len(history.tenure.processes.writers) == 8
 
 
 def test_an_event_without_a_time_is_no_write() -> None:

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from tests.history.fake_server import SECOND, FakeServer
 from tests.history.observing import LEASE, of_log, of_watch
+from webhook.analysis.history.processes import MAX_HEARD_AGAIN, Processes
 from webhook.analysis.history.renewals import Renewals
-from webhook.analysis.history.tenure import MAX_HEARD_AGAIN, Handover, Tenure
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import CountedRenewals
 
 
@@ -28,8 +29,8 @@ def test_requests_of_the_holder_are_counted() -> None:
     server = lost()
     before, after = of_log(server).leases[LEASE].tenures
     assert before.last_renewal is not None
-    assert before.requests_between(before.last_renewal, after.since) == 2
-    assert not before.heard_again
+    assert before.processes.count_requests(before.last_renewal, after.since) == 2
+    assert not before.processes.heard_again
 
 
 def test_a_holder_that_comes_back_is_heard() -> None:
@@ -39,16 +40,16 @@ def test_a_holder_that_comes_back_is_heard() -> None:
     at = server.now - 4000
     server.wait(2)
     a.ask()
-    assert of_log(server).leases[LEASE].tenures[0].heard_again == [at, at + 2 * SECOND]
+    assert of_log(server).leases[LEASE].tenures[0].processes.heard_again == [at, at + 2 * SECOND]
     for _ in range(20):
         server.wait(2)
         a.ask()
-    assert len(of_log(server).leases[LEASE].tenures[0].heard_again) == MAX_HEARD_AGAIN
+    assert len(of_log(server).leases[LEASE].tenures[0].processes.heard_again) == MAX_HEARD_AGAIN
 
 
 def test_a_watch_knows_no_requests() -> None:
     before, after = of_watch(lost()).leases[LEASE].tenures
-    assert before.requests_between(0, after.since) is None
+    assert before.processes.count_requests(0, after.since) is None
 
 
 def test_a_lease_that_nobody_holds_has_no_one_to_hear() -> None:
@@ -105,9 +106,9 @@ def test_intervals_that_differ_without_order_are_not_two_rhythms() -> None:
 
 
 def test_an_identity_is_not_joined_by_writers_at_no_time() -> None:
-    tenure = Tenure("a", 0, Handover.SEEN, 0)
-    assert tenure.pods == []
-    assert tenure.others == {}
+    tenure = Tenure(Processes("a"), 0, Handover.SEEN, 0)
+    assert tenure.processes.pods == []
+    assert tenure.processes.others == {}
 
 
 def test_what_another_record_has_shown_is_not_counted_twice() -> None:

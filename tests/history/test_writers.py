@@ -19,8 +19,9 @@ from webhook.analysis.history.events import EventKind
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.merge import Merged
+from webhook.analysis.history.processes import MAX_WRITERS, Processes
 from webhook.analysis.history.status import LeaseState
-from webhook.analysis.history.tenure import API_SERVER, MAX_WRITERS, Handover, Tenure
+from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.inputs.items import STANDARD_INPUT, ElectionEvent, Item, Observation, Place, Unreadable, Writer
 from webhook.findings import Severity
 from webhook.kubernetes.times import canonical, parse
@@ -181,14 +182,14 @@ def test_a_holder_that_stops_is_late_however_long_its_lease_lasts() -> None:
 def test_a_writer_is_known_by_its_own_field_manager_if_the_input_shows_no_user(
     manager: str, is_holder: bool | None
 ) -> None:
-    tenure = Tenure("a_1", 0, Handover.SEEN, 0, renewals=1)
+    tenure = Tenure(Processes("a_1", renewals=1), 0, Handover.SEEN, 0)
     assert tenure.is_by(None, manager, "operator") is is_holder
     assert tenure.is_by(Writer("jane", ""), manager, "operator") is None
 
 
 def test_who_put_a_holder_there_is_not_compared_with_who_removes_it() -> None:
-    assert Tenure("a_1", 0, Handover.CREATED, 0).is_by(None, "kubectl", "operator") is None
-    seen = Tenure("a_1", 0, Handover.SEEN, 0, is_since_own=True)
+    assert Tenure(Processes("a_1"), 0, Handover.CREATED, 0).is_by(None, "kubectl", "operator") is None
+    seen = Tenure(Processes("a_1"), 0, Handover.SEEN, 0, is_since_own=True)
     assert seen.is_by(None, "kubectl", "operator") is None
     assert seen.is_by(None, "operator", "operator") is True
 
@@ -280,7 +281,7 @@ def test_no_more_strangers_are_remembered_than_can_hold_a_lease() -> None:
         stranger.renew()
     tenure = account(log(server)).tenure
     assert tenure is not None
-    assert len(tenure.others) == MAX_WRITERS
+    assert len(tenure.processes.others) == MAX_WRITERS
 
 
 @pytest.mark.parametrize("source", [log, watch])
@@ -472,7 +473,7 @@ def test_requests_of_a_pod_of_another_namespace_with_the_same_name_are_not_the_h
     server.elector("b", "shop/db").lead(10)
     server.elector("a", "shop/db", user=EVIL).ask()
     before, after = account(log(server)).history.tenures
-    assert (before.heard_again, len(after.requests)) == ([], 5)
+    assert (before.processes.heard_again, len(after.processes.requests)) == ([], 5)
 
 
 def test_in_a_log_without_objects_it_is_another_writer() -> None:
@@ -538,5 +539,5 @@ def test_who_renews_may_be_the_holder_unless_its_text_names_another_pod(
     holder: str, pod: str, user: str, may_be: bool
 ) -> None:
     own = Writer("shop", pod, uid="1")
-    tenure = Tenure(holder, 0, Handover.CREATED, 0, process=own, taken_by=own, is_sure=True, renewals=1)
-    assert tenure.may_be_renewed_by(Writer(user, "b", uid="2")) is may_be
+    processes = Processes(holder, own=own, taken_by=own, is_sure=True, renewals=1)
+    assert processes.may_renew(Writer(user, "b", uid="2")) is may_be

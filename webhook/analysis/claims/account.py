@@ -266,7 +266,7 @@ def _tenure(tenure: Tenure) -> dict[str, Any]:
         "until": _time(tenure.until if tenure.is_end_dated else None),
         "began": tenure.began.value,
         "leaderless_seconds": _seconds(tenure.leaderless),
-        "writers": [_writer(one) for one in tenure.writers],
+        "writers": [_writer(one) for one in tenure.processes.writers],
         **({} if tenure.term is None else {"term": tenure.term}),
     }
 
@@ -278,7 +278,7 @@ def _since(tenure: Tenure | None) -> str | None:
 def _last_writer(account: Account) -> dict[str, str] | None:
     tenure = account.tenure
     manager = account.status.manager if account.status and account.is_renewed_last else ""
-    writer = tenure.renewer if tenure else None
+    writer = tenure.processes.own if tenure else None
     if writer is None and not manager:
         return None
     return {**_writer(writer or Writer()), "manager": manager}

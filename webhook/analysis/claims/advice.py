@@ -110,8 +110,8 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     if tenure.is_ambiguous:
         sentence = f"The audit log of the API server shows who writes in the name of {name(tenure.holder)}:"
         return Advice(sentence, command_for_audit_log(history.namespace, history.name))
-    if tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
-        return _advise_on_appointed_holder(history, tenure, tenure.taken_by)
+    if tenure.processes.is_never_renewed and tenure.processes.taken_by is not None and not tenure.is_chosen:
+        return _advise_on_appointed_holder(history, tenure, tenure.processes.taken_by)
     match cause.blame:
         case Blame.CONFLICT:
             sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
@@ -135,7 +135,7 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
 
 def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagnosis) -> Advice:
     pod = _pod(tenure) or tenure.holder
-    if tenure.heard_again and (found := pod_of(pod)):
+    if tenure.processes.heard_again and (found := pod_of(pod)):
         again = "" if cause.requests else " again"
         sentence = f"Its pod was heard{again}; see what it did meanwhile:"
         return Advice(sentence, f"{kubectl_in(history.namespace)} logs {found}")
@@ -143,7 +143,7 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
 
 
 def _pod(tenure: Tenure) -> str:
-    return tenure.process.pod if tenure.process and tenure.is_sure else ""
+    return tenure.processes.own.pod if tenure.processes.own and tenure.processes.is_sure else ""
 
 
 def _advise_on_appointed_holder(history: LeaseHistory, tenure: Tenure, taker: Writer) -> Advice:
@@ -163,7 +163,7 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     """Return what to do about writes that are refused."""
     who = name(refusal.writer.name) or "the writer"
     held = next((one for one in reversed(history.tenures) if one.since <= refusal.at), None)
-    taker = held.taken_by if held and held.is_own_taking is not True else None
+    taker = held.processes.taken_by if held and held.processes.is_own_taking is not True else None
     if held and taker and not taker.is_same(refusal.writer) and refusal.by is By.POLICY:
         sentence = f"{writer(taker)} wrote {name(held.holder)} into the lease. To see whether it may:"
         return Advice(sentence, command_for_rights("update", history.namespace, history.name, taker))
@@ -186,7 +186,7 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
         )
     found = _VERB.search(refusal.message)
     verb = found[1] if found else "update"
-    known = {one.process.user for one in history.tenures if one.process}
+    known = {one.processes.own.user for one in history.tenures if one.processes.own}
     if refusal.by is not By.RIGHTS:
         what = f"The API server refused what {who} wrote."
     elif known and refusal.writer.user not in known:
@@ -211,11 +211,11 @@ def advise_after_deletion(history: LeaseHistory, who: Writer) -> Advice:
 
 def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return what to do about several processes that renew under one identity: of another user, or replicas."""
-    last, own = tenure.sharers[-1], tenure.process
+    last, own = tenure.processes.sharers[-1], tenure.processes.own
     if own is not None and last.user != own.user:
         sentence = f"Find out why {name(last.name)} renews it as {name(tenure.holder)}. Whether it may:"
         return Advice(sentence, command_for_rights("update", history.namespace, history.name, last))
-    where, pods = kubectl_in(history.namespace), " ".join(quote_name(one) for one in tenure.pods[-3:])
+    where, pods = kubectl_in(history.namespace), " ".join(quote_name(one) for one in tenure.processes.pods[-3:])
     sentence = "Give each replica an identity of its own, such as its pod's name:"
     return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
 
@@ -335,7 +335,9 @@ def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:
         after = advise_after_refusal(history, refusal)
         return Advice(f"No other can take the lease while its writes are refused. {after.sentence}", after.command)
     is_explained = cause is not None and (cause.blame in _EXPLAINED or cause.left == ("interval",))
-    is_odd = tenure is not None and (tenure.is_ambiguous or (tenure.is_never_renewed and not tenure.is_chosen))
+    is_odd = tenure is not None and (
+        tenure.is_ambiguous or (tenure.processes.is_never_renewed and not tenure.is_chosen)
+    )
     if cause is not None and tenure and (is_explained or is_odd):
         return advise_after_silence(cause, history, tenure)
     sentence = f"See whether {name(status.holder)} still runs, and why no other replica takes over:"
@@ -350,7 +352,7 @@ def _find_refused_successor(account: "Account", status: LeaseStatus) -> Refusal 
     A stranger's writes say nothing of what keeps the lease from its own replicas.
     """
     tenure, since = account.history.tenure, status.takeable_at
-    own = tenure.process if tenure and tenure.is_sure else None
+    own = tenure.processes.own if tenure and tenure.processes.is_sure else None
     if own is None or since is None:
         return None
     refused = (one for one in account.history.requests.refusals if one.is_denied_write and one.at >= since)

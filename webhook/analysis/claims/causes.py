@@ -102,7 +102,7 @@ def find_late_renewals(histories: ClusterHistory, history: LeaseHistory) -> Iter
 
 def _is_renewed_by_another(tenure: Tenure, silence: Silence) -> bool:
     """Return whether one that may be of the holder's identity renewed under it while the holder was silent."""
-    others = (seen for who, seen in tenure.others.items() if tenure.may_be_renewed_by(who))
+    others = (seen for who, seen in tenure.processes.others.items() if tenure.processes.may_renew(who))
     return any(one.first < silence.end and silence.start < one.last for one in others)
 
 
@@ -129,8 +129,13 @@ def diagnose(
     hidden = () if history.kind is InputKind.AUDIT_LOG and not histories.bounds.has_hole(start, end) else _HIDDEN
     if tenure is not None and (coordinated := _diagnose_election(tenure, end, hidden)):
         return coordinated
-    if tenure is not None and tenure.is_never_renewed and tenure.taken_by is not None and not tenure.is_chosen:
-        who = f"{writer(tenure.taken_by)} wrote it in, and no process has renewed it since"
+    if (
+        tenure is not None
+        and tenure.processes.is_never_renewed
+        and tenure.processes.taken_by is not None
+        and not tenure.is_chosen
+    ):
+        who = f"{writer(tenure.processes.taken_by)} wrote it in, and no process has renewed it since"
         return Diagnosis(Blame.UNKNOWN, who, ("not-running", "stopped", *_HIDDEN))
     # Requests that arrived only at the end of that time were held back until then.
     answers = [
@@ -149,7 +154,7 @@ def diagnose(
         beside = () if is_alone else _left_beside(histories.others_of(history, start, end), hidden)
         return _diagnose_refusal(refused, beside)
     # A network that works again delivers at once what it held back: requests at the end do not count.
-    requests = None if tenure is None else tenure.requests_between(start, end - (end - start) // 4)
+    requests = None if tenure is None else tenure.processes.count_requests(start, end - (end - start) // 4)
     unnamed = [one for one in answers if one.code == UNAUTHENTICATED and not one.writer.user]
     sources = history.requests.sources_of(tenure)
     nameless = [one for one in unnamed if one.source and one.source in sources]
@@ -211,7 +216,7 @@ def _answered_with(own: Sequence[Refusal]) -> Iterator[str]:
 
 def _diagnose_election(tenure: Tenure, end: int, hidden: Sequence[str]) -> Diagnosis | None:
     """Return the cause if the holder was asked to step down by then, or was chosen and has not renewed since."""
-    if tenure.is_chosen and not tenure.renewals:
+    if tenure.is_chosen and not tenure.processes.renewals:
         return Diagnosis(
             Blame.UNKNOWN, "an API server chose it, and it has not renewed since", ("not-taken-up", "stopped", *_HIDDEN)
         )
@@ -294,9 +299,11 @@ def _with_signs_of_life(
 
 def _renewed_meanwhile(histories: ClusterHistory, tenure: Tenure, silence: Silence) -> LeaseHistory | None:
     """Return another lease of the same namespace that the process of a holder renewed while it was silent."""
-    own, start, end = tenure.process, silence.start, silence.end
-    for other, held in histories.tenures_of(tenure.namespace, own.user) if own is not None and own.pod else ():
-        is_own = held is not tenure and held.process is not None and held.process.is_same(own)
+    own, start, end = tenure.processes.own, silence.start, silence.end
+    for other, held in (
+        histories.tenures_of(tenure.processes.namespace, own.user) if own is not None and own.pod else ()
+    ):
+        is_own = held is not tenure and held.processes.own is not None and held.processes.own.is_same(own)
         if is_own and held.since < end and held.last_renewal > start + (end - start) // 4:
             return other
     return None

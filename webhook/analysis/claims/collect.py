@@ -202,7 +202,7 @@ def _is_renewal(account: "Account") -> bool:
 
 def _has_taken(tenures: Sequence[Tenure], holder: str, process: Writer) -> bool:
     """Return whether a process took the lease under this name in another tenure."""
-    own = (one.taken_by for one in tenures if one.holder == holder and one.began is not Handover.REPLACED)
+    own = (one.processes.taken_by for one in tenures if one.holder == holder and one.began is not Handover.REPLACED)
     return any(one is not None and one.is_same(process) for one in own)
 
 
@@ -239,7 +239,7 @@ def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -
             text,
             at=tenure.since,
             identity=tenure.holder,
-            by=By(tenure.process),
+            by=By(tenure.processes.own),
             **within,
         )
         return
@@ -252,7 +252,7 @@ def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -
             text,
             at=tenure.since,
             identity=tenure.holder,
-            by=By(tenure.taken_by, "" if tenure.taken_by else tenure.taken_manager),
+            by=By(tenure.processes.taken_by, "" if tenure.processes.taken_by else tenure.taken_manager),
             **within,
         )
     how = _HOW[tenure.began]
@@ -276,8 +276,8 @@ def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -
         seconds=seconds,
         **within,
     )
-    if tenure.foreign_taker and not tenure.is_chosen:
-        by = By(tenure.foreign_taker)
+    if tenure.processes.foreign_taker and not tenure.is_chosen:
+        by = By(tenure.processes.foreign_taker)
         yield _fact(account, "written-in", text, at=tenure.since, identity=tenure.holder, by=by, **within)
     if tenure.ended and tenure.removal.writer is not None and not tenure.is_deleted:
         by = By(tenure.removal.writer, tenure.removal.manager)
@@ -303,7 +303,7 @@ def _whose_release(tenure: Tenure) -> str:
 def _collect_second_writers(account: "Account", tenure: Tenure) -> Iterator[Claim]:
     """Yield who else renewed it under this identity, but not who took the lease as it before."""
     now = account.now
-    for other, seen in tenure.others.items():
+    for other, seen in tenure.processes.others.items():
         if _has_taken(account.history.tenures, tenure.holder, other):
             continue
         yield _fact(

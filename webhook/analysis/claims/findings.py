@@ -171,7 +171,7 @@ def _find_ongoing_silence(histories: ClusterHistory, history: LeaseHistory, now:
         return  # the end of the input is by another clock
     # If two pods have one name, either may be the holder.
     last = tenure.kept_until if tenure.began is Handover.REPLACED else tenure.last_of_identity
-    if any(other.last > last and tenure.may_be_renewed_by(who) for who, other in tenure.others.items()):
+    if any(other.last > last and tenure.processes.may_renew(who) for who, other in tenure.processes.others.items()):
         return
     silence = until - last
     if silence <= max(_MIN_MISSED * usual, _MIN_SILENCE) or history.kind is InputKind.REVIEW:
@@ -250,7 +250,7 @@ def _claim_loss(history: LeaseHistory, gap: causes.Gap, after: Tenure, now: int)
 
 def _afterwards(cause: causes.Diagnosis, before: Tenure, usual: int | None, now: int) -> str:
     """Say when the pod of a holder was heard again that had lost its lease in silence, and what that means."""
-    heard = before.heard_again
+    heard = before.processes.heard_again
     if cause.blame is not causes.Blame.CLIENT or not heard or not cause.is_silent:
         return ""
     gaps = sorted(after - one for one, after in pairwise(heard))
@@ -274,7 +274,7 @@ def _find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now
     refused = [
         one for one in history.requests.refusals if one.at > after.since and is_nameless(one) and one.source in sources
     ]
-    is_shared = any(one.has_several_writers for one in history.tenures)  # which another finding says
+    is_shared = any(one.processes.has_several_writers for one in history.tenures)  # which another finding says
     is_heard = any(history.requests.is_only_source_of(before, one.source) for one in refused)
     if is_shared or (silence > (history.renewals.longest_usual or 0) and not is_heard):
         return
@@ -288,7 +288,7 @@ def _find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now
         f"before had done so{went_on}: unless that one had stopped, both led, with client-go's usual settings for up "
         f"to {length(deadline_of(before.duration))}"
     )
-    pods = dict.fromkeys(quote_name(one.pod) for one in (before.process, after.process) if one and one.pod)
+    pods = dict.fromkeys(quote_name(one.pod) for one in (before.processes.own, after.processes.own) if one and one.pod)
     sentence = "See whether the pod before still runs, on a node that is not reached or after a forced deletion:"
     advice = Advice(sentence, " ".join((kubectl_in(history.namespace), "get pods", *pods, "-o wide")))
     yield make_claim(
@@ -403,15 +403,15 @@ def _find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:
 
 def _find_stranger(before: Tenure, after: Tenure) -> Writer | None:
     """Return who took the lease as its own identity, if that is another user than the one that held it."""
-    taker = after.taken_by
-    if before.process is None or taker is None or not taker.user or taker.user == before.process.user:
+    taker = after.processes.taken_by
+    if before.processes.own is None or taker is None or not taker.user or taker.user == before.processes.own.user:
         return None
     return taker
 
 
 def _describe_taking(after: Tenure, other: Writer | None, stranger: Writer | None) -> str:
     taker = name(after.holder)
-    if after.taken_by is None:
+    if after.processes.taken_by is None:
         return f"{taker} was written into the lease"
     if other:
         return f"{writer(other)} wrote {taker} into the lease"
@@ -422,8 +422,8 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
     duration, last = before.duration, before.kept_until
     left = last + duration * SECOND - after.since if duration else None
     taker, cause = name(after.holder), "stolen"
-    other = after.taken_by if after.is_own_taking is not True else None
-    is_one_pod = after.is_of_pod_of(before)
+    other = after.processes.taken_by if after.processes.is_own_taking is not True else None
+    is_one_pod = after.processes.follows_in_pod(before.processes)
     stranger = None if other else _find_stranger(before, after)
     took = _describe_taking(after, other, stranger)
     early = "" if left is None else f", {_left(before, after, left)} before it expired"
@@ -449,14 +449,14 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
         message = f"at {at} {took}{held}; {_ONE_POD}"
         cause, sentence = "renamed", "See whether a webhook rewrites holderIdentity, or the pod runs two electors:"
         advice = Advice(sentence, "kubectl get mutatingwebhookconfigurations")
-    elif other and before.process and before.is_sure and before.process.is_pod_of(other):
+    elif other and before.processes.own and before.processes.is_sure and before.processes.own.is_pod_of(other):
         message = f"at {at} {took}{held}: the old holder handed it over itself, without a release"
         cause, sentence = "handed-over", "If that was intended, nothing is to be done. What it logged:"
         advice = Advice(sentence, command_for_log_of_holder(history.namespace, other.pod or before.holder))
     elif other:
         sentence = f"Find out why {user(other)} writes the holder of this lease. Whether it may:"
         advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, other))
-    elif after.taken_by is None:
+    elif after.processes.taken_by is None:
         if after.is_renaming:
             message += f"; or {_RENAMED}"
         message += f". The input does not show who wrote it{_hint(before, after)}"
@@ -464,12 +464,12 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
             "The audit log of the API server shows who wrote it:",
             command_for_audit_log(history.namespace, history.name),
         )
-    elif stranger and before.process:
-        sentence = f"Find out why {user(stranger)} took the lease from {user(before.process)}. Whether it may:"
+    elif stranger and before.processes.own:
+        sentence = f"Find out why {user(stranger)} took the lease from {user(before.processes.own)}. Whether it may:"
         advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, stranger))
     else:
         advice = Advice(
-            f"Find out why {taker} does not wait until the lease expires{_in_strict(after.taken_by)}. "
+            f"Find out why {taker} does not wait until the lease expires{_in_strict(after.processes.taken_by)}. "
             "To see what it is:",
             command_for_pod_of_holder(history.namespace, after.holder),
         )
@@ -481,7 +481,7 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
         arguments={
             "identity": _identity(after),
             "previous": _identity(before),
-            "by": BySomeone(after.taken_by),
+            "by": BySomeone(after.processes.taken_by),
             **interval_of(after.taken),
         },
     )
@@ -570,7 +570,7 @@ def _later(after: Tenure, bound: Callable[[int], str]) -> str:
 
 
 def _find_second_writers(history: LeaseHistory, status: LeaseStatus | None, now: int) -> Iterator[Claim]:
-    several = [one for one in history.tenures if one.has_several_writers and len(one.writers) > 1]
+    several = [one for one in history.tenures if one.processes.has_several_writers and len(one.processes.writers) > 1]
     if several:
         yield _shared_identity(history, several[-1], now)
     elif history.renewals.is_doubled and status is not None and status.holder:
@@ -579,12 +579,12 @@ def _find_second_writers(history: LeaseHistory, status: LeaseStatus | None, now:
 
 
 def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
-    who = " and ".join(sorted(writer(one) for one in tenure.writers[-3:]))
+    who = " and ".join(sorted(writer(one) for one in tenure.processes.writers[-3:]))
     message = (
         f"one identity, {name(tenure.holder)}, is used by several processes that renew in turns: {who}, as if each led"
     )
     # It goes on while at least two renew, however often.
-    last = sorted([tenure.last_renewal, *(other.last for other in tenure.others.values())])[-2]
+    last = sorted([tenure.last_renewal, *(other.last for other in tenure.processes.others.values())])[-2]
     lasts = min(tenure.duration or 0, history.duration or 0)
     is_over = tenure.until is not None or now - last >= lasts * SECOND
     over = last if is_over else 0
@@ -620,10 +620,17 @@ def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
 
 
 def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator[Claim]:
-    users = {one.name: one for tenure in history.tenures for one in tenure.writers if tenure.renewals or tenure.is_sure}
+    users = {
+        one.name: one
+        for tenure in history.tenures
+        for one in tenure.processes.writers
+        if tenure.processes.renewals or tenure.processes.is_sure
+    }
     # Without objects a log shows only who wrote, and beside a holder another one may write in its name.
-    held = all(len({one.name for one in tenure.writers}) < 2 and not tenure.is_writer for tenure in history.tenures)
-    if any(tenure.writers for tenure in history.tenures):
+    held = all(
+        len({one.name for one in tenure.processes.writers}) < 2 and not tenure.is_writer for tenure in history.tenures
+    )
+    if any(tenure.processes.writers for tenure in history.tenures):
         if len(users) < 2 or any(user.startswith("system:") for user in users):
             return
         are_accounts = all("/" in user for user in users)
@@ -682,7 +689,7 @@ def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -
     # Other webhooks, and other rules of ours, refuse writes that would not have taken the lease.
     is_ours = last.by is By.WEBHOOK and "lease-webhook" in last.name
     is_takeover = is_ours and "spec.holderIdentity" in last.message
-    if is_takeover and last.writer.pod and holder and last.writer.process not in holder.writers:
+    if is_takeover and last.writer.pod and holder and last.writer.process not in holder.processes.writers:
         sentence = f"The webhook kept the lease for {name(holder.holder)}. To see what the other writer is:"
         advice = Advice(sentence, command_for_pod_of_writer(history.namespace, last.writer))
         return make_claim(

@@ -84,7 +84,7 @@ def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Even
 def _is_own(edit: LeaseEvent) -> bool:
     tenure, who = edit.tenure, edit.writer
     is_server = who is not None and who.user == API_SERVER
-    return is_server or (tenure is not None and tenure.process is not None and tenure.process.is_same(who))
+    return is_server or (tenure is not None and tenure.processes.own is not None and tenure.processes.own.is_same(who))
 
 
 def _events(history: LeaseHistory) -> Iterator[_Event]:
@@ -100,12 +100,12 @@ def _events(history: LeaseHistory) -> Iterator[_Event]:
 
 def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterator[_Event]:
     duration = tenure.duration or 0
-    if tenure.heard_again:
-        silence = tenure.heard_again[0] - max([*tenure.requests, tenure.last_renewal])
+    if tenure.processes.heard_again:
+        silence = tenure.processes.heard_again[0] - max([*tenure.processes.requests, tenure.last_renewal])
         receives = "is again receiving" if silence > (history.renewals.longest_usual or 0) else "still receives"
-        text = f"the API server {receives} requests from pod {name(tenure.pods[-1])}, the holder before"
-        yield tenure.heard_again[0], text
-    for other, seen in tenure.others.items():
+        text = f"the API server {receives} requests from pod {name(tenure.processes.pods[-1])}, the holder before"
+        yield tenure.processes.heard_again[0], text
+    for other, seen in tenure.processes.others.items():
         yield seen.first, describe_renewals_of_another(tenure, other, seen, history.moment)
     if tenure.until is None:
         return
@@ -123,8 +123,8 @@ def _last_sign(tenure: Tenure) -> str:
     """Say what made a lease live for the last time, as the end of a clause."""
     if tenure.touched and tenure.kept_until != tenure.last_renewal:
         return f"the last renewal by {writer(tenure.touched[1])}"
-    if tenure.is_never_renewed and tenure.taken_by:
-        return f"{writer(tenure.taken_by)} wrote {name(tenure.holder)} in"
+    if tenure.processes.is_never_renewed and tenure.processes.taken_by:
+        return f"{writer(tenure.processes.taken_by)} wrote {name(tenure.holder)} in"
     return f"the last renewal by {name(tenure.holder)}"
 
 
@@ -161,7 +161,9 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
     for several in _group_by_tenure(history, history.requests.accepted, lambda one: one):
         one, times = several[0][1], [at for at, _ in several]
         tenure = next((held for held in reversed(history.tenures) if held.since <= times[0]), None)
-        pods = [held.pod for held in tenure.writers if held.user == one.user and not one.pod] if tenure else []
+        pods = (
+            [held.pod for held in tenure.processes.writers if held.user == one.user and not one.pod] if tenure else []
+        )
         beside = f", not with a token of pod {name(pods[-1])}," if pods and pods[-1] else ""
         within = f" within {length(times[-1] - times[0])}" if times[-1] - times[0] >= SECOND else ""
         what = f"{'was' if len(times) == 1 else 'were'} accepted{within}; the log does not show what changed"

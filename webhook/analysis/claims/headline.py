@@ -123,12 +123,15 @@ def _describe_expired(account: "Account", holder: str) -> str:
     stalled = _describe_stalled(account)
     if stalled:
         return stalled
-    is_chosen = tenure.is_chosen and not tenure.renewals if tenure and tenure.began is not Handover.SEEN else False
+    is_chosen = (
+        tenure.is_chosen and not tenure.processes.renewals if tenure and tenure.began is not Handover.SEEN else False
+    )
     manager = account.status.manager if account.status else ""
     if lease and lease.spec.strategy and (is_chosen or manager == "kube-apiserver"):
         return f"{holder} was chosen{_since(account.last_renewal, now)} and has not renewed since"
-    if tenure and tenure.is_never_renewed and tenure.taken_by:
-        return f"{writer(tenure.taken_by)} wrote {holder} in{_since(tenure.since, now)}, which has not renewed it"
+    taker = tenure.processes.taken_by if tenure and tenure.processes.is_never_renewed else None
+    if tenure and taker:
+        return f"{writer(taker)} wrote {holder} in{_since(tenure.since, now)}, which has not renewed it"
     return f"{holder} has not renewed it{_for(account, account.last_renewal)}"
 
 
@@ -167,9 +170,13 @@ def _describe_freed(account: "Account", status: LeaseStatus) -> str:
 def pods_at_once(account: "Account") -> list[str]:
     """The pods that renew the lease in turns under the present holder's name, the latest three; none if one does."""
     tenure = account.tenure
-    if tenure is None or tenure.process is None or not tenure.process.pod:
+    if tenure is None or tenure.processes.own is None or not tenure.processes.own.pod:
         return []
     lasts = (tenure.duration or 0) * SECOND
-    sharing = [one.pod for one in tenure.sharers if one.pod and account.now - tenure.others[one].last < lasts]
+    sharing = [
+        one.pod
+        for one in tenure.processes.sharers
+        if one.pod and account.now - tenure.processes.others[one].last < lasts
+    ]
     own = account.now - tenure.last_renewal < lasts
-    return sorted(name(pod) for pod in (tenure.process.pod, *sharing[-2:])) if own and sharing else []
+    return sorted(name(pod) for pod in (tenure.processes.own.pod, *sharing[-2:])) if own and sharing else []

@@ -6,7 +6,8 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.words import at_most, clock, count, name, writer
-from webhook.analysis.history.tenure import Handover, Other, Tenure
+from webhook.analysis.history.processes import Other
+from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import MINUTE, SECOND, length
 
@@ -61,17 +62,20 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     free = "the lease was free for" if is_free else "not renewed for"
     gap = "" if tenure.leaderless is None else f"; {free} {bound(tenure.leaderless)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
-        chose = "chose" if tenure.taken_by else "(as far as field managers show) chose"
+        chose = "chose" if tenure.processes.taken_by else "(as far as field managers show) chose"
         return f"the API server {chose} {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
-    who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
+    who = f" ({writer(tenure.processes.taken_by)})" if tenure.processes.taken_by else ""
     # In any other way the holder itself takes the lease.
-    other = tenure.taken_by if tenure.is_own_taking is not True and tenure.taken_by else None
+    other = (
+        tenure.processes.taken_by if tenure.processes.is_own_taking is not True and tenure.processes.taken_by else None
+    )
     took = f"{holder} took it"
     if other:
         took, who = f"{writer(other)} wrote {holder} into it", ""
     unheld_for = length if tenure.is_exact and (before is None or before.is_end_dated) else at_most
     without = tenure.leaderless or 0
     unheld = f"; the lease had no holder for {unheld_for(without)}" if without >= SHORTEST else ""
+    is_one_pod = tenure.processes.follows_in_pod(before.processes if before else None)
     match tenure.began:
         case Handover.SEEN:
             return f"{holder} held it at the start of the data{who}"
@@ -80,7 +84,7 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
         case Handover.REPLACED:
             return f"another pod renews it as {holder}{who}; the input does not show whether the one before had stopped"
         case Handover.STOLEN:
-            led = "both were written from one pod" if tenure.is_of_pod_of(before) else "two may have led"
+            led = "both were written from one pod" if is_one_pod else "two may have led"
             return f"{took} from {previous}, which still held it{who}: {led}"
         case Handover.DELETED:
             return f"{describe_creation(tenure)} after it was deleted{who}{unheld}"
@@ -94,9 +98,9 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
 
 def describe_creation(tenure: Tenure) -> str:
     """Say who created a lease again, as a clause: another one than the holder that it names may have."""
-    if tenure.taken_by and tenure.is_own_taking is not True and not tenure.is_writer:
-        return f"{writer(tenure.taken_by)} created it again with the holder {name(tenure.holder)}"
-    if tenure.taken_by is None and tenure.taken_manager and tenure.manager not in {"", tenure.taken_manager}:
+    if tenure.processes.taken_by and tenure.processes.is_own_taking is not True and not tenure.is_writer:
+        return f"{writer(tenure.processes.taken_by)} created it again with the holder {name(tenure.holder)}"
+    if tenure.processes.taken_by is None and tenure.taken_manager and tenure.manager not in {"", tenure.taken_manager}:
         return f"field manager {name(tenure.taken_manager)} created it again with the holder {name(tenure.holder)}"
     return f"{name(tenure.holder)} created it again"
 
@@ -111,7 +115,7 @@ def describe_renewals_of_another(tenure: Tenure, other: Writer, seen: Other, now
 
 def _first_write(tenure: Tenure) -> str:
     """Say when someone first wrote a lease that the log does not show, as a clause."""
-    who = f" ({writer(tenure.taken_by)})" if tenure.taken_by else ""
+    who = f" ({writer(tenure.processes.taken_by)})" if tenure.processes.taken_by else ""
     gap = "" if tenure.leaderless is None else f"; neither wrote it for {length(tenure.leaderless)}"
     went_on = " from then on" if tenure.last_renewal > tenure.since else ""
     verb, when = ("created it", "") if tenure.began is Handover.CREATED else ("wrote it", went_on)
@@ -130,7 +134,7 @@ def describe_ending(tenure: Tenure) -> str:
         return f"{writer(tenure.removal.writer)} removed {holder} as the holder"
     if tenure.removal.may_be_by_another:
         return f"{holder} was removed as the holder"
-    if tenure.is_never_renewed and tenure.removal.writer and tenure.removal.writer.user:
+    if tenure.processes.is_never_renewed and tenure.removal.writer and tenure.removal.writer.user:
         # The text of a holder that no process is known to have renewed may stand for none.
         return f"{writer(tenure.removal.writer)} removed {holder} from it"
     if tenure.is_only_named and not tenure.removal.is_own:

@@ -104,7 +104,7 @@ def _unverified(account: Account) -> Iterator[Line]:
     history = account.history
     if is_constant(history.entries):
         why = "not verified: --policy FILE says which stamps to believe"
-    elif is_dated(history.entries) and not (account.tenure and account.tenure.renewer):
+    elif is_dated(history.entries) and not (account.tenure and account.tenure.processes.own):
         why = "if namespace {0} has the label lease-webhook/stamp, which this input does not show"
         why = why.format(name(history.namespace))
     else:
@@ -121,11 +121,14 @@ def _unverified(account: Account) -> Iterator[Line]:
 def _waiting(account: Account) -> Iterator[str]:
     """Yield which other pods read the lease again and again while the present holder had it, and still did."""
     tenure = account.tenure
-    if tenure is None or tenure.process is None or not tenure.process.pod:
+    if tenure is None or tenure.processes.own is None or not tenure.processes.own.pod:
         return
     for one, (number, at) in account.history.requests.readers.items():
         is_still = account.now - at < (tenure.duration or 0) * SECOND
-        is_peer = one in account.history.requests.accounts.get(tenure.process.user, ()) and one not in tenure.pods
+        is_peer = (
+            one in account.history.requests.accounts.get(tenure.processes.own.user, ())
+            and one not in tenure.processes.pods
+        )
         if is_peer and is_still and number >= _MIN_READS and at >= tenure.since:
             yield name(one)
 
@@ -157,7 +160,7 @@ def _seen_held(account: Account) -> str:
 
 def _describe_writer(account: Account) -> str:
     tenure, status = account.tenure, account.status
-    who = [f"by {writer(tenure.renewer)}"] if tenure and tenure.renewer else []
+    who = [f"by {writer(tenure.processes.own)}"] if tenure and tenure.processes.own else []
     who += [f"field manager {name(status.manager)}"] if status and status.manager and account.is_renewed_last else []
     return f", {', '.join(who)}" if who else ""
 

@@ -315,7 +315,7 @@ class ClusterHistory(Struct):
             self._tenures = {}
             for (place, _), history in self.leases.items():
                 for tenure in history.tenures:
-                    owner = tenure.process.user if tenure.process else ""
+                    owner = tenure.processes.own.user if tenure.processes.own else ""
                     self._tenures.setdefault((place, owner), []).append((history, tenure))
         return self._tenures.get((namespace, user), ())
 

@@ -23,6 +23,7 @@ from webhook.analysis.history.events import EventKind, LeaseEvent, edit_of
 from webhook.analysis.history.existence import Existence
 from webhook.analysis.history.first_state import read_first_state
 from webhook.analysis.history.forged_stamps import find_forged_stamps
+from webhook.analysis.history.processes import Processes
 from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests, hear
 from webhook.analysis.history.rival import Rival, patience_for
@@ -142,7 +143,7 @@ class LeaseHistory(Struct):
         if self.is_moment:
             return status
         # Of several processes that renew in turns, each has a clock of its own.
-        ahead = holder.clock.ahead if holder and not holder.has_several_writers else None
+        ahead = holder.clock.ahead if holder and not holder.processes.has_several_writers else None
         is_over = status.ahead == 0  # by the present state; what renewals before a gap showed need not last
         return replace(status, ahead=0 if ahead and is_over else ahead)
 
@@ -227,7 +228,7 @@ class LeaseHistory(Struct):
 
     def node_at(self, at: int) -> str:
         """Return the node of the pod that held it, "" if that is not known."""
-        return next((one.node for one in reversed(self.tenures) if one.since <= at), "")
+        return next((one.processes.node for one in reversed(self.tenures) if one.since <= at), "")
 
     def feed(self, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
         """Take in one observation; those of one lease come in order."""
@@ -299,7 +300,12 @@ class LeaseHistory(Struct):
     def _report_sharing(self) -> None:
         """Report once of each tenure that several processes renew in turns."""
         tenure = self.tenure
-        if tenure and tenure is not self._shared and tenure.has_several_writers and len(tenure.writers) > 1:
+        if (
+            tenure
+            and tenure is not self._shared
+            and tenure.processes.has_several_writers
+            and len(tenure.processes.writers) > 1
+        ):
             self._shared = tenure
             self._happen(EventKind.SHARED, self.at or 0)
 
@@ -629,7 +635,7 @@ class LeaseHistory(Struct):
         if stretch is not None:
             self.renewals.resume(stretch, at)
             tenure.resume_stretch(at - stretch.latest[-1])
-        is_taken_up = tenure.is_chosen and not tenure.renewals
+        is_taken_up = tenure.is_chosen and not tenure.processes.renewals
         if act is not Act.STORED and self.kind is not InputKind.REVIEW and not is_taken_up:
             self._report_expiry(tenure.duration, tenure.kept_until, at)
         if self._is_by_replacement(tenure, at, writer):
@@ -649,7 +655,7 @@ class LeaseHistory(Struct):
 
         If two renewed under one name, the one before goes on alone.
         """
-        if not tenure.is_replaced_by(writer):
+        if not tenure.processes.is_replaced_by(writer):
             return False
         is_back = at - tenure.last_renewal >= (tenure.duration or 0) * SECOND
         return is_back or not self._is_of_former(tenure, writer)
@@ -667,7 +673,7 @@ class LeaseHistory(Struct):
         self._measure_clock(tenure)
         if not (writer and writer.user):
             tenure.note_ambiguity(is_other=self._is_of_another_writer(tenure, old, new))
-        is_first = tenure.is_chosen and tenure.renewals == 1
+        is_first = tenure.is_chosen and tenure.processes.renewals == 1
         if is_first and tenure.leaderless is not None:
             # The API server chose it; that it leads is known from its own first renewal.
             unled = max(0, (self.write.latest or at) - (tenure.taken.latest or tenure.since))
@@ -685,13 +691,13 @@ class LeaseHistory(Struct):
         """Return whether field managers or leaseTransitions hint that another one renewed it: a client may lie."""
         is_other_manager = tenure.change_manager(manager_of(self.entries, date_last_renewal(self.entries)))
         is_counted = (new.lease_transitions or 0) != (old.lease_transitions or 0)
-        return (is_counted and tenure.renewals > 1) or is_other_manager
+        return (is_counted and tenure.processes.renewals > 1) or is_other_manager
 
     def _is_of_former(self, tenure: Tenure, writer: Writer | None) -> bool:
         """Return whether a writer is the process of one of the latest tenures of the same identity, before this one."""
         before = islice(reversed(self.tenures), 1, MAX_LISTED)
         same = takewhile(lambda one: one.holder == tenure.holder, before)
-        return any(one.process is not None and one.process.is_same(writer) for one in same)
+        return any(one.processes.own is not None and one.processes.own.is_same(writer) for one in same)
 
     def _replace(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
         """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
@@ -720,12 +726,16 @@ class LeaseHistory(Struct):
             self.existence.restore()
             self._add(who, at, self._begin_of_writer(seen), writer).stand_in()
             self._rival.begin(seen.verb)
-        elif tenure.holder == who and writer.impersonator == tenure.impersonator and tenure.is_by(writer) is not False:
+        elif (
+            tenure.holder == who
+            and writer.impersonator == tenure.processes.impersonator
+            and tenure.is_by(writer) is not False
+        ):
             self._rival.note_holder(seen.verb)
             self._renew_hidden(tenure, at, writer)
         else:
             self.requests.accepted.append((at, writer))
-            is_as_itself = writer.impersonator in {"", tenure.impersonator}
+            is_as_itself = writer.impersonator in {"", tenure.processes.impersonator}
             # The API server writes into the lease of another writer only to ask that one to step down.
             if who != API_SERVER and self._rival.writes_like_holder(seen.verb) and is_as_itself:
                 self._rival.add(at, writer)
@@ -777,7 +787,7 @@ class LeaseHistory(Struct):
         leaderless = self.vacancy.fill(since, how, self.write, before)
         self.handovers[how] = self.handovers.get(how, 0) + 1
         tenure = Tenure(
-            holder,
+            Processes(holder, self.namespace),
             since,
             how,
             since if seen is None else seen,
@@ -786,9 +796,7 @@ class LeaseHistory(Struct):
             is_dated=self.write.is_dated or how is Handover.SEEN,
             taken=self.write,
             kept=self.write,
-            is_exact=self.write.is_exact,
             is_coordinated=self.lease is not None and bool(self.lease.spec.strategy),
-            namespace=self.namespace,
         )
         manager = "" if is_constant(self.entries) else manager_of_write(self.entries, ())
         if how is Handover.SEEN:
@@ -807,12 +815,12 @@ class LeaseHistory(Struct):
     def _process_of(self, holder: str, writer: Writer | None) -> Writer | None:
         """Return the process that is known to have held it under this name; None if none is, or a pod replaced it."""
         same = [one for one in reversed(self.tenures) if one.holder == holder]
-        known = next((one for one in same if one.is_sure), None)
-        if known and not known.names_its_pod and any(one.others for one in same):
+        known = next((one for one in same if one.processes.is_sure), None)
+        if known and not known.processes.names_own_pod and any(one.processes.others for one in same):
             return None  # it may have written a text that is another's
-        if known is None or known.process is None or known.is_replaced_by(writer):
+        if known is None or known.processes.own is None or known.processes.is_replaced_by(writer):
             return None
-        return known.process
+        return known.processes.own
 
     def _end(self, at: int, how: Handover, writer: Writer | None = None) -> None:
         if holder := self.holder:

@@ -84,12 +84,12 @@ class Requests(Struct):
 
     def sources_of(self, tenure: Tenure | None) -> set[str]:
         """Return the addresses and programs of the requests of a holder's process."""
-        own = tenure.process if tenure and tenure.is_sure else None
+        own = tenure.processes.own if tenure and tenure.processes.is_sure else None
         return {source for source, known in self.sources.items() if own and any(one.is_same(own) for one in known)}
 
     def is_only_source_of(self, tenure: Tenure | None, source: str) -> bool:
         """Return whether no other process was heard from there."""
-        own = tenure.process if tenure else None
+        own = tenure.processes.own if tenure else None
         return own is not None and all(one.is_same(own) for one in self.sources.get(source, ()))
 
 
@@ -103,8 +103,14 @@ def hear(seen: Observation, holder: Tenure | None, lost: Tenure | None) -> None:
     who = seen.writer.process if seen.writer else Writer()
     if not who.pod or seen.at is None or holder is None:
         return
-    received, own = seen.at - seen.took, holder.process
+    received, own = seen.at - seen.took, holder.processes.own
     if own is not None and own.is_same(who):
-        holder.requests.append(received)
-    elif lost and lost.is_sure and lost.process and lost.process.is_same(who) and received > holder.since:
-        lost.hear_again(received)
+        holder.processes.requests.append(received)
+    elif (
+        lost
+        and lost.processes.is_sure
+        and lost.processes.own
+        and lost.processes.own.is_same(who)
+        and received > holder.since
+    ):
+        lost.processes.hear_again(received)

@@ -3,30 +3,22 @@
 All instants are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
 """
 
-from collections import deque
 from enum import StrEnum
-from functools import partial
 from typing import Final
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from webhook.admission.rules.holders import fits_pod
 from webhook.analysis.history.clock import HolderClock
+from webhook.analysis.history.processes import Other, Processes
 from webhook.analysis.history.removal import Removal
 from webhook.analysis.history.status import has_expired
 from webhook.analysis.history.step_down import StepDown
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.objects import LeaseSpec
-from webhook.kubernetes.request import UserInfo
 
 API_SERVER: Final = "system:apiserver"
 """Who writes the holder in a coordinated election."""
-MAX_WRITERS: Final = 8
-MAX_REQUESTS: Final = 64
-MAX_HEARD_AGAIN: Final = 6
-MIN_RENEWALS: Final = 3
-"""Renewals after which another writer counts as a process that shares an identity: by hand anyone may renew once."""
 
 
 class Handover(StrEnum):
@@ -50,21 +42,6 @@ class Handover(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Other(Struct):
-    """A process that renewed a lease beside its holder's own: how often, and when first and last.
-
-    `backward` of these moved renewTime back by more than the duration, which renews nothing. The first renewal was
-    stored at `earliest` or later, the last one at `latest` or before.
-    """
-
-    count: int
-    first: int
-    last: int
-    earliest: int
-    latest: int
-    backward: int = 0
-
-
 class Tenure(Struct):
     """One holder, from `since` to `until` (None: it still holds, as far as is known), in microseconds since 1970.
 
@@ -73,7 +50,7 @@ class Tenure(Struct):
     `since` at first.
     """
 
-    holder: str
+    processes: Processes
     since: int
     began: Handover
     last_renewal: int
@@ -98,19 +75,7 @@ class Tenure(Struct):
     """Seconds that the lease lasts, without what another writer took from them."""
     shorter: int | None = None
     """Fewer seconds, if a writer that may be the holder wrote them with its last renewal."""
-    is_exact: bool = False
-    """True if a log says when it began: a stamp has whole seconds."""
     is_writer: bool = False
-    namespace: str = ""
-    """That of the lease."""
-    process: Writer | None = None
-    """The process that took it; of one that another writer wrote in, that which renews it; None if it is not known."""
-    is_sure: bool = False
-    """The process is the one whose pod the holder names, or took the lease and renewed it."""
-    others: dict[Writer, Other] = field(default_factory=dict)
-    """Other processes that renewed it under this name, however often: none of them becomes the holder."""
-    renewals: int = 0
-    """By its own process, as far as they were seen."""
     term: int | None = None
     """The latest one that the API server stamped, where stamps are believed."""
     is_renaming: bool = False
@@ -119,8 +84,6 @@ class Tenure(Struct):
     """It took the lease when that may have expired: by clocks that may differ, or by a write that may have failed."""
     is_unseen: bool = False
     """The input began again after another one had held the lease, and does not show when this one took it, or how."""
-    taken_by: Writer | None = None
-    """Who wrote the holder into the lease."""
     taken_manager: str = ""
     """The field manager of that write: a hint."""
     is_since_own: bool = False
@@ -134,8 +97,6 @@ class Tenure(Struct):
     is_deleted: bool = False
     """It ended because the lease was deleted."""
     deleted_by: Writer | None = None
-    node: str = ""
-    """Node of the pod that renewed last."""
     manager: str = ""
     """The field manager of its last renewal."""
     clock: HolderClock = HolderClock()
@@ -149,34 +110,27 @@ class Tenure(Struct):
     """The time and the writer of the last renewal that another made in the holder's place."""
     is_touched_last: bool = False
     """That was after the last renewal by its own process; times do not show it where API servers' clocks differ."""
-    requests: deque[int] = field(default_factory=partial(deque, (), MAX_REQUESTS))
-    """The times of its pods' latest requests for the lease, as far as an audit log shows."""
-    heard_again: list[int] = field(default_factory=list)
-    """The times of the first requests of its pods after another one had taken the lease."""
 
     def seen_written_by(self, writer: Writer | None, manager: str = "") -> None:
         """Remember who wrote the state with which the input begins, and the field manager that put the holder there."""
         if not self.is_coordinated:
             self.taken_manager = manager
         if writer is not None and writer.user and writer.user != API_SERVER:
-            self.process, self.is_sure = writer.process, self._is_pod_of(writer)
+            self.processes.begin_seen(writer)
 
     def begun_by(self, writer: Writer | None, manager: str = "", known: Writer | None = None) -> None:
         """Remember who wrote the holder into the lease; `known` is the process that had this identity before."""
         self.taken_manager = manager
         if writer is None or not writer.user:
-            self.process, self.is_sure = known, known is not None
+            self.processes.begin(None, known)
             return
-        self.taken_by = writer
-        if self.is_chosen and known is None:
-            return
-        is_own = self._is_pod_of(writer) or known is None or known.is_same(writer)
-        self.process = writer.process if is_own else known
-        self.is_sure = self._is_pod_of(writer) or known is not None
+        self.processes.taken_by = writer
+        if known is not None or not self.is_chosen:
+            self.processes.begin(writer, known)
 
     def name_holder(self, holder: str) -> None:
         """Name the holder, for which its writer stood in."""
-        self.holder, self.is_writer = holder, False
+        self.processes.identity, self.is_writer = holder, False
 
     def stand_in(self) -> None:
         """Note that the writer stands in for the holder, which the log hides."""
@@ -198,7 +152,7 @@ class Tenure(Struct):
 
     def begin_with_renewal(self, write: Write) -> None:
         """Note that it began with a renewal by its own process."""
-        self.is_sure, self.renewals, self.renewed = True, 1, write
+        self.processes.is_sure, self.processes.renewals, self.renewed = True, 1, write
 
     def note_close(self, *, is_close: bool) -> None:
         """Note whether the lease may have expired when it took it."""
@@ -239,11 +193,6 @@ class Tenure(Struct):
         """Add to how long no one led before it."""
         self.leaderless = (self.leaderless or 0) + length
 
-    def hear_again(self, at: int) -> None:
-        """Remember a request of its pods after another one had taken the lease."""
-        if len(self.heard_again) < MAX_HEARD_AGAIN:
-            self.heard_again.append(at)
-
     def note_term(self, term: int | None) -> None:
         """Remember the term that the API server stamped, if it did."""
         self.term = self.term if term is None else term
@@ -263,7 +212,7 @@ class Tenure(Struct):
         one itself.
         """
         is_own = is_renewed and self.is_by(writer, *managers)
-        if is_renewed and not is_own and self.may_be_renewed_by(writer):
+        if is_renewed and not is_own and self.processes.may_renew(writer):
             self.shorter = seconds
         if is_own or self.duration is None or (seconds or 0) > self.duration:
             self.duration = seconds
@@ -303,7 +252,7 @@ class Tenure(Struct):
         self.removal = Removal(
             writer,
             manager,
-            is_own=None if is_own is False and self.may_be_of(writer) else is_own,
+            is_own=None if is_own is False and self.processes.may_share(writer) else is_own,
             is_field_gone=is_field_gone,
             is_under_other_manager=is_hint and bool(self.manager) and manager not in {"", self.manager},
         )
@@ -321,6 +270,16 @@ class Tenure(Struct):
         self.is_end_dated = is_dated
 
     @property
+    def holder(self) -> str:
+        """The text that names it."""
+        return self.processes.identity
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a log says when it began: a stamp has whole seconds."""
+        return self.taken.is_exact
+
+    @property
     def kept_until(self) -> int:
         """The last renewal, whoever made it, or what put the holder there: the one before, if that did not renew."""
         if self.inherited is not None and self.touched is None and self.last_renewal == self.since:
@@ -336,72 +295,15 @@ class Tenure(Struct):
     def last_of_identity(self) -> int:
         """The last renewal by its process, or by another writer that may be one of its identity."""
         at, who = self.touched or (0, None)
-        return max(self.last_renewal, at) if self.may_be_renewed_by(who) else self.last_renewal
-
-    @property
-    def names_its_pod(self) -> bool:
-        """True if the holder's text names the pod of its process; else another one that renews may be the holder."""
-        return self.process is not None and self._is_pod_of(self.process)
-
-    def may_be_renewed_by(self, writer: Writer | None) -> bool:
-        """True if another writer that renews it may be the holder: of its account, or the text does not name its pod.
-
-        Who wrote a text that is not its own, and renews it, looks like the holder of which it is the text.
-        """
-        own = self.process
-        return own is None or not self.names_its_pod or (writer is not None and writer.user == own.user)
+        return max(self.last_renewal, at) if self.processes.may_renew(who) else self.last_renewal
 
     def renewed_by(
         self, writer: Writer | None, at: int, within: tuple[int, int] | None = None, *, is_set_back: bool = False
     ) -> bool:
-        """Remember who renewed; return False if that was another process than the holder's.
-
-        `within` are the earliest and the latest moment at which that was stored, if it is not `at` exactly.
-        `is_set_back` is set if the write moved renewTime back by more than the duration.
-        """
-        earliest, latest = within or (at, at)
-        if writer is None or not writer.user:
-            self.renewals += 1
-            return True
-        process = self.process
-        if process is None or process.is_same(writer):
-            self._renewed_by_own(writer)
-            return True
-        is_other = writer.user != process.user and not self._is_pod_of(process)
-        is_named = is_other and self._is_pod_of(writer) and self._is_here(writer)
-        is_guess = not self.is_sure and (not self.renewals or self._is_pod_of(writer) or writer.is_same(self.taken_by))
-        if is_named or is_guess:
-            # Who wrote the holder does not renew it; or one that renewed was not the one that took it.
-            if self.renewals:
-                since, last = self.since, self.last_renewal
-                self.others[process] = Other(self.renewals, since, last, min(since, self.taken.earliest), last)
-                self.renewals = 0
-            self._renewed_by_own(writer)
-            return True
-        if writer.process in self.others or len(self.others) < MAX_WRITERS:
-            other = self.others.setdefault(writer.process, Other(0, at, at, earliest, latest))
-            other.count, other.last, other.latest = other.count + 1, at, latest
-            other.backward += 1 if is_set_back else 0
-        return False
-
-    def _renewed_by_own(self, writer: Writer) -> None:
-        self.process, self.node = writer.process, writer.node or self.node
-        self.others.pop(self.process, None)
-        self.renewals += 1
-        self.is_sure = self.is_sure or self._is_pod_of(writer) or writer.is_same(self.taken_by)
-
-    def is_replaced_by(self, writer: Writer | None) -> bool:
-        """True if a writer is another pod of the account whose pod holds it."""
-        own = self.process
-        if own is None or writer is None or writer.user != own.user or writer.impersonator or own.impersonator:
-            return False
-        is_known = self.is_sure or self.renewals > 0
-        return is_known and bool(own.pod or own.uid) and bool(writer.pod or writer.uid) and not own.is_same(writer)
-
-    @property
-    def renewer(self) -> Writer | None:
-        """Its own process, if any is known."""
-        return self.process
+        """Remember who renewed; return False if that was another process than the holder's: `Processes.renew`."""
+        since, last = self.since, self.last_renewal
+        so_far = Other(self.processes.renewals, since, last, min(since, self.taken.earliest), last)
+        return self.processes.renew(writer, at, within or (at, at), so_far=so_far, is_set_back=is_set_back)
 
     def is_by(self, writer: Writer | None, manager: str = "", own_manager: str = "") -> bool | None:
         """True if a writer is the holder, False if it is another one, None if that cannot be known.
@@ -409,17 +311,14 @@ class Tenure(Struct):
         Without a writer, a field manager that is its own says that it was; another one says nothing, as a process may
         write by several clients.
         """
-        if writer is not None and writer.user:
-            if self.process is not None and self.process.is_same(writer):
-                # A person with the same credentials is the same user; only a pod's token is of one process.
-                is_shared = not (writer.pod or writer.uid) and manager and own_manager and self.has_own_manager
-                return None if is_shared and manager != own_manager else True
-            if self.is_sure:
-                return False
-            # Who was seen to write it may be a stranger; a pod that the holder names is not.
-            return True if self._is_here(writer) and self._is_pod_of(writer) else None
-        # Who put the holder there, as an API server does, need not be the one that renews.
-        return True if manager and manager == own_manager and self.has_own_manager else None
+        has_managers = bool(manager and own_manager) and self.has_own_manager
+        if writer is None or not writer.user:
+            # Who put the holder there, as an API server does, need not be the one that renews.
+            return True if has_managers and manager == own_manager else None
+        is_own = self.processes.is_by(writer)
+        # A person with the same credentials is the same user; only a pod's token is of one process.
+        is_shared = has_managers and manager != own_manager and not (writer.pod or writer.uid)
+        return None if is_own and is_shared else is_own
 
     @property
     def is_since_known(self) -> bool:
@@ -430,28 +329,14 @@ class Tenure(Struct):
     @property
     def has_own_manager(self) -> bool:
         """True if it was renewed under the field manager of its last renewal, as far as is known."""
-        return self.renewals > 0 or (self.began is Handover.SEEN and self.is_since_own)
-
-    def _is_here(self, writer: Writer) -> bool:
-        # Pods of other namespaces may have the same name.
-        account = UserInfo(writer.user).service_account
-        return account is not None and account[0] == self.namespace
-
-    def _is_pod_of(self, writer: Writer) -> bool:
-        # Who impersonates another one can name a pod, too.
-        return bool(writer.pod) and not writer.impersonator and fits_pod(self.holder, writer.pod)
-
-    @property
-    def impersonator(self) -> str:
-        """Who acted as the one that wrote the holder, "" if that wrote itself."""
-        return self.taken_by.impersonator if self.taken_by else ""
+        return self.processes.renewals > 0 or (self.began is Handover.SEEN and self.is_since_own)
 
     @property
     def is_chosen(self) -> bool:
         """True if the API server wrote the holder in a coordinated election: the identity leases are its own."""
         if not (self.is_coordinated or self.is_writer):
             return False
-        by = self.taken_by
+        by = self.processes.taken_by
         return self.taken_manager == "kube-apiserver" if by is None else by.user == API_SERVER
 
     @property
@@ -470,9 +355,8 @@ class Tenure(Struct):
     @property
     def is_release_known(self) -> bool:
         """True if it can be said who removed the holder, or how."""
-        return (
-            self.removal.may_be_by_another or self.removal.is_own is True or self.is_never_renewed or self.is_only_named
-        )
+        is_known = self.removal.may_be_by_another or self.removal.is_own is True
+        return is_known or self.processes.is_never_renewed or self.is_only_named
 
     @property
     def had_expired(self) -> bool:
@@ -480,56 +364,10 @@ class Tenure(Struct):
         return self.duration is not None and has_expired(self.last_renewal, self.duration, self.until or 0)
 
     @property
-    def foreign_taker(self) -> Writer | None:
-        """Who wrote the holder into the lease, if that was not itself; None if it was, or if that is not known.
-
-        Another pod of its account may use the same identity.
-        """
-        taker, own = self.taken_by, self.process
-        if taker is None or own is None or own.is_same(taker):
-            return None
-        return None if self.may_be_of(taker) else taker
-
-    def may_be_of(self, writer: Writer | None) -> bool:
-        """True if a writer is another pod of its process's account, which may use the same identity.
-
-        Of an identity that names its pod, only one of the same name may: a pod that was replaced may live on.
-        """
-        own = self.process
-        if own is None or writer is None:
-            return False
-        may_share = not self._is_pod_of(own) or self._is_pod_of(writer)
-        return writer.user == own.user and bool(writer.pod and own.pod) and may_share
-
-    @property
-    def is_own_taking(self) -> bool | None:
-        """True if its own process wrote the holder; False if another one did; None if that is not known."""
-        taker, own = self.taken_by, self.process
-        if taker is None or own is None:
-            return None
-        if own.is_same(taker):
-            return True if self.is_sure or self._is_pod_of(taker) else None
-        return False if self.is_sure else None
-
-    def is_of_pod_of(self, before: "Tenure | None") -> bool:
-        """True if this holder was written from the pod of the holder before; containers of one pod look the same.
-
-        Unless another pod renews it then: the holder before wrote its successor in.
-        """
-        if before is None or not before.is_sure or before.process is None:
-            return False
-        is_led_elsewhere = self.process is not None and not before.process.is_pod_of(self.process)
-        return before.process.is_pod_of(self.taken_by) and not is_led_elsewhere
-
-    @property
-    def is_never_renewed(self) -> bool:
-        """True if no process is known to have renewed it, and another one than the pod that it names wrote it in."""
-        return self.taken_by is not None and not self.renewals and not self._is_pod_of(self.taken_by)
-
-    @property
     def is_only_named(self) -> bool:
         """True if the input shows neither who put it there nor a renewal since: it need not stand for a process."""
-        return self.taken_by is None and not self.renewals and self.began not in {Handover.SEEN, Handover.REPLACED}
+        is_named = self.processes.taken_by is None and not self.processes.renewals
+        return is_named and self.began not in {Handover.SEEN, Handover.REPLACED}
 
     @property
     def is_known_to_have_held(self) -> bool:
@@ -537,40 +375,11 @@ class Tenure(Struct):
 
         If another writer, or another field manager, wrote the holder in, who renews need not be the one that is named.
         """
-        if self.is_own_taking or self.is_chosen or not self.renewals:
-            return bool(self.is_own_taking or self.renewals)
-        if self.taken_by is not None and self.process is not None:
-            return self.process.is_same(self.taken_by) or self.names_its_pod
-        if self.began is Handover.SEEN and (self.is_since_own or self.names_its_pod):
+        who = self.processes
+        if who.is_own_taking or self.is_chosen or not who.renewals:
+            return bool(who.is_own_taking or who.renewals)
+        if who.taken_by is not None and who.own is not None:
+            return who.own.is_same(who.taken_by) or who.names_own_pod
+        if self.began is Handover.SEEN and (self.is_since_own or who.names_own_pod):
             return True
         return not self.taken_manager or self.manager in {"", self.taken_manager}
-
-    @property
-    def sharers(self) -> list[Writer]:
-        """Who renewed it beside its own process, and not only once or twice, the last one last."""
-        often = [
-            (other.last, writer)
-            for writer, other in self.others.items()
-            if other.count - other.backward >= MIN_RENEWALS
-        ]
-        return [writer for _, writer in sorted(often, key=lambda pair: pair[0])]
-
-    @property
-    def has_several_writers(self) -> bool:
-        """True if its own process renewed it, and another one again and again."""
-        return bool(self.renewals and self.sharers)
-
-    @property
-    def writers(self) -> list[Writer]:
-        """Who renewed it, its own process first."""
-        return [*([self.process] if self.process else []), *self.sharers]
-
-    @property
-    def pods(self) -> list[str]:
-        """The pod of its own process, and of others that renewed it again and again."""
-        return [writer.pod for writer in self.writers if writer.pod]
-
-    def requests_between(self, start: int, end: int) -> int | None:
-        """Return how many requests of its pods were received between two instants; None if that cannot be known."""
-        is_pod = self.process is not None and self.is_sure and bool(self.process.pod)
-        return sum(start < one <= end for one in self.requests) if is_pod else None

@@ -353,7 +353,7 @@ def shorten_for_page(text: str, most: int = _MAX_NAME) -> str:
 def writers_of(who: Tenure | Writer | None) -> str:
     """Return who wrote, or who wrote as a holder, which may be several; "" if unknown."""
     if isinstance(who, Tenure):
-        return shorten_for_page(" and ".join(map(writer, who.writers[-_MAX_WRITERS:])))
+        return shorten_for_page(" and ".join(map(writer, who.processes.writers[-_MAX_WRITERS:])))
     return shorten_for_page(writer(who)) if who and who.user else ""
 
 

@@ -1,0 +1,258 @@
+"""The processes that write a lease in the name of one holder: which of them is the holder's own, and who else renews.
+
+In: the text of the holder, and the writers of what an input shows. Out: whose write it was, as far as that can be
+known. It knows nothing of times, but keeps some for readers. All of them are microseconds since 1970.
+"""
+
+from collections import deque
+from functools import partial
+from typing import Final
+
+from msgspec import Struct, field
+
+from webhook.admission.rules.holders import fits_pod
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.request import UserInfo
+
+MAX_WRITERS: Final = 8
+MAX_REQUESTS: Final = 64
+MAX_HEARD_AGAIN: Final = 6
+MIN_RENEWALS: Final = 3
+"""Renewals after which another writer counts as a process that shares an identity: by hand anyone may renew once."""
+
+
+class Other(Struct):
+    """A process that renewed a lease beside its holder's own: how often, and when first and last.
+
+    `backward` of these moved renewTime back by more than the duration, which renews nothing. The first renewal was
+    stored at `earliest` or later, the last one at `latest` or before.
+    """
+
+    count: int
+    first: int
+    last: int
+    earliest: int
+    latest: int
+    backward: int = 0
+
+
+class Processes(Struct):
+    """What is known of the processes behind one identity, in one tenure."""
+
+    identity: str
+    """The text of the holder."""
+    namespace: str = ""
+    """That of the lease."""
+    own: Writer | None = None
+    """The process that took it; of one that another writer wrote in, that which renews it; None if it is not known."""
+    is_sure: bool = False
+    """The process is the one whose pod the holder names, or took the lease and renewed it."""
+    renewals: int = 0
+    """By its own process, as far as they were seen."""
+    taken_by: Writer | None = None
+    """Who wrote the holder into the lease."""
+    node: str = ""
+    """Node of the pod that renewed last."""
+    others: dict[Writer, Other] = field(default_factory=dict)
+    """Other processes that renewed it under this name, however often: none of them becomes the holder."""
+    requests: deque[int] = field(default_factory=partial(deque, (), MAX_REQUESTS))
+    """The times of its pods' latest requests for the lease, as far as an audit log shows."""
+    heard_again: list[int] = field(default_factory=list)
+    """The times of the first requests of its pods after another one had taken the lease."""
+
+    # Who writes.
+
+    def begin_seen(self, writer: Writer) -> None:
+        """Begin with who wrote the state with which an input begins."""
+        self.own, self.is_sure = writer.process, self.is_pod(writer)
+
+    def begin(self, writer: Writer | None, known: Writer | None) -> None:
+        """Begin with who wrote the holder in; `known` is the process that had this identity before."""
+        if writer is None:
+            self.own, self.is_sure = known, known is not None
+            return
+        is_own = self.is_pod(writer) or known is None or known.is_same(writer)
+        self.own = writer.process if is_own else known
+        self.is_sure = self.is_pod(writer) or known is not None
+
+    def renew(
+        self, writer: Writer | None, at: int, within: tuple[int, int], *, so_far: Other, is_set_back: bool
+    ) -> bool:
+        """Remember who renewed; return False if that was another process than the holder's own.
+
+        `within` are the earliest and the latest moment at which that was stored. `so_far` is what its own process did,
+        if that turns out to be another one. `is_set_back`: renewTime was moved back by more than the duration.
+
+        | the writer | is |
+        |---|---|
+        | not known | counted as its own process |
+        | its own process, or the first one that is seen | its own process |
+        | one that follows who only wrote the holder in | its own process from now on |
+        | any other | another one, which never becomes the holder |
+        """
+        if writer is None or not writer.user:
+            self.renewals += 1
+            return True
+        own = self.own
+        if own is None or own.is_same(writer):
+            self._renew_by_own(writer)
+            return True
+        if self._follows_who_wrote_it_in(own, writer):
+            if self.renewals:
+                self.others[own] = so_far
+                self.renewals = 0
+            self._renew_by_own(writer)
+            return True
+        self._renew_by_other(writer, at, within, is_set_back=is_set_back)
+        return False
+
+    def _follows_who_wrote_it_in(self, own: Writer, writer: Writer) -> bool:
+        """Return whether what was taken for its own process only wrote the holder in, or did not take the lease."""
+        is_other = writer.user != own.user and not self.is_pod(own)
+        is_named = is_other and self.is_pod(writer) and self.is_here(writer)
+        is_likelier = not self.renewals or self.is_pod(writer) or writer.is_same(self.taken_by)
+        return is_named or (not self.is_sure and is_likelier)
+
+    def _renew_by_own(self, writer: Writer) -> None:
+        self.own, self.node = writer.process, writer.node or self.node
+        self.others.pop(self.own, None)
+        self.renewals += 1
+        self.is_sure = self.is_sure or self.is_pod(writer) or writer.is_same(self.taken_by)
+
+    def _renew_by_other(self, writer: Writer, at: int, within: tuple[int, int], *, is_set_back: bool) -> None:
+        if writer.process not in self.others and len(self.others) >= MAX_WRITERS:
+            return
+        earliest, latest = within
+        other = self.others.setdefault(writer.process, Other(0, at, at, earliest, latest))
+        other.count, other.last, other.latest = other.count + 1, at, latest
+        other.backward += 1 if is_set_back else 0
+
+    def hear_again(self, at: int) -> None:
+        """Remember a request of its pods after another one had taken the lease."""
+        if len(self.heard_again) < MAX_HEARD_AGAIN:
+            self.heard_again.append(at)
+
+    # Whose write it was.
+
+    def is_pod(self, writer: Writer) -> bool:
+        """Return whether a writer is the pod that the holder names; who acts as another user could name any pod."""
+        return bool(writer.pod) and not writer.impersonator and fits_pod(self.identity, writer.pod)
+
+    def is_here(self, writer: Writer) -> bool:
+        """Return whether a writer is of the lease's namespace: pods of other ones may have the same name."""
+        account = UserInfo(writer.user).service_account
+        return account is not None and account[0] == self.namespace
+
+    def is_by(self, writer: Writer) -> bool | None:
+        """Return whether a writer is the holder's own process; None if that cannot be known."""
+        if self.own is not None and self.own.is_same(writer):
+            return True
+        if self.is_sure:
+            return False
+        # Who was seen to write it may be a stranger; a pod that the holder names is not.
+        return True if self.is_here(writer) and self.is_pod(writer) else None
+
+    def may_renew(self, writer: Writer | None) -> bool:
+        """Return whether another writer that renews it may be the holder: of its account, or of a text without its pod.
+
+        Who wrote a text that is not its own, and renews it, looks like the holder of which it is the text.
+        """
+        own = self.own
+        return own is None or not self.names_own_pod or (writer is not None and writer.user == own.user)
+
+    def may_share(self, writer: Writer | None) -> bool:
+        """Return whether a writer is another pod of its process's account, which may use the same identity.
+
+        Of an identity that names its pod, only one of the same name may: a pod that was replaced may live on.
+        """
+        own = self.own
+        if own is None or writer is None:
+            return False
+        may_share = not self.is_pod(own) or self.is_pod(writer)
+        return writer.user == own.user and bool(writer.pod and own.pod) and may_share
+
+    def is_replaced_by(self, writer: Writer | None) -> bool:
+        """Return whether a writer is another pod of the account whose pod holds it."""
+        own = self.own
+        if own is None or writer is None or writer.user != own.user or writer.impersonator or own.impersonator:
+            return False
+        is_known = self.is_sure or self.renewals > 0
+        return is_known and bool(own.pod or own.uid) and bool(writer.pod or writer.uid) and not own.is_same(writer)
+
+    def follows_in_pod(self, before: "Processes | None") -> bool:
+        """Return whether this holder was written from the pod of the one before; containers of a pod look the same.
+
+        Unless another pod renews it then: the holder before wrote its successor in.
+        """
+        if before is None or not before.is_sure or before.own is None:
+            return False
+        is_led_elsewhere = self.own is not None and not before.own.is_pod_of(self.own)
+        return before.own.is_pod_of(self.taken_by) and not is_led_elsewhere
+
+    @property
+    def names_own_pod(self) -> bool:
+        """Whether the text names the pod of its own process; else another one that renews may be the holder."""
+        return self.own is not None and self.is_pod(self.own)
+
+    @property
+    def impersonator(self) -> str:
+        """Who acted as the one that wrote the holder, "" if that wrote itself."""
+        return self.taken_by.impersonator if self.taken_by else ""
+
+    @property
+    def foreign_taker(self) -> Writer | None:
+        """Who wrote the holder into the lease, if that was not itself; None if it was, or if that is not known.
+
+        Another pod of its account may use the same identity.
+        """
+        taker, own = self.taken_by, self.own
+        if taker is None or own is None or own.is_same(taker):
+            return None
+        return None if self.may_share(taker) else taker
+
+    @property
+    def is_own_taking(self) -> bool | None:
+        """Whether its own process wrote the holder; None if that is not known."""
+        taker, own = self.taken_by, self.own
+        if taker is None or own is None:
+            return None
+        if own.is_same(taker):
+            return True if self.is_sure or self.is_pod(taker) else None
+        return False if self.is_sure else None
+
+    @property
+    def is_never_renewed(self) -> bool:
+        """Whether no process is known to have renewed it, and another one than the pod that it names wrote it in."""
+        return self.taken_by is not None and not self.renewals and not self.is_pod(self.taken_by)
+
+    # Who renews it beside.
+
+    @property
+    def sharers(self) -> list[Writer]:
+        """Who renewed it beside its own process, and not only once or twice, the last one last."""
+        often = [
+            (other.last, writer)
+            for writer, other in self.others.items()
+            if other.count - other.backward >= MIN_RENEWALS
+        ]
+        return [writer for _, writer in sorted(often, key=lambda pair: pair[0])]
+
+    @property
+    def has_several_writers(self) -> bool:
+        """Whether its own process renewed it, and another one again and again."""
+        return bool(self.renewals and self.sharers)
+
+    @property
+    def writers(self) -> list[Writer]:
+        """Who renewed it, its own process first."""
+        return [*([self.own] if self.own else []), *self.sharers]
+
+    @property
+    def pods(self) -> list[str]:
+        """The pod of its own process, and of others that renewed it again and again."""
+        return [writer.pod for writer in self.writers if writer.pod]
+
+    def count_requests(self, start: int, end: int) -> int | None:
+        """Return how many requests of its pods were received between two instants; None if that cannot be known."""
+        is_pod = self.own is not None and self.is_sure and bool(self.own.pod)
+        return sum(start < at <= end for at in self.requests) if is_pod else None
