@@ -15,6 +15,7 @@ import msgspec
 from lab.bench import toolchain
 from lab.bench.servers import PEERS, ROOT
 from lab.bench.table import Table
+from lab.e2e.table import Rows, stored
 
 BENCH: Final = ROOT / "lab" / "bench"
 FAULTS: Final = ROOT / "lab" / "faults"
@@ -192,7 +193,7 @@ def summary() -> str:
 
 def survived(tables: Mapping[str, Table]) -> str:
     """One row for each fault: what was sent meanwhile, what came of it, and which bars were missed."""
-    rows = [_row(rolling_restart((ROOT / "lab" / "e2e" / "RESULTS.md").read_text()))]
+    rows = [_row(rolling_restart(stored().rows))]
     for table in tables.values():
         sums: tuple[object, ...] = ("", "", "")
         if table.header[1:4] == ("reviews", "lost", "wrong verdicts"):
@@ -203,15 +204,21 @@ def survived(tables: Mapping[str, Table]) -> str:
     return "\n".join(["### Faults", "", _row(head), _row(["---"] * len(head)), *rows])
 
 
-def rolling_restart(text: str) -> tuple[str, int, int, str, str]:
-    """The row that matters to users, from the table of `make e2e`: calls lost while pods behind a Service are replaced.
+def rolling_restart(rows: Mapping[str, Rows]) -> tuple[str, int, int, str, str]:
+    """The row that matters to users, from the rows of `make e2e`: calls lost while pods behind a Service are replaced.
 
-    Raises RuntimeError where that table has no such row.
+    Raises RuntimeError where no row is of a rolling restart.
     """
-    found = re.search(r"^\|.*\| rolling restart[^|]*\|(.*)$", text, re.MULTILINE)
-    if found is None:
-        raise RuntimeError("lab/e2e/RESULTS.md has no rolling restart")
-    counts = re.findall(r"(\d+) writes, (\d+) failed", found[1])
+    seen = [
+        row.seen
+        for topics in rows.values()
+        for topic in topics.values()
+        for row in topic
+        if row.claim.startswith("rolling restart")
+    ]
+    if not seen:
+        raise RuntimeError("lab/e2e/results.json has no rolling restart")
+    counts = re.findall(r"(\d+) writes, (\d+) failed", "\n".join(seen))
     writes, failed = (sum(int(count) for count in column) for column in zip(*counts, strict=True))
     result = "every write answered" if not failed else f"**missed**: {failed} writes failed"
     return ("Rolling restart behind a Service, failurePolicy Fail", writes, failed, "", result)

@@ -14,12 +14,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lab.e2e.control_plane import ControlPlane
-from lab.e2e.table import render
+from lab.e2e.table import Results, render, write
 from lab.e2e.toolchain import KUBECTL, VERSIONS, Binaries, MissingToolchainError, all_binaries
 from lab.e2e.topic_list import ALONE, BY_NAME, TOPICS, Topic
 from lab.e2e.world import Row, World
 
-RESULTS = Path(__file__).parent / "RESULTS.md"
 PLANES_AT_ONCE = 3
 FULL = (VERSIONS[0], VERSIONS[-1])
 """The versions on which everything runs; on the others, what must hold everywhere."""
@@ -73,10 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for version, topics in again.items():
                 rows[version] |= {name: _repeated(rows[version][name], found) for name, found in topics.items()}
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
-    table = render(rows)
-    print(table)
+    print(render(rows))
     if not options.only and not options.without and len(rows) == len(VERSIONS):
-        RESULTS.write_text(_report(binaries, table, minutes))
+        made = f"on {dt.datetime.now(dt.UTC):%Y-%m-%d} in {minutes:.0f} minutes, after the builds"
+        write(Results(made, _name_programs(binaries), rows))
     failures = [
         f"FAILED {version} {name}: {row.claim}: {row.seen}"
         for version, topics in rows.items()
@@ -181,15 +180,11 @@ def _topic(world: World, topic: Topic) -> list[Row]:
     return rows
 
 
-def _report(binaries: Sequence[Binaries], table: str, minutes: float) -> str:
+def _name_programs(binaries: Sequence[Binaries]) -> str:
     versions = ", ".join(f"kube-apiserver {entry.version} with client-go {entry.client_go}" for entry in binaries)
     return (
-        "# What real API servers showed\n\n"
-        f"Made by `make e2e` on {dt.datetime.now(dt.UTC):%Y-%m-%d} in {minutes:.0f} minutes, after the builds.\n"
         f"{versions}; kubectl {KUBECTL}, kubernetes_asyncio {binaries[0].kubernetes_asyncio}, "
-        f"Python {platform.python_version()}, {os.cpu_count()} cores.\n"
-        "Lanes ran side by side on a busy machine: compare times within a topic only.\n\n"
-        f"{table}"
+        f"Python {platform.python_version()}, {os.cpu_count()} cores"
     )
 
 

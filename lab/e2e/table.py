@@ -1,31 +1,79 @@
-"""The result as one Markdown table: a line for each claim, a column for each Kubernetes version."""
+"""What a run showed: rows as JSON, and the page that is made of them, with a table for each topic."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec import Struct
 
 from lab.e2e.topic_list import TOPICS
 from lab.e2e.world import Row
 
-LONGEST_CELL = 400
+PAGE: Final = Path(__file__).with_name("RESULTS.md")
+RESULTS: Final = Path(__file__).with_name("results.json")
+LONGEST_CELL: Final = 400
 
 Rows = Mapping[str, Sequence[Row]]
 """Rows by the name of their topic."""
 
 
+class Results(Struct, frozen=True):
+    """One run on all versions: when and with what it was made, and the rows by Kubernetes version and topic."""
+
+    made: str
+    programs: str
+    rows: dict[str, dict[str, list[Row]]]
+
+
+def write(results: Results) -> None:
+    """Keep what a run showed, and write its page."""
+    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
+    PAGE.write_text(page(results))
+
+
+def stored() -> Results:
+    """What was kept of the latest whole run."""
+    return msgspec.json.decode(RESULTS.read_bytes(), type=Results)
+
+
+def page(results: Results) -> str:
+    """The page of one run."""
+    return (
+        "<!-- Written by `make e2e`. Do not edit. -->\n\n"
+        "# What real API servers showed\n\n"
+        f"Made by `make e2e` {results.made}.\n{results.programs}.\n"
+        "Lanes ran side by side on a busy machine: compare times within a topic only.\n\n"
+        f"{render(results.rows)}"
+    )
+
+
 def render(rows: Mapping[str, Rows]) -> str:
-    """The table for rows by Kubernetes version."""
-    lines = [f"| | | {' | '.join(rows)} |", f"|---|---|{'---|' * len(rows)}"]
-    for topic in TOPICS:
-        found = [as_version.get(topic.name) for as_version in rows.values()]
-        claims = dict.fromkeys(row.claim for entries in found for row in entries or ())
-        lines += [f"| {topic.title} | {claim} | {' | '.join(_cell(claim, one) for one in found)} |" for claim in claims]
-    return "\n".join(lines) + "\n"
+    """A table of each topic: what all versions on which it ran showed alike, or what each of them showed."""
+    return "\n".join("\n".join(_section(topic.name, topic.title, rows)) for topic in TOPICS) + "\n"
 
 
-def _cell(claim: str, rows: Sequence[Row] | None) -> str:
-    if rows is None:
-        return "not run"
+def _section(name: str, title: str, rows: Mapping[str, Rows]) -> Iterator[str]:
+    found = {version: topics[name] for version, topics in rows.items() if name in topics}
+    if not found:
+        return
+    ran = ", ".join(found) if len(found) < len(rows) else "all versions"
+    yield from (f"## {title}", "", f"Ran on {ran}.", "", "| what | seen |", "|---|---|")
+    for claim in dict.fromkeys(row.claim for entries in found.values() for row in entries):
+        yield f"| {claim} | {_cell({version: _seen(claim, entries) for version, entries in found.items()})} |"
+    yield ""
+
+
+def _seen(claim: str, rows: Sequence[Row]) -> str:
     row = next((row for row in rows if row.claim == claim), None)
     if row is None:
         return "not served"
     seen = row.seen.replace("|", "\\|").replace("\n", " ")[:LONGEST_CELL]
     return seen if row.passed else f"**FAILED** {seen}"
+
+
+def _cell(seen: Mapping[str, str]) -> str:
+    versions = {text: [version for version, one in seen.items() if one == text] for text in seen.values()}
+    if len(versions) == 1:
+        return next(iter(versions))
+    return "<br>".join(f"{', '.join(those)}: {text}" for text, those in versions.items())

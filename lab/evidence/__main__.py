@@ -28,6 +28,8 @@ from tests.evidence.records import Record
 RESULTS: Final = Path(__file__).parent / "RESULTS.md"
 STORED: Final = 3
 """Broken histories that one run of a category reduces and stores; all of them are counted."""
+WIDEST: Final = 5
+"""Categories in one table: more columns do not fit the width of a page on GitHub."""
 
 
 class Run(Struct, frozen=True):
@@ -80,11 +82,11 @@ def main() -> int:
         futures = [pool.submit(run, one, seed, share, program, options.into) for one, seed in jobs]
         runs = [_shown(future.result()) for future in futures]
     counts = [(one.name, _sum(found for found in runs if found.category == one.name)) for one in chosen]
-    lines = table(counts)
-    print("\n".join(lines))
+    tables = [table(counts[start : start + WIDEST]) for start in range(0, len(counts), WIDEST)]
+    print("\n\n".join(tables))
     print(f"{time.monotonic() - began:.0f} s")
     if options.results:
-        RESULTS.write_text(_page(options.seeds, chosen, recorded, lines))
+        RESULTS.write_text(_page(options.seeds, chosen, recorded, tables))
     stored = [file for found in runs for file in found.stored]
     for file in stored:
         print(f"a law is broken: {file}", file=sys.stderr)
@@ -121,7 +123,7 @@ def _sum(runs: Iterable[Run]) -> Counter[str]:
     return total
 
 
-def _page(seeds: list[int], chosen: list[Category], recorded: str, lines: list[str]) -> str:
+def _page(seeds: list[int], chosen: list[Category], recorded: str, tables: list[str]) -> str:
     says = [f"- {one.name}: {one.says}" for one in chosen]
     return "\n".join(
         [
@@ -134,7 +136,7 @@ def _page(seeds: list[int], chosen: list[Category], recorded: str, lines: list[s
             "",
             *says,
             "",
-            *lines,
+            "\n\n".join(tables),
             "",
         ]
     )

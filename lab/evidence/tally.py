@@ -61,7 +61,7 @@ def _result(record: Record) -> str:
     return "allowed" if is_well_dated(record.write) else "warned of, or allowed by renewTime"
 
 
-def table(counts: Sequence[tuple[str, Counter[str]]]) -> list[str]:
+def table(counts: Sequence[tuple[str, Counter[str]]]) -> str:
     """A table in Markdown, one column for each category."""
     broken = sorted({row for _, count in counts for row in count if row not in ROWS})
     lines = [
@@ -69,4 +69,4 @@ def table(counts: Sequence[tuple[str, Counter[str]]]) -> list[str]:
         "|---|" + "---:|" * len(counts),
     ]
     shown = (f"| {row} | " + " | ".join(f"{count[row]:,}" for _, count in counts) + " |" for row in (*ROWS, *broken))
-    return [*lines, *shown]
+    return "\n".join([*lines, *shown])

@@ -9,7 +9,9 @@ from lab import fast_paths, hour, reading_costs
 from lab.bench import results
 from lab.bench.table import Table
 from lab.cluster import table as cluster
+from lab.e2e import table as e2e
 from lab.e2e.condition_cases import DROPPED, REVIEWED
+from lab.e2e.world import Row
 from lab.servers import __main__ as servers
 from tools.docs.pages import DOCS, ROOT
 
@@ -72,10 +74,24 @@ def test_the_faults_begin_with_what_users_see() -> None:
 
 
 def test_a_rolling_restart_is_summed_over_all_versions() -> None:
-    text = "| 6 x | rolling restart, twice | 10 writes, 0 failed | 5 writes, 2 failed |\n"
-    assert results.rolling_restart(text)[1:3] == (15, 2)
+    alike = {"rotation": [Row("rolling restart, twice", "10 writes, 1 failed", passed=True)]}
+    assert results.rolling_restart({"v1.37.1": alike, "v1.36.3": alike, "v1.35.8": {}})[1:3] == (20, 2)
     with pytest.raises(RuntimeError):
-        results.rolling_restart("")
+        results.rolling_restart({})
+
+
+def test_the_page_of_real_api_servers_shows_what_was_seen() -> None:
+    assert e2e.PAGE.read_text() == e2e.page(e2e.stored())
+
+
+def test_what_versions_show_alike_is_said_once() -> None:
+    alike = {"kubectl": [Row("text of a 422", "as pinned", passed=True)]}
+    other = {"kubectl": [Row("text of a 422", "a | b", passed=False)]}
+    assert "| text of a 422 | as pinned |" in e2e.render({"v1.37.1": alike, "v1.36.3": alike})
+    shown = e2e.render({"v1.37.1": alike, "v1.36.3": other, "v1.35.8": alike, "v1.34.10": {}})
+    assert "| text of a 422 | v1.37.1, v1.35.8: as pinned<br>v1.36.3: **FAILED** a \\| b |" in shown
+    assert "Ran on v1.37.1, v1.36.3, v1.35.8." in shown
+    assert "not served" in e2e.render({"v1.37.1": alike, "v1.36.3": {"kubectl": []}})
 
 
 def test_a_table_without_reviews_is_summed_up_by_its_bars() -> None:

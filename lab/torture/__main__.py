@@ -41,8 +41,8 @@ OUTCOMES: Final = {
     "leaders' writes": "writes of leaders",
     "interleaved": "interleaved writes",
     "stranger's writes": "writes of a stranger",
-    "leaderless, reviewed": "leaderless reviewed",
-    "leaderless, stamped": "leaderless stamped",
+    "no leader, reviewed": "leaderless reviewed",
+    "no leader, stamped": "leaderless stamped",
 }
 """Figures about what came of it, by what the table calls them."""
 
