@@ -88,6 +88,36 @@ def test_a_write_comes_after_the_state_that_it_replaced_whatever_the_clocks_say(
     assert [one.replaces for one in found] == ["", "101", "102"]
 
 
+def patched(event: Document, seconds: float) -> Document:
+    """A patch as a log at level Request shows it: not which state it replaced, nor what it made."""
+    asked = as_requested(event)
+    return shifted({**asked, "verb": "patch", "user": {"username": "alice"}}, seconds)
+
+
+@pytest.mark.parametrize(
+    ("behind", "place"),
+    [
+        pytest.param(-0.5, 3, id="the last renewal replaced the one before"),
+        pytest.param(-3.5, 2, id="by clocks that differ by less than two seconds it came before the last renewal"),
+    ],
+)
+def test_no_patch_comes_between_a_state_and_the_one_that_replaced_it(behind: float, place: int) -> None:
+    log = two_renewals().log
+    patch = {**patched(log[-1], behind), "objectRef": {**log[-1]["objectRef"], "resourceVersion": ""}}
+    read = {**log[-1], "verb": "get", "responseObject": {}}
+    found = in_order([*log[:-1], patch, shifted(read, -0.2), log[-1]])
+    assert [one.verb for one in found if one.verb != "get"].index("patch") == place
+
+
+def test_a_patch_may_be_what_a_log_lacks_between_two_states() -> None:
+    created, renewal, last = two_renewals().log
+    patch = {**patched(last, -0.5), "objectRef": {**last["objectRef"], "resourceVersion": ""}}
+    last = {**last, "objectRef": {**last["objectRef"], "resourceVersion": "101"}}
+    unchanged = {**shifted(renewal, 0.1), "verb": "patch", "objectRef": {**renewal["objectRef"], "resourceVersion": ""}}
+    found = in_order([created, renewal, unchanged, patch, last])
+    assert [one.verb for one in found] == ["create", "update", "patch", "patch", "update"]
+
+
 def test_a_creation_comes_before_the_first_write_to_what_it_created() -> None:
     created, *renewals = (as_requested(one) for one in two_renewals().log)
     renewals = [{**one, "objectRef": {**one["objectRef"], "uid": "u"}} for one in renewals]

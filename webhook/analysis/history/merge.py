@@ -272,6 +272,8 @@ def _ordered(items: Sequence[_Seen]) -> list[_Seen]:
     rest = _with_requests(states, rest)
     chain, rest = _chained(states, rest)
     merged = list(heapq.merge(chain, rest, key=_time))
+    if any(map(_is_hidden_write, rest)):
+        merged = _with_late_writes(merged)
     return _without_contradictions(_with_late_deletions(_with_early_creations(merged)))
 
 
@@ -388,6 +390,34 @@ def _chained(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen
         else:
             without.append(one)
     return [one for *_, one in sorted(places, key=itemgetter(0, 1, 2))], without
+
+
+def _with_late_writes(items: Sequence[_Seen]) -> list[_Seen]:
+    """Place a write of which a log shows neither what it replaced nor what it made where it may have been stored.
+
+    Clocks of API servers differ: between a state and the one that replaced it, as the request of that says, nothing was
+    stored. Such a write came later, unless it changed nothing.
+    """
+    placed: list[_Seen] = []
+    since = before = 0
+    for one in items:
+        if not one.is_stored_write or _is_hidden_write(one):
+            placed.append(one)
+            continue
+        between, later = placed[since:], []
+        if 0 < before == parse_number(one.observation.replaces):
+            later = [write for write in between if _is_hidden_write(write) and one.time <= write.time + _TOLERANCE]
+            placed[since:] = [write for write in between if all(write is not other for other in later)]
+        placed.append(one)
+        since, before = len(placed), one.revision or parse_number(one.observation.resource_version)
+        placed += later
+    return placed
+
+
+def _is_hidden_write(seen: _Seen) -> bool:
+    if not seen.is_stored_write or seen.revision or seen.is_deletion or seen.is_creation:
+        return False
+    return not (seen.observation.resource_version or seen.observation.replaces)
 
 
 def _with_early_creations(items: list[_Seen]) -> list[_Seen]:
