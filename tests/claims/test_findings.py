@@ -1,6 +1,7 @@
 """Findings about refusals, deletions and writers, in elections that no recording has."""
 
 import shlex
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -235,9 +236,9 @@ def test_a_deletion_of_chosen_leases_says_nothing_of_the_others() -> None:
 @pytest.mark.parametrize(
     ("interval", "said"),
     [
-        (2, "it had been paused, blocked, cut off or restarted"),
+        (2, "it, or its API server, had been paused, blocked, cut off or restarted"),
         (17, "but only every 17 s: its own rate limit, or overload, holds them back."),
-        (0, "it had been paused, blocked, cut off, restarted, or held back by its own rate limit"),
+        (0, "had been paused, blocked, cut off or restarted, or its own rate limit had held it back"),
     ],
 )
 def test_a_former_holder_that_is_heard_again(interval: int, said: str) -> None:
@@ -496,9 +497,28 @@ def test_an_audit_log_in_which_all_clients_fell_silent() -> None:
     for one in electors:
         one.renew()
     said = text(account(of_log(server), server.now))
-    assert "Clients did not reach the API server, or the log lacks their requests: all 3 other leases" in said
+    assert (
+        "Clients did not reach the API server, it was down, the log lacks their requests, a webhook or policy stopped "
+        "all writes, or its process stopped at that time by itself: all 3 other leases"
+    ) in said
     assert "the log shows no request from the holder until the end of that time" in said
-    assert "kubectl cluster-info" in said
+    assert "kubectl get nodes" in said
+
+
+@pytest.mark.parametrize("history_of", [of_log, of_watch])
+def test_a_crash_just_before_a_restart_of_the_api_server_is_not_blamed_on_it(
+    history_of: Callable[[FakeServer], ClusterHistory],
+) -> None:
+    server, electors = shop()
+    electors.append(server.elector("index-0", "shop/index"))
+    together(40, *electors)
+    server.wait(20)
+    together(10, server.elector("db-1", "shop/db"), *electors[1:])
+    one = account(history_of(server), server.now)
+    (lost,) = (found for found in one.findings if found.check == "leader-lost")
+    assert "or its process stopped at that time by itself" in lost.message
+    assert "db-0_1 may have stopped by itself: kubectl get --raw" in advised(one)
+    assert "kubectl -n shop describe pod db-0" in advised(one)
 
 
 def test_an_api_server_creates_its_own_identity_lease() -> None:

@@ -181,8 +181,8 @@ def test_a_log_says_how_it_knows() -> None:
     assert "made no request" in killed
     assert "again" not in killed
     assert (
-        "on: it had been paused, blocked, cut off or restarted; unless it restarted, it may have acted as leader"
-        in paused
+        "on: it, or its API server, had been paused, blocked, cut off or restarted; unless it restarted, it may have "
+        "acted as leader" in paused
     )
     assert "Clients did not reach the API server" in cut
 

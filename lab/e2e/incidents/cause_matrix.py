@@ -227,7 +227,7 @@ RIGHT: Final[Mapping[str, frozenset[str]]] = {
 _ALSO_WITHOUT_ANSWERS: Final = frozenset({"rights", "denied", "hangs"})
 """A watch shows no answers; what it says of the holder's side names permissions and webhooks as well."""
 _SAID: Final = {
-    "it had been paused, cut off or restarted": "came back",
+    "it, or its API server, had been paused": "came back",
     "its own rate limit, or overload": "rate limit",
 }
 

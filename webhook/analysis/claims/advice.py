@@ -51,12 +51,12 @@ class Advice(Struct, frozen=True):
 
 _NEXT_STEPS: Final = {
     Blame.SERVER: Advice(
-        "Look at the API server and its etcd; a slow webhook looks the same (lease-webhook doctor):",
+        "Look at the API server, its etcd and its webhooks (lease-webhook doctor):",
         "kubectl get --raw '/readyz?verbose'",
     ),
     Blame.NETWORK: Advice(
-        "Look at what lies between the clients and the API server, such as its load balancer:",
-        "kubectl cluster-info; kubectl get nodes",
+        "Look at the API server, and at what is between it and its clients:",
+        "kubectl get --raw '/readyz?verbose'; kubectl get nodes",
     ),
     Blame.UNKNOWN: Advice("To know the cause, watch all leases the next time:", WATCH),
 }
@@ -124,13 +124,25 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
             return Advice("See which priority level limits it:", _PRIORITY)
         case Blame.COORDINATED:
             return Advice("To see the candidates:", f"{kubectl_in(history.namespace)} get leasecandidates -o yaml")
-        case Blame.SERVER if cause.refusal and cause.refusal.failed_webhook:
-            webhook = name(cause.refusal.failed_webhook)
-            return Advice(f"See why webhook {webhook}, which the API server calls for each write, fails:", _WEBHOOKS)
-        case Blame.SERVER if cause.left == ("failed",):
-            return Advice("Look for a webhook that the API server calls for this lease:", _WEBHOOKS)
+        case Blame.SERVER | Blame.NETWORK:
+            return _advise_after_outage(cause, history, tenure)
     is_refused = cause.blame is Blame.REFUSED and cause.refusal is not None
     return advise_after_refusal(history, cause.refusal) if is_refused and cause.refusal else _NEXT_STEPS[cause.blame]
+
+
+def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
+    """Return where to look if it was not the holder; at its pod as well, if that may have stopped by itself."""
+    if cause.refusal and cause.refusal.failed_webhook:
+        webhook = name(cause.refusal.failed_webhook)
+        return Advice(f"See why webhook {webhook}, which the API server calls for each write, fails:", _WEBHOOKS)
+    if cause.left == ("failed",):
+        return Advice("Look for a webhook that the API server calls for this lease:", _WEBHOOKS)
+    step = _NEXT_STEPS[cause.blame]
+    if "stopped" not in cause.left or tenure.until is None or tenure.processes.heard_again:
+        return step
+    pod = command_for_pod_of_holder(history.namespace, _pod(tenure) or tenure.holder)
+    sentence = f"{step.sentence.removesuffix(':')}; {name(tenure.holder)} may have stopped by itself:"
+    return Advice(sentence, f"{step.command}; {pod}")
 
 
 def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagnosis) -> Advice:

@@ -413,46 +413,65 @@ _SENTENCES: Final = {
     Blame.COORDINATED: "A coordinated election",
 }
 _OF_ALL: Final = {
-    Blame.SERVER: (
-        "The API server was slow, unavailable or not reached",
-        ", or a webhook or policy stopped all writes",
-    ),
-    Blame.NETWORK: (_SENTENCES[Blame.NETWORK], ", or the log lacks their requests"),
+    Blame.SERVER: "The API server was slow, unavailable or not reached",
+    Blame.NETWORK: _SENTENCES[Blame.NETWORK],
 }
-"""The cause that stopped all leases, and the others that are possible if the input does not show all answers."""
-_SILENT: Final = {
-    None: "Its process made no request for the lease (killed, paused, blocked, cut off), or its API server hung",
-    True: "Its node was silent as well",
-    False: "Its process made no request for the lease (killed, paused, blocked, cut off), but its node did",
-}
-_NOT_ALL: Final = "Not an outage of the API server"
-_NOT_SHOWN: Final = "whether its process stopped or was refused, only the audit log shows"
+"""The cause that stopped all leases."""
+_HINDERED_ALL: Final = ", a webhook or policy stopped all writes"
+_STOPPED_THEN: Final = "its process stopped at that time by itself"
+_SILENT: Final = "Its process made no request for the lease (killed, paused, blocked, cut off), or its API server hung"
+_NODE_SILENT: Final = "Its node was silent as well"
+_OWN_SIDE: Final = "It stopped renewing (killed, paused, blocked, cut off), or its API server hung"
+_HIDDEN_SIDE: Final = "It stopped, its writes failed or were refused, or its API server hung"
+_NOT_SHOWN: Final = "an audit log shows more"
 
 
 def describe_cause(cause: Diagnosis) -> str:
-    """Return a cause as one sentence about a holder."""
+    """Return a cause as one sentence about a holder, which names every cause that is left."""
     if cause.blame is Blame.CLIENT and cause.left == ("interval",):
         return f"Too rarely: {cause.evidence}."
     if cause.blame is Blame.CLIENT and cause.is_alive:
         return f"Its process ran, and made no request for the lease: {cause.evidence}."
     if cause.blame is Blame.CLIENT and cause.is_silent:
-        return f"{_SILENT[cause.is_node_silent]}: {cause.evidence}."
+        return f"{_NODE_SILENT if cause.is_node_silent else _SILENT}: {cause.evidence}."
+    if cause.blame is Blame.CLIENT and "refused-rights" in cause.left:
+        return f"{_HIDDEN_SIDE}: {cause.evidence}; {_NOT_SHOWN}."
     if cause.blame is Blame.CLIENT:
-        rest = f"; {_NOT_SHOWN}" if "refused-rights" in cause.left else ""
-        return f"{_NOT_ALL}: {cause.evidence}{rest}."
+        return f"{_OWN_SIDE}: {cause.evidence}."
     if cause.blame is Blame.UNKNOWN:
         return f"Why is not known: {cause.evidence}."
-    if cause.refusal and not cause.refusal.writer.user:
-        return f"Its requests may have been refused: {cause.evidence}."
-    has_failed_at_once = cause.refusal is not None and cause.refusal.has_failed_at_once
+    if cause.blame is Blame.COORDINATED:
+        return f"{_SENTENCES[cause.blame]}: {cause.evidence}, and did, or stopped then."
+    # A holder that did not go on until it must have given up may have had another reason.
+    also = " It may have stopped as well." if cause.blame is Blame.REFUSED and "stopped" in cause.left else ""
+    return f"{_describe_outside(cause)}: {cause.evidence}.{also}"
+
+
+def _describe_outside(cause: Diagnosis) -> str:
+    """Say what outside of a holder's process stopped it."""
+    refusal = cause.refusal
+    if refusal and not refusal.writer.user:
+        return "Its requests may have been refused"
+    has_failed_at_once = refusal is not None and refusal.has_failed_at_once
     if cause.blame is Blame.SERVER and (cause.left == ("failed",) or has_failed_at_once):
-        return f"The API server could not store its writes: {cause.evidence}."
-    if cause.blame is Blame.REFUSED and cause.refusal and cause.refusal.is_read:
-        return f"Its reads were refused, so it did not get to write: {cause.evidence}."
-    if "network" in cause.left and cause.blame in _OF_ALL:
-        what, more = _OF_ALL[cause.blame]
-        return f"{what}{more if 'failed' in cause.left else ''}: {cause.evidence}."
-    return f"{_SENTENCES[cause.blame]}: {cause.evidence}."
+        return "The API server could not store its writes"
+    if cause.blame is Blame.REFUSED:
+        read = refusal is not None and refusal.is_read
+        return "Its reads were refused, so it did not get to write" if read else _SENTENCES[cause.blame]
+    if "network" not in cause.left:
+        return _SENTENCES[cause.blame]
+    *most, last = _OF_ALL[cause.blame], *_beside_an_outage(cause)
+    return f"{', '.join(most)}, or {last}"
+
+
+def _beside_an_outage(cause: Diagnosis) -> Iterator[str]:
+    """Yield what else may have stopped a holder when all were late."""
+    if cause.blame is Blame.NETWORK:
+        yield from ("it was down", "the log lacks their requests")
+    if "failed" in cause.left:
+        yield "a webhook or policy stopped all writes"
+    if "stopped" in cause.left:
+        yield _STOPPED_THEN
 
 
 def _describe_late(company: OtherLeases) -> str:

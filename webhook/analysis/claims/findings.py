@@ -50,11 +50,11 @@ _RARE: Final = 2.5
 _ENOUGH: Final = 2
 """Intervals after which it is known that they are not."""
 _WERE_SILENT: Final = {
-    None: "it had been paused, blocked, cut off or restarted",
-    True: "its node had been cut off or paused, or it had been restarted",
-    False: "it had been paused, blocked or restarted, or its pod alone had been cut off",
+    None: "it, or its API server, had been paused, blocked, cut off or restarted",
+    True: "its node, or its API server, had been paused or cut off, or it had been restarted",
+    False: "it, or its API server, had been paused, blocked or restarted, or its pod alone cut off",
 }
-_WAS_SILENT: Final = "it had been paused, blocked, cut off, restarted, or held back by its own rate limit"
+_WAS_SILENT: Final = f"{_WERE_SILENT[None]}, or its own rate limit had held it back"
 _ONE_POD: Final = (
     "both were written from one pod: unless that runs two electors, one process led throughout and its identity changed"
 )
