@@ -2,13 +2,13 @@
 
 The observations come in order, each of them once: `webhook.analysis.history.merge` sees to that. Here the parts come
 together: what links the states (`continuity`), whether the lease exists (`existence`), how it was taken (`taking`), for
-how long no one led (`vacancy`), logs without objects (`rival`), and what an audit log shows beside (`requests`).
+how long no one led (`vacancy`), whether a pod replaced another one (`replacement`), logs without objects
+(`hidden_write`, `rival`), and what an audit log shows beside (`requests`).
 """
 
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice, takewhile
 from typing import Final
 
 from msgspec import Struct, field
@@ -16,17 +16,25 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal
 from webhook.admission.rules.stamps import is_constant
-from webhook.analysis.history.bounds import MAX_LISTED, Bounds
+from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.continuity import Change, Continuity, Sight
 from webhook.analysis.history.dating import Known, date_state_before, date_write
 from webhook.analysis.history.events import EventKind, LeaseEvent, edit_of
 from webhook.analysis.history.existence import Existence
 from webhook.analysis.history.first_state import read_first_state
 from webhook.analysis.history.forged_stamps import find_forged_stamps
+from webhook.analysis.history.hidden_write import (
+    HiddenWrite,
+    classify_write_to_known,
+    classify_write_to_unknown,
+    name_writer,
+)
 from webhook.analysis.history.processes import Processes
 from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
+from webhook.analysis.history.replacement import find_process, replaces_holder
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests, hear
-from webhook.analysis.history.rival import Rival, patience_for
+from webhook.analysis.history.resumption import date_resumed_renewal, read_resumption
+from webhook.analysis.history.rival import Rival
 from webhook.analysis.history.status import (
     RELEASED_DURATION,
     LeaseState,
@@ -34,8 +42,6 @@ from webhook.analysis.history.status import (
     ahead_of,
     is_duration_by_another,
     is_release,
-    is_renewal_dated,
-    is_renewed_by_holder,
     is_set_back,
     manager_of,
     manager_of_write,
@@ -58,6 +64,11 @@ MAX_OTHERS: Final = 1000
 
 _FIRST: Final = frozenset({Handover.SEEN, Handover.CREATED, Handover.REPLACED})
 """Ways in which a holder is first seen without a change of holders."""
+_AFTER_VACANCY: Final[dict[Handover | None, Handover]] = {
+    Handover.RELEASED: Handover.RELEASED,
+    Handover.UNKNOWN: Handover.UNKNOWN,
+}
+"""How a holder takes a lease that names none, by how the tenure before ended; by anything else it was claimed."""
 
 
 class LeaseHistory(Struct):
@@ -520,16 +531,20 @@ class LeaseHistory(Struct):
         """Go on after what was not seen: neither a silence nor how the holder changed is known."""
         tenure, new = self.holder, lease.spec
         self.continuity.is_partial = True
-        if not self.write.is_logged:
-            # The write that put the holder there may be the latest of those that were not seen.
-            at = max(at, written_at(new, self.entries) or at)
-        last = min(at, (tenure.last_renewal if tenure else self.at) or at)
-        is_kept = tenure is not None and _is_kept(tenure, before, lease)
-        # Within the time to the next renewal, or the expiry, a holder that goes on has missed nothing to speak of.
-        if not is_kept or at - last > (self.renewals.longest_usual or (new.lease_duration_seconds or 0) * SECOND):
+        resumed = read_resumption(
+            tenure,
+            (before, lease),
+            self.entries,
+            self.write,
+            at=at,
+            seen_until=self.at,
+            longest_usual=self.renewals.longest_usual,
+        )
+        at, last = resumed.at, resumed.last
+        if resumed.is_missed:
             self._happen(EventKind.MISSED, last)
             self.renewals.miss(last, at)
-        if tenure and is_kept:
+        if tenure and resumed.is_kept:
             self._resume_tenure(tenure, new, at, writer)
             return
         if tenure:
@@ -544,7 +559,7 @@ class LeaseHistory(Struct):
 
     def _resume_tenure(self, tenure: Tenure, spec: LeaseSpec, at: int, writer: Writer | None) -> None:
         # Nothing shows what the write changed: it need not have been a renewal.
-        at, is_dated = self._last_renewal_of(spec, at)
+        at, is_dated = date_resumed_renewal(spec, self.entries, at)
         tenure.resume(at, is_seen=is_dated)
         tenure.keep(self.write)
         self.renewals.restart(at)
@@ -554,7 +569,7 @@ class LeaseHistory(Struct):
     def _add_unseen(self, holder: str, before: Tenure | None, spec: LeaseSpec, at: int, writer: Writer | None) -> None:
         """Add a holder that took the lease while nothing was seen."""
         tenure = self._add(holder, at, Handover.UNKNOWN, writer)
-        renewed, is_dated = self._last_renewal_of(spec, at)
+        renewed, is_dated = date_resumed_renewal(spec, self.entries, at)
         tenure.resume(renewed, is_seen=is_dated)
         tenure.note_claimed(readable(normalized(spec.renew_time)))
         self._forget_undated(tenure)
@@ -568,11 +583,6 @@ class LeaseHistory(Struct):
         if tenure.has_unseen_renewals and not self.write.is_logged:
             self.renewals.forget()
 
-    def _last_renewal_of(self, spec: LeaseSpec, at: int) -> tuple[int, bool]:
-        """Return the last renewal by a state that was written by `at`, and whether the state dates it."""
-        is_dated = is_renewal_dated(spec, self.entries) and is_renewed_by_holder(self.entries)
-        return (min(at, renewed_at(spec, self.entries) or at), True) if is_dated else (at, False)
-
     # Handovers.
 
     def _hand_over(self, old: LeaseSpec, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
@@ -584,13 +594,11 @@ class LeaseHistory(Struct):
             self._release(known, at, writer)
         elif old.holder_identity and how is not Handover.RELEASED:
             self._take_from_holder(old, known, holder, at, writer)
-        elif how is Handover.RELEASED:
-            self._add(holder, at, Handover.RELEASED, writer)
-        elif how is Handover.UNKNOWN:
-            # Before the input showed it again without a holder, another one may have held it.
-            self._add(holder, at, Handover.UNKNOWN, writer).forget_previous()
         else:
-            self._add(holder, at, Handover.CLAIMED, writer)
+            following = self._add(holder, at, _AFTER_VACANCY.get(how, Handover.CLAIMED), writer)
+            if how is Handover.UNKNOWN:
+                # Before the input showed it again without a holder, another one may have held it.
+                following.forget_previous()
 
     def _take_from_holder(
         self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None
@@ -638,7 +646,7 @@ class LeaseHistory(Struct):
         is_taken_up = tenure.is_chosen and not tenure.processes.renewals
         if act is not Act.STORED and self.kind is not InputKind.REVIEW and not is_taken_up:
             self._report_expiry(tenure.duration, tenure.kept_until, at)
-        if self._is_by_replacement(tenure, at, writer):
+        if replaces_holder(self.tenures, writer, at):
             self._replace(tenure, at, writer)
             return
         tenure.keep(self.write)
@@ -649,16 +657,6 @@ class LeaseHistory(Struct):
         self._count_renewal(tenure, old, new, at, writer)
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._end(at, Handover.RELEASED, writer)
-
-    def _is_by_replacement(self, tenure: Tenure, at: int, writer: Writer | None) -> bool:
-        """Return whether another pod that renews under the same identity follows its holder.
-
-        If two renewed under one name, the one before goes on alone.
-        """
-        if not tenure.processes.is_replaced_by(writer):
-            return False
-        is_back = at - tenure.last_renewal >= (tenure.duration or 0) * SECOND
-        return is_back or not self._is_of_former(tenure, writer)
 
     def _is_renewed_by_own(
         self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None
@@ -693,12 +691,6 @@ class LeaseHistory(Struct):
         is_counted = (new.lease_transitions or 0) != (old.lease_transitions or 0)
         return (is_counted and tenure.processes.renewals > 1) or is_other_manager
 
-    def _is_of_former(self, tenure: Tenure, writer: Writer | None) -> bool:
-        """Return whether a writer is the process of one of the latest tenures of the same identity, before this one."""
-        before = islice(reversed(self.tenures), 1, MAX_LISTED)
-        same = takewhile(lambda one: one.holder == tenure.holder, before)
-        return any(one.processes.own is not None and one.processes.own.is_same(writer) for one in same)
-
     def _replace(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
         """Begin the tenure of another pod that renews under the same identity: it may not know of the one before."""
         is_dated = self.write.is_dated_by_a_server
@@ -720,41 +712,40 @@ class LeaseHistory(Struct):
 
     def _take_logged_write(self, seen: Observation, at: int) -> None:
         """Take in a write to a lease that no input shows: who writes regularly leads, as far as can be known."""
-        writer = seen.writer or Writer()
-        who, tenure = writer.pod or writer.name, self.holder
+        writer, tenure = seen.writer or Writer(), self.holder
         if tenure is None:
             self.existence.restore()
-            self._add(who, at, self._begin_of_writer(seen), writer).stand_in()
+            self._add(name_writer(writer), at, self._begin_of_writer(seen), writer).stand_in()
             self._rival.begin(seen.verb)
-        elif (
-            tenure.holder == who
-            and writer.impersonator == tenure.processes.impersonator
-            and tenure.is_by(writer) is not False
-        ):
-            self._rival.note_holder(seen.verb)
-            self._renew_hidden(tenure, at, writer)
         else:
-            self.requests.accepted.append((at, writer))
-            is_as_itself = writer.impersonator in {"", tenure.processes.impersonator}
-            # The API server writes into the lease of another writer only to ask that one to step down.
-            if who != API_SERVER and self._rival.writes_like_holder(seen.verb) and is_as_itself:
-                self._rival.add(at, writer)
-                self._follow_rival(tenure, at, who, writer)
+            self._take_next_logged_write(tenure, seen.verb, at, writer)
         self._reach(at)
+
+    def _take_next_logged_write(self, tenure: Tenure, verb: str, at: int, writer: Writer) -> None:
+        match classify_write_to_unknown(tenure, self._rival, writer, verb):
+            case HiddenWrite.RENEWAL:
+                self._rival.note_holder(verb)
+                self._renew_hidden(tenure, at, writer)
+            case HiddenWrite.BY_RIVAL:
+                self.requests.accepted.append((at, writer))
+                self._rival.add(at, writer)
+                self._follow_rival(tenure, at, writer)
+            case _:
+                self.requests.accepted.append((at, writer))
 
     def _begin_of_writer(self, seen: Observation) -> Handover:
         if seen.act is Act.CREATED:
             return Handover.DELETED if self.vacancy.how is Handover.DELETED else Handover.CREATED
         return Handover.UNKNOWN if self.tenure else Handover.SEEN
 
-    def _follow_rival(self, tenure: Tenure, at: int, who: str, writer: Writer) -> None:
+    def _follow_rival(self, tenure: Tenure, at: int, writer: Writer) -> None:
         if not self._rival.has_followed(at, self.renewals.usual):
             return
         (since, _), *renewals = self._rival.writes
         self._end(tenure.last_renewal, Handover.UNKNOWN)
         if tenure.holder == API_SERVER:
             self.vacancy.forget_since()  # it may have named this writer, or another one that never led
-        following = self._add(who, since, Handover.UNKNOWN, writer)
+        following = self._add(name_writer(writer), since, Handover.UNKNOWN, writer)
         following.stand_in()
         self.requests.drop_accepted(writer, since)
         for renewed, _ in renewals:
@@ -764,15 +755,21 @@ class LeaseHistory(Struct):
     def _take_hidden_write(self, at: int, writer: Writer | None) -> None:
         """Take in such a write to a lease that is known: a renewal, unless another input shows it."""
         tenure, self.continuity.version = self.holder, ""
-        if tenure and tenure.is_by(writer):
-            if at - tenure.last_renewal > patience_for(self.renewals.usual):
+        if tenure and writer:
+            self._take_hidden_write_by(writer, tenure, at)
+        self._reach(at)
+
+    def _take_hidden_write_by(self, writer: Writer, tenure: Tenure, at: int) -> None:
+        match classify_write_to_known(tenure, writer, at, self.renewals.usual):
+            case HiddenWrite.RENEWAL:
                 self._logged = at
                 self._renew_hidden(tenure, at, writer)
-            else:
+            case HiddenWrite.SHOWN_RENEWAL:
                 tenure.renewed_by(writer, at)
-        elif tenure and writer and tenure.is_by(writer) is False and writer.user not in {"", API_SERVER}:
-            self.requests.accepted.append((at, writer))
-        self._reach(at)
+            case HiddenWrite.BY_ANOTHER:
+                self.requests.accepted.append((at, writer))
+            case _:
+                pass
 
     def _renew_hidden(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
         tenure.renewed_by(writer, at)
@@ -802,7 +799,9 @@ class LeaseHistory(Struct):
         if how is Handover.SEEN:
             tenure.seen_written_by(writer, manager)
         else:
-            tenure.begun_by(writer, manager, None if how is Handover.REPLACED else self._process_of(holder, writer))
+            tenure.begun_by(
+                writer, manager, None if how is Handover.REPLACED else find_process(self.tenures, holder, writer)
+            )
         self._measure_clock(tenure)
         self.tenures.append(tenure)
         self.renewals.taken(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
@@ -811,16 +810,6 @@ class LeaseHistory(Struct):
         self.renewals.latest.clear()
         self._happen(EventKind.ACQUIRED, since, writer=writer)
         return tenure
-
-    def _process_of(self, holder: str, writer: Writer | None) -> Writer | None:
-        """Return the process that is known to have held it under this name; None if none is, or a pod replaced it."""
-        same = [one for one in reversed(self.tenures) if one.holder == holder]
-        known = next((one for one in same if one.processes.is_sure), None)
-        if known and not known.processes.names_own_pod and any(one.processes.others for one in same):
-            return None  # it may have written a text that is another's
-        if known is None or known.processes.own is None or known.processes.is_replaced_by(writer):
-            return None
-        return known.processes.own
 
     def _end(self, at: int, how: Handover, writer: Writer | None = None) -> None:
         if holder := self.holder:
@@ -847,13 +836,3 @@ def _doubt_between(before: Write, write: Write, at: int) -> int:
     if before.is_exact and write.is_exact:
         return 0
     return max(0, (write.latest or at) - at) + max(0, before.at - before.earliest)
-
-
-def _is_kept(tenure: Tenure, before: Lease, lease: Lease) -> bool:
-    """Return whether a state is of the same tenure as one before.
-
-    Its holder writes acquireTime once; without one, another tenure of the same name looks the same.
-    """
-    old, new = before.spec.acquire_time, lease.spec.acquire_time
-    is_same = before.metadata.uid == lease.metadata.uid and tenure.holder == (lease.spec.holder_identity or "")
-    return is_same and old == new and new is not None

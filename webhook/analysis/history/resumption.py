@@ -1,0 +1,63 @@
+"""How a lease goes on after what was not seen: under the same holder or not; how the holder changed is not known.
+
+In: the last state before, and the first one after. Out: frozen values, in microseconds since 1970.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from webhook.analysis.history.status import is_renewal_dated, is_renewed_by_holder, renewed_at, written_at
+from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.history.write import Write
+from webhook.kubernetes.managed_fields import Entry
+from webhook.kubernetes.objects import Lease, LeaseSpec
+from webhook.kubernetes.times import SECOND
+
+
+class Resumption(Struct, frozen=True):
+    """A state that follows what was not seen: `last` is the last renewal that was seen, `at` is when it goes on."""
+
+    at: int
+    last: int
+    is_kept: bool
+    """The holder before goes on."""
+    is_missed: bool
+    """What was not seen is worth a word: more than the time to the next renewal, or the expiry."""
+
+
+def read_resumption(
+    tenure: Tenure | None,
+    states: tuple[Lease, Lease],
+    entries: Sequence[Entry],
+    write: Write,
+    *,
+    at: int,
+    seen_until: int | None,
+    longest_usual: int | None,
+) -> Resumption:
+    """Read how the second state goes on after the first one; `at` is the time of the write that showed it."""
+    before, after = states
+    if not write.is_logged:
+        # The write that put the holder there may be the latest of those that were not seen.
+        at = max(at, written_at(after.spec, entries) or at)
+    last = min(at, (tenure.last_renewal if tenure else seen_until) or at)
+    is_kept = tenure is not None and _is_kept(tenure, before, after)
+    usual = longest_usual or (after.spec.lease_duration_seconds or 0) * SECOND
+    return Resumption(at=at, last=last, is_kept=is_kept, is_missed=not is_kept or at - last > usual)
+
+
+def _is_kept(tenure: Tenure, before: Lease, after: Lease) -> bool:
+    """Return whether a state is of the same tenure as one before.
+
+    Its holder writes acquireTime once; without one, another tenure of the same name looks the same.
+    """
+    old, new = before.spec.acquire_time, after.spec.acquire_time
+    is_same = before.metadata.uid == after.metadata.uid and tenure.holder == (after.spec.holder_identity or "")
+    return is_same and old == new and new is not None
+
+
+def date_resumed_renewal(spec: LeaseSpec, entries: Sequence[Entry], at: int) -> tuple[int, bool]:
+    """Return the last renewal by a state that was written by `at`, and whether the state dates it."""
+    is_dated = is_renewal_dated(spec, entries) and is_renewed_by_holder(entries)
+    return (min(at, renewed_at(spec, entries) or at), True) if is_dated else (at, False)
