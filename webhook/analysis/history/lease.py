@@ -636,6 +636,9 @@ class LeaseHistory(Struct):
         self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None, act: Act, stretch: CountedRenewals | None
     ) -> None:
         tenure = self.holder
+        if tenure is not None and is_release(old) and (new.lease_duration_seconds or 0) > RELEASED_DURATION:
+            self._end(at, Handover.UNKNOWN)  # who was written into a lease that stayed released takes it only now
+            tenure = None
         if tenure is None:
             # The holder that had released it takes it again under the same name.
             self._add(new.holder_identity or "", at, Handover.UNKNOWN, writer)
