@@ -7,6 +7,7 @@ from msgspec import Struct
 from webhook.admission.rules.expiry import whole_seconds
 from webhook.admission.rules.stamps import is_constant, latest_stamp
 from webhook.analysis.history.bounds import Bounds
+from webhook.analysis.history.forged_stamps import find_forged_stamps
 from webhook.analysis.history.status import refine, stamp_between, written_at
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation
@@ -91,7 +92,10 @@ def _stamp_of_state(seen: Observation, lease: Lease, known: Known) -> int | None
             return refine(moved, claimed)
         if moved:
             return moved
-    return seen.latest_stamp if known.shows_same(lease) else written_at(lease.spec, seen.entries)
+    if not known.shows_same(lease):
+        return written_at(lease.spec, seen.entries)
+    is_forged = before is not None and find_forged_stamps(seen, before, known.entries, known.at or 0)
+    return None if is_forged else seen.latest_stamp
 
 
 def _is_undated_removal(lease: Lease, entries: Sequence[Entry], known: Known) -> bool:
