@@ -9,6 +9,7 @@ from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import advised, of_log, of_metadata, of_watch
 from tests.history.test_refusal import POLICY
 from webhook.analysis.claims.account import Account
+from webhook.analysis.claims.claim import as_json
 from webhook.analysis.history.tenure import API_SERVER
 
 STRATEGY = "OldestEmulationVersion"
@@ -122,6 +123,34 @@ def test_a_client_that_the_api_server_throttles_is_told_apart() -> None:
     one = of(server)
     assert "The API server limited it (priority and fairness): 1 request answered with 429" in text(one)
     assert "See which priority level limits it" in advised(one)
+
+
+@pytest.mark.parametrize(
+    ("wait", "causes", "said"),
+    [
+        (
+            0,
+            {"failed", "throttled"},
+            "2 requests answered with 500; and 1 request answered with 429 (too many requests)",
+        ),
+        (20, {"failed"}, "2 requests answered with 500"),
+    ],
+    ids=["while it tries", "after it has given up"],
+)
+def test_a_client_whose_writes_fail_and_that_is_then_throttled(wait: int, causes: set[str], said: str) -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    for code in (500, 500):
+        server.wait(4)
+        db.fail(code)
+    server.wait(2 + wait)
+    db.fail(429)
+    server.wait(10 + wait)
+    server.elector("db-1", "shop/db").lead(10)
+    one = of(server)
+    (lost,) = (as_json(each) for each in one.claims if each.check == "leader-lost")
+    assert set(lost.get("causes") or [lost["cause"]]) - {"api-server"} == causes
+    assert f"The API server could not store its writes: {said}" in lost["text"]
 
 
 def test_a_policy_that_refuses_a_holder_after_another_one_wrote_it_in() -> None:

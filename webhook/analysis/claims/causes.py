@@ -142,7 +142,7 @@ def diagnose(
         one for one in history.requests.refusals if start <= one.at <= end and one.received < end - (end - start) // 8
     ]
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
-    own = _without_late_denials(own, start + goes_on_for(history.duration))
+    own = _without_late_answers(own, start + goes_on_for(history.duration))
     # After a failure or a conflict a client tries again until it gives up: something else stopped one that did not,
     # or one that tried only once it was too late.
     deadline = deadline_of(history.duration)
@@ -183,12 +183,24 @@ def diagnose(
     return cause
 
 
-def _without_late_denials(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:
-    """Leave out denials that began after a holder must have given up, if its writes had failed before."""
-    first = next((one for one in own if one.is_denied), None)
-    if first is None or first.received <= gives_up or not any(one.has_failed for one in own if one.at < first.at):
+def _without_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:
+    """Leave out answers from the first one of a kind that began after a holder must have given up.
+
+    If its writes had failed before, that is why it gave up.
+    """
+    early = [one for one in own if one.received <= gives_up]
+    kinds = {"", *map(_kind_of, early)}
+    first = next((one for one in own if one.received > gives_up and _kind_of(one) not in kinds), None)
+    if first is None or not any(one.has_failed for one in early):
         return list(own)
     return [one for one in own if one.at < first.at]
+
+
+def _kind_of(answer: Refusal) -> str:
+    """Return the cause that an answer shows, "" if it shows none."""
+    if answer.is_denied:
+        return _REFUSED[answer.by]
+    return next(_answered_with([answer]), "")
 
 
 def _with_answers(cause: Diagnosis, own: Sequence[Refusal], unnamed: Sequence[Refusal]) -> Diagnosis:
@@ -361,11 +373,22 @@ def _refused_without_name(
 
 
 def _diagnose_failure(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
+    """Return the cause if the API server was unable to store writes, or answered that there were too many requests."""
+    limited = [one for one in failed if one.code == TOO_MANY_REQUESTS]
+    others = [one for one in failed if one.code != TOO_MANY_REQUESTS]
+    text = f"{count(len(limited), 'request')} answered with {TOO_MANY_REQUESTS} (too many requests)"
+    if not others:
+        return Diagnosis(Blame.THROTTLED, text, ("throttled",), limited[-1])
+    cause = _diagnose_unstored(others, compared)
+    if not limited:
+        return cause
+    return replace(cause, evidence=f"{cause.evidence}; and {text}", left=(*cause.left, "throttled"))
+
+
+def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
     """Return the cause if the API server was unable to store writes: of this lease only, or of others, too."""
     last, late = failed[-1], _describe_late(compared)
     text = f"{count(len(failed), 'request')} answered with {last.code}"
-    if last.code == TOO_MANY_REQUESTS:
-        return Diagnosis(Blame.THROTTLED, f"{text} (too many requests)", ("throttled",), last)
     if last.has_failed_at_once and last.message:
         text += f", the last one: {last.message}"
     if all(one.failed_webhook for one in failed):
