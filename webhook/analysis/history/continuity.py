@@ -14,7 +14,7 @@ from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation, RecordingGap, parse_number
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import normalized
+from webhook.kubernetes.times import SECOND, normalized
 
 _RECORDED: Final = re.compile(r"(?:leases-\d{15}|latest)\.jsonl(?:\.gz)?")
 """The files that a recorder writes."""
@@ -88,8 +88,11 @@ class Continuity(Struct):
         self.is_partial = self.is_partial or bool(bounds.unrecorded)
 
     def note_state(self, write: Write, bounds: Bounds) -> None:
-        """Note that a write was seen after the gaps before it: what was written in one was seen after it."""
-        self._known_gaps = tuple(gap for gap in bounds.unrecorded if gap.start <= write.earliest)
+        """Note that a write was seen after the gaps before it: what was written in one was seen after it.
+
+        Gaps begin in whole seconds: a write of the same second may have come before.
+        """
+        self._known_gaps = tuple(gap for gap in bounds.unrecorded if gap.start + SECOND <= write.earliest)
 
     def change(self, change: Change, at: int | None = None) -> None:
         """Change the sight; `at` is since when the state is hidden, if that follows."""
