@@ -40,5 +40,6 @@ def find_process(tenures: Sequence[Tenure], identity: str, writer: Writer | None
     if known is None or known.is_replaced_by(writer):
         return None
     # Without a pod in its text, it may have written a text that is another's.
-    is_doubtful = not known.names_own_pod and any(processes.others for processes in same)
-    return None if is_doubtful else known.own
+    is_another = known.own is not None and writer is not None and bool(writer.user) and not known.own.is_same(writer)
+    is_doubtful = is_another or any(processes.others for processes in same)
+    return None if is_doubtful and not known.names_own_pod else known.own
