@@ -325,14 +325,16 @@ def _diagnose_outage(
     history: LeaseHistory, late: str, silence: Silence, hidden: Sequence[str], *, is_silent: bool
 ) -> Diagnosis:
     """Return the cause if all leases were late; if the holder was silent and others were answered, it is not known."""
+    for_all = _FOR_ALL if hidden else ()
     if not is_silent:
-        return Diagnosis(Blame.SERVER, late, ("api-server", "network", "stopped", *(_FOR_ALL if hidden else ())))
+        return Diagnosis(Blame.SERVER, late, ("api-server", "network", "stopped", *for_all))
     start, end = silence.start, silence.end
     if answered := sum(start < one <= end - (end - start) // 4 for one in history.requests.answered):
         reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
-        return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", ("stopped", "network", "api-server"))
+        left = ("stopped", "network", "api-server", *for_all)
+        return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", left)
     heard = "and the log shows no request from the holder until the end of that time"
-    left = ("network", "api-server", "stopped", *(_FOR_ALL if hidden else ()))
+    left = ("network", "api-server", "stopped", *for_all)
     return Diagnosis(Blame.NETWORK, f"{late}, {heard}", left)
 
 
