@@ -27,6 +27,7 @@ def shop() -> tuple[FakeServer, Elector, Elector, Elector]:
 
 
 SEATS = (("db-0", "db"), ("mail-0", "mail"), ("db-1", "db"))
+SEATS_OF_ONE = (("db-0", "db"), ("db-1", "db"), ("mail-0", "mail"))
 
 
 def unlogged(server: FakeServer, act: Callable[[], object]) -> None:
@@ -199,3 +200,26 @@ def test_a_holder_that_waited_through_a_hole_knows_nothing_of_a_restore(is_put_b
     assert isinstance(waited, Observation)
     history.feed(waited, histories.bounds)
     assert (history.hidden_since is not None) == is_put_back
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ongoing"),
+    [
+        pytest.param(4, {}, id="a duration has not passed since the hole"),
+        pytest.param(16, {"ongoing": False}, id="the other one has not renewed for a duration"),
+    ],
+)
+def test_of_two_that_share_an_identity_one_may_have_stopped(seconds: float, ongoing: dict[str, bool]) -> None:
+    """The first write after a hole is not that of the process that took the lease because it goes on."""
+    server = FakeServer()
+    first, second, mail = (server.elector(pod, f"shop/{lease}") for pod, lease in SEATS_OF_ONE)
+    first.identity = second.identity = "leader"
+    for _ in range(10):
+        together(2, first, mail)
+        server.wait(0.3)
+        second.renew()
+    unlogged(server, lambda: together(HOLE, first, mail))
+    together(seconds, first, mail)
+    server.wait(1.5)
+    (found,) = (one for one in claims(server) if one["claim"] == "identity-shared")
+    assert {key: found[key] for key in ("ongoing",) if key in found} == ongoing

@@ -292,6 +292,12 @@ class Tenure(Struct):
         return (self.renewed or self.kept).is_claimed
 
     @property
+    def is_renewed_last_by_own(self) -> bool:
+        """False if `last_renewal` is of a state that another process wrote, after what was not seen."""
+        own, writer = self.processes.own, self.kept.writer
+        return self.renewed is not None or own is None or writer is None or own.is_same(writer)
+
+    @property
     def last_of_identity(self) -> int:
         """The last renewal by its process, or by another writer that may be one of its identity."""
         at, who = self.touched or (0, None)
