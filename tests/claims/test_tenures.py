@@ -462,3 +462,4 @@ def test_a_removal_without_a_date_may_have_come_after_the_lease_had_expired() ->
     second.take()
     (found,) = (one for one in account(of_watch(server), server.now).claims if one.check == "holder-removed")
     assert "11:07:00Z or later db-0_1 was removed as the holder while the lease may have been live" in found.message
+    assert found.arguments["how"] == "unknown"

@@ -403,6 +403,8 @@ def _foreign_release(facts: Facts, claim: Claim) -> bool:
 
 @_is("holder-removed")
 def _holder_removed(facts: Facts, claim: Claim) -> bool:
+    if claim.get("how") == "unknown":
+        return _happened(facts, claim, lambda one: _is_removal(one, claim["previous"]))
     # By clocks that differ it may be any of several instants: the renewal before the removal was not after it.
     at = facts.latest(claim, "earliest")
 

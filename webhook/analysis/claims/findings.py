@@ -372,7 +372,7 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, now: int) -> Cl
     within, renewal = {**interval_of(before.ended)}, before.renewed or before.taken
     if "earliest" in within and not renewal.is_claimed:
         within["earliest"] = max(within["earliest"], renewal.earliest)  # which came before the removal
-    arguments = {"previous": _identity(before), **within}
+    arguments = {"previous": _identity(before), "how": None if is_dated else "unknown", **within}
     return make_claim(history, "holder-removed", Severity.WARNING, message, advice, over_since=at, arguments=arguments)
 
 

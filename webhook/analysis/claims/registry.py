@@ -178,10 +178,10 @@ _INCIDENTS: Final = (
     ),
     Kind(
         "holder-removed",
-        "`previous` was removed from holderIdentity in [earliest, latest] while the lease was live, or may have been: "
-        "it was live at `earliest`, or between that and the removal",
-        "both states",
-        ("previous", "earliest", "latest", "by"),
+        "`previous` was removed from holderIdentity in [earliest, latest] while the lease was live: at `earliest`, or "
+        "between that and the removal; if `how` is unknown, nothing is said of that",
+        "both states; without `how`, the removal dated",
+        ("previous", "earliest", "latest", "by", "how"),
     ),
     Kind(
         "lease-deleted",
