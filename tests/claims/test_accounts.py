@@ -28,7 +28,7 @@ def test_a_leader_at_work() -> None:
     )
     assert "Last renewed: 11:07:40Z, 0 s ago, by shop/db from pod db-0, field manager operator" in said
     assert "Expires: 11:07:55Z (in 15 s) unless renewed" in said
-    assert said.endswith("ADVICE Nothing to do: it is held and renewed.")
+    assert said.endswith("ADVICE Nothing to do now: it is held and renewed.")
 
 
 def test_a_crash_is_the_fault_of_the_client() -> None:
@@ -265,7 +265,7 @@ def test_a_release_and_who_follows() -> None:
     said = text(account(of_log(server), server.now))
     assert "db-1_1 took it after db-0_1 released it (shop/db from pod db-1); the lease was free for 3 s" in said
     assert "1 change of holder" not in said
-    assert said.endswith("ADVICE Nothing to do: it is held and renewed.")
+    assert said.endswith("ADVICE Nothing to do now: it is held and renewed.")
     assert said.index("db-0_1 released it\n") < said.index("db-1_1 took it")
 
 

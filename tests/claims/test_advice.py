@@ -119,7 +119,7 @@ def test_a_lease_that_is_passed_on_again_and_again_is_not_well(replicas: int) ->
             elector.release()
     found = advised(account(of_log(server), server.now))
     if replicas == FREQUENT:
-        assert found == "Nothing to do: it is held and renewed."
+        assert found == "Nothing to do now: it is held and renewed."
     else:
         assert found.startswith("The lease is held and renewed, but its holder changed 4 times since 11:06:46Z.")
         assert found.endswith(f"kubectl -n shop logs db-{replicas - 1}")
@@ -133,7 +133,7 @@ def test_changes_of_yesterday_are_not_frequent() -> None:
         if number < FREQUENT:
             elector.release()
     elector.lead(FREQUENT_WITHIN / SECOND + 10)
-    assert advised(account(of_log(server), server.now)) == "Nothing to do: it is held and renewed."
+    assert advised(account(of_log(server), server.now)) == "Nothing to do now: it is held and renewed."
 
 
 def written_in(*, wait: float) -> FakeServer:

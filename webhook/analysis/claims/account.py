@@ -53,6 +53,8 @@ class Account(Struct, frozen=True):
     election_events: tuple[tuple[int, str], ...] = ()
     """Time and text of the Events by which a replica said that it began or stopped to lead."""
     unrecorded: tuple[RecordingGap, ...] = ()
+    is_leaky: bool = False
+    """An audit log lacks requests here and there."""
 
     @property
     def state(self) -> LeaseState:
@@ -65,6 +67,11 @@ class Account(Struct, frozen=True):
         if self.status:
             return self.status.holder
         return self.history.tenure.holder if self.history.tenure and not self.history.is_deleted else ""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the input lacks, or may lack, what happened to it between its begin and its end."""
+        return self.history.is_partial or self.is_leaky or bool(self.unrecorded)
 
     @property
     def last_renewal(self) -> int | None:
@@ -164,7 +171,9 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     findings.sort(key=lambda one: ORDER[one.severity])
     said = histories.election_events.get((history.namespace, history.name), ())
     quoted = tuple(sorted(one for one in said if one[0] <= now))
-    return Account(history, now, status, tuple(findings), cause, quoted, tuple(histories.bounds.unrecorded))
+    bounds = histories.bounds
+    is_leaky = bounds.is_leaky and history.kind is InputKind.AUDIT_LOG
+    return Account(history, now, status, tuple(findings), cause, quoted, tuple(bounds.unrecorded), is_leaky)
 
 
 def account_of_state(

@@ -330,15 +330,22 @@ def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
     if history.is_moment:
         return Advice("Nothing to do now: it is held.")
     if account.is_renewed_as_usual:
-        if changes := find_frequent_changes(history.tenures, account.now):
-            sentence = (
-                f"The lease is held and renewed, but its holder changed {changes.count} times since "
-                f"{clock(changes.since, account.now)}. Its log may say why:"
-            )
-            return Advice(sentence, command_for_log_of_holder(history.namespace, status.holder))
-        return Advice("Nothing to do: it is held and renewed.")
+        return _advise_when_renewed(account, status)
     pod = command_for_pod_of_holder(history.namespace, status.holder)
     return Advice("The input does not show two renewals by the same process, so see whether it runs:", pod)
+
+
+def _advise_when_renewed(account: "Account", status: LeaseStatus) -> Advice:
+    history = account.history
+    if changes := find_frequent_changes(history.tenures, account.now):
+        sentence = (
+            f"The lease is held and renewed, but its holder changed {changes.count} times since "
+            f"{clock(changes.since, account.now)}. Its log may say why:"
+        )
+        return Advice(sentence, command_for_log_of_holder(history.namespace, status.holder))
+    if account.is_partial:
+        return Advice("It is held and renewed now; what the input does not show may have gone wrong.")
+    return Advice("Nothing to do now: it is held and renewed.")
 
 
 def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:

@@ -126,7 +126,8 @@ def diagnose(
     microseconds since 1970.
     """
     # Where a log may lack requests, it shows no more than a watch does.
-    hidden = () if history.kind is InputKind.AUDIT_LOG and not histories.bounds.has_hole(start, end) else _HIDDEN
+    is_whole = not (histories.bounds.is_leaky or histories.bounds.has_hole(start, end))
+    hidden = () if history.kind is InputKind.AUDIT_LOG and is_whole else _HIDDEN
     if tenure is not None and (coordinated := _diagnose_election(tenure, end, hidden)):
         return coordinated
     if (
@@ -275,7 +276,7 @@ def _diagnose_silence(
     `hidden` are causes that the input does not show.
     """
     start, end = silence.start, silence.end
-    is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG
+    is_silent = requests == 0 and history.kind is InputKind.AUDIT_LOG and not histories.bounds.is_leaky
     own = ("stopped", "api-server", *hidden)
     if late := _describe_late(compared):
         if not compared.are_enough:
@@ -448,7 +449,7 @@ _SILENT: Final = "Its process made no request for the lease (killed, paused, blo
 _NODE_SILENT: Final = "Its node was silent as well"
 _OWN_SIDE: Final = "It stopped renewing (killed, paused, blocked, cut off), or its API server hung"
 _HIDDEN_SIDE: Final = "It stopped, its writes failed or were refused, or its API server hung"
-_NOT_SHOWN: Final = "an audit log shows more"
+_NOT_SHOWN: Final = "a complete audit log shows more"
 
 
 def describe_cause(cause: Diagnosis) -> str:

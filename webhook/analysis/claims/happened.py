@@ -69,7 +69,14 @@ def _is_loud(finding: ReportFinding) -> bool:
 
 
 def _list_gaps(account: Account) -> list[_Event]:
-    return [(one.start, str(one)) for one in account.unrecorded[-MAX_GAPS:]]
+    """Return the latest times of which the input does not show what was written."""
+    recorder = account.unrecorded[-MAX_GAPS:]
+    known = [(one.start, str(one)) for one in recorder]
+    for gap in account.history.renewals.unseen:
+        if not any(one.start <= gap.end and gap.start <= one.end for one in recorder):
+            until = clock(gap.end, account.now)
+            known.append((gap.start, f"from then to {until} the input lacks writes; what they changed is not known"))
+    return sorted(known, key=_TIME)[-MAX_GAPS:]
 
 
 def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:

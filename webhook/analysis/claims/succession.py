@@ -89,7 +89,7 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
         case Handover.DELETED:
             return f"{describe_creation(tenure)} after it was deleted{who}{unheld}"
         case Handover.UNKNOWN if not tenure.is_unseen:
-            return f"{holder} held it{who}{gap}"
+            return f"{holder} held it by then{who}{gap}"
         case Handover.RELEASED if before is not None and before.is_release_known:
             led = ": two may have led" if before.removal.is_own is False and not before.had_expired else gap
             return f"{took} after {describe_ending(before)}{who}{led}"

@@ -31,6 +31,10 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     """Yield the known facts, each with a label; without `verbose` those that the headline does not say."""
     if verbose:
         yield from _held_and_renewed(account)
+    if account.is_leaky:
+        yield Line("Not shown", "the log lacks some requests: it has writes that follow others that it does not have")
+    elif account.is_partial and not (account.unrecorded or account.history.renewals.unseen):
+        yield Line("Not shown", "some writes to it, within the time for which a renewal lasts")
     yield from _touched(account)
     if account.tenure is not None and account.tenure.term is not None:
         yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")

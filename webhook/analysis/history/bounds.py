@@ -33,6 +33,8 @@ class Bounds(Struct):
     """The least difference between the clocks of the API servers, as far as is known."""
     is_skewed_within: bool = False
     """Whether they do within one input, which several of them wrote."""
+    is_leaky: bool = False
+    """An audit log lacks requests here and there, as one does whose collector drops events."""
     holes: deque[tuple[int, int]] = field(default_factory=partial(deque, (), MAX_LISTED))
     """Times in which an audit log has no answer about any lease, the latest."""
     _reached: int | None = None

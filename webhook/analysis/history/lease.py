@@ -531,6 +531,9 @@ class LeaseHistory(Struct):
         """Go on after what was not seen: neither a silence nor how the holder changed is known."""
         tenure, new = self.holder, lease.spec
         self.continuity.is_partial = True
+        # An API server may store a write and answer that it failed.
+        is_explained = self.hidden_since is not None or any(one.has_failed for one in self.requests.refusals)
+        self.continuity.is_leaky |= self.write.is_logged and not is_explained
         resumed = read_resumption(
             tenure,
             (before, lease),

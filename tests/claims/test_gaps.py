@@ -1,0 +1,137 @@
+"""An input that lacks events: the gap is said, and no sentence presumes that nothing is missing."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.factories import Document
+from tests.history.fake_server import FakeServer, together
+from tests.history.observing import advised, cluster_of, of_both, of_log, of_watch
+from tests.inputs.reading import read
+from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.history.follow import ClusterHistory
+
+GONE = {"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired"}}
+WELL = "Nothing to do now: it is held and renewed."
+PARTIAL = "It is held and renewed now; what the input does not show may have gone wrong."
+
+
+def events_of(shown: bytes) -> list[Document]:
+    """The documents of a watch, as kubectl prints them."""
+    found, text_, at = [], shown.decode(), 0
+    while text_[at:].strip():
+        at += len(text_[at:]) - len(text_[at:].lstrip())
+        one, at = json.JSONDecoder().raw_decode(text_, at)
+        found.append(one)
+    return found
+
+
+def watch_again(shown: bytes, first: int, last: int) -> bytes:
+    """A watch that ended before its event `first`, and began again, with the states of that time, at `last`."""
+    events = events_of(shown)
+    states = {one["object"]["metadata"]["name"]: one["object"] for one in events[:last]}
+    listed = [{"type": "ADDED", "object": one} for one in states.values()]
+    return b"\n".join(json.dumps(one).encode() for one in [*events[:first], GONE, *listed, *events[last:]])
+
+
+def without(log: bytes, is_lost: Callable[[int, Document], bool]) -> bytes:
+    """A log whose collector dropped some events."""
+    lines = log.splitlines()
+    return b"\n".join(line for number, line in enumerate(lines) if not is_lost(number, json.loads(line)))
+
+
+def led() -> FakeServer:
+    """A server on which three leases are renewed for a minute, and db is handed over in the middle."""
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    db.release()
+    together(30, server.elector("db-1", "shop/db"), *others)
+    return server
+
+
+@pytest.mark.parametrize("of", [of_log, of_watch, of_both])
+def test_a_whole_input_has_no_gap(of: Callable[[FakeServer], object]) -> None:
+    server = led()
+    one = account(of(server), server.now)  # type: ignore[arg-type]
+    assert advised(one) == WELL
+    assert "lacks" not in text(one)
+    assert not one.is_partial
+
+
+def test_a_watch_that_began_again_says_what_it_did_not_see() -> None:
+    server = led()
+    one = account(cluster_of(watch_again(server.watch(), 30, 60)), server.now)
+    assert advised(one) == PARTIAL
+    (gap,) = [line.text for line in list_latest(one) if "lacks" in line.text]
+    assert gap.endswith("the input lacks writes; what they changed is not known")
+    assert "at a time that was not recorded" in text(one)
+
+
+def test_a_watch_that_missed_one_renewal_says_so() -> None:
+    server = led()
+    one = account(cluster_of(watch_again(server.watch(), 30, 34)), server.now)
+    assert advised(one) == PARTIAL
+    assert "Not shown: some writes to it, within the time for which a renewal lasts" in text(one)
+
+
+def test_a_watch_that_began_again_and_missed_nothing_has_no_gap() -> None:
+    server = led()
+    assert advised(account(cluster_of(watch_again(server.watch(), 30, 30)), server.now)) == WELL
+
+
+@pytest.mark.parametrize("lease", ["db", "mail"])
+def test_a_log_that_dropped_events_says_so(lease: str) -> None:
+    """The writes of one lease show that events were dropped, also those of another one."""
+    server = led()
+
+    def is_lost(number: int, event: Document) -> bool:
+        return event["objectRef"]["name"] == lease and number % 7 == 0
+
+    one = account(cluster_of(without(server.audit_log(), is_lost)), server.now)
+    assert one.is_leaky
+    assert advised(one) == PARTIAL
+    assert "Not shown: the log lacks some requests" in text(one)
+
+
+def test_a_log_that_dropped_events_does_not_show_that_a_process_made_no_request() -> None:
+    server, electors = shop()
+    together(40, *electors)
+    together(20, *electors[1:])
+    together(10, server.elector("db-1", "shop/db"), *electors[1:])
+
+    def is_lost(number: int, event: Document) -> bool:
+        return event["objectRef"]["name"] == "mail" and number % 7 == 0
+
+    whole, dropped = (
+        text(account(cluster_of(log), server.now)) for log in (server.audit_log(), without(server.audit_log(), is_lost))
+    )
+    assert "Its process made no request for the lease" in whole
+    assert "made no request" not in dropped
+    assert "It stopped, its writes failed or were refused, or its API server hung" in dropped
+
+
+def test_a_write_that_was_stored_although_it_failed_is_not_missing() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    known = len(server.log)
+    db.renew()
+    del server.log[known:]
+    db.fail(504)
+    together(20, db, *others)
+    assert not account(of_log(server), server.now).is_leaky
+
+
+def test_a_gap_that_a_recorder_reports_is_said_once() -> None:
+    server, histories = led(), ClusterHistory()
+    lines = watch_again(server.watch(), 30, 60).splitlines()
+    at = next(number for number, line in enumerate(lines) if json.loads(line)["type"] == "ERROR")
+    begin, end = (json.loads(lines[one])["object"]["spec"]["renewTime"][:19] + "Z" for one in (at - 3, at + 1))
+    reported = {"from": begin, "to": end, "reason": "the watch began again"}
+    lines[at] = json.dumps({"type": "GAP", "object": reported}).encode()
+    for item in read("in", [b"\n".join(lines)]):
+        histories.take(item)
+    said = text(account(histories, server.now))
+    assert f"not recorded from {begin} to " in said
+    assert "lacks writes" not in said
