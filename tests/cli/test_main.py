@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from typing import TextIO
 
 import click
@@ -63,6 +64,29 @@ def test_no_command_is_wrong_usage_and_shows_the_help(group: list[str], capsys: 
     assert program.main(group) == 2
     assert capsys.readouterr() == ("", shown)
     assert shown.startswith(" ".join(["Usage: lease-webhook", *group]))
+
+
+def find_commands(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words of a group and of each command in it."""
+    yield above
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from find_commands(command, *above, name)
+        else:
+            yield (*above, name)
+
+
+@pytest.mark.parametrize("command", [*find_commands(commands.PROGRAM)], ids=" ".join)
+def test_the_help_fits_80_columns(
+    command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert program.main([*command, "--help"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith(" ".join(["Usage: lease-webhook", *command]))
+    assert [line for line in shown if len(line) > 80] == []
 
 
 @pytest.mark.parametrize(

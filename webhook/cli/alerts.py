@@ -42,7 +42,8 @@ Exit codes:
 
 Examples:
   kubectl lease export alerts | kubectl -n monitoring apply -f -
-  lease-webhook export alerts --input leases.json --format rules > lease-rules.yaml
+  lease-webhook export alerts --input leases.json --format rules \\
+    > lease-rules.yaml
 """
 
 

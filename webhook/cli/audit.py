@@ -59,7 +59,8 @@ Exit codes:
   2  something could not be read, there was nothing to examine, or wrong usage
 
 Examples:
-  kubectl get leases,leasecandidates -A -o json --show-managed-fields | lease-webhook audit --input -
+  kubectl get leases,leasecandidates -A -o json --show-managed-fields |
+    lease-webhook audit --input -
   kubectl lease audit --severity info
 """
 

@@ -70,7 +70,8 @@ Examples:
   lease-webhook check --old live.yaml --user system:node:worker-1 lease.yaml
   lease-webhook check --policy strict --all-logs /var/log/kubernetes/audit/*.log
   lease-webhook check --policy standard --against strict captured
-  lease-webhook check --policy policy.yaml captured --expect captured/expected.jsonl
+  lease-webhook check --policy policy.yaml captured \\
+    --expect captured/expected.jsonl
   kubectl lease check --policy strict
 """
 

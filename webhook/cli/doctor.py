@@ -42,8 +42,9 @@ Exit codes:
 
 Examples:
   lease-webhook doctor
-  lease-webhook doctor --policy policy.yaml     # and its fences; docs/fence.md says more
-  kubectl kustomize deploy/overlays/self-signed | lease-webhook doctor --input -
+  lease-webhook doctor --policy policy.yaml     # and its fences
+  kubectl kustomize deploy/overlays/self-signed |
+    lease-webhook doctor --input -
 """
 
 

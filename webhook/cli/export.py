@@ -34,28 +34,37 @@ read them, then pipe them to kubectl.
 """
 _INSTALL_EPILOG: Final = """\
 Certificates:
-  self-signed   from --certs, which `lease-webhook certs DIR` makes; the key is printed too
+  self-signed   from --certs, which `lease-webhook certs DIR` makes; the key is
+                printed too
   cert-manager  issued and renewed by cert-manager
   openshift     issued and renewed by OpenShift's service CA
 
 Components:
   observe            deny nothing and warn; for the first week
-  all-renewals       review plain renewals too: every leader then depends on the webhook
-  strict             fail closed in namespaces with the label lease-webhook/fail=closed
-  bindings           review renewals in namespaces with the label lease-webhook/renewals=reviewed
+  all-renewals       review plain renewals too: every leader then depends on
+                     the webhook
+  strict             fail closed in namespaces with the label
+                     lease-webhook/fail=closed
+  bindings           review renewals in namespaces with the label
+                     lease-webhook/renewals=reviewed
   node-leases        review kube-node-lease too
   control-plane      review kube-system too
   high-availability  three replicas on three hosts
-  monitoring         for the Prometheus operator: ServiceMonitor, alerts, dashboard
-  stamp              record writers in namespaces with the label lease-webhook/stamp=required; needs Kubernetes 1.36
-                     and --policy FILE with `stamps`
+  monitoring         for the Prometheus operator: ServiceMonitor, alerts,
+                     dashboard
+  stamp              record writers in namespaces with the label
+                     lease-webhook/stamp=required; needs Kubernetes 1.36 and
+                     --policy FILE with `stamps`
 
 Examples:
   lease-webhook install --certificate cert-manager --component observe \\
-    --image registry.example/lease-webhook:0.2.0 | kubectl apply --server-side -f -
-  lease-webhook install --policies-only --policy policy.yaml --kubernetes 1.36 | kubectl apply --server-side -f -
+    --image registry.example/lease-webhook:0.2.0 |
+    kubectl apply --server-side -f -
+  lease-webhook install --policies-only --policy policy.yaml --kubernetes 1.36 |
+    kubectl apply --server-side -f -
   lease-webhook certs certs && lease-webhook install --certificate self-signed \\
-    --image registry.example/lease-webhook:0.2.0 | lease-webhook doctor --input -
+    --image registry.example/lease-webhook:0.2.0 |
+    lease-webhook doctor --input -
 """
 
 
@@ -66,8 +75,10 @@ Nothing is applied: read it, then pipe it to kubectl.
 """
 _FENCE_EPILOG: Final = """\
 Examples:
-  lease-webhook export fence policy.yaml | kubectl apply --server-side -f -         # warns first
-  lease-webhook export fence policy.yaml --mode deny | kubectl apply --server-side -f -
+  # it warns first
+  lease-webhook export fence policy.yaml | kubectl apply --server-side -f -
+  lease-webhook export fence policy.yaml --mode deny |
+    kubectl apply --server-side -f -
 """
 
 
@@ -75,7 +86,13 @@ Examples:
 @click.option("--certificate", type=click.Choice(CERTIFICATES), help="where the certificate comes from")
 @click.option("--policies-only", is_flag=True, help="the rules as policies of the API server, and no webhook")
 @click.option("--kubernetes", default="1.30", show_default=True, metavar="VERSION", help="for --policies-only")
-@click.option("--component", multiple=True, type=click.Choice(COMPONENTS), help="may be repeated")
+@click.option(
+    "--component",
+    multiple=True,
+    type=click.Choice(COMPONENTS),
+    metavar="NAME",
+    help="one of the components below; may be repeated",
+)
 @click.option("--image", default="", metavar="IMAGE", help="image of the pods, with its version or digest")
 @click.option(
     "--policy", metavar="FILE", shell_complete=complete_files, help="policy file, instead of the preset standard"

@@ -29,7 +29,8 @@ It runs until it is stopped. What it could not see is recorded as a gap.
 
 _EPILOG = """\
 Examples:
-  lease-webhook record history                             # with kubectl, for a while; meanwhile, or then:
+  # with kubectl, for a while; the second command meanwhile, or then
+  lease-webhook record history
   lease-webhook why shop/checkout --input history
   kubectl -n lease-webhook exec lease-recorder-0 -- \\
     /usr/local/bin/python3 -m webhook why shop/checkout --input /history

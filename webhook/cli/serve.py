@@ -18,15 +18,16 @@ Certificates and a policy file may change while it runs. SIGTERM drains and stop
 _EPILOG: Final = """\
 Example:
   lease-webhook certs && lease-webhook serve
-  curl --cacert certs/ca.crt -H 'Content-Type: application/json' -d @review.json \\
-    https://localhost:8443/validate
+  curl --cacert certs/ca.crt -H 'Content-Type: application/json' \\
+    -d @review.json https://localhost:8443/validate
 """
 DEFAULTS: Final = Options()
 _BIND: Final = f"for reviews, TLS (default: {DEFAULTS.bind})"
 _TLS_DIR: Final = f"tls.crt, tls.key, ca.crt (default: {DEFAULTS.tls_dir})"
 _POLICY: Final = "a preset or a policy file (default: standard)"
 _DOCS_URL: Final = (
-    "https address of pages about the rules, for denials and warnings, if the policy file has none; {rule} is the id"
+    "https address of pages about the rules, for denials and warnings, if the policy file has none; {rule} in it "
+    "stands for the rule's id"
 )
 _WORKERS: Final = f"processes (default: {DEFAULTS.workers})"
 _HEALTH: Final = f"for /livez, /readyz and /metrics, plain (default: {DEFAULTS.health_bind})"

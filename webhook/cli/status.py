@@ -59,8 +59,8 @@ Exit codes:
 
 Examples:
   lease-webhook status
-  lease-webhook status -n shop               # are writes in this namespace reviewed?
-  lease-webhook status --wait 120            # after an apply, or a change of the policy
+  lease-webhook status -n shop      # are writes in this namespace reviewed?
+  lease-webhook status --wait 120   # after an apply, or a change of the policy
 """
 _CLUSTER_WIDE: Final = {"validatingwebhookconfigurations": (VALIDATING,), **LISTED_KINDS}
 _KINDS: Final = _CLUSTER_WIDE | LISTED_BESIDE

@@ -40,11 +40,13 @@ with your own credentials: a list shows the present, a watch shows a history.
 _EPILOG = """\
 Examples:
   lease-webhook timeline --example
-  kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json   # for a while, then:
+  # a watch, for a while; then the second command
+  kubectl get leases -A -w -o json --output-watch-events \\
+    --show-managed-fields > leases.json
   lease-webhook timeline --input leases.json -o page.html
   lease-webhook timeline --input leases.json --input /var/log/kubernetes/audit
   lease-webhook timeline shop/checkout --input leases.json --format json
-  kubectl lease timeline --serve                                           # live, in a browser
+  kubectl lease timeline --serve    # live, in a browser
 
 Exit codes: 0 it was drawn, 2 no lease was found, or nothing could be read.
 """

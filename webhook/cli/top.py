@@ -21,8 +21,8 @@ _EPILOG: Final = """\
 Examples:
   kubectl lease top
   kubectl lease top -n shop --state expired,frozen
-  kubectl lease top --policy policy.yaml     # with the stamps of the API server, if there are some
-  kubectl lease why -w shop/checkout         # one lease, with what happened to it
+  kubectl lease top --policy policy.yaml    # with stamps of the API server
+  kubectl lease why -w shop/checkout        # one lease, and what happened to it
 """
 
 

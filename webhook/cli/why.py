@@ -45,9 +45,12 @@ Without --input, kubectl is run with your own credentials.
 _EPILOG = """\
 Examples:
   kubectl lease why shop/checkout
-  kubectl lease why -w shop/checkout         # as it goes on
-  kubectl get leases -A -o json --show-managed-fields | lease-webhook why --input -
-  kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json   # for a while, then:
+  kubectl lease why -w shop/checkout    # as it goes on
+  kubectl get leases -A -o json --show-managed-fields |
+    lease-webhook why --input -
+  # a watch, for a while; then the second command
+  kubectl get leases -A -w -o json --output-watch-events \\
+    --show-managed-fields > leases.json
   lease-webhook why shop/checkout --input leases.json
   lease-webhook why shop/checkout --input /var/log/kubernetes/audit
 

@@ -25,7 +25,8 @@ Exit codes:
 
 Examples:
   kubectl lease writers shop/checkout
-  kubectl get roles,rolebindings,clusterroles,clusterrolebindings -A -o json > rbac.json
+  kubectl get roles,rolebindings,clusterroles,clusterrolebindings -A -o json \\
+    > rbac.json
   lease-webhook writers shop/checkout --input rbac.json
 """
 
