@@ -180,7 +180,9 @@ def test_a_write_whose_predecessor_is_missing_is_not_evaluated(tmp_path: Path, c
     assert len(parts) == len(whole) - 2
 
 
-def test_a_log_without_objects_evaluates_nothing(tmp_path: Path, check: Check) -> None:
+def test_a_log_without_objects_evaluates_nothing(
+    tmp_path: Path, check: Check, capsys: pytest.CaptureFixture[str]
+) -> None:
     lines = [json.loads(line) for line in gzip.decompress(incident("leader-killed")[0].read_bytes()).splitlines()]
     file = tmp_path / "audit.log"
     bare = [{k: v for k, v in line.items() if k not in {"requestObject", "responseObject"}} for line in lines]
@@ -190,6 +192,8 @@ def test_a_log_without_objects_evaluates_nothing(tmp_path: Path, check: Check) -
     assert err.count("does not show what they changed") == 1
     assert "docs/check.md says what does; if these are the whole audit logs of all API servers, --all-logs" in err
     assert "0 evaluated, and at least 1 must be" in err
+    assert main(["check", str(file)]) == 2
+    assert "nothing here is a Lease" not in capsys.readouterr().out
 
 
 def test_without_a_path_the_leases_of_the_cluster_are_evaluated(fake: Install, check: Check) -> None:

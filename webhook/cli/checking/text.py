@@ -84,7 +84,7 @@ class Tally(Struct):
         text += f"; {self.unreadable} unreadable" if self.unreadable else ""
         text += f"; {unknown} not evaluated" if unknown else ""
         text += f"; {format_skipped(self.skipped)}" if self.skipped else ""
-        if not evaluated and not self.unreadable:
+        if not evaluated and not self.unreadable and not unknown:
             text += ": nothing here is a Lease, a LeaseCandidate or an AdmissionReview"
         yield text
         if self.page:
