@@ -117,6 +117,31 @@ def test_a_stored_lease_is_held_since_acquire_time_only_if_its_holder_wrote_it(
     assert shown["spans"][0]["begins"] == begins
 
 
+@pytest.mark.parametrize(
+    ("created", "since", "begins"),
+    [
+        pytest.param("2026-11-25T13:30:15Z", None, "2026-11-25T13:30:15.000000Z", id="put back from a copy"),
+        pytest.param("2026-11-21T08:00:01Z", *["2026-11-21T08:00:00.000000Z"] * 2, id="by a clock that is behind"),
+        pytest.param("2026-11-25T13:30:16Z", *["2026-11-21T08:00:00.000000Z"] * 2, id="after its renewal, as none is"),
+    ],
+)
+def test_no_one_held_a_lease_before_it_was_created(
+    created: str, since: str | None, begins: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = {"holderIdentity": "checkout-0", "acquireTime": "2026-11-21T08:00:00.000000Z"}
+    spec = {"leaseDurationSeconds": 15, "renewTime": "2026-11-25T13:30:15.000000Z", **own}
+    entry = make_entry(*spec, manager="kubectl-create", time="2026-11-25T13:30:15Z")
+    lease = make_lease(
+        put("spec", spec), put("metadata.managedFields", [entry]), put("metadata.creationTimestamp", created)
+    )
+    file = tmp_path / "list.json"
+    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [lease]}))
+    moment = ("--input", str(file), "--now", "2026-11-25T13:30:20Z")
+    assert json.loads(printed(capsys, "why", *moment))["held_since"] == since
+    (shown,) = json.loads(printed(capsys, "timeline", *moment))["leases"]
+    assert shown["spans"][0]["begins"] == begins
+
+
 def test_a_list_without_managed_fields_does_not_say_whose_acquire_time_it_has(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.history.status import (
     held_since,
@@ -18,7 +19,8 @@ from webhook.analysis.history.status import (
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import InputKind
 from webhook.kubernetes.managed_fields import Entry
-from webhook.kubernetes.objects import LeaseSpec
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import stamp_of
 
 
 class FirstState(Struct, frozen=True):
@@ -34,9 +36,10 @@ class FirstState(Struct, frozen=True):
 
 
 def read_first_state(
-    spec: LeaseSpec, entries: Sequence[Entry], write: Write, moment: int | None, kind: InputKind
+    lease: Lease, entries: Sequence[Entry], write: Write, moment: int | None, kind: InputKind
 ) -> FirstState:
     """Read a state with a holder, that was written at `moment`, None if nothing dates it."""
+    spec = lease.spec
     renewed = renewed_at(spec, entries)
     since = next((at for at in (held_since(spec, entries), renewed, moment) if at is not None), 0)
     is_stamped = bool(entries) and not is_constant(entries) and kind is not InputKind.DUMP
@@ -47,4 +50,8 @@ def read_first_state(
         # Who renewed it last, and when, is not known; only that it was written then.
         renewed = moment
     is_since_own = is_acquired_by_holder(spec, entries) and not spec.strategy
+    created = stamp_of(lease.metadata.creation_timestamp)
+    if created is not None and since + MAX_TOLERANCE < created <= (renewed or created):
+        # It was put back, from a copy of an earlier one: no one can have held it before it was there.
+        since, is_since_own = created, False
     return FirstState(since=since, last_renewal=renewed, is_unseen=is_unseen, is_since_own=is_since_own)

@@ -489,13 +489,13 @@ class LeaseHistory(Struct):
     def _begin_state(self, lease: Lease, moment: int | None, writer: Writer | None, act: Act, *, is_new: bool) -> None:
         """Begin with a state before which the lease did not exist, or was not known."""
         if holder := lease.spec.holder_identity:
-            self._begin_holder(holder, moment, writer, lease.spec, is_new=is_new)
+            self._begin_holder(holder, moment, writer, lease, is_new=is_new)
         self._report_creation(lease, moment or self.at or 0, writer, act)
 
     def _begin_holder(
-        self, holder: str, moment: int | None, writer: Writer | None, spec: LeaseSpec, *, is_new: bool
+        self, holder: str, moment: int | None, writer: Writer | None, lease: Lease, *, is_new: bool
     ) -> None:
-        tenure = self.holder
+        tenure, spec = self.holder, lease.spec
         if tenure and tenure.is_writer and tenure.holder and holder.startswith(tenure.holder):
             # A log without objects showed who writes; now a watch shows the holder identity.
             tenure.name_holder(holder)
@@ -511,7 +511,7 @@ class LeaseHistory(Struct):
             if is_unseen or not is_first:
                 tenure.forget_previous()
         else:
-            first = read_first_state(spec, self.entries, self.write, moment, self.kind)
+            first = read_first_state(lease, self.entries, self.write, moment, self.kind)
             tenure = self._add(holder, first.since, Handover.SEEN, writer, seen=first.last_renewal)
             tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
             tenure.note_claimed(readable(normalized(spec.renew_time)))
