@@ -203,10 +203,11 @@ class Processes(Struct):
     def foreign_taker(self) -> Writer | None:
         """Who wrote the holder into the lease, if that was not itself; None if it was, or if that is not known.
 
-        Another pod of its account may use the same identity.
+        A text that does not name the pod which renews may be the taker's own; and another pod of an account may use the
+        same identity.
         """
         taker, own = self.taken_by, self.own
-        if taker is None or own is None or own.is_same(taker):
+        if taker is None or own is None or own.is_same(taker) or not self.names_own_pod:
             return None
         return None if self.may_share(taker) else taker
 
