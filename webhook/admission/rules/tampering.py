@@ -48,6 +48,31 @@ def is_stamped(change: LeaseChange) -> bool:
     return stamped or bool(set_now.spec) or is_constant(change.old_entries)
 
 
+def has_usual_entries(change: LeaseChange) -> bool:
+    """True if a write sets renewTime, and managedFields are at first sight what an API server makes of that.
+
+    One entry, stamped and not of an apply, owns renewTime; all others were there before, with the same times. Then
+    neither `find_tampering_in_update` nor `find_tampering_in_create` finds anything, which are slower by far.
+    """
+    new, old = change.new_entries, change.old_entries
+    if not change.renews or len(new) > len(old) + 1 or not (old or change.is_create):
+        return False
+    owner, others = None, []
+    for entry in new:
+        if entry.operation == APPLY or entry.owned.below or entry.owned.is_deep:
+            return False
+        if not entry.owns_renew_time:
+            others.append(entry)
+        elif owner is None and entry.stamp is not None and not entry.is_fold:
+            owner = entry
+        else:
+            return False
+    if owner is None or not others:
+        return owner is not None
+    known = {(entry.key, entry.stamp) for entry in old}
+    return all((entry.key, entry.stamp) in known for entry in others)
+
+
 def find_tampering_in_update(change: LeaseChange) -> str | None:
     """Return what an UPDATE does to managedFields that no API server does, or None."""
     new, old = change.new_entries, change.old_entries

@@ -50,7 +50,7 @@ def lease_without_stamps(change: LeaseChange) -> Iterable[Finding]:
 )
 def lease_created_empty(change: LeaseChange) -> Iterable[Finding]:
     """A lease may not be created with a name only: the API server then never keeps managedFields for it."""
-    if change.was_set or change.new_entries:
+    if change.new_entries or change.was_set:
         return NO_FINDINGS
     detail = (
         "the API server keeps no record of the renewals of a lease that is created empty, so one write could take it "

@@ -12,7 +12,12 @@ from typing import Final
 from webhook.admission.rules.change import LeaseChange, SetFields, set_fields
 from webhook.admission.rules.expiry import BOUND
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, escape_braces, texts
-from webhook.admission.rules.tampering import find_tampering_in_create, find_tampering_in_update, is_stamped
+from webhook.admission.rules.tampering import (
+    find_tampering_in_create,
+    find_tampering_in_update,
+    has_usual_entries,
+    is_stamped,
+)
 from webhook.kubernetes.field import forbidden
 from webhook.kubernetes.managed_fields import (
     APPLY,
@@ -49,7 +54,7 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     from client-side to server-side apply is refused as well, and kubectl itself calls that refusal non-fatal. Where the
     API server stamps writers, its one entry is accepted if the write sets something.
     """
-    if is_stamped(change):
+    if has_usual_entries(change) or is_stamped(change):
         return NO_FINDINGS
     problem = _check_create(change) if change.is_create else _check_update(change)
     if problem is None:
