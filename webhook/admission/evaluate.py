@@ -1,12 +1,12 @@
 """A request, a policy and a moment give a verdict: all rules are evaluated, then one decision is made."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.change import change_made_by
 from webhook.admission.rules.registry import CHECKS, OBJECT_TYPES_RULE
-from webhook.admission.rules.rule import MAX_FINDINGS, Check, Finding, Mode, Rule
+from webhook.admission.rules.rule import MAX_FINDINGS, Finding, Mode, Rule
 from webhook.admission.verdict import Downgrade, Result, Verdict, causes, facts, message, once, warnings
 from webhook.kubernetes.field import ErrorType
 from webhook.kubernetes.request import GROUP, KIND_OF, VERSIONS_OF, AdmissionRequest, Operation
@@ -42,10 +42,9 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     exempt = policy.exempt_rules(change.user, request.namespace, request.name, request.operation, now)
     modes = lease_policy.modes
     results: list[Result] = []
-    evaluated: Iterable[tuple[Check, Rule]]
-    evaluated = CHECKS.find_checks(request.resource, request.operation, event, change.conditions)
-    if exempt or not writer_known:
-        evaluated = [one for one in evaluated if one[1].id not in exempt and (writer_known or not one[1].about_writer)]
+    evaluated = CHECKS.find_checks(request.resource, request.operation, event, change.conditions, exempt)
+    if not writer_known:
+        evaluated = [one for one in evaluated if not one[1].about_writer]
     for check, rule in evaluated:
         if findings := check(change):
             mode = modes[rule.id]

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from webhook.admission.policy.fences import Fence
-from webhook.admission.policy.schema import ANYWHERE, MODE, PolicyDocument, PolicyError, Setting, Value
+from webhook.admission.policy.schema import ANYWHERE, EXEMPTIBLE, MODE, PolicyDocument, PolicyError, Setting, Value
 from webhook.admission.rules import holders
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
@@ -19,11 +19,13 @@ from webhook.admission.rules.stamps import Stamps
 from webhook.kubernetes.request import Operation, UserInfo, cached
 
 T = TypeVar("T")
-ALWAYS_EXEMPT: Final = ("user:system:apiserver", "group:system:masters")
-"""Requesters that every policy exempts: the API server itself, and people who can remove this webhook anyway."""
+ALWAYS_EXEMPT: Final = frozenset({"user:system:apiserver", "group:system:masters"})
+"""Requesters that every policy exempts from all that can have exemptions: the API server itself, and people who can
+remove this webhook anyway."""
+_NO_RULES: Final[frozenset[str]] = frozenset()
+_EXEMPTIBLE_RULES: Final = frozenset(EXEMPTIBLE)
 _RULE: Final = "{rule}"
 """What stands for the rule's id in `docs_url`."""
-
 MAX_ENTRIES: Final = 500
 """Entries of one bucket of a `LeaseIndex`, all of which a lookup matches: 500 globs take less than 0.1 ms."""
 
@@ -151,16 +153,18 @@ class Policy(Struct, frozen=True, dict=True):
 
     def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
         """Return the ids of the rules that this writer is exempt from for such a write; `now` in microseconds."""
-        if self.exemptions.keys().isdisjoint(user.requesters):
-            return frozenset()  # nearly every writer
+        if is_always_exempt(user):
+            return _EXEMPTIBLE_RULES
+        if not self.exemptions or self.exemptions.keys().isdisjoint(user.requesters):
+            return _NO_RULES  # nearly every writer
         indexes = [self.exemptions[one] for one in user.requesters if one in self.exemptions]
         found = (one for index in indexes for one in index.find(namespace, name))
-        return frozenset[str]().union(*(one.rules for one in found if now < one.until and operation in one.operations))
+        return _NO_RULES.union(*(one.rules for one in found if now < one.until and operation in one.operations))
 
 
 def is_always_exempt(user: UserInfo) -> bool:
     """Return true if every policy exempts a user from the rules that can have exemptions."""
-    return any(requester in ALWAYS_EXEMPT for requester in user.requesters)
+    return not ALWAYS_EXEMPT.isdisjoint(user.requesters)
 
 
 def with_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> LeasePolicy:

@@ -19,7 +19,6 @@ from msgspec import inspect
 from webhook.admission.policy import schema
 from webhook.admission.policy.fences import fences_of
 from webhook.admission.policy.model import (
-    ALWAYS_EXEMPT,
     ExemptRules,
     LeaseIndex,
     LeasePolicy,
@@ -269,9 +268,6 @@ def _index_overrides(overrides: list[schema.Override], default: LeasePolicy) -> 
 def _index_exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseIndex[ExemptRules]]:
     found: dict[str, LeaseIndex[ExemptRules]] = {}
     combinations = 0
-    for requester in ALWAYS_EXEMPT:
-        found[requester] = LeaseIndex()
-        found[requester].put([], [], ExemptRules(frozenset(schema.EXEMPTIBLE), schema.OPERATIONS, schema.FOREVER))
     for position, exemption in enumerate(exemptions):
         path = f"exempt[{position}]"
         names = [f"user:{user}" for user in schema.users_of(exemption)]

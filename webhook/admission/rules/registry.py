@@ -54,6 +54,7 @@ OBJECT_TYPES_RULE: Final = _parity_rule(metadata.object_types, BOTH, ANY_OPERATI
 OBJECT_TYPES_ID: Final = OBJECT_TYPES_RULE.id
 
 Occasion = tuple[str, Operation, Event]
+_NO_RULES: Final[frozenset[str]] = frozenset()
 
 
 class Checks:
@@ -68,23 +69,33 @@ class Checks:
             ]
             for resource, operation, event in product(Resource, Operation, Event)
         }
-        # It has an entry for each set of conditions that a write has met, which are few.
-        self._checks_by_conditions: dict[tuple[str, Operation, Event, Conditions], Sequence[tuple[Check, Rule]]] = {}
+        # It has an entry for each set of conditions that a write has met, and of exempt rules, which are few.
+        self._checks: dict[tuple[str, Operation, Event, Conditions, frozenset[str]], Sequence[tuple[Check, Rule]]] = {}
 
     def find_rules(self, resource: str, operation: Operation, event: Event) -> Sequence[Rule]:
         """Return the rules that are evaluated on such a write, whatever conditions it meets."""
         return self._by_occasion[resource, operation, event]
 
     def find_checks(
-        self, resource: str, operation: Operation, event: Event, conditions: Conditions
+        self,
+        resource: str,
+        operation: Operation,
+        event: Event,
+        conditions: Conditions,
+        exempt: frozenset[str] = _NO_RULES,
     ) -> Sequence[tuple[Check, Rule]]:
-        """Return the checks that may find something in a write that meets these conditions, with their rules."""
-        key = resource, operation, event, conditions
-        checks = self._checks_by_conditions.get(key)
+        """Return the checks that may find something in a write that meets these conditions, with their rules.
+
+        Those of the rules that the writer is exempt from are left out.
+        """
+        key = resource, operation, event, conditions, exempt
+        checks = self._checks.get(key)
         if checks is None:
             rules = self._by_occasion[resource, operation, event]
-            checks = self._checks_by_conditions[key] = tuple(
-                (rule.check, rule) for rule in rules if rule.only_if is None or conditions[rule.only_if]
+            checks = self._checks[key] = tuple(
+                (rule.check, rule)
+                for rule in rules
+                if (rule.only_if is None or conditions[rule.only_if]) and rule.id not in exempt
             )
         return checks
 
