@@ -263,7 +263,7 @@ def test_without_stamps_the_clocks_of_two_holders_are_not_compared() -> None:
     history = of_watch(server).leases[LEASE]
     assert [one.began for one in history.tenures] == [Handover.SEEN, Handover.UNKNOWN]
     said = text(account(of_watch(server), server.now))
-    assert "db-1_1 took it from db-0_1: whether it had expired is not known" in said
+    assert "db-1_1 took it from db-0_1, by its writer's clock: whether it had expired is not known" in said
     assert "typically every 2 s" in said
     assert "lease-stolen" not in said
 

@@ -163,6 +163,7 @@ def test_a_holder_that_the_api_server_chose_leads_from_its_own_first_renewal(
     why = json.loads(printed(capsys, "why", "scheduler/scheduler", "--input", file))
     before, after = why["tenures"]
     (shown,) = json.loads(printed(capsys, "timeline", "--input", file, "scheduler/scheduler"))["leases"]
-    (_, _, held) = shown["spans"]
+    (_, _, chosen, held) = shown["spans"]
+    assert (chosen["kind"], chosen["ends"]) == ("chosen", held["begins"])
     unled = dt.datetime.fromisoformat(held["begins"]) - dt.datetime.fromisoformat(before["until"])
     assert unled.total_seconds() == after["leaderless_seconds"] == 23.178049

@@ -51,7 +51,7 @@ def test_a_released_lease_had_no_leader_since_the_release() -> None:
     (gap,) = lane(held, free, taken).gaps(END)
     assert (gap.holder, gap.text(END)) == ("a", "no leader for 1.5 s")
     (still,) = lane(held, replace(free, ends=None)).gaps(END)
-    assert still.text(END) == "no leader since 12:01:00.2Z"
+    assert still.text(END) == "no holder since 12:01:00.2Z"
 
 
 def test_without_a_last_renewal_the_time_is_exact() -> None:
@@ -63,7 +63,7 @@ def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
     deleted = Span(SpanKind.LEADERLESS, NOON + 77 * SECOND, None)
     (gap,) = lane(FIRST, OVERDUE, deleted).gaps(END)
     assert (gap.begins, gap.ends, gap.is_open) == (NOON + 60 * SECOND, END, True)
-    assert gap.text(END) == "no leader since 12:01:00Z"
+    assert gap.text(END) == "not renewed since 12:01:00Z"
 
 
 def test_a_holder_that_renews_late_keeps_it() -> None:
@@ -81,9 +81,21 @@ def test_spans_say_what_they_are() -> None:
         "overdue: held by a, no leader for up to 17 s",
         "held by b",
     ]
-    assert one.handovers == 6
     unnamed = lane(Span(SpanKind.HELD, NOON))
     assert [span.text((), END) for span in unnamed.spans] == ["held by a holder that the input does not name"]
+
+
+def test_who_was_chosen_and_has_not_renewed_is_a_part_of_the_time_without_a_leader() -> None:
+    chosen = Span(SpanKind.CHOSEN, NOON + 77 * SECOND, NOON + 80 * SECOND, "b")
+    one = lane(FIRST, OVERDUE, chosen, replace(SECOND_HOLDER, begins=NOON + 80 * SECOND))
+    (gap,) = one.gaps(END)
+    assert (gap.begins, gap.ends) == (NOON + 60 * SECOND, NOON + 80 * SECOND)
+    assert chosen.text([gap], END) == "chosen: b, which has not renewed it yet, no leader for up to 20 s"
+
+
+def test_the_last_renewal_before_the_timeline_begins_counts() -> None:
+    (gap,) = replace(lane(FIRST, OVERDUE, ticks=Ticks()), renewed_before=NOON + 59 * SECOND).gaps(END)
+    assert gap.begins == NOON + 59 * SECOND
 
 
 def test_until_the_lease_before_would_have_expired_a_steal_leaves_two_that_may_lead() -> None:

@@ -45,6 +45,17 @@ def test_a_frozen_lease_is_not_overdue_as_well() -> None:
     [
         pytest.param(Span(SpanKind.HELD, 0, holder="a"), "held by a", id="held"),
         pytest.param(Span(SpanKind.HELD, 0), "held by a holder that the input does not name", id="held, by no name"),
+        pytest.param(Span(SpanKind.HELD, 0, holder="a", reason="so"), "held by a, so", id="held, by a first state"),
+        pytest.param(
+            Span(SpanKind.WRITTEN, 0, holder="a"),
+            "written by a: the input does not show who holds it",
+            id="written",
+        ),
+        pytest.param(
+            Span(SpanKind.REMOVED, 0),
+            "no one holds it: another one removed its holder, which may lead on",
+            id="holder removed",
+        ),
         pytest.param(Span(SpanKind.FROZEN, 0, holder="a", reason="why"), "frozen: held by a, and why", id="frozen"),
         pytest.param(Span(SpanKind.NEVER_HELD, 0), "never held: any replica may take it", id="never held"),
         pytest.param(Span(SpanKind.SEVERAL, 0, count=3), "3 short spans, too many changes to draw", id="several"),

@@ -14,7 +14,7 @@ from webhook.analysis.history.merge import Merged
 from webhook.analysis.inputs.items import Input
 from webhook.analysis.timeline.downsampling import MAX_MARKS
 from webhook.analysis.timeline.lanes import TimelineBuilder
-from webhook.analysis.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline
+from webhook.analysis.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline, as_json
 
 LATEST = START + 365 * 24 * 3600 * SECOND
 MARGIN = SECOND // 50
@@ -109,6 +109,74 @@ def test_a_release_leaves_nobody_until_the_next_one_comes(view: View) -> None:
     ]
     assert marks(lane) == [("created", 0.0), ("release", 10.0), ("takeover-by-release", 11.5)]
     assert mark_of(lane, MarkKind.RELEASE).text.startswith("a_1 released it")
+
+
+@LOGGED
+def test_who_was_removed_by_another_one_is_not_said_to_hold_it_nor_to_lead_no_more(view: View) -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    spec = {**server.leases["shop/db"]["spec"], "holderIdentity": ""}
+    server.write("shop/db", spec, "kubectl-edit", "admin", "")
+    server.wait(2)
+    a.take()
+    (lane,) = view(server).lanes
+    assert spans(lane) == [("held", "a_1", 0.0, 10.0), ("removed", "", 10.0, 12.0), ("held", "a_1", 12.0, None)]
+    assert lane.gaps(server.now) == ()
+    assert lane.handovers == 0
+
+
+def test_a_holder_that_was_removed_long_after_it_expired_led_no_more() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.wait(30)
+    spec = {**server.leases["shop/db"]["spec"], "holderIdentity": ""}
+    server.write("shop/db", spec, "kubectl-edit", "admin", "")
+    server.wait(1)
+    (lane,) = read_log(server).lanes
+    assert [kind for kind, *_ in spans(lane)] == ["held", "overdue", "leaderless"]
+
+
+def test_a_log_without_objects_shows_who_writes_and_not_who_holds() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    (lane,) = timeline_of(server.audit_log(metadata_only=True)).lanes
+    assert spans(lane) == [("written", "a", 0.0, None)]
+
+
+def test_where_a_log_may_lack_what_was_written_nothing_is_shown() -> None:
+    server = FakeServer()
+    a, m, n = (server.elector(name, f"shop/{name}") for name in ("a", "m", "n"))
+    together(30, a, m, n)
+    server.wait(60)
+    together(4, m)
+    a_lane, m_lane, _ = read_log(server).lanes
+    assert [kind for kind, *_ in spans(a_lane)] == ["held", "unrecorded"]
+    assert a_lane.spans[-1].text((), server.now) == "not recorded: the input does not show who held it"
+    assert m_lane.spans[-1].kind is SpanKind.HELD
+
+
+def test_times_of_writers_clocks_are_said_to_be_theirs() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db", ahead=60).lead(10)
+    server.wait(17)
+    server.elector("b", "shop/db").lead(4)
+    for _, _, one in server.events:
+        del one["metadata"]["managedFields"]
+    timeline = read_watch(server)
+    (lane,) = timeline.lanes
+    assert lane.is_claimed
+    assert as_json(timeline)["leases"][0]["is_by_writers_clock"]
+    assert ", by its writer's clock" in lane.marks[-1].text
+
+
+def test_fields_that_are_gone_with_all_others_are_no_forged_stamps() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.write("shop/db", {}, "kubectl-replace", "admin", "")
+    server.leases["shop/db"]["metadata"]["managedFields"] = []
+    (lane,) = read_log(server).lanes
+    assert MarkKind.FORGED_STAMPS not in {one.kind for one in lane.marks}
 
 
 @ANY

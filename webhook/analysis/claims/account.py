@@ -76,8 +76,12 @@ class Account(Struct, frozen=True):
     @property
     def last_renewal(self) -> int | None:
         """The time of the last renewal by the holder: from the log, else from the stamp."""
-        if self.tenure and not self.is_renewed_last:
-            return self.tenure.last_renewal
+        if self.history.hidden_since is not None:
+            return None
+        tenure = self.tenure
+        is_dated = tenure is not None and tenure.renewed is not None and tenure.renewed.is_dated_by_a_server
+        if tenure and (is_dated or not self.is_renewed_last):
+            return tenure.last_renewal
         logged = self.history.renewals.last
         shown = self.status.last_renewal if self.status else None
         if shown is None and self.history.is_moment:
@@ -272,7 +276,7 @@ def _tenure(tenure: Tenure) -> dict[str, Any]:
     return {
         "holder": tenure.holder,
         "since": _since(tenure),
-        "until": _time(tenure.until if tenure.is_end_dated else None),
+        "until": _time(tenure.until if tenure.is_end_known else None),
         "began": tenure.began.value,
         "leaderless_seconds": _seconds(tenure.leaderless),
         "writers": [_writer(one) for one in tenure.processes.writers],

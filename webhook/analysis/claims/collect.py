@@ -8,10 +8,11 @@ from webhook.analysis.claims.claim import By, Claim
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.registry import KINDS
 from webhook.analysis.claims.succession import (
-    describe_dating,
+    describe_dating_of_end,
     describe_ending,
     describe_handover,
     describe_renewals_of_another,
+    how_taken,
 )
 from webhook.analysis.claims.words import ago, by_writer, clock, name
 from webhook.analysis.history.status import LeaseState, LeaseStatus, has_written_both, is_renewal_dated
@@ -26,17 +27,6 @@ if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
 
 DURATION: Final = "f:leaseDurationSeconds"
-_HOW: Final = {
-    Handover.SEEN: "seen",
-    Handover.CREATED: "created",
-    Handover.CLAIMED: "first",
-    Handover.RELEASED: "after-release",
-    Handover.EXPIRED: "after-expiry",
-    Handover.PREFERRED: "after-expiry",
-    Handover.STOLEN: "while-live",
-    Handover.DELETED: "after-deletion",
-    Handover.UNKNOWN: "unknown",
-}
 
 
 def find_facts(account: "Account") -> Iterator[Claim]:
@@ -255,13 +245,7 @@ def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -
             by=By(tenure.processes.taken_by, "" if tenure.processes.taken_by else tenure.taken_manager),
             **within,
         )
-    how = _HOW[tenure.began]
-    is_undated = tenure.began is Handover.STOLEN and not tenure.is_dated
-    is_past_unseen = tenure.began is Handover.CLAIMED and (
-        before is not None or not account.history.existence.is_seen_created
-    )
-    if tenure.is_unclear or is_undated or is_past_unseen:
-        how = "unknown"
+    how = how_taken(tenure, before, is_seen_created=account.history.existence.is_seen_created)
     previous = tenure.previous if before else None
     seconds = tenure.leaderless if how in {"after-expiry", "after-release"} else None
     yield _fact(
@@ -284,7 +268,7 @@ def _collect_tenure(account: "Account", before: Tenure | None, tenure: Tenure) -
         yield _fact(
             account,
             "released",
-            f"{describe_ending(tenure)}{describe_dating(is_dated=tenure.is_end_dated)}",
+            f"{describe_ending(tenure)}{describe_dating_of_end(tenure)}",
             at=tenure.until,
             identity=tenure.holder,
             how=_whose_release(tenure),

@@ -9,7 +9,8 @@ from typing import Final, TypeVar
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.succession import (
-    describe_dating,
+    describe_dating_of,
+    describe_dating_of_end,
     describe_ending,
     describe_handover,
     describe_renewals_of_another,
@@ -60,7 +61,7 @@ def _last_handover(history: LeaseHistory) -> list[_Event]:
     if last is None:
         return []
     if last.until is not None:
-        return [(last.until, f"{describe_ending(last)}{describe_dating(is_dated=last.is_end_dated)}")]
+        return [(last.until, f"{describe_ending(last)}{describe_dating_of_end(last)}")]
     return [(last.since, describe_handover(last, before[0]))] if before[0] else []
 
 
@@ -82,7 +83,7 @@ def _list_gaps(account: Account) -> list[_Event]:
 def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:
     """Return edits, or those by others than the holder's process and API servers, which edit what they choose."""
     return [
-        (one.at, f"{one.text}{by_writer(one.writer)}{describe_dating(is_dated=one.is_dated)}")
+        (one.at, f"{one.text}{by_writer(one.writer)}{describe_dating_of(one)}")
         for one in history.edits
         if not (by_others and _is_own(one))
     ]
@@ -120,7 +121,7 @@ def _end(history: LeaseHistory, tenure: Tenure, after: Tenure | None) -> Iterato
     if tenure.is_deleted or tenure is history.tenure or is_free:
         # A watch does not say when a lease was deleted; it was before the lease was created again.
         at = min(tenure.until, after.since if after is not None else tenure.until)
-        yield at, f"{describe_ending(tenure)}{describe_dating(is_dated=tenure.is_end_dated)}"
+        yield at, f"{describe_ending(tenure)}{describe_dating_of_end(tenure)}"
     elif after and after.began is Handover.EXPIRED and duration > RELEASED_DURATION:
         expired = tenure.kept_until + duration * SECOND
         yield expired, f"the lease expired, {duration} s after {_last_sign(tenure)}"

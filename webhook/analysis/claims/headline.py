@@ -102,7 +102,7 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
         who = holder_or_another(tenure) if tenure else holder
         return f"{who} has not renewed it{_for(account, account.last_renewal)}{until}"
     since = ""
-    if tenure and tenure.is_dated and tenure.began is not Handover.SEEN and not tenure.is_unseen:
+    if tenure and tenure.is_since_known and tenure.began is not Handover.SEEN and not tenure.is_unseen:
         since = f" since {clock(tenure.since, now)}"
     # A holder's own clock may say that it will be.
     is_past = account.last_renewal is not None and account.last_renewal <= now

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from webhook.analysis.claims.words import at_most, clock, count, name, writer
+from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.processes import Other
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import Writer
@@ -16,6 +17,18 @@ SHORTEST: Final = SECOND // 20
 FREQUENT: Final = 4
 """Changes of the holder within `FREQUENT_WITHIN`; a rolling restart of three replicas makes three at most."""
 FREQUENT_WITHIN: Final = 10 * MINUTE
+_HOW: Final = {
+    Handover.SEEN: "seen",
+    Handover.CREATED: "created",
+    Handover.CLAIMED: "first",
+    Handover.RELEASED: "after-release",
+    Handover.EXPIRED: "after-expiry",
+    Handover.PREFERRED: "after-expiry",
+    Handover.STOLEN: "while-live",
+    Handover.DELETED: "after-deletion",
+    Handover.REPLACED: "replaced",
+    Handover.UNKNOWN: "unknown",
+}
 _CHANGES: Final = frozenset(Handover) - {Handover.SEEN, Handover.CREATED, Handover.DELETED, Handover.REPLACED}
 
 
@@ -32,22 +45,53 @@ def find_frequent_changes(tenures: Iterable[Tenure], now: int) -> FrequentChange
     return FrequentChanges(len(changes), changes[0]) if len(changes) >= FREQUENT else None
 
 
-def describe_dating(*, is_dated: bool) -> str:
-    """Return the end of a clause about something that happened: that it may have been later, unless it is dated."""
+def how_taken(tenure: Tenure, before: Tenure | None, *, is_seen_created: bool) -> str:
+    """Return how a holder came to hold the lease, as claims say it; `before` is the one that held it then.
+
+    That nobody had held it is known only of a lease whose creation was seen.
+    """
+    is_undated = tenure.began is Handover.STOLEN and not tenure.is_dated
+    is_past_unseen = tenure.began is Handover.CLAIMED and (before is not None or not is_seen_created)
+    return "unknown" if tenure.is_unclear or is_undated or is_past_unseen else _HOW[tenure.began]
+
+
+def describe_dating(*, is_dated: bool, is_claimed: bool = False) -> str:
+    """Return the end of a clause about something that happened: that it may have been later, unless it is dated.
+
+    `is_claimed`: only its writer's own clock says when it was.
+    """
+    if is_claimed:
+        return ", by its writer's clock"
     return "" if is_dated else ", then or later"
+
+
+def describe_dating_of(event: LeaseEvent) -> str:
+    """Return the end of a clause about an event."""
+    return describe_dating(is_dated=event.is_dated, is_claimed=event.is_claimed)
+
+
+def describe_dating_of_end(tenure: Tenure) -> str:
+    """Return the end of a clause about how a tenure ended."""
+    is_claimed = tenure.ended is not None and tenure.ended.is_claimed
+    return describe_dating(is_dated=tenure.is_end_dated, is_claimed=is_claimed)
+
+
+def _describe_dating_of_start(tenure: Tenure) -> str:
+    is_claimed = tenure.taken.is_claimed and tenure.began is not Handover.SEEN and not tenure.is_unseen
+    return describe_dating(is_dated=tenure.is_dated, is_claimed=is_claimed)
 
 
 def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
     """Say how a holder came to hold the lease, as a clause; `before` is the one that held it then."""
     term = "" if tenure.term is None else f"; term {tenure.term}"
     if tenure.is_unclear:
-        holder, previous, when = name(tenure.holder), name(tenure.previous), describe_dating(is_dated=tenure.is_dated)
+        holder, previous, when = name(tenure.holder), name(tenure.previous), _describe_dating_of_start(tenure)
         gap = "" if tenure.leaderless is None else f"; not renewed for {at_most(tenure.leaderless)}"
         return f"{holder} took it from {previous}{when}: whether it had expired is not known{gap}{term}"
     return (
         _first_write(tenure)
         if tenure.is_writer
-        else _handover(tenure, before) + term + describe_dating(is_dated=tenure.is_dated)
+        else _handover(tenure, before) + term + _describe_dating_of_start(tenure)
     )
 
 
@@ -63,7 +107,9 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
     gap = "" if tenure.leaderless is None else f"; {free} {bound(tenure.leaderless)}"
     if tenure.is_chosen and tenure.began is not Handover.SEEN:
         chose = "chose" if tenure.processes.taken_by else "(as far as field managers show) chose"
-        return f"the API server {chose} {holder}{_CHOSEN.get(tenure.began, '').format(previous)}{gap}"
+        is_recorded = tenure.began is not Handover.UNKNOWN or tenure.is_unseen
+        how = _CHOSEN.get(tenure.began, "").format(previous) if is_recorded else ""
+        return f"the API server {chose} {holder}{how}{gap}"
     who = f" ({writer(tenure.processes.taken_by)})" if tenure.processes.taken_by else ""
     # In any other way the holder itself takes the lease.
     other = (
@@ -145,6 +191,8 @@ def describe_ending(tenure: Tenure) -> str:
 def _release(tenure: Tenure) -> str:
     """`released it`, with a doubt if only the field manager shows that the holder did."""
     who = tenure.removal.writer
+    if tenure.removal.is_own is None:
+        return "released it, or was removed"
     is_doubtful = tenure.removal.is_own and not (who and who.user)
     return "released it (as far as field managers show)" if is_doubtful else "released it"
 
@@ -161,5 +209,6 @@ _CHOSEN: Final = {
     Handover.EXPIRED: _AFTER[Handover.EXPIRED],
     Handover.PREFERRED: " after it had asked {} to step down (preferredHolder)",
     Handover.STOLEN: " in place of {}",
+    Handover.UNKNOWN: ", at a time that was not recorded",
 }
 """A coordinated election: the API server writes the holder."""

@@ -143,7 +143,8 @@ def _format_since(account: Account) -> str:
     is_late = account.written_later is not None
     if tenure is not None and is_seen and not is_late and not (tenure.is_since_own and tenure.since <= now):
         return _seen_held(account)
-    by_own_clock = ", as it wrote itself" if is_seen else ""
+    is_own_clock = is_seen or (tenure is not None and tenure.taken.is_claimed)
+    by_own_clock = ", as it wrote itself" if is_own_clock else ""
     by_own_clock = "; it was not recorded when" if tenure and tenure.is_unseen else by_own_clock
     if account.written_later is not None:
         written = clock(account.written_later, now)

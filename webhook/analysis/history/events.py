@@ -48,7 +48,8 @@ class LeaseEvent(Struct, frozen=True, gc=False):
     """One event; `tenure` is the holder that it is about, None if there is none.
 
     `silence` is how long the holder had not renewed before, in microseconds, if that was longer than usual.
-    `is_dated` is false if the input does not say when it happened: then it was at `at` or later.
+    `is_dated` is false if the input does not say when it happened: then it was at `at` or later. `is_claimed`: only the
+    writer's own clock says so.
     """
 
     kind: EventKind
@@ -58,6 +59,7 @@ class LeaseEvent(Struct, frozen=True, gc=False):
     text: str = ""
     silence: int | None = None
     is_dated: bool = True
+    is_claimed: bool = False
 
 
 def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:

@@ -7,7 +7,7 @@ from webhook.admission.rules.change import change_between
 from webhook.admission.rules.tampering import find_tampering_in_create, find_tampering_in_update, is_stamped
 from webhook.analysis.inputs.items import Act, Observation, has_managed_fields
 from webhook.kubernetes.managed_fields import Entry
-from webhook.kubernetes.objects import Lease, LeaseSpec
+from webhook.kubernetes.objects import NO_LEASE_SPEC, Lease, LeaseSpec
 
 _KNOWN_FIELDS: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
 
@@ -19,6 +19,8 @@ def find_forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequen
     """
     new = seen.object
     assert isinstance(new, Lease)
+    if seen.term is not None:
+        return ""  # where stamps are believed, the entries are made of them
     if old is None:
         if seen.act is not Act.CREATED or not seen.entries or not _only_known(seen.entries):
             return ""
@@ -26,6 +28,8 @@ def find_forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequen
         return "" if is_stamped(change) else find_tampering_in_create(change) or ""
     if not has_managed_fields(old) or new.metadata.managed_fields == old.metadata.managed_fields:
         return ""
+    if not seen.entries and new.spec == NO_LEASE_SPEC:
+        return ""  # fields that are gone have no owner
     renew_time = new.spec.renew_time
     renewed = renew_time is not None and renew_time != old.spec.renew_time
     if (renewed and dates_renewal_again(seen.entries, old_entries)) or not _only_known(seen.entries):

@@ -62,8 +62,6 @@ from webhook.kubernetes.times import SECOND, normalized, readable, stamp_of
 MAX_TENURES: Final = 200
 MAX_OTHERS: Final = 1000
 
-_FIRST: Final = frozenset({Handover.SEEN, Handover.CREATED, Handover.REPLACED})
-"""Ways in which a holder is first seen without a change of holders."""
 _AFTER_VACANCY: Final[dict[Handover | None, Handover]] = {
     Handover.RELEASED: Handover.RELEASED,
     Handover.UNKNOWN: Handover.UNKNOWN,
@@ -91,12 +89,17 @@ class LeaseHistory(Struct):
     continuity: Continuity = field(default_factory=Continuity)
     tenures: deque[Tenure] = field(default_factory=partial(deque, (), MAX_TENURES))
     handovers: dict[Handover, int] = field(default_factory=dict)
+    """How often a holder began, by how it did: also one that takes it again under the same name."""
+    changes: int = 0
+    """How often the holder changed to another one, as far as was seen."""
     renewals: Renewals = field(default_factory=Renewals)
     vacancy: Vacancy = field(default_factory=Vacancy)
     requests: Requests = field(default_factory=Requests)
     others: deque[tuple[int, str]] = field(default_factory=partial(deque, (), MAX_OTHERS))
     """Writes that changed neither the holder nor renewed, by user or field manager."""
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
+    _named: str = ""
+    """The latest holder, "" before the first one."""
     _rival: Rival = field(default_factory=Rival)
     _logged: int | None = None
     """The last renewal by the log, if the latest state has no stamp of it."""
@@ -151,6 +154,8 @@ class LeaseHistory(Struct):
             status = status_of(lease, self.entries, now, known)  # whoever may write it can date it back
         if status.state is LeaseState.EXPIRED and is_constant(self.entries) and not status.from_stamps:
             status = replace(status, state=LeaseState.UNKNOWN)  # its holder's clock alone does not say that
+        if status.state is LeaseState.NEVER_HELD and self.tenures:
+            status = replace(status, state=LeaseState.RELEASED)  # someone removed all that its holders wrote
         if self.is_moment:
             return status
         # Of several processes that renew in turns, each has a clock of its own.
@@ -205,11 +210,6 @@ class LeaseHistory(Struct):
         since = self.vacancy.since if held is None else since
         ongoing = 0 if since is None else max(0, now - since)
         return self.leaderless + sum(one.longest for one in self.late_silences) + ongoing
-
-    @property
-    def changes(self) -> int:
-        """How often the holder changed to another replica, as far as was seen."""
-        return sum(number for how, number in self.handovers.items() if how not in _FIRST)
 
     @property
     def tenure(self) -> Tenure | None:
@@ -328,7 +328,8 @@ class LeaseHistory(Struct):
         self, kind: EventKind, at: int, writer: Writer | None = None, text: str = "", *, silence: int | None = None
     ) -> None:
         is_dated = self.write.is_dated or kind is EventKind.EXPIRED
-        self._events.append(LeaseEvent(kind, at, self.tenure, writer, text, silence, is_dated))
+        is_claimed = self.write.is_claimed and kind is not EventKind.EXPIRED
+        self._events.append(LeaseEvent(kind, at, self.tenure, writer, text, silence, is_dated, is_claimed))
 
     def _store_state_before(self, seen: Observation) -> None:
         """Take in the state that a write replaced, if the input shows it."""
@@ -789,6 +790,7 @@ class LeaseHistory(Struct):
         before = self.tenure
         leaderless = self.vacancy.fill(since, how, self.write, before)
         self.handovers[how] = self.handovers.get(how, 0) + 1
+        self._count_change(holder)
         tenure = Tenure(
             Processes(holder, self.namespace),
             since,
@@ -816,6 +818,14 @@ class LeaseHistory(Struct):
         self.renewals.latest.clear()
         self._happen(EventKind.ACQUIRED, since, writer=writer)
         return tenure
+
+    def _count_change(self, holder: str) -> None:
+        """Count a holder that follows another one; an API server that chooses stands in for none."""
+        if holder == API_SERVER:
+            return
+        if self._named not in {"", holder}:
+            self.changes += 1
+        self._named = holder
 
     def _end(self, at: int, how: Handover, writer: Writer | None = None) -> None:
         if holder := self.holder:

@@ -330,7 +330,14 @@ class Tenure(Struct):
     def is_since_known(self) -> bool:
         """True if it is held since `since`, False if that is only the latest moment at which it was taken."""
         is_first_state = self.began is Handover.SEEN and not self.is_writer
-        return self.is_dated and (self.is_since_own or not is_first_state)
+        is_dated = self.is_dated and not (self.taken.is_claimed or self.is_unseen)
+        return self.is_since_own if is_first_state else is_dated
+
+    @property
+    def is_end_known(self) -> bool:
+        """True if an API server says when it ended, or when it was last renewed before it expired."""
+        is_claimed = self.ended is not None and self.ended.is_claimed
+        return self.is_end_dated and not is_claimed
 
     @property
     def has_own_manager(self) -> bool:

@@ -64,7 +64,7 @@ class LeaderMetrics:
                     continue  # what is shown is of several clusters, or was hidden
                 labels = (namespace, name)
                 live.add_metric(labels, float(status.state is LeaseState.LIVE))
-                if status.holder and status.last_renewal is not None:
+                if status.holder and status.last_renewal is not None and status.from_stamps:
                     age.add_metric(labels, max(0, now - status.last_renewal) / SECOND)
                 if status.holder and status.duration is not None:
                     duration.add_metric(labels, status.duration)

@@ -72,10 +72,16 @@ class SpanRecord(Struct):
         if before and (before.tenure or kind is SpanKind.UNRECORDED) and before.kind is not kind:
             self.begin(kind, at, before.tenure, before.manager, reason)
 
-    def delay(self, at: int) -> None:
-        """Let the present span begin later, if the one before it is a time without a leader."""
-        if self.present and self.closed and self.closed[-1].kind in UNLED:
-            self.closed[-1] = replace(self.closed[-1], ends=at)
+    def delay(self, at: int, *, is_expired: bool) -> None:
+        """Let the present span begin later: its holder was only chosen, after a time without a leader.
+
+        Or `is_expired`: the lease had expired until then.
+        """
+        if self.present is None or at <= self.present.begins:
+            return
+        if is_expired or (self.closed and self.closed[-1].kind in UNLED):
+            chosen = replace(self.present.span(at), kind=SpanKind.CHOSEN)
+            self.closed.append(chosen)
             self.present.begins = at
 
     def end(self, at: int) -> int:
@@ -91,18 +97,26 @@ class SpanRecord(Struct):
         return at
 
     def spans(
-        self, overdue_at: int | None, end: int, frozen: Frozen | None = None, *, is_gone: bool
+        self,
+        overdue_at: int | None,
+        end: int,
+        frozen: Frozen | None = None,
+        *,
+        is_gone: bool,
+        hidden_since: int | None = None,
     ) -> tuple[Span, ...]:
         """Return all spans up to `end`, in microseconds since 1970.
 
         The present holder is late since `overdue_at`, if it is, or the lease is `frozen`. That no one holds a lease
-        ends when it `is_gone`.
+        ends when it `is_gone`. What was written since `hidden_since` the input may lack.
         """
         current = self.present
         if current is None or (is_gone and current.kind in {SpanKind.LEADERLESS, SpanKind.NEVER_HELD}):
             return tuple(self.closed)
         turned = None
-        if current.kind is SpanKind.HELD and frozen and frozen.since < end:
+        if hidden_since is not None:
+            turned = _Open(SpanKind.UNRECORDED, hidden_since)
+        elif current.kind is SpanKind.HELD and frozen and frozen.since < end:
             turned = _Open(SpanKind.FROZEN, frozen.since, current.tenure, current.manager, frozen.reason)
         elif current.kind is SpanKind.HELD and overdue_at is not None and overdue_at < end:
             turned = _Open(SpanKind.OVERDUE, overdue_at, current.tenure, current.manager)
@@ -243,8 +257,11 @@ def cut_lane(lane: Lane, begins: int, ends: int) -> Lane:
     """Cut a lane to what happened within; a span that began before keeps its beginning, one that goes on has no end."""
     buckets = tuple(one for one in lane.ticks.buckets if one.ends >= begins and one.begins <= ends)
     moments = tuple(at for at in lane.ticks.moments if begins <= at <= ends)
+    earlier = [one.ends for one in lane.ticks.buckets if one.ends < begins]
+    earlier += [at for at in lane.ticks.moments if at < begins]
     return replace(
         lane,
+        renewed_before=max(earlier, default=None),
         spans=tuple(
             _cut_span(span, begins, ends)
             for span in takewhile(lambda span: span.begins <= ends, lane.spans)

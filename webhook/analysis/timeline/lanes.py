@@ -9,10 +9,11 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.admission.rules.registry import RULES
 from webhook.analysis.claims.causes import describe_cause, find_late_renewals, find_lost_leaders
 from webhook.analysis.claims.findings import describe_delay
-from webhook.analysis.claims.succession import describe_dating, describe_ending, describe_handover
+from webhook.analysis.claims.succession import describe_dating_of, describe_ending, describe_handover, how_taken
 from webhook.analysis.claims.words import by_writer, clock, count
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -41,6 +42,7 @@ from webhook.analysis.timeline.model import (
     shorten_for_page,
     writers_of,
 )
+from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import NO_LEASE_SPEC, Lease
 from webhook.kubernetes.times import DAY, SECOND, canonical, length, stamp_of
 
@@ -53,18 +55,18 @@ MAX_TICKS: Final = 4_000_000
 MIN_TICKS: Final = 64
 SETTLED_AFTER: Final = 10 * SECOND
 """By then other leases that were renewed on time have been: what they did says what the cause of a silence was."""
-KIND_OF_HANDOVER: Final = {
-    Handover.CREATED: MarkKind.CREATED,
-    Handover.CLAIMED: MarkKind.CLAIM,
-    Handover.RELEASED: MarkKind.TAKEOVER_BY_RELEASE,
-    Handover.EXPIRED: MarkKind.TAKEOVER_BY_EXPIRY,
-    Handover.PREFERRED: MarkKind.TAKEOVER_BY_EXPIRY,
-    Handover.STOLEN: MarkKind.STEAL,
-    Handover.DELETED: MarkKind.CREATED,
-    Handover.UNKNOWN: MarkKind.TAKEOVER,
+_KIND_OF_TAKING: Final = {
+    "created": MarkKind.CREATED,
+    "first": MarkKind.CLAIM,
+    "after-release": MarkKind.TAKEOVER_BY_RELEASE,
+    "after-expiry": MarkKind.TAKEOVER_BY_EXPIRY,
+    "while-live": MarkKind.STEAL,
+    "after-deletion": MarkKind.CREATED,
+    "unknown": MarkKind.TAKEOVER,
 }
-"""Without Handover.SEEN: a lease that is held when the input begins is not an event."""
-_HANDOVERS: Final = frozenset(KIND_OF_HANDOVER.values())
+"""By how a claim says that it was taken. That a lease is held when the input begins is not an event."""
+_HANDOVERS: Final = frozenset(_KIND_OF_TAKING.values())
+_BY_FIRST_STATE: Final = "as the first state that was seen says"
 _DATE: Final = "2026-11-22"
 _TIME: Final = "2026-11-22T12:00:00.000000Z"
 _NOT_COUNTED: Final = frozenset({404, 409, 410})
@@ -123,10 +125,18 @@ class TimelineBuilder(Struct):
             shorten_for_page(key[0]),
             shorten_for_page(key[1]),
             one.duration_held,
-            one.spans.spans(one.overdue_at, ends, one.frozen_at(ends), is_gone=one.history.is_deleted),
+            one.spans.spans(
+                one.overdue_at,
+                ends,
+                one.frozen_at(ends),
+                is_gone=one.history.is_deleted,
+                hidden_since=one.history.hidden_since,
+            ),
             one.ticks,
             tuple(map(one.with_cause, one.marks)),
             one.history.is_moment,
+            handovers=one.history.changes,
+            is_claimed=one.is_claimed,
         )
 
     def timeline(
@@ -201,6 +211,8 @@ class _LeaseLane(Struct):
     causes: dict[tuple[MarkKind, int], str] = field(default_factory=dict)
     frozen: Frozen | None = None
     """By the latest state."""
+    is_claimed: bool = False
+    """A part of its times is by its writers' own clocks."""
     claimed: int | None = None
     """The last renewal of the first holder that was seen, as it says itself, if the stamps of it lie in the future."""
     _explained: tuple[int, int] | None = None
@@ -287,6 +299,7 @@ class _LeaseLane(Struct):
         if seen.answer:
             self._mark_answer(seen, seen.answer)
         self.frozen = self.frozen_at(self.history.moment) if self._may_be_frozen(latest) else None
+        self.is_claimed = self.is_claimed or (bool(events) and self.history.write.is_claimed)
         for event in events:
             if event.kind in {EventKind.ACQUIRED, EventKind.RENEWED}:
                 self.claimed = None
@@ -305,15 +318,22 @@ class _LeaseLane(Struct):
         status = self.history.status(moment)
         if status is None or status.state is not LeaseState.NEVER_HELD:
             self.spans.begin(SpanKind.LEADERLESS, moment)
+        elif created and _is_as_created(self.history.entries, created):
+            self.spans.begin(SpanKind.NEVER_HELD, min(moment or created, created))
         else:
-            self.spans.begin(SpanKind.NEVER_HELD, min(moment or created, created) if created else moment)
+            self.spans.begin(SpanKind.NEVER_HELD, moment)
 
     def _mark_held(self, at: int) -> None:
         """Say that the holder has the lease, or that the lease is frozen."""
         if self.frozen:
             self.spans.turn(SpanKind.FROZEN, at, self.frozen.reason)
         else:
-            self.spans.turn(SpanKind.HELD, at)
+            self.spans.turn(self._held, at)
+
+    @property
+    def _held(self) -> SpanKind:
+        """What is known of a lease with a holder: a log without objects shows only who writes it."""
+        return SpanKind.WRITTEN if self.history.tenure and self.history.tenure.is_writer else SpanKind.HELD
 
     def _mark_answer(self, seen: Observation, answer: Answer) -> None:
         """Mark what the API server made of one write."""
@@ -347,9 +367,10 @@ class _LeaseLane(Struct):
             case EventKind.ACQUIRED if tenure:
                 self._mark_acquisition(tenure, at, latest, max_ticks)
             case EventKind.RENEWED:
-                if tenure and tenure.is_chosen and self.spans.present and self.spans.present.begins == tenure.since:
+                if tenure and self._is_first_after_choice(tenure):
                     # The API server chose it; that it leads is known from its own first renewal.
-                    self.spans.delay(at)
+                    lasts = (self.duration_held or 0) * SECOND  # as it was chosen
+                    self.spans.delay(at, is_expired=tenure.processes.renewals == 1 and tenure.since + lasts < at)
                 self._mark_held(at)
                 self.ticks.add(at, max_ticks)
                 duration = self.history.duration or 0
@@ -363,15 +384,26 @@ class _LeaseLane(Struct):
             case EventKind.EXPIRED if not (self.spans.present and self.spans.present.kind is SpanKind.FROZEN):
                 self.spans.turn(SpanKind.OVERDUE, at)
             case EventKind.RELEASED | EventKind.DELETED:
-                # Who was removed by another one most likely goes on as the leader.
-                is_foreign = tenure is not None and tenure.removal.is_likely_foreign
-                if event.kind is EventKind.DELETED or not is_foreign:
-                    self.spans.begin(SpanKind.LEADERLESS, at)
+                self._turn_overdue(tenure, at)
+                is_removed = event.kind is EventKind.RELEASED and tenure is not None and _is_removed_live(tenure)
+                self.spans.begin(SpanKind.REMOVED if is_removed else SpanKind.LEADERLESS, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
                 how = describe_ending(tenure) if tenure else f"the lease was deleted{by_writer(event.writer)}"
-                self.mark(kind, at, f"{how}{describe_dating(is_dated=event.is_dated)}", event.writer)
+                self.mark(kind, at, f"{how}{describe_dating_of(event)}", event.writer)
             case _:
                 self._mark_event(event, at)
+
+    def _is_first_after_choice(self, tenure: Tenure) -> bool:
+        """Return whether a renewal may be the first one by a holder that an API server chose."""
+        is_begun = self.spans.present is not None and self.spans.present.begins == tenure.since
+        return tenure.is_chosen and is_begun and not (tenure.is_writer or self.history.is_partial)
+
+    def _turn_overdue(self, tenure: Tenure | None, at: int) -> None:
+        """Say that a holder that is removed had let the lease expire before, if it had."""
+        if tenure and tenure.duration and tenure.duration > 1 and not tenure.has_unseen_renewals:
+            expired = tenure.kept_until + tenure.duration * SECOND
+            if expired < at and self.spans.present and self.spans.present.kind is SpanKind.HELD:
+                self.spans.turn(SpanKind.OVERDUE, expired)
 
     def _mark_event(self, event: LeaseEvent, at: int) -> None:
         """Mark what changes neither the holder nor how long it holds."""
@@ -380,7 +412,7 @@ class _LeaseLane(Struct):
             case EventKind.CREATED:
                 self.mark(MarkKind.CREATED, at, event.text or f"it was created without a holder{by_writer(who)}", who)
             case EventKind.EDITED if self.holder:
-                text = f"{event.text}{by_writer(who)}{describe_dating(is_dated=event.is_dated)}"
+                text = f"{event.text}{by_writer(who)}{describe_dating_of(event)}"
                 self.mark(MarkKind.EDIT, at, text, who, self.holder)
             case EventKind.FORGED:
                 self.mark(MarkKind.FORGED_STAMPS, at, f"this write{by_writer(who)} {event.text}", who, self.holder)
@@ -398,13 +430,27 @@ class _LeaseLane(Struct):
             since = min(since, renewed)
             if since < renewed:
                 self.ticks.add(renewed, max_ticks)
+        if tenure.began is Handover.UNKNOWN and len(self.history.tenures) > 1:
+            self._turn_overdue(self.history.tenures[-2], since - MAX_TOLERANCE)
         status = self.history.status(since)
-        self.spans.begin(SpanKind.HELD, since, tenure, status.manager if status else "")
-        kind = KIND_OF_HANDOVER.get(tenure.began)
-        if kind is not None:
-            tenures = self.history.tenures
-            text = describe_handover(tenure, tenures[-2] if len(tenures) > 1 else None)
+        reason = _BY_FIRST_STATE if tenure.began is Handover.SEEN and not tenure.is_writer else ""
+        self.spans.begin(self._held, since, tenure, status.manager if status else "", reason)
+        tenures = self.history.tenures
+        before = tenures[-2] if len(tenures) > 1 else None
+        how = how_taken(tenure, before, is_seen_created=self.history.existence.is_seen_created)
+        if kind := _KIND_OF_TAKING.get(how):
+            text = describe_handover(tenure, before)
             self.mark(kind, since, text, tenure, shorten_for_page(tenure.holder))
+
+
+def _is_as_created(entries: Sequence[Entry], created: int) -> bool:
+    """Return whether nothing was written since the creation, by stamps: whoever held it may have been wiped."""
+    return bool(entries) and all(one.stamp is not None and one.stamp <= created + SECOND for one in entries)
+
+
+def _is_removed_live(tenure: Tenure) -> bool:
+    """Return whether another one removed a holder whose lease had not expired: it most likely goes on as the leader."""
+    return not tenure.had_expired and tenure.removal.is_likely_foreign
 
 
 @cache

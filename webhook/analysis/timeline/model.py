@@ -6,7 +6,7 @@ All times are microseconds since 1970 by the clocks of API servers, as far as th
 from bisect import bisect_right
 from collections.abc import Sequence
 from enum import StrEnum
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any, Final
 
 from msgspec import Struct, field, to_builtins
@@ -40,6 +40,8 @@ _WORDS: Final = {
     "several": "many changes",
     "unrecorded": "not recorded",
     "never-held": "never held",
+    "removed": "holder removed",
+    "written": "writes it",
     "silent": "possibly no leader",
     "contested": "two may lead",
 }
@@ -55,6 +57,12 @@ class SpanKind(Kind):
     """Held in name, and no other replica can take it for longer than any duration explains, if ever."""
     LEADERLESS = "leaderless"
     """No one held it: it was released, or deleted and created again later."""
+    REMOVED = "removed"
+    """No one holds it, as another one removed its holder, which most likely leads on."""
+    CHOSEN = "chosen"
+    """An API server chose its holder, which has not renewed it yet: after a time without a leader."""
+    WRITTEN = "written"
+    """The input hides who holds it, and shows who writes it."""
     NEVER_HELD = "never-held"
     """It exists, and no one has held it yet: any replica may take it."""
     UNRECORDED = "unrecorded"
@@ -74,7 +82,7 @@ class Span(Struct, frozen=True, gc=False):
     Spans of a lane are in order and do not overlap. Nothing lies between two of them, except that no lease existed. The
     first one may begin before the timeline does: since then its holder says that it holds the lease. Texts are "" if
     unknown; `writer` is the user or pod that wrote as this holder, `manager` its field manager. `reason` says why no
-    other replica can take a frozen one.
+    other replica can take a frozen one, or what alone says that one is held.
     """
 
     kind: SpanKind
@@ -93,7 +101,11 @@ class Span(Struct, frozen=True, gc=False):
     def text(self, found: Sequence["Gap"], until: int) -> str:
         """Return the span in words, without its times; `found` are the gaps of its lane."""
         if self.kind is SpanKind.HELD:
-            return f"held by {name(self.holder) if self.holder else 'a holder that the input does not name'}"
+            return f"held by {_name_or(self.holder)}{self.reason and f', {self.reason}'}"
+        if self.kind is SpanKind.WRITTEN:
+            return f"written by {_name_or(self.holder)}: the input does not show who holds it"
+        if self.kind is SpanKind.REMOVED:
+            return "no one holds it: another one removed its holder, which may lead on"
         if self.kind is SpanKind.UNRECORDED:
             return "not recorded: the input does not show who held it"
         if self.kind is SpanKind.FROZEN:
@@ -103,6 +115,8 @@ class Span(Struct, frozen=True, gc=False):
         if self.kind is SpanKind.SEVERAL:
             return f"{count(self.count, 'short span')}, too many changes to draw"
         unled = found[bisect_right(found, self.begins, key=lambda gap: gap.expires) - 1].text(until)
+        if self.kind is SpanKind.CHOSEN:
+            return f"chosen: {name(self.holder)}, which has not renewed it yet, {unled}"
         return unled if self.kind is SpanKind.LEADERLESS else f"overdue: held by {name(self.holder)}, {unled}"
 
 
@@ -189,8 +203,7 @@ class Ticks(Struct):
         return len(self.moments) + sum(one.count for one in self.buckets)
 
 
-UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS})
-_WITHOUT_HOLDER: Final = UNLED | {SpanKind.UNRECORDED, SpanKind.NEVER_HELD}
+UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS, SpanKind.CHOSEN})
 
 
 class Gap(Struct, frozen=True, gc=False):
@@ -212,10 +225,13 @@ class Gap(Struct, frozen=True, gc=False):
 
     def text(self, until: int) -> str:
         """Return the caption of the gap, which stays the same as time goes on."""
+        is_bound = self.begins < self.expires
         what = "no heartbeat" if self.is_node else "no leader"
         if self.is_open:
+            # A lease does not show whether a holder that stopped to renew it leads on.
+            silent = "not renewed" if is_bound else "no holder"
+            what = what if self.is_node else silent
             return f"{what} since {_format_moment(self.begins, until)}" if self.begins > 0 else what
-        is_bound = self.begins < self.expires
         return f"{what} for {at_most(self.length) if is_bound else length(self.length)}"
 
 
@@ -232,6 +248,12 @@ class Lane(Struct, frozen=True, gc=False):
     """Only lists have shown it: nothing is known of what happened before."""
     problem: str = ""
     """The defect of this program by which it cannot be drawn."""
+    handovers: int = 0
+    """How often the holder changed to another one, as far as was seen."""
+    renewed_before: int | None = None
+    """The last renewal before the timeline begins."""
+    is_claimed: bool = False
+    """A part of its times is by the clocks of who wrote them, as no API server dates it."""
 
     def gaps(self, until: int) -> tuple[Gap, ...]:
         """Return each time without a leader, in order; `until` is the end of the timeline."""
@@ -266,7 +288,8 @@ class Lane(Struct, frozen=True, gc=False):
         number = bisect_right(self.ticks.moments, at)
         if number:
             return max(since, self.ticks.moments[number - 1])
-        return max([since, *(bucket.ends for bucket in self.ticks.buckets if bucket.ends <= at)])
+        earlier = [self.renewed_before] if self.renewed_before is not None else []
+        return max([since, *earlier, *(bucket.ends for bucket in self.ticks.buckets if bucket.ends <= at)])
 
     def doubts(self, found: Sequence[Gap], until: int) -> list[tuple[Span, str]]:
         """Return each time at which the holder may not have led, or not alone, with its text; `found` are the gaps."""
@@ -286,13 +309,6 @@ class Lane(Struct, frozen=True, gc=False):
         before = [span.begins for span in self.spans if span.begins < steal.begins]
         renewed = self._find_last_renewal(steal.begins - 1, before[-1] if before else steal.begins)
         return max(steal.begins, (steal.ends or renewed) + (self.duration_seconds or 0) * SECOND)
-
-    @property
-    def handovers(self) -> int:
-        """How often the lease changed hands, several short spans counted as one change each."""
-        held = [span for span in self.spans if span.kind not in _WITHOUT_HOLDER]
-        several = sum(span.count for span in held if span.kind is SpanKind.SEVERAL)
-        return several + sum(one.holder != after.holder for one, after in pairwise(held))
 
 
 class Timeline(Struct, frozen=True):
@@ -334,6 +350,7 @@ def _encode_lane(lane: Lane) -> dict[str, Any]:
             "groups": [_encode_part(one) for one in lane.ticks.buckets],
         },
         "marks": [_encode_part(mark) for mark in lane.marks],
+        **({"is_by_writers_clock": True} if lane.is_claimed else {}),
         **({"problem": lane.problem} if lane.problem else {}),
     }
 
@@ -355,6 +372,10 @@ def writers_of(who: Tenure | Writer | None) -> str:
     if isinstance(who, Tenure):
         return shorten_for_page(" and ".join(map(writer, who.processes.writers[-_MAX_WRITERS:])))
     return shorten_for_page(writer(who)) if who and who.user else ""
+
+
+def _name_or(holder: str) -> str:
+    return name(holder) if holder else "a holder that the input does not name"
 
 
 def _format_moment(at: int, until: int) -> str:

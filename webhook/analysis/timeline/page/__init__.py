@@ -79,7 +79,7 @@ def page_data(timeline: Timeline, **more: str | bool) -> bytes:
     "strings": ["", text, ...], "kinds": [["held", words], ...], "lanes": [lane]}, and what a live page needs as `more`
 
     A lane has `id` (`NAMESPACE/NAME`), `duration` in seconds or null, the number of `handovers`, `isMoment`,
-    the `problem` by which it cannot be drawn or "", and
+    `isClaimed` (a part of its times is by its writers' clocks), the `problem` by which it cannot be drawn or "", and
 
     - `spans`, `doubts` and `marks`: lists of kind, begins, ends or null, count, text, and holder, writer, manager
       as far as there are any;
@@ -141,6 +141,7 @@ def _encode_lane(lane: Lane, begins: int, ends: int, strings: dict[str, int]) ->
         "name": escape(lane.name),
         "duration": lane.duration_seconds,
         "isMoment": lane.is_moment,
+        "isClaimed": lane.is_claimed,
         "handovers": lane.handovers,
         "problem": escape(lane.problem),
         "spans": [item(one, one.text(found, ends), one.manager) for one in lane.spans],

@@ -155,6 +155,7 @@ function chipsOf(lane) {
     ...(lane.gaps.length > 1 ? [`${length(unledTime(lane))} in ${lane.gaps.length} times without a leader`] : []),
     ...(last?.kind === "never-held" ? ["never held: any replica may take it"] : []),
     ...(lane.handovers ? [count(lane.handovers, "handover")] : []),
+    ...(lane.isClaimed ? ["a part of its times is by its writers' clocks"] : []),
     ...(lane.isMoment ? ["one moment only, not what happened before"] : []),
   ];
 }
@@ -181,7 +182,7 @@ function paintRow(row, lane) {
   drawLane(drawing, lane, left, right);
 }
 
-const RANK = ["frozen", "contested", "leaderless", "overdue", "silent", "unrecorded", "several", "none", "never-held"];
+const RANK = ["frozen", "contested", "leaderless", "overdue", "chosen", "silent", "unrecorded", "removed", "written", "several", "none", "never-held"];
 const MAX_READ = 3; // lanes whose state the reading says in words
 
 const LABEL_GAP = 12; // pixels between two labels of the axis, at least

@@ -6,7 +6,7 @@ const DAY = 86400 * SECOND;
 const data = JSON.parse(document.getElementById("data").textContent);
 const WORDS = new Map(data.kinds); // by kind, in the order in which they are listed; of marks the gravest first
 const KINDS = [...WORDS.keys()];
-const UNLED = new Set(["overdue", "leaderless"]);
+const UNLED = new Set(["overdue", "leaderless", "chosen"]);
 const byBegin = d3.bisector((item) => item.begins);
 const byEnd = d3.bisector((item) => item.ends);
 const book = { base: data.begins, from: 0, ends: 0, lanes: new Map(), isLocal: false };
@@ -155,7 +155,7 @@ function stateAt(lane, at) {
 function gapWords(gap) {
   const words = gap.span.title.split(", ").at(-1);
   if (gap.ends !== null) return `${words}, from ${instant(gap.begins)}`;
-  const [what] = /^no \w+/.exec(words);
+  const [what] = /^(?:no \w+|not renewed)/.exec(words);
   return words === what ? words : `${what} since ${instant(gap.begins)}`;
 }
 

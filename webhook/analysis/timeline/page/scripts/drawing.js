@@ -194,7 +194,7 @@ function spanNode({ items, kind, begins, ends }, bar) {
 function wordsNode({ items, kind, begins, ends }, x, bar) {
   const [span] = items;
   const width = Math.min(ends, span.quietFrom === undefined ? ends : x(span.quietFrom)) - begins - 10;
-  const words = kind === "held" ? span.holder : kind === "several" ? "" : WORDS.get(kind);
+  const words = kind === "held" || kind === "written" ? span.holder : kind === "several" ? "" : WORDS.get(kind);
   const name = `in ${kind}${isShown(span) ? "" : " dimmed"}`;
   return clipped(begins, width + 10, bar, inBar(name, fitting(words, width, kind === "held", barFont(bar)), bar));
 }
