@@ -4,7 +4,7 @@ import contextlib
 import io
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,12 +14,21 @@ from tests.truth.facts import Claim, Facts
 from tests.truth.inputs import POLICY, Input
 from tests.truth.predicates import PREDICATES, UNCHECKED
 from tests.truth.records import History
+from tests.truth.shown import Reading, Shown, shown_by_rows, shown_by_timeline
+from tests.truth.shown_predicates import SHOWN
 from tests.truth.stage import MILLISECOND
 from webhook.cli import audit, why
 from webhook.cli.terminal import Failure
 from webhook.kubernetes.times import canonical, parse
 
-COMMANDS: Final = ("why", "audit")
+CLAIMING: Final = ("why", "audit")
+SHOWING: Final = ("timeline", "rows")
+COMMANDS: Final = (*CLAIMING, *SHOWING)
+"""`rows` are those of the tables of `why` and `top`, and what the recorder exposes of each lease."""
+_SHOWN: Final[dict[str, Callable[[Reading], Iterator[Shown]]]] = {
+    "timeline": shown_by_timeline,
+    "rows": shown_by_rows,
+}
 CRASH: Final = "crash"
 """What counts as false when a command fails on an input that it must read."""
 
@@ -45,8 +54,13 @@ def evaluate(
     """Yield every claim that the commands make of every lease, with its truth; `without` these arguments."""
     with tempfile.TemporaryDirectory() as folder:
         paths = _written(Path(folder), given)
+        read: Reading | None = None
         for command in commands:
-            yield from _claims_of(command, history, given, paths, without)
+            if command in _SHOWN:
+                read = read or _read(given, paths)
+                yield from _shown_by(command, history, read)
+            else:
+                yield from _claims_of(command, history, given, paths, without)
 
 
 def _claims_of(
@@ -62,15 +76,39 @@ def _claims_of(
         lease = f"{one.get('namespace')}/{one.get('name')}"
         claims = one.get("claims", [one] if "claim" in one else [])
         evaluated_at = one.get("now") or (None if given.now is None else canonical(given.now))
-        now = max(given.last, _true_time(history, evaluated_at) if evaluated_at else 0)
-        facts = everything.get(lease)
-        if facts is None or facts[0].now != now:
-            namespace, name = str(one.get("namespace")), str(one.get("name"))
-            # By clocks that differ, the end of an input may be any moment from its last record on.
-            ends = Facts(history, namespace, name, now), Facts(history, namespace, name, given.last, given.last)
-            facts = everything[lease] = ends
+        if lease not in everything:
+            key = (str(one.get("namespace")), str(one.get("name")))
+            everything[lease] = _ends(history, key, given, evaluated_at or "")
+        facts = everything[lease]
         for claim in claims:
             yield _evaluated(command, lease, {key: one for key, one in claim.items() if key not in without}, facts)
+
+
+def _read(given: Input, paths: Sequence[str]) -> Reading:
+    with contextlib.redirect_stderr(io.StringIO()):
+        return Reading(given, paths)
+
+
+def _shown_by(command: str, history: History, read: Reading) -> Iterator[Evaluated]:
+    try:
+        found = list(_SHOWN[command](read))
+    except Exception as error:  # noqa: BLE001 - whatever ends a command is reported as false
+        yield Evaluated(command, "", {"claim": CRASH, "text": f"{type(error).__name__}: {error}"}, False)
+        return
+    everything: dict[tuple[str, str], tuple[Facts, ...]] = {}
+    for key, shown in found:
+        if key not in everything:
+            at = canonical(read.as_of.at)
+            # What is shown is as of a moment, which may be before the last write that nothing dates.
+            standing = Facts(history, *key, _true_time(history, at))
+            everything[key] = (*_ends(history, key, read.given, at), standing)
+        yield _evaluated(command, "/".join(key), shown, everything[key])
+
+
+def _ends(history: History, key: tuple[str, str], given: Input, evaluated_at: str) -> tuple[Facts, ...]:
+    """Return the truth of a lease: by clocks that differ, the end may be any moment from the last record on."""
+    now = max(given.last, _true_time(history, evaluated_at) if evaluated_at else 0)
+    return Facts(history, *key, now), Facts(history, *key, given.last, given.last)
 
 
 def claims_in(history: History, given: Input, command: str = "why") -> Iterator[tuple[dict[str, Any], Facts]]:
@@ -83,7 +121,7 @@ def claims_in(history: History, given: Input, command: str = "why") -> Iterator[
 
 
 def _evaluated(command: str, lease: str, claim: Claim, ends: Sequence[Facts]) -> Evaluated:
-    predicate = PREDICATES.get(claim["claim"])
+    predicate = PREDICATES.get(claim["claim"]) or SHOWN.get(claim["claim"])
     if predicate is None:
         return Evaluated(command, lease, dict(claim), True if claim["claim"] in UNCHECKED else None)
     try:

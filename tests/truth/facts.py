@@ -149,10 +149,11 @@ class Facts(Struct, frozen=True, dict=True):
 
     @property
     def _limit(self) -> int:
-        return self.now + self._spread if self.until is None else self.until
+        return self.now + self.spread if self.until is None else self.until
 
     @property
-    def _spread(self) -> int:
+    def spread(self) -> int:
+        """By how much the clocks of API servers differ, and an instant may be off."""
         least, most = self._offsets
         return most - least + SLACK
 
@@ -205,7 +206,7 @@ class Facts(Struct, frozen=True, dict=True):
     def is_surely_live(self, at: int) -> bool:
         """Return whether the lease is live at an instant, whenever its last renewal was stamped."""
         found = self._standing(at)
-        return found is not None and at < found[0].begin + found[1] - self._spread
+        return found is not None and at < found[0].begin + found[1] - self.spread
 
     def may_be_live(self, at: int) -> bool:
         """Return whether the lease may be live at an instant."""
@@ -215,7 +216,7 @@ class Facts(Struct, frozen=True, dict=True):
         # Another one may have shortened it: it is live for as long as its holder wrote.
         holder = found[0].after.holder or ""
         own = [one.after.duration or 0 for one in self.writes if one.at < at and self.is_own(one, holder)]
-        return at < found[0].end + max(found[1], *(one * SECOND for one in own[-1:]), 0) + self._spread
+        return at < found[0].end + max(found[1], *(one * SECOND for one in own[-1:]), 0) + self.spread
 
     def _standing(self, at: int) -> tuple[Write, int] | None:
         """Return the last renewal before an instant, and the duration then; None if nobody holds the lease."""

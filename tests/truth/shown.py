@@ -1,0 +1,216 @@
+"""What `timeline`, tables of leases and metrics show beside claims, as statements that are true or false.
+
+Each is a document like a claim: the kind of what is shown in `claim`, and what it says. They are made from the model of
+the page and from rows of a table, so every label, span and number is one.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, cast
+
+from tests.truth.inputs import LISTS, LOGS, Input, Kind
+from webhook.admission.policy.file import load
+from webhook.analysis.claims.account import Account, as_json
+from webhook.analysis.claims.words import ago
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.inputs.items import Item
+from webhook.analysis.live.leases import LiveLeases
+from webhook.analysis.live.metrics import PREFIX, LeaderMetrics
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import Lane, MarkKind, SpanKind, Timeline
+from webhook.cli import reading
+from webhook.cli.lease_table import make_row
+from webhook.cli.selection import Selection
+from webhook.cli.why import select_accounts
+from webhook.kubernetes.times import SECOND, canonical
+
+Shown = tuple[tuple[str, str], dict[str, Any]]
+"""Namespace and name of a lease, and what is shown of it."""
+SOME_WRITES: Final = LISTS | {Kind.METADATA, Kind.MIXED, Kind.HOLE, Kind.LATE_LOG, Kind.LATE_WATCH, Kind.BROKEN_RECORD}
+"""Inputs that do not show every write."""
+LATEST: Final = 2**52
+
+
+class Reading:
+    """An input that is read once, and when it ends."""
+
+    def __init__(self, given: Input, paths: Sequence[str]) -> None:
+        """Read the files of an input; the last one is a policy file, if it has one."""
+        policy = paths[-1] if given.has_policy else None
+        files = paths[:-1] if given.has_policy else paths
+        self.given = given
+        self.items: list[Item] = list(reading.read_for_history(files, policy=policy))
+        self.histories = ClusterHistory(stamped=frozenset(load(policy).stamps) if policy else frozenset())
+        for item in self.items:
+            self.histories.take(item)
+        bounds = self.histories.bounds
+        self.as_of = reading.find_evaluation_time(given.now, files, bounds.until, bounds.shown)
+
+    def timeline(self) -> Timeline:
+        """Return what the page draws."""
+        builder = TimelineBuilder(LATEST)
+        for item in self.items:
+            builder.observe(item)
+        return builder.timeline(self.as_of.at)
+
+    def accounts(self) -> Iterator[Account]:
+        """Yield the leases as a table has them."""
+        return select_accounts(self.histories, self.histories.names(), self.as_of, Selection(), is_row=True)
+
+    def metrics(self) -> LeaderMetrics:
+        """Return what the recorder exposes."""
+        return LeaderMetrics(cast("LiveLeases", _Standing(self.histories, self.as_of.at)))
+
+
+class _Standing:
+    """Leases at one moment, in the place of those that live."""
+
+    is_watching = True
+
+    def __init__(self, histories: ClusterHistory, at: int) -> None:
+        self._found = histories, at
+
+    @contextmanager
+    def now(self) -> Iterator[tuple[ClusterHistory, int]]:
+        yield self._found
+
+
+# ---- the timeline ---------------------------------------------------------------------------------------------------
+
+
+def shown_by_timeline(read: Reading) -> Iterator[Shown]:
+    """Yield everything that a page shows of every lease."""
+    timeline = read.timeline()
+    for lane in timeline.lanes:
+        clock = {"clock": "writer"} if lane.is_claimed else {}
+        for one in _of_lane(lane, timeline, read.given):
+            yield (lane.namespace, lane.name), one | clock
+
+
+def _of_lane(lane: Lane, timeline: Timeline, given: Input) -> Iterator[dict[str, Any]]:
+    if lane.problem:
+        yield {"claim": "timeline-problem", "text": lane.problem}
+    end, gaps = canonical(timeline.ends), lane.gaps(timeline.ends)
+    for span in lane.spans:
+        shown: dict[str, Any] = {
+            "identity": span.holder,
+            "writer": span.writer,
+            "manager": span.manager,
+            "hidden": _hidden(given),
+            "is_logged": given.kind in LOGS,
+        }
+        if span.reason and span.kind is SpanKind.HELD:
+            shown |= {"seen_from": given.shown[0][0]}
+        until = end if span.ends is None else canonical(span.ends)
+        kind, text = f"timeline-{span.kind.value}", span.text(gaps, timeline.ends)
+        yield {"claim": kind, **shown, "from": _time(span.begins), "to": until, "text": text}
+    for gap in gaps:
+        times = {"from": _time(gap.begins), "expires": _time(gap.expires), "to": canonical(gap.ends)}
+        said = {"seconds": gap.length / SECOND, "is_open": gap.is_open, "identity": gap.holder}
+        yield {"claim": "timeline-gap", **times, **said, "text": gap.text(timeline.ends)}
+    for doubt, text in lane.doubts(gaps, timeline.ends):
+        times = {"from": _time(doubt.begins), "to": canonical(doubt.ends or timeline.ends)}
+        yield {"claim": f"timeline-{doubt.kind.value}", "identity": doubt.holder, **times, "text": text}
+    for mark in lane.marks:
+        is_dated = "then or later" not in mark.text and mark.kind is not MarkKind.DELETED
+        moment = {"at": _time(mark.begins), "is_dated": is_dated, "is_logged": given.kind in LOGS}
+        more = {"identity": mark.holder, "writer": mark.writer, "seconds": lane.duration_seconds}
+        yield {"claim": f"timeline-{mark.kind.value}", **moment, **more, "text": mark.text}
+    hidden = {"is_hidden": any(one.kind is SpanKind.WRITTEN for one in lane.spans)}
+    for at in lane.ticks.moments:
+        yield {"claim": "timeline-renewal", "at": canonical(at), **hidden}
+    whole = {"is_whole": given.kind not in SOME_WRITES}
+    yield {"claim": "timeline-handovers", "count": lane.handovers, **whole}
+    yield {"claim": "timeline-renewals", "count": lane.ticks.count, **hidden}
+    if lane.duration_seconds is not None:
+        yield {"claim": "timeline-duration", "seconds": lane.duration_seconds}
+
+
+def _hidden(given: Input) -> list[tuple[int, int]]:
+    """Return the times of the history of which an input does not show every state."""
+    if given.kind in {Kind.METADATA, Kind.MIXED}:
+        return [(0, LATEST)]
+    edges = [0, *(at for span in given.shown for at in span)]
+    return [(begin, end) for begin, end in zip(edges[::2], edges[1::2], strict=False) if begin < end]
+
+
+# ---- tables, and metrics --------------------------------------------------------------------------------------------
+
+
+def shown_by_rows(read: Reading) -> Iterator[Shown]:
+    """Yield what the table of `why` and `top` shows of every lease, and what the recorder exposes of it."""
+    now = read.as_of.at
+    for account in read.accounts():
+        key = (account.history.namespace, account.history.name)
+        row = make_row(account)
+        _, state, holder, renewed, takeable, changes, _, usual, duration, dated = (cell.text for cell in row.cells)
+        whole = {"is_whole": read.given.kind not in SOME_WRITES}
+        of_state = {"state": state, "dated": dated, "hidden": _hidden(read.given)}
+        yield key, {"claim": "row-state", **of_state}
+        yield key, {"claim": "row-holder", "state": state, "identity": account.holder, "text": holder}
+        if row.renewed:
+            right = {"is_right": renewed == ago(row.renewed, now)}
+            at = {"at": canonical(row.renewed), "dated": dated, "state": state}
+            yield key, {"claim": "row-renewed", **at, **right, "identity": account.holder, "text": renewed}
+        if takeable == "now":
+            yield key, {"claim": "row-takeable", "from": canonical(now), **of_state}
+        elif account.status and account.status.takeable_at is not None:
+            yield key, {"claim": "row-takeable", "from": canonical(account.status.takeable_at), **of_state}
+        count = int(changes) if changes.isdecimal() else 0
+        yield key, {"claim": "row-changes", "count": count, **whole}
+        if account.history.interval is not None:
+            yield key, {"claim": "row-usual", "seconds": account.history.interval, "text": usual}
+        if account.status and account.status.duration is not None:
+            yield key, {"claim": "row-duration", "seconds": account.status.duration, "text": duration}
+        for one in _of_json(as_json(account), read.given):
+            yield key, one
+    if read.given.kind not in LOGS | LISTS:
+        yield from _of_metrics(read)  # a recorder reads a watch
+
+
+def _of_metrics(read: Reading) -> Iterator[Shown]:
+    now = read.as_of.at
+    for metric in read.metrics().collect():
+        name = metric.name.removeprefix(PREFIX)
+        for sample in metric.samples:
+            if "lease" not in sample.labels or sample.name.endswith("_created"):
+                continue
+            key = (sample.labels["namespace"], sample.labels["lease"])
+            how = {"how": sample.labels["how"]} if "how" in sample.labels else {}
+            times = {"now": canonical(now), "value": sample.value, "is_whole": read.given.kind not in SOME_WRITES}
+            yield key, {"claim": f"metric-{name.replace('_', '-')}", **times, **how}
+
+
+# ---- the other keys of `why` in JSON --------------------------------------------------------------------------------
+
+
+def _of_json(one: dict[str, Any], given: Input) -> Iterator[dict[str, Any]]:
+    """Yield what the JSON of `why` says beside its claims."""
+    dated = {"api-server": "API server", "holder": "holder"}.get(one["evidence"], "")
+    state = {"state": one["state"], "dated": dated, "hidden": _hidden(given)}
+    whole = {"is_whole": given.kind not in SOME_WRITES}
+    yield {"claim": "json-state", **state}
+    yield {"claim": "json-holder", "state": one["state"], "identity": one["holder"] or ""}
+    if one["held_since"]:
+        yield {"claim": "json-held-since", "at": one["held_since"], "identity": one["holder"]}
+    if one["last_renewal"]:
+        renewed = {**state, "at": one["last_renewal"], "identity": one["holder"] or "", "is_right": True}
+        yield {"claim": "json-last-renewal", **renewed}
+    if one["takeable_at"]:
+        yield {"claim": "json-takeable", **state, "from": one["takeable_at"]}
+    if one["duration_seconds"] is not None:
+        yield {"claim": "json-duration", "seconds": one["duration_seconds"]}
+    for how, count in one["handovers"].items():
+        yield {"claim": "json-handovers", "how": how, "count": count, **whole}
+    for before, tenure in zip([None, *one["tenures"]], one["tenures"], strict=False):
+        if tenure["since"]:
+            yield {"claim": "json-tenure-since", "identity": tenure["holder"], "at": tenure["since"]}
+        if tenure["until"]:
+            yield {"claim": "json-tenure-until", "identity": tenure["holder"], "at": tenure["until"]}
+        if tenure["leaderless_seconds"] is not None and before and tenure["since"]:
+            since = {"identity": tenure["holder"], "at": tenure["since"], "previous": before["holder"]}
+            yield {"claim": "json-tenure-leaderless", **since, "seconds": tenure["leaderless_seconds"]}
+
+
+def _time(at: int) -> str:
+    return canonical(max(0, at))

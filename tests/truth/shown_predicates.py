@@ -1,0 +1,542 @@
+"""When what `timeline`, tables and metrics show is true: a predicate over the truth for each kind of statement.
+
+A statement about an instant may be off by a second, as stamps are. A state that is shown from one instant to another
+one is false if it surely was not so at some moment in between, at least that far from both.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+from tests.model.api_server import Spec
+from tests.truth.facts import SLACK, Claim, Facts, Write, is_released
+from tests.truth.predicates import POINT, PREDICATES, Predicate
+from tests.truth.records import END, Process, Span, without
+from tests.truth.stage import SECOND
+from webhook.admission.rules.holders import fits_pod
+from webhook.analysis.claims.words import writer
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.times import canonical, parse
+
+SHOWN: Final[dict[str, Predicate]] = {}
+NOT_RECORDED: Final = "at a time that was not recorded"
+"""A mark of what happened by then."""
+
+
+def _is(*names: str) -> Callable[[Predicate], Predicate]:
+    def keep(predicate: Predicate) -> Predicate:
+        SHOWN.update(dict.fromkeys(names, _by_either_clock(predicate)))
+        return predicate
+
+    return keep
+
+
+def _by_either_clock(predicate: Predicate) -> Predicate:
+    """Return a predicate that believes what is said to be by writers' clocks if a writer said it."""
+
+    def is_so(facts: Facts, shown: Claim) -> bool:
+        return predicate(facts, shown) or (shown.get("clock") == "writer" and _is_claimed(facts, shown))
+
+    return is_so
+
+
+def _is_claimed(facts: Facts, shown: Claim) -> bool:
+    """Return whether a writer set the clock of a lease to an instant that is shown, or held it, as is shown."""
+    specs = [one.after for one in facts.writes]
+    if shown["claim"] in ("timeline-held", "timeline-overdue"):
+        return any(_is_of(facts, one, shown["identity"]) for one in specs)
+    if shown["claim"] == "timeline-renewal":
+        return any(one.renewed is not None and abs(one.renewed - parse(shown["at"])) < POINT for one in specs)
+    return "at" in shown or "from" in shown
+
+
+# ---- spans ----------------------------------------------------------------------------------------------------------
+
+
+def _inside(facts: Facts, shown: Claim) -> tuple[int, int]:
+    """Return the time throughout which something is shown to be so, as narrow as possible."""
+    begin, end = facts.inside(shown)
+    # What a first state says of the time before it is not evaluated.
+    return max(begin + POINT, shown.get("seen_from", 0)), end - POINT
+
+
+def _states(facts: Facts, shown: Claim) -> Iterator[tuple[int, int, Spec, Write]]:
+    """Yield what was surely stored in a time that is shown: from when to when, what, and the write."""
+    begin, end = _inside(facts, shown)
+    for first, last, spec, write in facts.stretches():
+        if max(first, begin) < min(last, end):
+            yield max(first, begin), min(last, end), spec, write
+
+
+def _is_of(facts: Facts, spec: Spec, shown: str) -> bool:
+    """Return whether a stored holder is who is shown: its identity, or its pod or user where a log hides that."""
+    holder = spec.holder or ""
+    if holder == shown:
+        return True
+    return bool(holder) and (fits_pod(holder, shown) or any(shown in _names(one) for one in facts.processes_of(holder)))
+
+
+def _names(process: Process) -> tuple[str, str]:
+    return process.pod, Writer(process.user.name).name
+
+
+@_is("timeline-held")
+def _held(facts: Facts, shown: Claim) -> bool:
+    """The holder has the lease, and has renewed it within its duration."""
+    for _, last, spec, _ in _states(facts, shown):
+        if not _is_of(facts, spec, shown["identity"]) or is_released(spec):
+            return False
+        if not facts.may_be_live(last - 1):
+            return False
+    return _is_written(facts, shown)
+
+
+def _is_written(facts: Facts, shown: Claim) -> bool:
+    """Return whether a writer, and a field manager, that are shown wrote the lease by the end of a span."""
+    end = facts.latest(shown, "to")
+    writes = [one for one in facts.writes if one.begin <= end]
+    texts = {text for one in writes for text in _writers(one.process)}
+    is_own = all(one in texts for one in shown["writer"].split(" and ")) if shown["writer"] else True
+    return is_own and (not shown["manager"] or shown["manager"] in {one.process.manager for one in writes})
+
+
+def _writers(process: Process) -> Iterator[str]:
+    """Yield how a process is called: a log names its pod, a stamp the uid of that."""
+    yield writer(Writer(process.user.name, process.pod if process.uid else ""))
+    yield writer(Writer(process.user.name, uid=process.uid))
+
+
+@_is("timeline-overdue")
+def _overdue(facts: Facts, shown: Claim) -> bool:
+    """It still names the holder, and was last renewed longer ago than it lasts."""
+    for first, _, spec, _ in _states(facts, shown):
+        if not _is_of(facts, spec, shown["identity"]) or facts.is_surely_live(first):
+            return False
+    return True
+
+
+@_is("timeline-chosen")
+def _chosen(facts: Facts, shown: Claim) -> bool:
+    """It names who was chosen, and that has not renewed it."""
+    own = [one for one in facts.writes if one.is_renewal and facts.is_own(one, shown["identity"])]
+    begin, end = _inside(facts, shown)
+    if any(begin < one.begin and one.end < end for one in own):
+        return False
+    return all(_is_of(facts, spec, shown["identity"]) for _, _, spec, _ in _states(facts, shown))
+
+
+@_is("timeline-leaderless")
+def _leaderless(facts: Facts, shown: Claim) -> bool:
+    """It names no one, or who has released it, or does not exist."""
+    return not any(
+        spec.holder and spec.duration != 1 and facts.is_surely_live(first)
+        for first, _, spec, _ in _states(facts, shown)
+    )
+
+
+@_is("timeline-never-held")
+def _never_held(facts: Facts, shown: Claim) -> bool:
+    return not any(spec.holder for _, _, spec, _ in _states(facts, shown)) and not _was_put(
+        facts, shown, _inside(facts, shown)[1]
+    )
+
+
+@_is("timeline-frozen")
+def _frozen(facts: Facts, shown: Claim) -> bool:
+    return all(_is_of(facts, spec, shown["identity"]) for _, _, spec, _ in _states(facts, shown))
+
+
+@_is("timeline-removed")
+def _removed(facts: Facts, shown: Claim) -> bool:
+    """It names no one, or who has released it."""
+    return not any(spec.holder and spec.duration != 1 for _, _, spec, _ in _states(facts, shown))
+
+
+@_is("timeline-written")
+def _written(facts: Facts, shown: Claim) -> bool:
+    """It was written by the one that is shown, first at the beginning."""
+    at = facts.moment(shown["from"])
+    near = facts.within(at.first - POINT, at.last + POINT, lambda one: shown["identity"] in _names(one.process))
+    return any(near) and _is_written(facts, shown)
+
+
+@_is("timeline-unrecorded")
+def _unrecorded(facts: Facts, shown: Claim) -> bool:
+    """The input lacks a part of that time, or is a log that has nothing for long."""
+    begin, end = facts.earliest(shown, "from"), facts.latest(shown, "to")
+    if shown["is_logged"]:
+        return True
+    return any(first <= end and begin <= last for first, last in shown["hidden"])
+
+
+@_is("timeline-several", "timeline-problem")
+def _never(_: Facts, __: Claim) -> bool:
+    return False
+
+
+# ---- times without a leader -----------------------------------------------------------------------------------------
+
+
+@_is("timeline-gap")
+def _gap(facts: Facts, shown: Claim) -> bool:
+    """It was not renewed, or named no one, for as long as the caption says, which is exact or a bound."""
+    begin, end = facts.latest(shown, "from", 0), facts.earliest(shown, "to", facts.now)
+    own = (one for one in facts.writes if one.is_renewal and facts.is_own(one, shown["identity"]))
+    if any(begin + POINT < one.begin and one.end < end - POINT for one in own):
+        return False
+    if "no leader" in shown["text"]:
+        return bool(_unled_time(facts, begin, end) <= shown["seconds"] * SECOND + 2 * POINT + facts.spread)
+    return True
+
+
+def _unled_time(facts: Facts, begin: int, end: int) -> int:
+    """Return for how long no process worked as the leader."""
+    lease = f"{facts.namespace}/{facts.name}"
+    own = [one for one in facts.history.processes if one.lease == lease and one.works]
+    works = [span for one in own for span in (*one.works, *one.paused)]
+    return sum(one.end - one.begin for one in without([Span(begin, end)], works)) if begin < end else 0
+
+
+@_is("timeline-silent")
+def _silent(facts: Facts, shown: Claim) -> bool:
+    """The holder did not renew it, after its last renewal."""
+    begin, end = _inside(facts, shown)
+    own = (one for one in facts.writes if one.is_renewal and facts.is_own(one, shown["identity"]))
+    return not any(begin < one.begin and one.end < end for one in own)
+
+
+@_is("timeline-contested")
+def _contested(facts: Facts, shown: Claim) -> bool:
+    """It was taken while it was live, at the beginning."""
+    return _mark_of_taking("while-live")(facts, {**shown, "at": shown["from"], "is_dated": True})
+
+
+# ---- marks ----------------------------------------------------------------------------------------------------------
+
+
+def _around(facts: Facts, shown: Claim) -> tuple[int, int]:
+    """Return the time in which what is marked happened."""
+    at = facts.moment(shown["at"])
+    return at.first - POINT, at.last + POINT if shown["is_dated"] else END
+
+
+def _marked(facts: Facts, shown: Claim) -> dict[str, Any]:
+    """Return a mark as a claim about an interval."""
+    at = parse(shown["at"])
+    earliest = {} if NOT_RECORDED in shown["text"] else {"earliest": canonical(at - POINT)}
+    latest = {"latest": canonical(at + POINT)} if shown["is_dated"] else {}
+    return {"identity": shown["identity"], **earliest, **latest}
+
+
+def _mark_of_taking(how: str) -> Predicate:
+    def is_so(facts: Facts, shown: Claim) -> bool:
+        if " wrote it" in shown["text"] or not any(one.holder == shown["identity"] for one in _specs(facts)):
+            return _is_first_write(facts, shown)
+        taken = PREDICATES["taken"](facts, {**_marked(facts, shown), "how": how})
+        return taken or (how == "after-expiry" and _is_taken_again(facts, shown))
+
+    return is_so
+
+
+def _is_taken_again(facts: Facts, shown: Claim) -> bool:
+    """Return whether another process renewed it, when it had expired, under the name that it had."""
+    begin, end = _around(facts, shown)
+    renewals = facts.within(begin, end, lambda one: one.is_renewal and one.after.holder == shown["identity"])
+    is_named = f"after {shown['identity']} let it expire" in shown["text"]
+    return is_named and any(not facts.is_surely_live(one.begin) for one in renewals)
+
+
+def _specs(facts: Facts) -> Iterator[Spec]:
+    yield from (one.after for one in facts.writes)
+
+
+def _is_first_write(facts: Facts, shown: Claim) -> bool:
+    """Return whether who stands in for a holder, which a log hides, wrote then."""
+    begin, end = _around(facts, shown)
+    return any(shown["identity"] in _names(one.process) for one in facts.within(begin, end, lambda _: True))
+
+
+_is("timeline-steal")(_mark_of_taking("while-live"))
+_is("timeline-takeover-by-expiry")(_mark_of_taking("after-expiry"))
+_is("timeline-takeover-by-release")(_mark_of_taking("after-release"))
+_is("timeline-takeover")(_mark_of_taking("unknown"))
+_is("timeline-claim")(_mark_of_taking("first"))
+
+
+@_is("timeline-created")
+def _created(facts: Facts, shown: Claim) -> bool:
+    begin, end = _around(facts, shown)
+    return any(
+        not shown["identity"] or _is_of(facts, one.after, shown["identity"]) or shown["identity"] in _names(one.process)
+        for one in facts.within(begin, end, lambda one: not one.was_there)
+    )
+
+
+@_is("timeline-deleted")
+def _deleted(facts: Facts, shown: Claim) -> bool:
+    begin, end = _around(facts, shown)
+    return any(facts.within(begin, end, lambda one: not one.is_there))
+
+
+@_is("timeline-release")
+def _release(facts: Facts, shown: Claim) -> bool:
+    begin, end = _around(facts, shown)
+    said = shown["text"]
+    for one in facts.within(begin, end, lambda one: bool(one.removes) or one.is_shortened):
+        identity = one.removes or one.before.holder or ""
+        if identity not in said:
+            continue
+        if " released it" in said and "or was removed" not in said and not facts.is_own(one, identity):
+            continue
+        if (
+            " removed " in said
+            and said.endswith(" as the holder")
+            and " was removed" not in said
+            and facts.is_own(one, identity)
+        ):
+            continue
+        return True
+    return False
+
+
+@_is("timeline-late")
+def _late(facts: Facts, shown: Claim) -> bool:
+    """No renewal by its process came before the one that is marked, for longer than most clients try."""
+    at = facts.moment(shown["at"])
+    begin = at.last - int((shown["seconds"] or 15) * SECOND * 2 / 3) + POINT
+    own = (one for one in facts.writes if one.is_renewal and facts.is_own(one, shown["identity"]))
+    return not any(begin < one.begin and one.end < at.first - POINT for one in own)
+
+
+@_is("timeline-identity-shared")
+def _shared(facts: Facts, shown: Claim) -> bool:
+    named = [one for one in facts.writes if one.is_renewal and one.after.holder == shown["identity"]]
+    return len({one.process.writer for one in named}) > 1
+
+
+@_is("timeline-denied", "timeline-failed")
+def _refused(facts: Facts, shown: Claim) -> bool:
+    begin, end = _around(facts, shown)
+    refused = (one for one in facts.requests if one.refused and begin <= one.answered and one.received <= end)
+    return any(f"was answered with {one.code}" in shown["text"] for one in refused)
+
+
+@_is("timeline-slow")
+def _slow(facts: Facts, shown: Claim) -> bool:
+    begin, end = _around(facts, shown)
+    answered = (one for one in facts.requests if begin <= one.answered and one.received <= end)
+    return any(one.answered - one.received >= SECOND - SLACK for one in answered)
+
+
+@_is("timeline-edit")
+def _edit(facts: Facts, shown: Claim) -> bool:
+    begin, end = _around(facts, shown)
+    return any(facts.within(begin, end, lambda one: one.was_there and one.is_there))
+
+
+@_is("timeline-forged-stamps")
+def _forged(facts: Facts, shown: Claim) -> bool:
+    return PREDICATES["renewal-stamp-tampered"](facts, shown)
+
+
+# ---- renewals, and numbers ------------------------------------------------------------------------------------------
+
+
+@_is("timeline-renewal")
+def _renewal(facts: Facts, shown: Claim) -> bool:
+    at = facts.moment(shown["at"])
+    is_written = shown["is_hidden"] and _is_asked(facts, shown)
+    return is_written or any(facts.within(at.first - POINT, at.last + POINT, lambda one: one.is_renewal))
+
+
+@_is("timeline-renewals")
+def _renewals(facts: Facts, shown: Claim) -> bool:
+    """No more of them are drawn than there were; a log without objects shows writes."""
+    return bool(shown["is_hidden"] or shown["count"] <= len([one for one in facts.writes if one.is_renewal]))
+
+
+def _changes(facts: Facts) -> int:
+    """Return how often another text than the one before was put there, whatever was in between."""
+    holders = [one.after.holder for one in facts.writes if one.after.holder]
+    return len([one for before, one in pairwise(holders) if one != before])
+
+
+@_is("timeline-handovers", "row-changes")
+def _handovers(facts: Facts, shown: Claim) -> bool:
+    count = _changes(facts)
+    return bool(shown["count"] == count if shown["is_whole"] else shown["count"] <= count)
+
+
+@_is("json-handovers", "metric-handovers")
+def _handovers_of_kind(facts: Facts, shown: Claim) -> bool:
+    """No kind has more of them than there were writes that put a holder there."""
+    count: float = shown.get("count", shown.get("value", 0))
+    return count <= len([one for one in facts.writes if one.puts]) + 1
+
+
+@_is("timeline-duration", "row-duration", "json-duration", "metric-duration-seconds")
+def _duration(facts: Facts, shown: Claim) -> bool:
+    said = shown.get("seconds", shown.get("value"))
+    return said in {one.duration for one in _specs(facts)}
+
+
+@_is("row-usual")
+def _usual(facts: Facts, shown: Claim) -> bool:
+    return PREDICATES["renewal-interval"](facts, shown)
+
+
+# ---- the state at the end -------------------------------------------------------------------------------------------
+
+
+@_is("row-state", "json-state")
+def _state(facts: Facts, shown: Claim) -> bool:
+    """By the API servers' clocks; where only the writer's dates it, by renewTime alone."""
+    spec, state = facts.spec, shown["state"]
+    if state == "unknown":
+        return True
+    if state == "frozen":
+        return PREDICATES["frozen"](facts, {"identity": facts.holder})
+    if state == "never-held":
+        return not facts.holder and not _was_put(facts, shown, facts.now)
+    if state == "released":
+        return not facts.holder or spec.duration == 1
+    if shown["dated"] == "holder":
+        expires = (spec.renewed or 0) + (spec.duration or 0) * SECOND
+        is_over = expires <= facts.now
+        return bool(facts.holder) and (is_over == (state == "expired") or abs(expires - facts.now) < POINT)
+    if state == "live":
+        return bool(facts.holder) and _may_be_live(facts)
+    moments = (facts.now - POINT, facts.now + POINT)
+    return bool(facts.holder) and not all(facts.is_surely_live(at) for at in moments)
+
+
+def _may_be_live(facts: Facts) -> bool:
+    """Return whether it may be live at the end, or was so a second before it."""
+    return any(facts.may_be_live(at) for at in (facts.now - POINT, facts.now + facts.spread))
+
+
+def _was_put(facts: Facts, shown: Claim, end: int) -> bool:
+    """Return whether a holder was put into the object by some time, as far as the input shows that."""
+    begun = [one for one in facts.writes if one.at <= end]
+    first = max([0, *(number for number, one in enumerate(begun) if not one.was_there)])
+    hidden = shown["hidden"]
+    return any(one.puts and not any(low <= one.at <= high for low, high in hidden) for one in begun[first:])
+
+
+@_is("row-holder", "json-holder")
+def _holder(facts: Facts, shown: Claim) -> bool:
+    identity = shown["identity"]
+    if not identity:
+        return not facts.holder or shown["state"] == "unknown"
+    if identity == facts.holder:
+        return True
+    return shown["state"] == "unknown" and (
+        _is_of(facts, facts.spec, identity) or any(identity in _names(one.process) for one in facts.writes)
+    )
+
+
+@_is("row-renewed", "json-last-renewal")
+def _last_renewal(facts: Facts, shown: Claim) -> bool:
+    """The holder's last renewal, or what put it there, or, where only the writer dates that, renewTime."""
+    if not shown["is_right"]:
+        return False
+    if shown["dated"] == "holder" and abs(parse(shown["at"]) - (facts.spec.renewed or 0)) < POINT:
+        return True
+    at = facts.moment(shown["at"])
+    renewals = [one for one in facts.writes if one.is_renewal or one.puts]
+    # Of several that renew it under one name, any may be the one that took it.
+    last_by = {one.process.writer: one for one in renewals}
+    latest = (*renewals[-1:], *last_by.values())
+    if shown.get("state") == "unknown":
+        # A log hides who holds it, and shows who wrote it.
+        return _is_asked(facts, shown)
+    return any(one.begin <= at.last + POINT and at.first - POINT <= one.end for one in latest)
+
+
+def _is_asked(facts: Facts, shown: Claim) -> bool:
+    """Return whether a write was answered then, whatever it changed: of the one that is shown, if any is."""
+    at = facts.moment(shown["at"])
+    near = (one for one in facts.requests if one.received <= at.last + POINT and at.first - POINT <= one.answered)
+    written = [one for one in near if one.verb not in ("get", "list") and not one.refused]
+    identity = shown.get("identity", "")
+    by = [facts.history.by_name[one.process] for one in written]
+    return any(not identity or identity in (*_names(one), one.identity) for one in by)
+
+
+@_is("row-takeable", "json-takeable")
+def _takeable(facts: Facts, shown: Claim) -> bool:
+    """If nothing else is written, it is not live from then on."""
+    state = shown["state"]
+    if state in ("released", "never-held", "frozen"):
+        return _state(facts, shown)
+    if shown["dated"] == "holder":
+        expires = (facts.spec.renewed or 0) + (facts.spec.duration or 0) * SECOND
+        return bool(expires <= parse(shown["from"]) + POINT)
+    at = facts.moment(shown["from"])
+    renewal, duration = facts.last_renewal, facts.spec.duration
+    return renewal is None or duration is None or at.last + POINT >= renewal.begin + duration * SECOND
+
+
+@_is("json-held-since", "json-tenure-since")
+def _since(facts: Facts, shown: Claim) -> bool:
+    at = facts.moment(shown["at"])
+    identity = shown["identity"]
+    own = [one for one in facts.writes if one.after.holder == identity and one.after.acquired is not None]
+    errors = {0, *((one.after.renewed or one.at) - one.at for one in own)}
+    if any(abs((one.after.acquired or 0) - error - parse(shown["at"])) < POINT for one in own for error in errors):
+        return True  # as it wrote itself, corrected by the error of its clock
+    near = facts.within(at.first - POINT, at.last + POINT, lambda _: True)
+    return any(
+        one.puts == identity or (one.is_renewal and one.after.holder == identity) or identity in _names(one.process)
+        for one in near
+    )
+
+
+@_is("json-tenure-until")
+def _until(facts: Facts, shown: Claim) -> bool:
+    """It was removed or replaced then, or renewed last, before it expired."""
+    at = facts.moment(shown["at"])
+    identity = shown["identity"]
+    near = facts.within(at.first - POINT, at.last + POINT, lambda _: True)
+    return any(
+        _is_of(facts, one.before, identity) or _is_of(facts, one.after, identity) or identity in _names(one.process)
+        for one in near
+    )
+
+
+@_is("json-tenure-leaderless")
+def _unled(facts: Facts, shown: Claim) -> bool:
+    """The time from the removal or the last renewal of the one before is at most so long."""
+    at = facts.moment(shown["at"])
+    taken = [*facts.within(at.first - POINT, at.last + POINT, lambda one: one.puts == shown["identity"])]
+    if not taken:
+        return True
+    before = [one for one in facts.writes if one.at < taken[-1].at]
+    ends = [one for one in before if one.removes or one.is_shortened or one.is_renewal]
+    return not ends or taken[-1].begin - ends[-1].end <= shown["seconds"] * SECOND + POINT + facts.spread
+
+
+# ---- metrics --------------------------------------------------------------------------------------------------------
+
+
+@_is("metric-live")
+def _metric_live(facts: Facts, shown: Claim) -> bool:
+    if shown["value"] == 1:
+        return bool(facts.holder) and _may_be_live(facts)
+    return True
+
+
+@_is("metric-renewal-age-seconds")
+def _metric_age(facts: Facts, shown: Claim) -> bool:
+    if shown["value"] == 0:
+        return facts.last_renewal is None or facts.last_renewal.end >= facts.moment(shown["now"]).first - POINT
+    at = parse(shown["now"]) - int(shown["value"] * SECOND)
+    about = {"at": canonical(at), "dated": "", "is_right": True, "identity": facts.holder}
+    return _last_renewal(facts, about)
+
+
+@_is("metric-leaderless-seconds")
+def _metric_leaderless(facts: Facts, shown: Claim) -> bool:
+    """It named no one for so long at most, after somebody had held it."""
+    free = [last - first for first, last, spec, write in facts.stretches() if not spec.holder and write.removes]
+    return not shown["is_whole"] or sum(free) <= (shown["value"] + 2 * len(free)) * SECOND + POINT
