@@ -294,8 +294,10 @@ def test_a_template_of_a_lease_is_skipped_and_counted_below_a_directory(text: st
     code, out, _ = run("chart")
     assert code == 0
     assert "1 evaluated: 1 allowed; 1 skipped (template 1)" in out
+    assert "render" not in out.splitlines()[-1]
     code, out, _ = run("--skip-foreign", "--require=0", "chart/lease.yaml")
     assert (code, "1 skipped (template 1)" in out) == (0, True)
+    assert "or an AdmissionReview; render the templates first, as by `helm template`" in out
 
 
 def test_a_template_that_is_named_is_unreadable_and_why(run: Run) -> None:

@@ -60,6 +60,7 @@ TEMPLATE: Final = re.compile(
     r"default|quote|printf|lookup|and|or|not|eq|ne|nindent|indent)\b)"
 )
 """An action of a Go template, as charts of Helm have."""
+KIND_OF_TEMPLATE: Final = "template"
 RENDER: Final = "a template: render it first, as by `helm template`"
 AUDIT_EVENT: Final = re.compile(rb'\s*+\{"kind":"Event","apiVersion":"audit\.k8s\.io/')
 """How an API server begins every line of its log: Go writes the fields of a struct in their order."""

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.analysis.inputs import documents, kinds
-from webhook.analysis.inputs.documents import MAX_DOCUMENT, Document, LastLine, Value
+from webhook.analysis.inputs.documents import KIND_OF_TEMPLATE, MAX_DOCUMENT, Document, LastLine, Value
 from webhook.analysis.inputs.items import (
     STANDARD_INPUT,
     Answer,
@@ -229,11 +229,11 @@ def _read_file_for_check(path: str, meter: Meter, *, skip: bool) -> Iterator[Sub
             return
         item = kinds.interpret_for_check(document)
         if skip and isinstance(item, Unreadable) and item.is_foreign:
-            yield OtherObject(item.place, "template" if item.is_template else "not a Kubernetes object")
+            yield OtherObject(item.place, KIND_OF_TEMPLATE if item.is_template else "not a Kubernetes object")
         elif isinstance(item, kinds.Manifest) and _is_named_by_a_template(item.document):
             line = item.source.line_of()
             template = Unreadable(item.place, documents.RENDER, is_foreign=True, line=line, is_template=True)
-            yield OtherObject(item.place, "template") if skip else template
+            yield OtherObject(item.place, KIND_OF_TEMPLATE) if skip else template
         else:
             yield item
 

@@ -13,7 +13,7 @@ from webhook.cli.checking.junit import format_junit
 from webhook.cli.checking.sarif import format_sarif
 from webhook.cli.checking.text import Tally, as_json, format_outcome
 from webhook.cli.reading import format_skipped
-from webhook.cli.terminal import encode_line, print_message
+from webhook.cli.terminal import encode_line, print_message, wrap_on_terminal
 
 FORMATS: Final = ("text", "json", "junit", "sarif", "github")
 
@@ -55,8 +55,10 @@ class Printer(Struct):
         elif self.output == "sarif":
             print(format_sarif(self._kept))
         if self.output == "text":
-            for line in (*counts, *self.tally.format_lines(unknown)):
+            for line in counts:
                 print(line)
+            for line in self.tally.format_lines(unknown):
+                print(wrap_on_terminal(line, 2))
         elif self.tally.skipped:
             print_message(format_skipped(self.tally.skipped))
 

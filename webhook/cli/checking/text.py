@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from webhook.admission.rules.rule import Mode
 from webhook.admission.verdict import Result
+from webhook.analysis.inputs.documents import KIND_OF_TEMPLATE
 from webhook.analysis.inputs.items import OtherObject, Place, Unreadable
 from webhook.cli.checking.evaluation import DocumentOutcome, Evaluation
 from webhook.cli.reading import format_skipped
@@ -86,6 +87,7 @@ class Tally(Struct):
         text += f"; {format_skipped(self.skipped)}" if self.skipped else ""
         if not evaluated and not self.unreadable and not unknown:
             text += ": nothing here is a Lease, a LeaseCandidate or an AdmissionReview"
+            text += "; render the templates first, as by `helm template`" if self.skipped[KIND_OF_TEMPLATE] else ""
         yield text
         if self.page:
             yield f"Why a rule exists: {self.page}"
