@@ -217,3 +217,16 @@ def test_a_stamped_list_that_is_read_without_a_policy_dates_nothing() -> None:
     one["metadata"]["managedFields"] = [one["metadata"]["managedFields"][0] | constant]
     server.wait(60)
     assert "--policy FILE says which stamps to believe" in text(account(cluster_of(server.dump()), server.now))
+
+
+def test_how_long_a_state_had_not_been_renewed_is_counted_from_the_second_of_its_stamp() -> None:
+    """Its holder's clock is ahead by less: the first write that a log shows came before its renewTime."""
+    server = FakeServer()
+    db, other = server.elector("db-0", "shop/db", ahead=0.4), server.elector("db-1", "shop/db")
+    db.lead(10)
+    server.log = server.log[-1:]
+    server.wait(20)
+    other.lead(4)
+    (taken,) = claims(of_log(server), server, "taken")
+    assert taken["how"] == "after-expiry"
+    assert 20 <= taken["seconds"] <= 21

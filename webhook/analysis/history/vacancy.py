@@ -67,7 +67,8 @@ def bound_time_between(last: int, since: int, write: Write, held: Tenure | None)
     if not write.is_dated:
         return max(0, since - last)
     before = _find_write(held, last)
-    if before is not None and before.is_exact and write.is_exact:
+    is_renewal = held is None or held.renewed is not None or held.claimed is None
+    if is_renewal and before is not None and before.is_exact and write.is_exact:
         return max(0, since - last)
     tolerance = MAX_TOLERANCE if write.skew else 0
     return max(0, _latest_of(write, since) - _earliest_of(before, last, write, held), since - last + tolerance)
@@ -90,7 +91,8 @@ def _earliest_of(before: Write | None, last: int, write: Write, held: Tenure | N
     earliest = last if write.is_logged else last // SECOND * SECOND
     earliest = earliest if before is None else before.earliest
     if held is not None and held.renewed is None and held.claimed is not None:
-        return min(earliest, max(held.claimed, earliest - MAX_TOLERANCE))
+        # Of a state that was there only its stamp says when it was renewed, if that.
+        return min(last // SECOND * SECOND, earliest, max(held.claimed, earliest - MAX_TOLERANCE))
     return earliest
 
 
