@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.claims.accounts import account, shop, text
+from tests.claims.test_dating import date
 from tests.factories import Document
-from tests.history.fake_server import FakeServer, together
+from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advised, cluster_of, of_both, of_log, of_watch
 from tests.inputs.reading import read
 from webhook.analysis.claims.happened import list_latest
@@ -135,3 +136,14 @@ def test_a_gap_that_a_recorder_reports_is_said_once() -> None:
     said = text(account(histories, server.now))
     assert f"not recorded from {begin} to " in said
     assert "lacks writes" not in said
+
+
+def test_a_stamp_that_was_forged_while_nothing_was_seen_does_not_say_when_a_watch_ends() -> None:
+    server, electors = shop()
+    together(20, *electors)
+    first = len(server.events)
+    together(4, *electors)
+    date(server, 30)
+    cluster = cluster_of(watch_again(server.watch(), first, len(server.events)))
+    assert cluster.bounds.until is not None
+    assert server.now - 2 * SECOND < cluster.bounds.until <= server.now

@@ -426,7 +426,9 @@ def test_a_holder_that_goes_on_after_its_release_holds_the_lease_again() -> None
     first.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
     server.wait(2)
     first.renew()
-    assert "db-0_1 held it by then (shop/db from pod db-0); not renewed for up to 2 s" in said_of(of_log(server), server)
+    assert "db-0_1 held it by then (shop/db from pod db-0); not renewed for up to 2 s" in said_of(
+        of_log(server), server
+    )
 
 
 def test_another_pod_that_renews_under_the_same_name_after_expiry_takes_nothing() -> None:

@@ -45,6 +45,8 @@ class Bounds(Struct):
     _last_request: int = 0
     _claimed: dict[tuple[str, str], int] = field(default_factory=dict)
     """Times of the two leases with the latest states; a client may have invented them."""
+    _resumed: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The same of states that follow what was not seen, by their stamps: another write may have moved one since."""
     _first_event: int | None = None
     _states: list[int] = field(default_factory=list)
 
@@ -70,8 +72,11 @@ class Bounds(Struct):
         self._first_event = at if self._first_event is None else min(self._first_event, at)
         self.reach(at)
 
-    def seen(self, seen: Observation, at: int | None, stamped: int = 0) -> None:
-        """Note an observation; `at` is None if it does not say when, `stamped` 0 if no API server says so."""
+    def seen(self, seen: Observation, at: int | None, stamped: int = 0, *, is_resumed: bool = False) -> None:
+        """Note an observation; `at` is None if it does not say when, `stamped` 0 if no API server says so.
+
+        `is_resumed`: it follows what was not seen.
+        """
         is_event = seen.act is not Act.STORED and seen.at is None
         self._undated = (seen.latest_stamp or 0) if is_event else 0
         if at is None:
@@ -83,13 +88,20 @@ class Bounds(Struct):
         if seen.act is not Act.STORED and seen.at is not None:
             self.reach(at)
         elif 0 < stamped <= self.latest:
-            self.reach(refine(stamped, at))
+            self._reach_stamp(seen, refine(stamped, at), is_resumed=is_resumed)
         elif self._reached is not None and at // SECOND == self._reached // SECOND:
             self.reach(at)
         elif seen.input_kind is not InputKind.DUMP:
-            self._claimed[seen.namespace, seen.name] = at
-            if len(self._claimed) > 2:
-                del self._claimed[min(self._claimed, key=self._claimed.__getitem__)]
+            _keep_latest(self._claimed, seen, at)
+
+    def _reach_stamp(self, seen: Observation, at: int, *, is_resumed: bool) -> None:
+        """Note that it reaches a stamp; after what was not seen, that of the second latest lease counts."""
+        if not is_resumed:
+            self.reach(at)
+            return
+        _keep_latest(self._resumed, seen, at)
+        if len(self._resumed) > 1:
+            self.reach(min(self._resumed.values()))
 
     def requested(self, answered: int) -> int | None:
         """Note a request in an audit log; return since when the log has none for any lease, None if it went on.
@@ -120,3 +132,10 @@ class Bounds(Struct):
         if first is None:
             return min([ends, *self._states])
         return min(ends, max((at for at in self._states if at <= first), default=first))
+
+
+def _keep_latest(times: dict[tuple[str, str], int], seen: Observation, at: int) -> None:
+    """Keep the time of a lease, if it is one of the two latest."""
+    times[seen.namespace, seen.name] = at
+    if len(times) > 2:
+        del times[min(times, key=times.__getitem__)]

@@ -267,7 +267,8 @@ class ClusterHistory(Struct):
         self.bounds.is_leaky = self.bounds.is_leaky or history.continuity.is_leaky
         self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
         at = None if history.at is None else history.moment
-        self.bounds.seen(seen, at if seen.at is None else min(seen.at, self.bounds.latest), history.stamped)
+        at = at if seen.at is None else min(seen.at, self.bounds.latest)
+        self.bounds.seen(seen, at, history.stamped, is_resumed=history.is_resumed)
         return events
 
     def _note_missing(self, key: Key, reader: Writer) -> None:

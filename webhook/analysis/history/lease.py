@@ -81,6 +81,8 @@ class LeaseHistory(Struct):
     """Only lists have shown it: nothing is known of what happened before."""
     stamped: int = 0
     """The stamp of the latest write, 0 if a client may have invented it."""
+    is_resumed: bool = False
+    """The latest state follows what was not seen."""
     moment: int = 0
     """The time of the latest observation."""
     write: Write = Write()
@@ -401,6 +403,7 @@ class LeaseHistory(Struct):
         old, new = before.spec if before else LeaseSpec(), lease.spec
         self._note_log(seen, before, lease, act)
         self.stamped = stamp_between(old, new, known, entries) if before and seen.at is None else 0
+        self.is_resumed = is_gap and act is Act.STORED
         if before is None:
             self._begin_state(lease, moment, writer, act, is_new=was_deleted or act is Act.CREATED)
         elif is_gap:
