@@ -42,10 +42,10 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     said = text(account(of_log(server), server.now))
     assert "db-1_1 took it after db-0_1 let it expire (shop/db from pod db-1); not renewed for up to 16 s" in said
     assert (
-        "took the expired lease at 11:07:56Z, 16 s later. Its process made no request for the lease (killed, "
+        "took the expired lease at 11:07:56Z, 16 s later. It sent no renewal (killed, "
         "paused, blocked, cut off), or its API server hung: 2 other leases were renewed on time." in said
     )
-    assert said.endswith("ADVICE Why db-0_1 did not renew: kubectl -n shop describe pod db-0")
+    assert said.endswith("ADVICE See its pod: kubectl -n shop describe pod db-0")
 
 
 def test_of_many_leases_a_sample_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def test_a_steal_is_an_error() -> None:
     assert "db-1_1 took it from db-0_1, which still held it" in said
     assert (
         "lease-stolen: at 11:07:00Z db-1_1 took the lease while db-0_1 still held it, 15 s before it expired: two "
-        "may have led at once, until the old holder noticed" in said
+        "may have led at once" in said
     )
     assert "ADVICE Find out why db-1_1 does not wait until the lease expires" in said
 
@@ -217,7 +217,7 @@ def test_two_pods_under_one_identity_are_an_error() -> None:
         twin.renew()
     said = text(account(of_log(server), server.now))
     in_turns = "one identity, db-0_1, is used by several processes that renew in turns"
-    assert f"{in_turns}: shop/db from pod db-0 and shop/db from pod db-1, as if each led" in said
+    assert f"{in_turns}, at least shop/db from pod db-0 and shop/db from pod db-1, as if each led" in said
     assert "shop/db from pod db-0 renewed it as db-0_1, " in said
 
 
@@ -226,7 +226,7 @@ def test_two_applications_on_one_lease() -> None:
     db.lead(20)
     server.wait(20)
     server.elector("queue-0", "shop/db", user="system:serviceaccount:shop:queue").lead(20)
-    assert "lease-shared: several service accounts have held this lease: shop/db, shop/queue" in text(
+    assert "lease-shared: at least 2 service accounts have held this lease: shop/db, shop/queue" in text(
         account(of_log(server), server.now)
     )
     server.elector("kcm", "shop/db", user="system:kube-controller-manager").take()
@@ -280,7 +280,7 @@ def test_a_dump_of_a_dead_leader() -> None:
     assert "as it wrote itself" in said
     assert "Can be taken: now, since 11:07:55Z, 15 s after the last renewal" in said
     assert (
-        "Why: It stopped, its writes failed or were refused, or its API server hung: 2 other leases went on being"
+        "Why: It stopped, its writes were refused or failed, or its API server hung: 2 other leases went on being"
         in said
     )
     assert "kubectl -n shop describe pod db-0" in advised(one)
@@ -294,7 +294,7 @@ def test_a_dump_in_which_all_stopped(more: list[str], is_known: bool) -> None:
     one = account(cluster_of(server.dump()), server.now)
     why = (
         "Why: The API server was slow, unavailable or not reached, a webhook or policy stopped all writes, or its "
-        "process stopped at that time by itself: 3 other leases stopped at the same time."
+        "process stopped by itself: 3 other leases stopped at the same time."
     )
     assert (why in text(one)) == is_known
     assert ("Why:" in text(one)) == is_known
@@ -362,9 +362,7 @@ def test_the_request_of_the_last_renewal_is_none_after_it() -> None:
     together(60, db, mail, cart)
     together(20, mail, cart)
     said = text(account(of_log(server), server.now))
-    assert (
-        "Its process made no request for the lease (killed, paused, blocked, cut off), or its API server hung" in said
-    )
+    assert "It sent no renewal (killed, paused, blocked, cut off), or its API server hung" in said
 
 
 def test_a_process_that_renews_another_lease_runs() -> None:

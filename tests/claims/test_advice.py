@@ -57,7 +57,7 @@ def test_an_invalid_write_of_the_next_holder_is_not_about_rights() -> None:
 
 def test_the_refused_writes_of_a_stranger_are_not_what_keeps_a_lease_free() -> None:
     found = after_expiry(RIGHTS, user="system:serviceaccount:shop:mallory")
-    assert found.startswith("See whether db-0_1 still runs, and why no other replica takes over:")
+    assert found.startswith("See whether db-0_1 still runs, and why no other takes over:")
     assert "auth can-i" not in found
 
 

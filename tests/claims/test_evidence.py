@@ -344,7 +344,7 @@ def test_a_watch_bounds_when_a_lease_was_deleted() -> None:
     said = text(account(of_watch(server), server.now))
     assert "the lease was deleted while db-0_1 held it, then or later" in said
     assert "the lease had no holder for up to 10 min 1 s" in said
-    assert "created it again up to 10 min 1 s later" in said
+    assert "it was created again with the holder db-1_1 up to 10 min 1 s later" in said
     assert "or later" not in text(account(of_log(server), server.now))
 
 

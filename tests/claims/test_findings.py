@@ -106,7 +106,7 @@ def test_refused_reads_from_a_shared_address_are_not_the_holder_s() -> None:
         server.log[-1]["sourceIPs"] = address
     follower.lead(10)
     (lost,) = (found for found in account(of_log(server), server.now).findings if found.check == "leader-lost")
-    assert "Its process made no request for the lease" in lost.message
+    assert "It sent no renewal" in lost.message
 
 
 def test_a_log_without_holes_has_every_conflict_of_the_holder() -> None:
@@ -401,7 +401,7 @@ def test_who_labels_a_lease_is_not_said_to_have_held_it() -> None:
         server.write("shop/db", server.leases["shop/db"]["spec"], "label", labeller.user, labeller.pod)
     server.elector("db-0", "shop/db").lead(20)
     shared = account(of_metadata(server), server.now)
-    assert "several service accounts have written this lease: ops/label, shop/db" in text(shared)
+    assert "at least 2 service accounts have written this lease: ops/label, shop/db" in text(shared)
 
 
 def test_a_webhook_that_refuses_a_writer_without_a_pod() -> None:
@@ -446,7 +446,7 @@ def test_a_lease_is_deleted_before_it_is_created_again() -> None:
     assert deleted.until is not None
     deleted.until += 500_000
     said = text(one)
-    assert said.index("the lease was deleted while db-0_1 held it") < said.index("db-0_1 created it again")
+    assert said.index("the lease was deleted while db-0_1 held it") < said.index("created again with the holder db-0_1")
 
 
 @pytest.mark.parametrize(
@@ -499,7 +499,7 @@ def test_an_audit_log_in_which_all_clients_fell_silent() -> None:
     said = text(account(of_log(server), server.now))
     assert (
         "Clients did not reach the API server, it was down, the log lacks their requests, a webhook or policy stopped "
-        "all writes, or its process stopped at that time by itself: all 3 other leases"
+        "all writes, or its process stopped by itself: all 3 other leases"
     ) in said
     assert "the log shows no request from the holder until the end of that time" in said
     assert "kubectl get nodes" in said
@@ -516,7 +516,7 @@ def test_a_crash_just_before_a_restart_of_the_api_server_is_not_blamed_on_it(
     together(10, server.elector("db-1", "shop/db"), *electors[1:])
     one = account(history_of(server), server.now)
     (lost,) = (found for found in one.findings if found.check == "leader-lost")
-    assert "or its process stopped at that time by itself" in lost.message
+    assert "or its process stopped by itself" in lost.message
     assert "db-0_1 may have stopped by itself: kubectl get --raw" in advised(one)
     assert "kubectl -n shop describe pod db-0" in advised(one)
 
@@ -709,7 +709,7 @@ def test_what_goes_on_comes_before_what_is_over() -> None:
     thief = server.elector("thief-0", "shop/db", duration=60)
     thief.lead(20)
     mail.lead(30)
-    assert "Why thief-0_1 did not renew" in advised(account(of_log(server), server.now))
+    assert "See its pod" in advised(account(of_log(server), server.now))
 
 
 def test_who_held_a_deleted_lease_leads_as_long_as_most_clients_do() -> None:

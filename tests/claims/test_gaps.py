@@ -108,9 +108,9 @@ def test_a_log_that_dropped_events_does_not_show_that_a_process_made_no_request(
     whole, dropped = (
         text(account(cluster_of(log), server.now)) for log in (server.audit_log(), without(server.audit_log(), is_lost))
     )
-    assert "Its process made no request for the lease" in whole
-    assert "made no request" not in dropped
-    assert "It stopped, its writes failed or were refused, or its API server hung" in dropped
+    assert "It sent no renewal" in whole
+    assert "sent no renewal" not in dropped
+    assert "It stopped, its writes were refused or failed, or its API server hung" in dropped
 
 
 def test_a_write_that_was_stored_although_it_failed_is_not_missing() -> None:

@@ -178,7 +178,7 @@ def test_a_log_says_how_it_knows() -> None:
         incident(name).account(AUDIT_LOG).findings[0].message
         for name in ("leader-killed", "leader-paused", "load-balancer-cut")
     )
-    assert "made no request" in killed
+    assert "It sent no renewal" in killed
     assert "again" not in killed
     assert (
         "on: it, or its API server, had been paused, blocked, cut off or restarted; unless it restarted, it may have "

@@ -279,7 +279,7 @@ def test_a_silence_is_measured_by_the_duration_of_its_time() -> None:
     assert "the holder did not renew it for 47 s" in said
     assert "The lease expired, but no one took it" not in said
     assert "the lease expired, and no one took it" not in said
-    assert "usual settings a running process stops leading 40 s to 42 s after its last renewal" in said
+    assert "By default client-go stops leading after 40 s to 42 s" in said
     assert "the lease expired, 60 s after the last renewal by db-0_1" in said
 
 

@@ -45,7 +45,7 @@ def test_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "warning  leader-lost\n  db-0_1 last renewed at 11:07:40Z; db-1_1 took the expired lease" in out
     assert "renewed on time" in " ".join(out.split())
     assert "What happened" not in out
-    assert out.endswith("Why db-0_1 did not renew:\n  kubectl -n shop describe pod db-0\n")
+    assert out.endswith("Nothing to do now. See its pod:\n  kubectl -n shop describe pod db-0\n")
 
 
 def test_every_fact_and_event_of_one_lease(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +114,7 @@ def test_a_moment_before_the_end_of_the_input_is_said_to_be_one(
     _, out, _ = run(capsys, "shop/db", "--input", watched, "--now", "2026-11-18T11:00:00Z")
     said = out.splitlines()[1]
     assert said.startswith("as of 2026-11-18T11:00:00Z (--now, before the end of the input at 2026-11-18T11:")
-    assert said.endswith(": what happened after --now is included); --verbose: more")
+    assert said.endswith(": what happened after --now is included); duration 15 s; --verbose: more")
     assert "renewal-stamp-tampered" not in out
     assert "the API server's stamps are later than the time of evaluation" in " ".join(out.split())
 

@@ -362,10 +362,7 @@ def test_a_node_that_is_not_heard_again_was_cut_off() -> None:
 
 def test_a_node_that_was_heard_was_not() -> None:
     (lost,) = (one for one in on_a_node(is_node_silent=False).findings if one.check == "leader-lost")
-    assert (
-        "Its process made no request for the lease (killed, paused, blocked, cut off), or its API server hung"
-        in lost.message
-    )
+    assert "It sent no renewal (killed, paused, blocked, cut off), or its API server hung" in lost.message
     assert "and so was that of its node" in lost.message
 
 
@@ -377,7 +374,7 @@ def test_users_are_not_called_service_accounts() -> None:
         one.lead(20)
         server.wait(20)
     (shared,) = (one for one in account(log(server)).findings if one.check == "lease-shared")
-    assert "several users have held this lease: machine-1, machine-2" in shared.message
+    assert "at least 2 users have held this lease: machine-1, machine-2" in shared.message
 
 
 @given(

@@ -23,6 +23,7 @@ from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.marks import describe_end
 from webhook.analysis.claims.text import Line, list_facts, quote_events
+from webhook.analysis.claims.urgency import say_when
 from webhook.analysis.claims.words import count
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.observed_requests import Writes
@@ -133,7 +134,7 @@ class Session:
             "events": _list_lines(list_events(account)),
             "quoted": _list_lines(quote_events(account)),
             "findings": [_describe_finding(one, account.now) for one in account.findings],
-            "advice": {"sentence": account.advice.sentence, "command": account.advice.command},
+            "advice": {"sentence": say_when(account).sentence, "command": account.advice.command},
         }
 
     def audit(self) -> Data:

@@ -13,6 +13,7 @@ from webhook.analysis.claims.happened import MAX_EVENTS, list_events, list_lates
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.marks import describe_earlier, describe_end
 from webhook.analysis.claims.text import Line, list_facts, quote_events
+from webhook.analysis.claims.urgency import say_when
 from webhook.analysis.claims.words import count
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
@@ -277,7 +278,9 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
     title = style(escape(f"{history.namespace}/{history.name}"), bold=True)
     state = style(account.state.value, fg=STATE_COLORS[account.state])
     yield indent(f"{title}  {state}: {escape(make_headline(account))}", 0, hanging=2)
-    yield style(as_of.text if verbose else f"{as_of.text}; --verbose: more", dim=True)
+    status = account.status
+    lasts = [f"duration {status.duration} s"] if status and status.duration is not None else []
+    yield style("; ".join([as_of.text, *lasts, *([] if verbose else ["--verbose: more"])]), dim=True)
     yield from _format_part("", list(list_facts(account, verbose=verbose)))
     yield from _format_part(
         "What happened", list(list_events(account, MAX_EVENTS) if verbose else list_latest(account))
@@ -288,9 +291,10 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
         )
     yield from _format_findings(account, verbose=verbose)
     yield ""
-    yield style(indent(escape(account.advice.sentence), 0), bold=True)
-    if account.advice.command:
-        yield format_advice("", escape(account.advice.command), 2, 2)
+    advice = say_when(account)
+    yield style(indent(escape(advice.sentence), 0), bold=True)
+    if advice.command:
+        yield format_advice("", escape(advice.command), 2, 2)
     if history.is_moment:
         yield ""
         yield indent(_MOMENT, 0)

@@ -278,7 +278,7 @@ def _check_applications(subject: Subject) -> Iterator[ReportFinding]:
     newest, *others = sorted(latest, key=lambda manager: (-latest[manager], manager))
     is_recent = latest[newest] - latest[others[0]] <= HOUR
     names = ", ".join(quote(truncate(one, 40)) for one in (newest, *others[:3]))
-    message = f"several programs have written this lease: {names}"
+    message = f"at least {len(latest)} programs have written this lease: {names}"
     if not is_recent:
         message += "; the others long ago, so it may be one program under a new name"
     fix = "if they are two applications, give each a lease name of its own"

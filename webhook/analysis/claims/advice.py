@@ -108,7 +108,7 @@ def _lease_command(history: LeaseHistory) -> str:
 def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return where to look after a holder did not renew: if others may write in its name, first who does."""
     if tenure.is_ambiguous:
-        sentence = f"The audit log of the API server shows who writes in the name of {name(tenure.holder)}:"
+        sentence = f"The audit log shows who writes in the name of {name(tenure.holder)}:"
         return Advice(sentence, command_for_audit_log(history.namespace, history.name))
     if tenure.processes.is_never_renewed and tenure.processes.taken_by is not None and not tenure.is_chosen:
         return _advise_on_appointed_holder(history, tenure, tenure.processes.taken_by)
@@ -151,7 +151,7 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         again = "" if cause.requests else " again"
         sentence = f"Its pod was heard{again}; see what it did meanwhile:"
         return Advice(sentence, f"{kubectl_in(history.namespace)} logs {found}")
-    return Advice(f"Why {name(tenure.holder)} did not renew:", command_for_pod_of_holder(history.namespace, pod))
+    return Advice("See its pod:", command_for_pod_of_holder(history.namespace, pod))
 
 
 def _pod(tenure: Tenure) -> str:
@@ -235,7 +235,6 @@ def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
 def advise(account: "Account") -> Advice:
     """Return what a person on call should do about a lease."""
     history, status = account.history, account.status
-    where = kubectl_in(history.namespace)
     if history.is_mixed:
         return _advise_on_finding(account.findings[0])
     if status is None:
@@ -257,9 +256,16 @@ def advise(account: "Account") -> Advice:
         sentence = f"Another one than the holder may have written it after its last renewal{clock}. To see who:"
         return Advice(sentence, command_for_audit_log(history.namespace, history.name))
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
-        asks = "" if history.requests.readers else "; if none runs, the lease stays free"
-        return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
+        return _advise_while_free(account)
     return _advise_while_held(account, status)
+
+
+def _advise_while_free(account: "Account") -> Advice:
+    history, where = account.history, kubectl_in(account.history.namespace)
+    if history.lease is not None and history.lease.spec.strategy:
+        return Advice("An API server names the next holder, one of its candidates:", f"{where} get leasecandidates")
+    asks = "" if history.requests.readers else "; if none runs, the lease stays free"
+    return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
 
 
 def _advise_without_lease(account: "Account") -> Advice:
@@ -359,7 +365,7 @@ def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:
     )
     if cause is not None and tenure and (is_explained or is_odd):
         return advise_after_silence(cause, history, tenure)
-    sentence = f"See whether {name(status.holder)} still runs, and why no other replica takes over:"
+    sentence = f"See whether {name(status.holder)} still runs, and why no other takes over:"
     pods = f"{kubectl_in(history.namespace)} get pods"
     pod = command_for_pod_of_holder(history.namespace, (_pod(tenure) if tenure else "") or status.holder)
     return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")

@@ -288,7 +288,7 @@ def _diagnose_silence(
     others = _other_writers(history, start, end)
     # A log without holes has each conflict of a process that it knows.
     if others and not is_silent and (hidden or requests is None):
-        shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log of the API server shows it"
+        shown = "" if history.kind is InputKind.AUDIT_LOG else "; the audit log shows it"
         return Diagnosis(Blame.UNKNOWN, f"{others}, so its updates may have conflicted{shown}", own)
     if not compared.is_known:
         return Diagnosis(Blame.UNKNOWN, WITHOUT_EVIDENCE, (*own, "network"))
@@ -409,9 +409,13 @@ def _describe_punctual(compared: OtherLeases) -> str:
 
 def _other_writers(history: LeaseHistory, start: int, end: int) -> str:
     """Say who else wrote the lease in that time without renewing it, if that was often."""
-    found = Counter(who or "an unknown writer" for at, who in history.others if start <= at <= end)
+    found = Counter(who for at, who in history.others if start <= at <= end)
     often = [(who, number) for who, number in found.most_common(3) if number >= _MIN_OTHER_WRITES]
-    return ", ".join(f"{name(who)} wrote it {number} times in that time" for who, number in often)
+    if not often:
+        return ""
+    known = [name(who) for who, _ in often if who]
+    by = f", among others by {' and '.join(known)}" if known else ""
+    return f"others wrote it at least {count(sum(number for _, number in often), 'time')} in that time{by}"
 
 
 def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int) -> Diagnosis:
@@ -444,12 +448,11 @@ _OF_ALL: Final = {
 }
 """The cause that stopped all leases."""
 _HINDERED_ALL: Final = ", a webhook or policy stopped all writes"
-_STOPPED_THEN: Final = "its process stopped at that time by itself"
-_SILENT: Final = "Its process made no request for the lease (killed, paused, blocked, cut off), or its API server hung"
+_STOPPED_THEN: Final = "its process stopped by itself"
+_SILENT: Final = "It sent no renewal (killed, paused, blocked, cut off), or its API server hung"
 _NODE_SILENT: Final = "Its node was silent as well"
 _OWN_SIDE: Final = "It stopped renewing (killed, paused, blocked, cut off), or its API server hung"
-_HIDDEN_SIDE: Final = "It stopped, its writes failed or were refused, or its API server hung"
-_NOT_SHOWN: Final = "a complete audit log shows more"
+_HIDDEN_SIDE: Final = "It stopped, its writes were refused or failed, or its API server hung"
 
 
 def describe_cause(cause: Diagnosis) -> str:
@@ -461,7 +464,7 @@ def describe_cause(cause: Diagnosis) -> str:
     if cause.blame is Blame.CLIENT and cause.is_silent:
         return f"{_NODE_SILENT if cause.is_node_silent else _SILENT}: {cause.evidence}."
     if cause.blame is Blame.CLIENT and "refused-rights" in cause.left:
-        return f"{_HIDDEN_SIDE}: {cause.evidence}; {_NOT_SHOWN}."
+        return f"{_HIDDEN_SIDE}: {cause.evidence}."
     if cause.blame is Blame.CLIENT:
         return f"{_OWN_SIDE}: {cause.evidence}."
     if cause.blame is Blame.UNKNOWN:

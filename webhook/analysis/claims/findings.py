@@ -45,6 +45,8 @@ _DURATION: Final = 15
 """Seconds that a lease lasts by the default of client-go, where the input does not say it."""
 _OFF: Final = 2 * SECOND
 """How far a clock must be off to be reported."""
+_MAX_NAMED: Final = 4
+"""Users or programs that a sentence names."""
 _RARE: Final = 2.5
 """Requests whose intervals are so many times the usual one are held back."""
 _ENOUGH: Final = 2
@@ -130,8 +132,8 @@ def drop_repeated(found: Sequence[ReportFinding], stored: Iterable[ReportFinding
 def describe_delay(gap: causes.Gap, since: str = "") -> str:
     """Return how late a holder renewed, why, and what it risked."""
     risk = (
-        f"With client-go's usual settings a running process stops leading {length(deadline_of(gap.duration))} to "
-        f"{length(goes_on_for(gap.duration))} after its last renewal"
+        f"By default client-go stops leading after {length(deadline_of(gap.duration))} to "
+        f"{length(goes_on_for(gap.duration))}"
     )
     if gap.length >= (gap.duration or 0) * SECOND:
         risk += "; the lease expired, and no one took it"
@@ -144,8 +146,8 @@ def _claim_late_renewal(history: LeaseHistory, gap: causes.Gap, now: int) -> Cla
     is_claimed = gap.tenure.is_claimed
     message = describe_delay(gap, f", from {clock(gap.start, now)} on{' by its own clock' if is_claimed else ''}")
     step = advise_after_silence(gap.cause, history, gap.tenure)
-    ended = "The refusals have ended" if gap.cause.blame is causes.Blame.REFUSED else "The lease is renewed again"
-    advice = Advice(f"{ended}. {step.sentence}", step.command)
+    ended = "The refusals have ended. " if gap.cause.blame is causes.Blame.REFUSED else ""
+    advice = Advice(f"{ended}{step.sentence}", step.command)
     return make_claim(
         *(history, "renewal-late", Severity.WARNING, message, advice, gap.cause.blame),
         over_since=gap.end,
@@ -363,9 +365,7 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, now: int) -> Cl
     if before.removal.is_under_other_manager:
         # A client chooses its field manager, and one process may write by several clients.
         message += f". The field manager was {name(before.removal.manager)}; its renewals have {name(before.manager)}"
-    advice = Advice(
-        "The audit log of the API server shows who removed it:", command_for_audit_log(history.namespace, history.name)
-    )
+    advice = Advice("The audit log shows who removed it:", command_for_audit_log(history.namespace, history.name))
     if who is not None and who.user:
         sentence = f"Find out which program of {user(who)} removed it. Whether it may:"
         advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, who))
@@ -432,7 +432,7 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
     at, held = clock(after.since, now), f" while {name(before.holder)} still held it{early}"
     if not after.is_dated:
         at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
-    message = f"at {at} {took}{held}: two may have led at once, until the old holder noticed"
+    message = f"at {at} {took}{held}: {_describe_doubt(before)}"
     ahead = before.clock.ahead
     if ahead is not None and ahead < -_OFF:
         message += (
@@ -461,7 +461,7 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
             message += f"; or {_RENAMED}"
         message += f". The input does not show who wrote it{_hint(before, after)}"
         advice = Advice(
-            "The audit log of the API server shows who wrote it:",
+            "The audit log shows who wrote it:",
             command_for_audit_log(history.namespace, history.name),
         )
     elif stranger and before.processes.own:
@@ -485,6 +485,13 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
             **interval_of(after.taken),
         },
     )
+
+
+def _describe_doubt(before: Tenure) -> str:
+    """Say what a holder may have done after its lease was taken; a text that another one wrote in need not have any."""
+    if before.processes.is_never_renewed:
+        return f"no process is known to have renewed it as {name(before.holder)}"
+    return "two may have led at once"
 
 
 def _left(before: Tenure, after: Tenure, left: int) -> str:
@@ -535,8 +542,8 @@ def _find_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, 
     is_taken = is_election and after is not None and after.holder != before.holder and may_lead
     if is_taken:
         message += (
-            f": two may have led at once. The old holder notices only when a renewal fails; most clients lead for up "
-            f"to {length(goes_on_for(before.duration))} after their last renewal"
+            f": two may have led at once, as most clients lead for up to {length(goes_on_for(before.duration))} after "
+            "their last renewal"
         )
     if is_taken:
         severity = Severity.ERROR
@@ -547,7 +554,7 @@ def _find_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, 
     if who and who.name:
         advice = advise_after_deletion(history, who)
     else:
-        sentence = "A watch does not show who deleted it; the audit log of the API server does:"
+        sentence = "A watch does not show who deleted it; the audit log does:"
         if history.kind is InputKind.AUDIT_LOG:
             sentence = "The log does not show its deletion. Look for the part of the log that is missing:"
         advice = Advice(sentence, command_for_audit_log(history.namespace, history.name))
@@ -579,10 +586,8 @@ def _find_second_writers(history: LeaseHistory, status: LeaseStatus | None, now:
 
 
 def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
-    who = " and ".join(sorted(writer(one) for one in tenure.processes.writers[-3:]))
-    message = (
-        f"one identity, {name(tenure.holder)}, is used by several processes that renew in turns: {who}, as if each led"
-    )
+    writers = [writer(one) for one in tenure.processes.writers]
+    who = " and ".join([*sorted(writers[-3:]), *(["others"] if len(writers) > 3 else [])])
     # It goes on while at least two renew, however often.
     last = sorted([tenure.last_renewal, *(other.last for other in tenure.processes.others.values())])[-2]
     lasts = min(tenure.duration or 0, history.duration or 0)
@@ -592,6 +597,11 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
     is_unseen = tenure.has_unseen_renewals or history.may_lack_writes(last, now)
     is_unknown = is_again or is_unseen or not (is_over or tenure.is_renewed_last_by_own)
+    used, renew = ("was used", "renewed") if is_unknown or is_over else ("is used", "renew")
+    message = (
+        f"one identity, {name(tenure.holder)}, {used} by several processes that {renew} in turns, at least {who}, as "
+        "if each led"
+    )
     return make_claim(
         *(
             history,
@@ -613,7 +623,7 @@ def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
         f"{name(holder)} is renewed in two rhythms (the last intervals: {shown} s), as by two processes under one "
         "identity"
     )
-    sentence = "A watch does not show who writes; the audit log of the API server does:"
+    sentence = "A watch does not show who writes; the audit log does:"
     advice = Advice(sentence, command_for_audit_log(history.namespace, history.name))
     return make_claim(
         history, "identity-shared", Severity.WARNING, message, advice, "shared-identity", arguments={"identity": holder}
@@ -644,11 +654,9 @@ def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator
         if len(managers) < 2 or "kube-apiserver" in managers:
             return
         kind, names = "programs (by field manager)", sorted(managers)
-    shown = ", ".join(name(one) for one in names[:4])
-    message = (
-        f"several {kind} have {'held' if held else 'written'} this lease: {shown}. If they are two applications, one "
-        "of them always waits"
-    )
+    shown = ", ".join(name(one) for one in names[:_MAX_NAMED])
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    message = f"at least {len(names)} {kind} have {'held' if held else 'written'} this lease: {shown}{more}"
     sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
     advice = Advice(sentence, f"{kubectl_in(history.namespace)} get pods -o wide")
     yield make_claim(

@@ -92,7 +92,8 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     tenure, now = account.tenure, account.now
     pods = pods_at_once(account)
     if pods:
-        return f"{len(pods)} pods renew it as {holder}: {' and '.join(pods)}"
+        least = "at least " if tenure and len(tenure.processes.sharers) >= len(pods) else ""
+        return f"{least}{len(pods)} pods renew it as {holder}: {' and '.join(pods)}"
     if not account.is_renewed_last and tenure and tenure.touched:
         return f"{holder} holds it, and {writer(tenure.touched[1])} renewed it last, which is not its process"
     if account.written_later is not None:

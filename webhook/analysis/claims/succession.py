@@ -146,8 +146,11 @@ def describe_creation(tenure: Tenure) -> str:
     """Say who created a lease again, as a clause: another one than the holder that it names may have."""
     if tenure.processes.taken_by and tenure.processes.is_own_taking is not True and not tenure.is_writer:
         return f"{writer(tenure.processes.taken_by)} created it again with the holder {name(tenure.holder)}"
-    if tenure.processes.taken_by is None and tenure.taken_manager and tenure.manager not in {"", tenure.taken_manager}:
-        return f"field manager {name(tenure.taken_manager)} created it again with the holder {name(tenure.holder)}"
+    if tenure.processes.taken_by is None and not tenure.is_writer:
+        # Another one may have, also under its field manager.
+        is_hint = tenure.taken_manager and tenure.manager not in {"", tenure.taken_manager}
+        by = f"field manager {name(tenure.taken_manager)} created it" if is_hint else "it was created"
+        return f"{by} again with the holder {name(tenure.holder)}"
     return f"{name(tenure.holder)} created it again"
 
 

@@ -82,7 +82,8 @@ def _rhythm(account: Account) -> Iterator[Line]:
         yield Line("Renewals", f"typically every {usually}; longest gap between two by the same holder: {longest}")
     waiting = list(_waiting(account))
     if waiting:
-        yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])} (reads the lease again and again)")
+        more = f" and {len(waiting) - MAX_WAITING} more" if len(waiting) > MAX_WAITING else ""
+        yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])}{more} (reads the lease again and again)")
 
 
 def _touched(account: Account) -> Iterator[Line]:

@@ -1,0 +1,132 @@
+"""Whether something is to be done now: said first, and only where the end of the input shows it."""
+
+from tests.claims.accounts import account, shop, text
+from tests.history.fake_server import FakeServer, together
+from tests.history.observing import cluster_of, of_log, of_watch
+from webhook.analysis.claims.succession import FREQUENT
+from webhook.analysis.claims.urgency import say_when
+
+
+def begin(server: FakeServer) -> str:
+    return say_when(account(of_log(server), server.now)).sentence
+
+
+def lost() -> FakeServer:
+    """A leader dies, and another one follows it."""
+    server, (db, *others) = shop()
+    together(40, db, *others)
+    together(16, *others)
+    together(20, server.elector("db-1", "shop/db"), *others)
+    return server
+
+
+def test_after_a_loss_nothing_is_to_be_done_once_another_renews() -> None:
+    assert begin(lost()) == "Nothing to do now. See its pod:"
+
+
+def test_a_lease_that_is_well_needs_nothing() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    assert begin(server) == "Nothing to do now: it is held and renewed."
+
+
+def test_holders_that_die_one_after_another_need_something() -> None:
+    server, (_, *others) = shop()
+    for number in range(FREQUENT + 1):
+        together(6, server.elector(f"db-{number}", "shop/db"), *others)
+        together(16, *others)
+    together(6, server.elector("db-9", "shop/db"), *others)
+    assert begin(server).startswith("Held and renewed now. ")
+
+
+def test_after_a_theft_it_is_held_and_its_thief_is_to_be_found() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.elector("mallory-0", "shop/db", user="system:serviceaccount:shop:mallory").lead(20)
+    assert begin(server).startswith("Held and renewed now. Find out why shop/mallory took the lease")
+
+
+def test_an_expired_lease_needs_a_holder_if_it_is_used() -> None:
+    server, (db, *others) = shop()
+    together(40, db, *others)
+    together(30, *others)
+    assert begin(server).startswith("Act now if it is used: see whether db-0_1 still runs")
+
+
+def test_two_processes_of_one_identity_need_something_now() -> None:
+    server, (db, *_) = shop()
+    twin = server.elector("db-0", "shop/db", pod="db-1")
+    db.take()
+    for _ in db.ticks(20):
+        db.renew()
+        server.wait(1)
+        twin.renew()
+    assert begin(server).startswith("Act now: give each replica an identity of its own")
+
+
+def test_of_a_lease_that_is_gone_or_free_it_is_not_known() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    db.release()
+    assert begin(server).startswith("Any replica may take the lease at once")
+    server.delete("shop/db")
+    assert not begin(server).startswith(("Act", "Nothing", "Held"))
+
+
+def test_a_list_does_not_show_that_it_is_renewed() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    assert say_when(account(cluster_of(server.dump()), server.now)).sentence == "Nothing to do now: it is held."
+
+
+def test_of_many_writers_those_that_are_named_are_not_all() -> None:
+    server = FakeServer()
+    for number in range(6):
+        elector = server.elector(f"app-{number}", "shop/db", user=f"system:serviceaccount:shop:app-{number}")
+        elector.lead(10)
+        elector.release()
+    said = text(account(of_log(server), server.now))
+    assert (
+        "at least 6 service accounts have held this lease: shop/app-0, shop/app-1, shop/app-2, shop/app-3 and 2 more"
+        in said
+    )
+
+
+def test_how_often_others_wrote_is_a_bound() -> None:
+    server, (db, mail, cart) = shop()
+    together(40, db, mail, cart)
+    held = server.leases["shop/db"]["spec"]
+    for number in range(40):
+        server.write("shop/db", held | {"strategy": f"example.com/{number}"}, "labeler", "", "")
+    together(18, mail, cart)
+    together(10, server.elector("db-1", "shop/db"), mail, cart)
+    said = text(account(of_watch(server), server.now))
+    assert "others wrote it at least 39 times in that time, so its updates may have conflicted" in said
+
+
+def test_more_than_three_pods_of_one_identity_are_at_least_three() -> None:
+    server = FakeServer()
+    pods = [server.elector("db-0", "shop/db", pod=f"db-{number}") for number in range(5)]
+    pods[0].take()
+    for _ in pods[0].ticks(20):
+        for one in pods:
+            server.wait(0.5)
+            one.renew()
+    said = text(account(of_log(server), server.now))
+    assert said.startswith("at least 3 pods renew it as db-0_1: ")
+    assert " and others, as if each led" in said
+
+
+def test_a_text_that_nobody_ever_renewed_as_did_not_lead_beside_another() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    held = dict(server.leases["shop/db"]["spec"])
+    server.write("shop/db", held | {"holderIdentity": "alice-debug"}, "kubectl-edit", "alice", "")
+    server.wait(1)
+    server.write("shop/db", held | {"holderIdentity": "db-0_1"}, "kubectl-edit", "alice", "")
+    db.lead(10)
+    stolen = [one for one in account(of_log(server), server.now).findings if one.check == "lease-stolen"]
+    assert [one.message.rpartition(": ")[2] for one in stolen] == [
+        "two may have led at once",
+        "no process is known to have renewed it as alice-debug",
+    ]

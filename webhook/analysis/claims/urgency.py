@@ -1,0 +1,49 @@
+"""Whether something is to be done now: the start of an advice, in words that are true at the end of the input."""
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from webhook.analysis.claims.advice import Advice
+from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.succession import find_frequent_changes
+from webhook.analysis.history.status import LeaseState
+from webhook.findings import Severity
+
+if TYPE_CHECKING:
+    from webhook.analysis.claims.account import Account
+
+_LASTING: Final = frozenset({"renewal-late", "identity-shared"})
+_PASSED: Final = frozenset({"leader-lost", "renewal-late"})
+"""Findings after which nothing is to be done at once, if the lease is held and renewed."""
+_NOW: Final = "Act now: "
+_IF_USED: Final = "Act now if it is used: "
+_HELD: Final = "Held and renewed now. "
+_NOTHING: Final = "Nothing to do now. "
+
+
+def say_when(account: "Account") -> Advice:
+    """Return the advice about a lease, which begins with whether something is to be done now, if that is known."""
+    advice, start = account.advice, _find_start(account)
+    sentence = advice.sentence
+    if not start or sentence.startswith(("Nothing to do", "It is held", "The lease is held")):
+        return advice
+    if start in {_NOW, _IF_USED}:
+        sentence = sentence[:1].lower() + sentence[1:]
+    return replace(advice, sentence=f"{start}{sentence}")
+
+
+def _find_start(account: "Account") -> str:
+    if account.status is None or account.history.is_mixed:
+        return ""
+    loud = [one for one in account.findings if one.severity is not Severity.INFO]
+    checks = {one.check for one in loud}
+    lasts = any(one.check in _LASTING and isinstance(one, Claim) and one.over_since == 0 for one in loud)
+    if account.state is LeaseState.FROZEN or lasts or "election-stalled" in checks:
+        return _NOW
+    if account.state is LeaseState.EXPIRED:
+        return "" if account.is_heartbeat or "abandoned" in checks else _IF_USED
+    if account.state is not LeaseState.LIVE or not account.is_renewed_as_usual:
+        return ""
+    is_calm = checks <= _PASSED and not account.is_partial
+    return _NOTHING if is_calm and not find_frequent_changes(account.history.tenures, account.now) else _HELD
