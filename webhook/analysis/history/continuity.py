@@ -140,7 +140,7 @@ class Continuity(Struct):
         is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")
         if goes_on and (act is not Act.STORED or _is_retaken(old, new)):
             return _is_retaken(old, new) or (is_changed and self.is_after_gap)
-        return (is_changed and not goes_on) or normalized(new.renew_time) != normalized(old.renew_time)
+        return is_changed or normalized(new.renew_time) != normalized(old.renew_time)
 
 
 def _source(path: str) -> str:
