@@ -49,6 +49,8 @@ class Processes(Struct):
     """The process is the one whose pod the holder names, or took the lease and renewed it."""
     renewals: int = 0
     """By its own process, as far as they were seen."""
+    is_last_known: bool = True
+    """Its latest renewal is known to be by its own process."""
     taken_by: Writer | None = None
     """Who wrote the holder into the lease."""
     node: str = ""
@@ -91,7 +93,7 @@ class Processes(Struct):
         | any other | another one, which never becomes the holder |
         """
         if writer is None or not writer.user:
-            self.renewals += 1
+            self.renewals, self.is_last_known = self.renewals + 1, False
             return True
         own = self.own
         if own is None or own.is_same(writer):
@@ -116,7 +118,7 @@ class Processes(Struct):
     def _renew_by_own(self, writer: Writer) -> None:
         self.own, self.node = writer.process, writer.node or self.node
         self.others.pop(self.own, None)
-        self.renewals += 1
+        self.renewals, self.is_last_known = self.renewals + 1, True
         self.is_sure = self.is_sure or self.is_pod(writer) or writer.is_same(self.taken_by)
 
     def _renew_by_other(self, writer: Writer, at: int, within: tuple[int, int], *, is_set_back: bool) -> None:

@@ -293,9 +293,11 @@ class Tenure(Struct):
 
     @property
     def is_renewed_last_by_own(self) -> bool:
-        """False if `last_renewal` is of a state that another process wrote, after what was not seen."""
+        """False if another process wrote the state of `last_renewal`, after what was not seen, or may have renewed."""
+        if self.renewed is not None:
+            return self.processes.is_last_known
         own, writer = self.processes.own, self.kept.writer
-        return self.renewed is not None or own is None or writer is None or own.is_same(writer)
+        return own is None or writer is None or own.is_same(writer)
 
     @property
     def last_of_identity(self) -> int:
