@@ -14,10 +14,13 @@ NEXT = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "b")
 AGAIN = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "a")
 
 
-def make_timeline(*spans: Span, ticks: tuple[int, ...] = (0,), marks: tuple[Mark, ...] = ()) -> Timeline:
+def make_timeline(
+    *spans: Span, ticks: tuple[int, ...] = (0,), marks: tuple[Mark, ...] = (), handovers: int = 0
+) -> Timeline:
     """One lease with a duration of 15 s, over two minutes; `ticks` in seconds since noon."""
     moments = Ticks(tuple(NOON + at * SECOND for at in ticks))
-    return Timeline(NOON, NOON + 120 * SECOND, (Lane("shop", "checkout", 15, spans, moments, marks),))
+    lane = Lane("shop", "checkout", 15, spans, moments, marks, handovers=handovers)
+    return Timeline(NOON, NOON + 120 * SECOND, (lane,))
 
 
 def read(page: Opened, typed: str) -> None:
@@ -167,9 +170,18 @@ def test_the_pointer_reads_the_instant_beneath_it(opened: Open) -> None:
 
 def test_the_facts_of_a_lease_stand_in_its_lane(opened: Open) -> None:
     stolen = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it", "b")
-    page = opened(make_timeline(HELD, OVERDUE, NEXT, ticks=(0, 60, 77), marks=(stolen,)))
+    page = opened(make_timeline(HELD, OVERDUE, NEXT, ticks=(0, 60, 77), marks=(stolen,), handovers=1))
     chips = page.page.eval_on_selector_all(".chip", "all => all.map(e => e.textContent)")
     assert chips == ["steal", "no leader for up to 17 s, from 12:01:00", "1 handover"]
+
+
+def test_facts_that_do_not_fit_are_counted(opened: Open) -> None:
+    stolen = Mark(MarkKind.STEAL, NOON + 61 * SECOND, "b took it", "b")
+    page = opened(make_timeline(HELD, OVERDUE, NEXT, ticks=(0, 60, 77), marks=(stolen,), handovers=1), width=420)
+    assert page.page.eval_on_selector_all(".chip", "all => all.map(e => e.textContent)") == ["steal", "2 more"]
+    right = page.page.eval_on_selector(".sentence", "e => e.getBoundingClientRect().right")
+    ends = page.page.eval_on_selector_all(".chip", "all => all.map(e => e.getBoundingClientRect())")
+    assert all(end["right"] <= right + 1 and end["top"] == ends[0]["top"] for end in ends)
 
 
 def test_the_worst_lease_is_named_first_and_can_be_gone_to(opened: Open) -> None:

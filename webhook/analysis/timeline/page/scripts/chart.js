@@ -160,6 +160,16 @@ function chipsOf(lane) {
   ];
 }
 
+/** As many of the facts as fit beside each other, and how many more there are, which the details have. */
+function fittingChips(texts, width) {
+  const widthOfChip = (text) => widthOf(text) + 24; // its padding, its border and the gap after it
+  for (let number = texts.length; number > 0; number -= 1) {
+    const shown = number < texts.length ? [...texts.slice(0, number), `${texts.length - number} more`] : texts;
+    if (d3.sum(shown, widthOfChip) <= width || number === 1) return shown;
+  }
+  return [];
+}
+
 function paintRow(row, lane) {
   const index = view.lanes.indexOf(lane);
   const [left, right] = chart.whole.range();
@@ -172,9 +182,10 @@ function paintRow(row, lane) {
   Object.assign(label.style, { width: `${labelWidth()}px`, height: chart.isNarrow ? `${layout.bar.y - 2}px` : "" });
   put(label, { class: `label item${view.active === lane ? " active" : ""}`, "aria-selected": view.active === lane });
   put(label.lastChild, {}, chipsOf(lane).join(", "));
-  if (sentence.lane !== lane || sentence.isLocal !== book.isLocal) {
-    Object.assign(sentence, { lane, isLocal: book.isLocal });
-    sentence.replaceChildren(...chipsOf(lane).map((text) => made("span", { class: "chip" }, text)));
+  const wide = right - left;
+  if (sentence.lane !== lane || sentence.isLocal !== book.isLocal || sentence.wide !== wide) {
+    Object.assign(sentence, { lane, isLocal: book.isLocal, wide });
+    sentence.replaceChildren(...fittingChips(chipsOf(lane), wide).map((text) => made("span", { class: "chip" }, text)));
   }
   sentence.hidden = layout.sentence === null;
   Object.assign(sentence.style, { left: `${left}px`, width: `${right - left}px`, top: `${layout.sentence}px` });
