@@ -156,6 +156,17 @@ def test_where_a_log_may_lack_what_was_written_nothing_is_shown() -> None:
     assert m_lane.spans[-1].kind is SpanKind.HELD
 
 
+def test_a_lease_that_had_expired_before_the_log_may_lack_writes_is_overdue_until_then() -> None:
+    server = FakeServer()
+    a, m, n = (server.elector(name, f"shop/{name}") for name in ("a", "m", "n"))
+    together(30, a, m, n)
+    together(30, m, n)
+    server.wait(60)
+    together(4, m)
+    a_lane, *_ = read_log(server).lanes
+    assert [kind for kind, *_ in spans(a_lane)] == ["held", "overdue", "unrecorded"]
+
+
 def test_times_of_writers_clocks_are_said_to_be_theirs() -> None:
     server = FakeServer()
     server.elector("a", "shop/db", ahead=60).lead(10)

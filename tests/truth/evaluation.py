@@ -105,6 +105,15 @@ def _shown_by(command: str, history: History, read: Reading) -> Iterator[Evaluat
         yield _evaluated(command, "/".join(key), shown, everything[key])
 
 
+def shown_in(history: History, given: Input) -> Iterator[tuple[dict[str, Any], Facts]]:
+    """Yield everything that is shown beside claims, with the facts of its lease at the moment of evaluation."""
+    with tempfile.TemporaryDirectory() as folder:
+        read = _read(given, _written(Path(folder), given))
+        now = _true_time(history, canonical(read.as_of.at))
+        for command in SHOWING:
+            yield from ((shown, Facts(history, *key, max(now, given.last))) for key, shown in _SHOWN[command](read))
+
+
 def _ends(history: History, key: tuple[str, str], given: Input, evaluated_at: str) -> tuple[Facts, ...]:
     """Return the truth of a lease: by clocks that differ, the end may be any moment from the last record on."""
     now = max(given.last, _true_time(history, evaluated_at) if evaluated_at else 0)

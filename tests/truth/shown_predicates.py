@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from tests.model.api_server import Spec
-from tests.truth.facts import SLACK, Claim, Facts, Write, is_released
+from tests.truth.facts import NOTHING, SLACK, Claim, Facts, Write, is_released
 from tests.truth.predicates import POINT, PREDICATES, Predicate
 from tests.truth.records import END, Process, Span, without
 from tests.truth.stage import SECOND
@@ -63,6 +63,8 @@ def _inside(facts: Facts, shown: Claim) -> tuple[int, int]:
 def _states(facts: Facts, shown: Claim) -> Iterator[tuple[int, int, Spec, Write]]:
     """Yield what was surely stored in a time that is shown: from when to when, what, and the write."""
     begin, end = _inside(facts, shown)
+    if facts.writes and begin < min(facts.writes[0].begin, end):
+        yield begin, min(facts.writes[0].begin, end), NOTHING, facts.writes[0]
     for first, last, spec, write in facts.stretches():
         if max(first, begin) < min(last, end):
             yield max(first, begin), min(last, end), spec, write

@@ -113,18 +113,19 @@ class SpanRecord(Struct):
         current = self.present
         if current is None or (is_gone and current.kind in {SpanKind.LEADERLESS, SpanKind.NEVER_HELD}):
             return tuple(self.closed)
-        turned = None
+        turns = []
+        if current.kind is SpanKind.HELD and frozen and frozen.since < end:
+            turns.append(_Open(SpanKind.FROZEN, frozen.since, current.tenure, current.manager, frozen.reason))
+        elif current.kind is SpanKind.HELD and overdue_at is not None and overdue_at < min(end, hidden_since or end):
+            turns.append(_Open(SpanKind.OVERDUE, overdue_at, current.tenure, current.manager))
         if hidden_since is not None:
-            turned = _Open(SpanKind.UNRECORDED, hidden_since)
-        elif current.kind is SpanKind.HELD and frozen and frozen.since < end:
-            turned = _Open(SpanKind.FROZEN, frozen.since, current.tenure, current.manager, frozen.reason)
-        elif current.kind is SpanKind.HELD and overdue_at is not None and overdue_at < end:
-            turned = _Open(SpanKind.OVERDUE, overdue_at, current.tenure, current.manager)
-        if turned is None:
-            return (*self.closed, current.span(None))
-        turned.begins = max(turned.begins, current.begins)
-        before = [current.span(turned.begins)] if turned.begins > current.begins else []
-        return (*self.closed, *before, turned.span(None))
+            turns.append(_Open(SpanKind.UNRECORDED, hidden_since))
+        spans = list(self.closed)
+        for turned in turns:
+            turned.begins = max(turned.begins, current.begins)
+            spans += [current.span(turned.begins)] if turned.begins > current.begins else []
+            current = turned
+        return (*spans, current.span(None))
 
 
 class TickRecord(Ticks):

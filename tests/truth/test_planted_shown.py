@@ -1,0 +1,153 @@
+"""Planted defects of what is shown beside claims: in the product, and in statements that are true."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+import pytest
+from msgspec.structs import replace
+
+from tests.truth.draw import draw
+from tests.truth.evaluation import SHOWING, Evaluated, evaluate, shown_in
+from tests.truth.facts import Facts
+from tests.truth.inputs import Kind, input_of
+from tests.truth.play import play
+from tests.truth.shown_predicates import SHOWN
+from tests.truth.test_planted import Defect, names_another, only, says, swapped
+from webhook.analysis.history import status
+from webhook.analysis.history.status import LeaseState
+from webhook.analysis.timeline import lanes
+from webhook.analysis.timeline.lanes import TimelineBuilder
+from webhook.analysis.timeline.model import Lane
+from webhook.kubernetes.times import SECOND, canonical, normalized, parse, readable
+
+Statement = dict[str, Any]
+INPUTS: Final = (Kind.LOG, Kind.WATCH, Kind.LIST)
+HISTORIES: Final = range(2000, 2030)
+
+
+def false_statements() -> list[Evaluated]:
+    """What is shown of some histories that is false."""
+    found = []
+    for seed in HISTORIES[:12]:
+        history = play(draw(seed))
+        inputs = [given for kind in INPUTS if (given := input_of(history, kind))]
+        found += [one for given in inputs for one in evaluate(history, given, SHOWING) if one.is_true is not True]
+    return found
+
+
+def test_without_a_defect_nothing_that_is_shown_is_false() -> None:
+    assert false_statements() == []
+
+
+def test_a_span_that_begins_at_acquire_time_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = lanes._LeaseLane._mark_acquisition
+
+    def mark_too_early(lane: Any, tenure: Any, since: int, latest: int, most: int) -> None:
+        spec = lane.history.lease.spec if lane.history.lease else None
+        acquired = readable(normalized(spec.acquire_time)) if spec else None
+        present = lane.spans.present
+        if acquired is not None and present is not None:
+            present.begins = min(present.begins, acquired)
+        mark(lane, tenure, since if acquired is None else acquired, latest, most)
+
+    monkeypatch.setattr(lanes._LeaseLane, "_mark_acquisition", mark_too_early)
+    assert {"timeline-held"} <= {one.id for one in false_statements()}
+
+
+def test_a_handover_too_many_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_lane = TimelineBuilder._draw
+
+    def draw_more(builder: TimelineBuilder, key: tuple[str, str], ends: int) -> Lane:
+        lane = draw_lane(builder, key, ends)
+        return replace(lane, handovers=lane.handovers + 1)
+
+    monkeypatch.setattr(TimelineBuilder, "_draw", draw_more)
+    found = [one for one in false_statements() if one.id == "timeline-handovers"]
+    assert len(found) > 50
+
+
+def test_a_state_that_says_held_after_the_expiry_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    find_state = status._state
+
+    def find_held(*arguments: Any) -> LeaseState:
+        found = find_state(*arguments)
+        return LeaseState.LIVE if found is LeaseState.EXPIRED else found
+
+    monkeypatch.setattr(status, "_state", find_held)
+    assert {"row-state", "json-state"} <= {one.id for one in false_statements()}
+
+
+@cache
+def true_statements() -> Mapping[str, list[tuple[Statement, Facts]]]:
+    """What is shown that is true, by its kind."""
+    found: dict[str, list[tuple[Statement, Facts]]] = {}
+    for seed in HISTORIES:
+        history = play(draw(seed))
+        for kind in INPUTS:
+            given = input_of(history, kind)
+            assert given is not None
+            for shown, facts in shown_in(history, given):
+                if facts.namespace == "shop" and "clock" not in shown and SHOWN[shown["claim"]](facts, shown):
+                    found.setdefault(shown["claim"], []).append((shown, facts))
+    return found
+
+
+def moved(seconds: float, *keys: str) -> Defect:
+    """A statement whose instants are earlier or later."""
+
+    def change(shown: Statement, _: Facts) -> Statement | None:
+        return shown | {key: canonical(parse(shown[key]) + int(seconds * SECOND)) for key in keys}
+
+    return change
+
+
+def lasts(shown: Statement, _: Facts) -> bool:
+    """Whether a span that begins within the input is longer than some seconds."""
+    return "seen_from" not in shown and parse(shown["to"]) - parse(shown["from"]) > 5 * SECOND
+
+
+def is_dated(shown: Statement, _: Facts) -> bool:
+    return bool(shown["dated"] == "API server")
+
+
+PLANTED: Final[dict[str, tuple[str, Defect]]] = {
+    "the lease is held by somebody else": ("timeline-held", only(lasts, names_another("identity"))),
+    "the lease is held before it was": ("timeline-held", only(lasts, moved(-20, "from"))),
+    "an overdue lease is somebody else's": ("timeline-overdue", only(lasts, names_another("identity"))),
+    "the lease is overdue while it is renewed": ("timeline-overdue", only(lasts, moved(-40, "from"))),
+    "a held lease has no holder": ("timeline-leaderless", only(lasts, moved(-60, "from"))),
+    "a renewal came where none did": ("timeline-renewal", moved(700, "at")),
+    "more renewals than there were": ("timeline-renewals", says(count=100_000)),
+    "another duration": ("timeline-duration", says(seconds=17)),
+    "another duration in a table": ("row-duration", says(seconds=17)),
+    "a handover too many": ("timeline-handovers", says(count=77)),
+    "a change too many": ("row-changes", says(count=77)),
+    "it was created at another time": ("timeline-created", moved(600, "at")),
+    "it was stolen, and had expired": ("timeline-takeover-by-expiry", moved(600, "at")),
+    "it was taken after a release by somebody else": ("timeline-takeover-by-release", names_another("identity")),
+    "a write was denied at another time": ("timeline-denied", moved(900, "at")),
+    "it holds a lease that it lost": ("row-holder", names_another("identity")),
+    "it was renewed long before": ("row-renewed", only(is_dated, moved(-40, "at"))),
+    "it has expired while it is live": (
+        "row-state",
+        only(lambda _, facts: facts.is_surely_live(facts.now + 3 * SECOND), swapped("state", live="expired")),
+    ),
+    "it can be taken before it expires": (
+        "row-takeable",
+        only(lambda shown, facts: shown["state"] == "live" and is_dated(shown, facts), moved(-8, "from")),
+    ),
+    "it was taken at another time": ("json-tenure-since", moved(900, "at")),
+}
+
+
+@pytest.mark.parametrize(("kind", "defect"), PLANTED.values(), ids=PLANTED)
+def test_a_planted_defect_of_what_is_shown_is_noticed(kind: str, defect: Callable[..., Any]) -> None:
+    changed = [(one, facts) for shown, facts in true_statements().get(kind, []) if (one := defect(shown, facts))]
+    assert changed, "no history has such a statement"
+    noticed = [one for one, facts in changed if not SHOWN[kind](facts, one)]
+    assert len(noticed) >= 0.9 * len(changed), next(_missed(changed, kind))
+
+
+def _missed(changed: list[tuple[Statement, Facts]], kind: str) -> Iterator[str]:
+    yield from (f"{facts.history.plan.seed}: {one}" for one, facts in changed if SHOWN[kind](facts, one))
