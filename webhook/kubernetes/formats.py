@@ -71,6 +71,8 @@ def dns_subdomain_prefix(value: str) -> Messages:
 
 def config_map_key(value: str) -> Messages:
     """A key of a ConfigMap, the form of a LeaseCandidate's name, whole or generated."""
+    if len(value) <= MAX_NAME and not value.startswith(".") and _CONFIG_KEY_PATTERN.fullmatch(value):
+        return VALID
     found = _check_length(value, MAX_NAME, "characters")
     if not _CONFIG_KEY_PATTERN.fullmatch(value):
         words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"

@@ -263,12 +263,14 @@ def candidate_versions_required(change: CandidateChange) -> Iterable[Finding]:
     spec = change.new_spec
     if OLDEST_EMULATION_VERSION not in spec.strategies:
         return NO_FINDINGS
-    versions = [(EMULATION_VERSION, spec.emulation_version)]
-    if not spec.schema.needs_binary_version:
-        # In later versions another rule requires it, whatever the strategy is.
-        versions.append((BINARY_VERSION, spec.binary_version))
+    missing = [EMULATION_VERSION] if _is_missing(spec.emulation_version) else []
+    # In later versions another rule requires binaryVersion, whatever the strategy is.
+    if not spec.schema.needs_binary_version and _is_missing(spec.binary_version):
+        missing.append(BINARY_VERSION)
+    if not missing:
+        return NO_FINDINGS
     detail = f"must be specified when `strategy` is '{OLDEST_EMULATION_VERSION}'"
-    return tuple(Finding(required(field, detail)) for field, text in versions if not text or _is_zero(text))
+    return tuple(Finding(required(field, detail)) for field in missing)
 
 
 def _not_a_version(field: str, text: str) -> Iterable[Finding]:
@@ -277,7 +279,9 @@ def _not_a_version(field: str, text: str) -> Iterable[Finding]:
     return (Finding(invalid(field, text, "must be a valid semantic version")),)
 
 
-def _is_zero(text: str) -> bool:
-    # A number has no leading zeros.
-    version = parse_version(text) if text.startswith("0.0.0") else None
+def _is_missing(text: str | None) -> bool:
+    # 0.0.0 counts as none. A number has no leading zeros.
+    if not text or not text.startswith("0.0.0"):
+        return not text
+    version = parse_version(text)
     return version is not None and not version.prerelease
