@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
+from typing import Any
 
 import pytest
 
@@ -12,13 +14,24 @@ from tests.rules import wording
 from tests.rules.election import test_foreign_writer as foreign_writer
 from tests.rules.election import test_node_lease as node_lease
 from tests.rules.election import test_owner_references as owners
-from tests.rules.findings import update
+from tests.rules.findings import candidate_created, update
 from webhook.admission.rules.change import CandidateChange, Condition, LeaseChange, change_made_by
 from webhook.admission.rules.registry import CHECKS, RULES_IN_ORDER
 from webhook.admission.rules.rule import Rule
 from webhook.kubernetes.request import AdmissionRequest
 from webhook.kubernetes.review import ReviewError, decode
 
+CANDIDATES: tuple[dict[str, Any], ...] = (
+    {"leaseName": ""},
+    {"strategy": "misspelled"},
+    {"preferredStrategies": []},
+    {"preferredStrategies": ["example.com/a", "example.com/a"]},
+    {"emulationVersion": None},
+    {"emulationVersion": "1"},
+    {"emulationVersion": "1.37.0"},
+    *({"binaryVersion": version, "emulationVersion": version} for version in ("0.0.0", "v1.36.0", "1.36.0")),
+)
+"""What breaks one of the rules about the spec of a candidate, and at the end what breaks none."""
 CONDITIONAL = [rule for rule in RULES_IN_ORDER if rule.only_if is not None]
 
 
@@ -28,7 +41,11 @@ def bodies() -> Iterator[bytes]:
     yield from (to_bytes(case.values[1]) for module in (foreign_writer, node_lease, owners) for case in module.WORDING)
     yield to_bytes(update(put("spec.strategy", "misspelled")))
     yield to_bytes(update(put("spec.preferredHolder", "checkout-1")))
+    yield to_bytes(update(put("spec.leaseTransitions", -1)))
     yield to_bytes(make_review(put("request.options", {"dryRun": ["Some"]})))
+    for version, spec in product(("v1alpha1", "v1beta1"), CANDIDATES):
+        tweaks = [put(f"spec.{name}", value) for name, value in spec.items()]
+        yield to_bytes(candidate_created(*tweaks, version=version))
 
 
 @cache

@@ -96,6 +96,8 @@ class LeaseCandidateSpec(Struct, frozen=True, gc=False):
     schema: CandidateSchema = ONE_STRATEGY
 
 
+OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
+"""The one strategy that Kubernetes knows itself."""
 NO_METADATA = ObjectMeta()
 NO_LEASE_SPEC = LeaseSpec()
 NO_CANDIDATE_SPEC = LeaseCandidateSpec()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, StrEnum
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import Struct
 
@@ -15,6 +15,7 @@ from webhook.kubernetes.objects import (
     NO_CANDIDATE_SPEC,
     NO_LEASE_SPEC,
     NO_METADATA,
+    OLDEST_EMULATION_VERSION,
     Lease,
     LeaseCandidateSpec,
     LeaseSpec,
@@ -23,6 +24,7 @@ from webhook.kubernetes.objects import (
 )
 from webhook.kubernetes.request import NO_OPTIONS, AdmissionRequest, Operation, Resource, UserInfo, cached
 from webhook.kubernetes.times import instant_or_latest, normalized
+from webhook.kubernetes.versions import parse_version
 
 NODE_LEASES: Final = "kube-node-lease"
 """The namespace in which each kubelet renews a lease that is named after its node."""
@@ -71,8 +73,8 @@ class Condition(IntEnum):
     """The options of the write are not those that every client sends."""
     OWNED = 3
     """The object has an ownerReference, before the write or after it."""
-    COORDINATED = 4
-    """The write leaves a strategy or a preferredHolder in the spec of a Lease."""
+    UNUSUAL_SPEC = 4
+    """The write leaves in the spec what few specs have, see `has_unusual_spec`."""
     NODE_LEASE = 5
     """The object is in kube-node-lease."""
     SYSTEM_LEASE = 6
@@ -252,10 +254,11 @@ class Change(Struct, frozen=True, dict=True):
         """True if a binding of the lease lists the writer."""
         return self.binding is not None and self.binding.lists(self.user)
 
-    @property
-    def is_coordinated(self) -> bool:
-        """True if the write leaves a strategy or a preferredHolder in the spec of a Lease."""
-        return False
+    if TYPE_CHECKING:
+
+        @property
+        def has_unusual_spec(self) -> bool:
+            """True if the write leaves in the spec what few specs have."""
 
     @property
     def conditions(self) -> Conditions:
@@ -266,7 +269,7 @@ class Change(Struct, frozen=True, dict=True):
             self.stamps is not None,
             request.options is not NO_OPTIONS,
             bool(self.new_metadata.owner_references or self.old_metadata.owner_references),
-            self.is_coordinated,
+            self.has_unusual_spec,
             request.namespace == NODE_LEASES,
             request.namespace == KUBE_SYSTEM,
         )
@@ -328,9 +331,13 @@ class LeaseChange(Change, frozen=True, dict=True):
         return Event.TAKEOVER if self.expiry.expired else Event.STEAL
 
     @property
-    def is_coordinated(self) -> bool:
-        """True if the write leaves a strategy or a preferredHolder in the spec."""
-        return self.new_spec.strategy is not None or self.new_spec.preferred_holder is not None
+    def has_unusual_spec(self) -> bool:
+        """True if the spec has a strategy, a preferredHolder, a duration below 1 or a count below 0."""
+        new = self.new_spec
+        duration, transitions = new.lease_duration_seconds, new.lease_transitions
+        if new.strategy is not None or new.preferred_holder is not None:
+            return True
+        return (duration is not None and duration < 1) or (transitions is not None and transitions < 0)
 
     @property
     def _set_in_spec(self) -> frozenset[str]:
@@ -397,11 +404,23 @@ class LeaseChange(Change, frozen=True, dict=True):
         )
 
 
+_USUAL_STRATEGIES: Final = (OLDEST_EMULATION_VERSION,)
+
+
 class CandidateChange(Change, frozen=True, dict=True):
     """A write to a LeaseCandidate: both specs (empty if there is no object), and renewTime, normalized."""
 
     new_spec: LeaseCandidateSpec = NO_CANDIDATE_SPEC
     old_spec: LeaseCandidateSpec = NO_CANDIDATE_SPEC
+
+    @property
+    def has_unusual_spec(self) -> bool:
+        """True unless the spec names a lease, the one known strategy, and one and the same version twice."""
+        new = self.new_spec
+        version = new.binary_version
+        if not new.lease_name or not version or version != new.emulation_version or version.startswith("0.0.0"):
+            return True
+        return new.strategies != _USUAL_STRATEGIES or parse_version(version) is None
 
     @cached
     def event(self) -> Event:

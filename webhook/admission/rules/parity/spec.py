@@ -11,12 +11,11 @@ from webhook.admission.rules.change import CandidateChange, LeaseChange
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, first_findings, texts
 from webhook.kubernetes import formats
 from webhook.kubernetes.field import FieldError, each_invalid, forbidden, immutable, invalid, not_supported, required
-from webhook.kubernetes.objects import LeaseCandidateSpec
+from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION, LeaseCandidateSpec
 from webhook.kubernetes.versions import parse_version
 
 _LEASE_SPEC: Final = "kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseSpec"
 _CANDIDATE_SPEC: Final = "kubernetes pkg/apis/coordination/validation/validation.go, ValidateLeaseCandidateSpec"
-OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 
 
 def wrong_strategy(field: str, strategy: str) -> Iterator[FieldError]:
