@@ -18,6 +18,7 @@ from msgspec import Struct
 from tests.server.connections import connect, port, request, served, take_the_long_way
 from tests.server.test_known_heads import forgetful_port
 from tools.docs.pages import ROOT
+from webhook.admission.rules.election import renewal_stamp
 from webhook.kubernetes import review
 
 RECORDED: Final = ROOT / "tests" / "data" / "recordings" / "1.36.3" / "client-go" / "04-update-takeover.json"
@@ -65,10 +66,17 @@ def savings() -> list[Saving]:
             patch.setattr(review, "_decode_whole", review._decode_parts)
             yield
 
+    @contextmanager
+    def searched() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(renewal_stamp, "has_usual_entries", lambda _change: False)
+            yield
+
     return [
         _measured("before Flask's routing", send, route),
         _measured("`KnownHeads`", send, parse),
         _measured("a review in one pass", send, send, without=in_parts),
+        _measured("`has_usual_entries`", send, send, without=searched),
     ]
 
 
