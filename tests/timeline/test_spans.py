@@ -1,6 +1,7 @@
 """Spans by themselves: cut to a window, at the end of a lease, and in words."""
 
 import pytest
+from msgspec.structs import replace
 
 from webhook.analysis.timeline.downsampling import Frozen, SpanRecord, cut_lane
 from webhook.analysis.timeline.model import Lane, Span, SpanKind, Ticks, Timeline, as_json
@@ -23,6 +24,22 @@ def test_a_span_that_ends_within_the_window_stays_as_it_is() -> None:
 def test_a_lease_that_was_never_held_begins_with_the_window_if_its_creation_is_unknown() -> None:
     cut = cut_lane(lane(Span(SpanKind.NEVER_HELD, 0)), 20, 50)
     assert cut.spans == (Span(SpanKind.NEVER_HELD, 20),)
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "handovers"),
+    [
+        pytest.param(0, 100, 2, id="all"),
+        pytest.param(0, 45, 0, id="before the first"),
+        pytest.param(0, 70, 1, id="before the second"),
+        pytest.param(65, 100, 1, id="after the first"),
+        pytest.param(85, 100, 0, id="after both"),
+    ],
+)
+def test_handovers_outside_of_the_window_do_not_count(begins: int, ends: int, handovers: int) -> None:
+    held = Span(SpanKind.HELD, 10, 40, "a"), Span(SpanKind.LEADERLESS, 40, 50), Span(SpanKind.HELD, 50, 80, "b")
+    whole = replace(lane(*held, Span(SpanKind.HELD, 80, None, "a")), handovers=2)
+    assert cut_lane(whole, begins, ends).handovers == handovers
 
 
 @pytest.mark.parametrize("kind", [SpanKind.LEADERLESS, SpanKind.NEVER_HELD])

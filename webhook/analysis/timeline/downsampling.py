@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Final, TypeVar
 
 from msgspec import Struct, field
@@ -260,17 +260,27 @@ def cut_lane(lane: Lane, begins: int, ends: int) -> Lane:
     moments = tuple(at for at in lane.ticks.moments if begins <= at <= ends)
     earlier = [one.ends for one in lane.ticks.buckets if one.ends < begins]
     earlier += [at for at in lane.ticks.moments if at < begins]
+    spans = tuple(
+        _cut_span(span, begins, ends)
+        for span in takewhile(lambda span: span.begins <= ends, lane.spans)
+        if span.ends is None or span.ends > begins
+    )
+    # Spans that were drawn together hide changes, which are still within.
+    outside = _count_changes(lane.spans) - _count_changes(spans)
     return replace(
         lane,
         renewed_before=max(earlier, default=None),
-        spans=tuple(
-            _cut_span(span, begins, ends)
-            for span in takewhile(lambda span: span.begins <= ends, lane.spans)
-            if span.ends is None or span.ends > begins
-        ),
+        spans=spans,
         ticks=Ticks(moments, buckets),
         marks=tuple(mark for mark in lane.marks if _get_end(mark) >= begins and mark.begins <= ends),
+        handovers=max(0, lane.handovers - outside),
     )
+
+
+def _count_changes(spans: Iterable[Span]) -> int:
+    """Return how often a holder follows another one."""
+    holders = [span.holder for span in spans if span.holder]
+    return len([1 for one, following in pairwise(holders) if one != following])
 
 
 def _cut_span(span: Span, begins: int, ends: int) -> Span:
