@@ -1,5 +1,6 @@
 """The events of a lease, as lines in the order of time."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -28,6 +29,10 @@ from webhook.kubernetes.times import SECOND, length
 MAX_EVENTS: Final = 16
 MAX_GAPS: Final = 4
 _MAX_LATEST: Final = 2
+_DURATION: Final = "leaseDurationSeconds"
+_PREFERRED: Final = "preferredHolder"
+_TAKEN_UP: Final = re.compile(r"leaseDurationSeconds 5 -> \d+(?:, leaseTransitions absent -> 0)?")
+"""What a holder writes when it takes up a lease that an API server created for it, with 5 s: `defaultLeaseDuration`."""
 _TIME: Final = itemgetter(0)
 _Event = tuple[int, str]
 _T = TypeVar("_T")
@@ -81,18 +86,26 @@ def _list_gaps(account: Account) -> list[_Event]:
 
 
 def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Event]:
-    """Return edits, or those by others than the holder's process and API servers, which edit what they choose."""
+    """Return edits, or those that need not be its holder's own doing, or that change how long it lasts.
+
+    A watch does not show whose an edit is: what it has is listed of a log as well, where that names the writer.
+    """
     return [
         (one.at, f"{one.text}{by_writer(one.writer)}{describe_dating_of(one)}")
         for one in history.edits
-        if not (by_others and _is_own(one))
+        if not (by_others and _is_usual(one))
     ]
 
 
-def _is_own(edit: LeaseEvent) -> bool:
+def _is_usual(edit: LeaseEvent) -> bool:
     tenure, who = edit.tenure, edit.writer
+    if tenure is not None and tenure.is_coordinated and _TAKEN_UP.fullmatch(edit.text):
+        return True
+    if _DURATION in edit.text or _PREFERRED in edit.text:
+        return False
     is_server = who is not None and who.user == API_SERVER
-    return is_server or (tenure is not None and tenure.processes.own is not None and tenure.processes.own.is_same(who))
+    own = tenure.processes.own if tenure is not None else None
+    return is_server or (own is not None and own.is_same(who))
 
 
 def _events(history: LeaseHistory) -> Iterator[_Event]:

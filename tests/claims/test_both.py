@@ -1,0 +1,82 @@
+"""A law: from a watch and an audit log together, `why` says at least what it says from each alone.
+
+What the other input refutes is excepted, and `STRONGER` has what is said in its place.
+"""
+
+import gzip
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.history.observing import merged
+from tests.inputs.reading import read
+from webhook.analysis.claims.account import Account, account_of, as_json
+from webhook.analysis.claims.happened import list_events, list_latest
+from webhook.analysis.history.follow import ClusterHistory
+
+FOLDERS: Final = [Path("tests/data") / one for one in ("incidents", "further-incidents", "measured-incidents")]
+NAMES: Final = sorted(str(path) for folder in FOLDERS for path in folder.iterdir())
+FILES: Final = {"watch": ("watch.jsonl.gz", "leases.json.gz"), "log": ("audit.jsonl.gz", "audit.log.gz")}
+EACH = pytest.mark.parametrize("alone", ["watch", "log"])
+STRONGER: Final = {
+    "holder-removed": {"foreign-release"},
+    "renewal-late": {"holder-replaced"},
+    "last-renewed": {"second-writer"},
+    "identity-shared": {"second-writer"},
+}
+"""Claims of a watch that a log refutes, which shows processes: who removed a holder, and that it was another pod."""
+LONG: Final = 10_000
+MINIMUM: Final = 2
+
+
+@cache
+def found_in(name: str, *sources: str) -> Account:
+    """Return what the inputs of an incident show of its lease."""
+    folder, histories = Path(name), ClusterHistory()
+    truth: dict[str, Any] = json.loads((folder / "truth.json").read_bytes())
+    paths = [next(folder / file for file in FILES[one] if (folder / file).exists()) for one in sources]
+    for item in merged(*(read(path.name, [gzip.decompress(path.read_bytes())]) for path in paths)):
+        histories.take(item)
+    history = histories.leases[truth["namespace"], truth.get("lease") or truth["name"]]
+    assert histories.bounds.until is not None
+    return account_of(histories, history, histories.bounds.until)
+
+
+def claims_of(found: Account) -> set[str]:
+    return {one["claim"] for one in as_json(found)["claims"]}
+
+
+def edits_of(found: Account) -> list[str]:
+    return [edit.text for edit in found.history.edits]
+
+
+@EACH
+@pytest.mark.parametrize("name", NAMES)
+def test_no_claim_is_lost(name: str, alone: str) -> None:
+    kept = claims_of(found_in(name, "log", "watch"))
+    for lost in claims_of(found_in(name, alone)) - kept:
+        assert STRONGER.get(lost, set()) & kept, lost
+
+
+@EACH
+@pytest.mark.parametrize("name", NAMES)
+def test_no_edit_is_lost(name: str, alone: str) -> None:
+    """Neither of all that happened, nor of what is printed of it without --verbose."""
+    one, both = found_in(name, alone), found_in(name, "log", "watch")
+    everything = "\n".join(line.text for line in list_events(both, LONG))
+    assert [text for text in edits_of(one) if text not in everything] == []
+    latest = "\n".join(line.text for line in list_latest(both))
+    printed = [text for text in edits_of(one) if any(text in line.text for line in list_latest(one))]
+    assert [text for text in printed if text not in latest][MINIMUM:] == []
+    assert len([text for text in edits_of(both) if text in latest]) >= min(MINIMUM, len(printed))
+
+
+@EACH
+@pytest.mark.parametrize("name", NAMES)
+def test_no_refusal_is_lost(name: str, alone: str) -> None:
+    one, both = found_in(name, alone), found_in(name, "log", "watch")
+    assert len(both.history.requests.refusals) >= len(one.history.requests.refusals)
+    assert both.is_partial <= (one.is_partial or found_in(name, "log").is_partial)
