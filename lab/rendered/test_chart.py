@@ -125,6 +125,7 @@ def test_the_charts_copies_are_those_of_the_repository() -> None:
         pytest.param({"image": {"tag": "latest"}}, "tag", id="a tag that changes"),
         pytest.param({"image": {"repository": ""}}, "add --set image.repository=", id="no image"),
         pytest.param({"docsUrl": "http://docs.example.com"}, "docsUrl", id="an address without TLS"),
+        pytest.param({"docsUrl": "https://docs.example.com/{id}"}, "docsUrl", id="another word in braces"),
         pytest.param({"extraArgs": ["verbose"]}, "extraArgs", id="an argument that is no flag"),
         pytest.param({"hostNetwork": {"port": 443}}, "port", id="a port that needs a right"),
         pytest.param({"policy": {"inline": {"preset": "lax"}}}, "preset", id="an unknown preset"),
@@ -195,7 +196,7 @@ def test_values_reach_the_pods() -> None:
         "priorityClassName": "system-cluster-critical",
         "affinity": {"nodeAffinity": {}},
         "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway"}],
-        "docsUrl": "https://docs.example.com/rules",
+        "docsUrl": "https://docs.example.com/rules/{rule}.html",
         "extraArgs": ["--client-ca=/ca/ca.crt"],
         "extraVolumes": [{"name": "ca", "configMap": {"name": "ca"}}],
         "extraVolumeMounts": [{"name": "ca", "mountPath": "/ca"}],
@@ -223,7 +224,7 @@ def test_values_reach_the_pods() -> None:
     assert pod["topologySpreadConstraints"] == values["topologySpreadConstraints"]
     assert pod["containers"][0]["args"][-3:] == [
         "--workers=2",
-        "--docs-url=https://docs.example.com/rules",
+        "--docs-url=https://docs.example.com/rules/{rule}.html",
         "--client-ca=/ca/ca.crt",
     ]
     assert pod["containers"][0]["volumeMounts"][-1]["mountPath"] == "/ca"
