@@ -1,16 +1,23 @@
 """`why`, `audit` and `timeline` say the same of every recorded incident."""
 
 import datetime as dt
+import io
 import json
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from rich.console import Console
 
 from tests.factories import drop, make_entry, make_lease, put
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.cli import reading
 from webhook.cli.main import main
+from webhook.cli.selection import Selection
+from webhook.cli.watching import draw_frame
+from webhook.cli.why import select_accounts
 
 DATA: Final = Path("tests/data")
 HAPPENED: Final = {"taken", "chosen", "written-in", "released", "holder-replaced", "second-writer"}
@@ -73,6 +80,63 @@ def test_text_json_and_page_have_one_sentence_for_each_event(
     if "earlier event" not in text:
         assert [one for one in claims if " ".join(one.split()) not in text] == []
         assert [one for one in marks if " ".join(one.split()).partition(". ")[0] not in text] == []
+
+
+SPANS: Final = {
+    "live": {"held"},
+    "frozen": {"frozen"},
+    "expired": {"overdue"},
+    "released": {"leaderless", "removed"},
+    "unknown": {"written", "unrecorded"},
+}
+"""The kinds of the last span of a lease in each state."""
+
+
+def table_row(paths: Sequence[str], lease: tuple[str, str]) -> list[str]:
+    """The row that `top` draws of a lease at the end of an input: without what is not known."""
+    histories = ClusterHistory()
+    for item in reading.read_for_history(paths):
+        histories.take(item)
+    bounds = histories.bounds
+    as_of = reading.find_evaluation_time(None, paths, bounds.until, bounds.shown)
+    file = io.StringIO()
+    console = Console(file=file, width=300)
+    (account,) = select_accounts(histories, [lease], as_of, Selection())
+    console.print(*draw_frame(histories, as_of, Selection(), lease[0]), sep="\n")
+    rows = [line.split() for line in file.getvalue().splitlines() if line.startswith("/".join(lease))]
+    assert len(rows) == int(not account.history.is_deleted)
+    return rows[0] if rows else ["/".join(lease), account.state.value]
+
+
+@pytest.mark.uncounted
+@pytest.mark.parametrize(("incident", "name"), [*inputs()])
+def test_holder_state_and_since_when_are_the_same_everywhere(
+    incident: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    truth = json.loads((incident / "truth.json").read_text())
+    key = truth["namespace"], truth.get("lease") or truth["name"]
+    lease, file = "/".join(key), str(incident / name)
+    why = json.loads(printed(capsys, "why", lease, "--input", file))
+    (shown,) = json.loads(printed(capsys, "timeline", lease, "--input", file))["leases"]
+    assert main(["timeline", lease, "--input", file, "-o", "-"]) == 0
+    data = json.loads(capsys.readouterr().out.partition('id="data">')[2].partition("</script>")[0])
+    (lane,) = data["lanes"]
+    kind, _, _, _, _, holder, *_ = lane["spans"][-1]
+    last = shown["spans"][-1]
+    row = table_row([file], key)
+    assert (data["kinds"][kind][0], data["strings"][holder]) == (last["kind"], last["holder"])
+    assert row[1] == why["state"]
+    if last["ends"] is None:
+        assert last["kind"] in SPANS[why["state"]]
+    if why["state"] in {"live", "expired"}:
+        assert row[2] == last["holder"] == why["holder"]
+        recorded = [one for one in shown["spans"] if one["kind"] != "unrecorded"]
+        own = takewhile(lambda one: one["holder"] == why["holder"], reversed(recorded))
+        since = why["tenures"][-1]["since"]
+        assert since is None or since[:19] in {one["begins"][:19] for one in own}
+    changes = [one for one in row[3:] if one.isdecimal()]
+    assert lane["handovers"] == 0 or str(lane["handovers"]) in changes
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,10 @@ worked as the leader, each request that an API server received and what became o
   provoke refusals in others' names.
 - Each history is read by `why` and `audit` in each kind of **input**, and every claim in their JSON is evaluated by the
   predicate of its kind (`tests/truth/predicates.py`). Instants are by the API servers' clocks, with 30 ms of slack.
+- What is **shown** beside claims is evaluated, too (`tests/truth/shown_predicates.py`): `timeline-` are spans, gaps,
+  marks, renewals and numbers of the page, `row-` the cells of the tables of `why` and `top`, `json-` the other keys of
+  `why`, `metric-` what the recorder exposes. Instants may be off by a second; what a page says to be by writers'
+  clocks, or of the time before the input begins, is not compared with those of API servers.
 
 A claim that is false is shrunk to the smallest history that shows it, and stored: `make truth STORE=FOLDER`. The same
 predicates evaluate [incidents recorded on real API servers](incidents.md). Planted defects of claims, such as a wrong

@@ -305,7 +305,8 @@ def _release(facts: Facts, shown: Claim) -> bool:
 def _late(facts: Facts, shown: Claim) -> bool:
     """No renewal by its process came before the one that is marked, for longer than most clients try."""
     at = facts.moment(shown["at"])
-    begin = at.last - int((shown["seconds"] or 15) * SECOND * 2 / 3) + POINT
+    shortest = min([15, *(one.duration for one in _specs(facts) if one.duration and one.duration > 1)])
+    begin = at.last - shortest * SECOND * 2 // 3 + POINT
     own = (one for one in facts.writes if one.is_renewal and facts.is_own(one, shown["identity"]))
     return not any(begin < one.begin and one.end < at.first - POINT for one in own)
 
