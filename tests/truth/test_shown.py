@@ -55,6 +55,7 @@ STILL_FALSE: Final[dict[str, set[str]]] = {
         "timeline-never-held",
     },
     "an-API-server-asks-a-holder-to-step-down-after-a-hole-in-the-log": {"timeline-held"},
+    "an-attacker-renewed-a-chosen-holder-before-two-writes-of-one-second": {"json-last-renewal", "row-renewed"},
     "an-attacker-writes-an-identity-in-before-its-process-takes-the-lease": {"timeline-takeover-by-expiry"},
     "an-edit-that-renews-beside-an-attacker": {"timeline-gap"},
     "an-edit-under-the-field-manager-of-the-holder": {
@@ -82,6 +83,15 @@ STILL_FALSE: Final[dict[str, set[str]]] = {
         "timeline-overdue",
         "timeline-silent",
     },
+    "stamps-dated-back-after-an-old-copy-replaced-a-lease-that-expires": {
+        "json-last-renewal",
+        "json-takeable",
+        "metric-renewal-age-seconds",
+        "row-renewed",
+        "timeline-held",
+        "timeline-overdue",
+        "timeline-takeover",
+    },
     "stamps-forged-after-an-old-copy-replaced-the-lease": {
         "json-last-renewal",
         "json-takeable",
@@ -91,6 +101,11 @@ STILL_FALSE: Final[dict[str, set[str]]] = {
         "timeline-held",
         "timeline-overdue",
         "timeline-takeover",
+    },
+    "stamps-forged-on-a-holder-that-was-written-in-in-the-gap-of-a-record": {
+        "json-tenure-leaderless",
+        "timeline-held",
+        "timeline-renewal",
     },
     "the-last-write-of-a-watch-comes-long-after-the-others": {"timeline-gap", "timeline-silent"},
     "two-of-one-identity-write-different-durations": {"timeline-held"},

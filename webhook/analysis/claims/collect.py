@@ -15,7 +15,13 @@ from webhook.analysis.claims.succession import (
     how_taken,
 )
 from webhook.analysis.claims.words import ago, by_writer, clock, name
-from webhook.analysis.history.status import LeaseState, LeaseStatus, has_written_both, is_renewal_dated
+from webhook.analysis.history.status import (
+    LeaseState,
+    LeaseStatus,
+    has_written_both,
+    is_renewal_dated,
+    latest_expiry,
+)
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
@@ -120,7 +126,8 @@ def _expired_since(account: "Account", takeable: int) -> int | None:
     if history.is_moment or tenure is None or tenure.renewed is None or tenure.duration is None:
         whole = {HOLDER, RENEW_TIME, DURATION}
         owned = [{name for name in whole if name in one.owned.spec} for one in history.entries]
-        return takeable if [one for one in owned if one] == [whole] else None
+        latest = latest_expiry(history.lease.spec, history.entries) if history.lease else None
+        return max(takeable, latest or 0) if [one for one in owned if one] == [whole] else None
     since = takeable + max(0, tenure.duration - (history.duration or 0)) * SECOND
     return max(since, tenure.taken.latest or since)
 

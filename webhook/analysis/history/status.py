@@ -91,7 +91,7 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
     duration = spec.lease_duration_seconds
     expires = None if renewed is None or duration is None else renewed + max(0, duration) * SECOND
     state = _state(spec, renewed, expires, now)
-    if state is LeaseState.EXPIRED and logged is None and from_stamps and _may_be_dated_back(spec, entries, now):
+    if state is LeaseState.EXPIRED and logged is None and from_stamps and (latest_expiry(spec, entries) or 0) > now:
         state = LeaseState.UNKNOWN
     status = LeaseStatus(
         state=state,
@@ -155,8 +155,8 @@ def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) 
     return LeaseState.LIVE
 
 
-def _may_be_dated_back(spec: LeaseSpec, entries: Sequence[Entry], now: int) -> bool:
-    """Return whether one who wrote after the last renewal may have dated that back, so that the lease is still live.
+def latest_expiry(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+    """Return when the lease expires at the latest, if one who wrote after the last renewal may have dated that back.
 
     If renewTime does not agree with the stamp, either is wrong, and a state alone does not show which. The renewal came
     before that write, whose stamp is true.
@@ -164,8 +164,8 @@ def _may_be_dated_back(spec: LeaseSpec, entries: Sequence[Entry], now: int) -> b
     stamp = date_last_renewal(entries)
     later = [one.stamp or 0 for one in entries if not one.owns_renew_time]
     if stamp is None or is_renewal_dated(spec, entries) or max(later, default=0) <= stamp:
-        return False
-    return max(later) + SECOND + max(0, spec.lease_duration_seconds or 0) * SECOND > now
+        return None
+    return max(later) + SECOND + max(0, spec.lease_duration_seconds or 0) * SECOND
 
 
 def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock: int) -> TakeoverBlock | None:
