@@ -206,17 +206,17 @@ def test_names_are_cut_before_the_words_and_the_longest_first() -> None:
 
 
 def test_a_statement_keeps_braces_of_names_and_of_literal_text() -> None:
-    assert Statement(escape_braces("{0} {page} ") + "{0}", ("{1}",)).within(256) == '{0} {page} "{1}"'
+    assert Statement(escape_braces("{0} {page} ") + "{0}", ("{1}",)).shorten(256) == '{0} {page} "{1}"'
 
 
 def test_a_statement_without_names_is_cut_at_its_end() -> None:
-    assert Statement("x" * 300).within(256) == "x" * 253 + "..."
+    assert Statement("x" * 300).shorten(256) == "x" * 253 + "..."
 
 
 def test_a_statement_keeps_to_any_length() -> None:
     statement = Statement("lease {0} of {1}: there may be two leaders", ("é\x00" * 90, "b"))
     for longest in range(3, 80):
-        assert len(statement.within(longest)) <= longest
+        assert len(statement.shorten(longest)) <= longest
 
 
 # ---- the recorded reviews -------------------------------------------------------------------------------------------

@@ -572,7 +572,7 @@ def test_the_states_before_the_first_event_are_bounded(monkeypatch: pytest.Monke
     bounds = Bounds()
     for number, item in enumerate(read("in", [server.dump()])):
         assert isinstance(item, Observation)
-        bounds.seen(item, START + (3 - number) * SECOND)
+        bounds.note(item, START + (3 - number) * SECOND)
     assert bounds.begins(server.now) == START + 2 * SECOND
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import NOW, Tweak, drop, make_entry, make_lease, put, to_bytes
-from webhook.analysis.history.status import LeaseState, LeaseStatus, status_of, was_live, written_at
+from webhook.analysis.history.status import LeaseState, LeaseStatus, date_state, status_of, was_live
 from webhook.analysis.inputs.kinds import decode_our_object
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.objects import Lease
@@ -109,15 +109,15 @@ def test_a_stamp_of_the_future_is_none() -> None:
 
 def test_when_a_state_was_written() -> None:
     lease = lease_of()
-    assert written_at(lease.spec, entries_of(lease.metadata.managed_fields)) == NOW
-    assert written_at(lease.spec, ()) == NOW
+    assert date_state(lease.spec, entries_of(lease.metadata.managed_fields)) == NOW
+    assert date_state(lease.spec, ()) == NOW
     removed = lease_of(drop("spec.holderIdentity"), drop(RENEWED))
-    assert written_at(removed.spec, entries_of(removed.metadata.managed_fields)) == NOW
+    assert date_state(removed.spec, entries_of(removed.metadata.managed_fields)) == NOW
     nothing = lease_of(put("spec", {}), put("metadata.managedFields", []))
-    assert written_at(nothing.spec, ()) is None
+    assert date_state(nothing.spec, ()) is None
     # The lease was taken, and no one can say when it was renewed.
     taken = lease_of(drop(RENEWED), put("metadata.managedFields", [make_entry("holderIdentity")]))
-    assert written_at(taken.spec, entries_of(taken.metadata.managed_fields)) == NOW
+    assert date_state(taken.spec, entries_of(taken.metadata.managed_fields)) == NOW
 
 
 def test_whether_a_lease_still_ran() -> None:

@@ -113,7 +113,7 @@ def test_layer_by_operation(rule: str, name: str, expected: list[tuple[Any, str,
 def test_every_rule_is_explained_once() -> None:
     modes = [one for one in explain(MADE, "shop", "db") if one.name == "mode"]
     assert sorted(one.rule for one in modes) == sorted(RULE_IDS)
-    assert {one.rule: one.value for one in modes} == dict(MADE.for_lease("shop", "db", UPDATE).modes)
+    assert {one.rule: one.value for one in modes} == dict(MADE.resolve("shop", "db", UPDATE).modes)
 
 
 @pytest.mark.parametrize(

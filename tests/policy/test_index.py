@@ -90,7 +90,7 @@ LEASES = [("team-00003", "db-a-main"), ("team-00001", "db-7"), ("shop", "team-00
 def test_two_thousand_entries_cost_what_twenty_cost(kind: str, namespace: str, name: str) -> None:
     few, many = made_of(kind, 20), made_of(kind, MANY)
     questions: list[Callable[[Policy], object]] = [
-        lambda policy: policy.for_lease(namespace, name, UPDATE),
+        lambda policy: policy.resolve(namespace, name, UPDATE),
         lambda policy: policy.exempt_rules(ANN, namespace, name, UPDATE, 0),
     ]
     for question in questions:
@@ -101,7 +101,7 @@ def test_two_thousand_entries_cost_what_twenty_cost(kind: str, namespace: str, n
 def test_the_last_of_two_thousand_is_found() -> None:
     last = MANY - 1
     assert (f"team-{last:05}", "db") in made_of("bindings", MANY).bindings
-    overridden = made_of("overrides", MANY).for_lease(f"team-{last:05}", "db-x", UPDATE)
+    overridden = made_of("overrides", MANY).resolve(f"team-{last:05}", "db-x", UPDATE)
     assert overridden.modes["foreign-release"].word == "audit"
     anybody = UserInfo("anybody")
     assert made_of("exempt", MANY).exempt_rules(anybody, f"team-{last:05}", "db-x", UPDATE, 0) == {"foreign-release"}
@@ -109,4 +109,4 @@ def test_the_last_of_two_thousand_is_found() -> None:
 
 def test_without_entries_a_lookup_is_one_call_and_one_comparison() -> None:
     plain = policy()
-    assert calls(lambda: plain.for_lease("shop", "checkout", UPDATE)) <= 5
+    assert calls(lambda: plain.resolve("shop", "checkout", UPDATE)) <= 5

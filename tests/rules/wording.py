@@ -54,9 +54,9 @@ def check(rule: str, review: Document, denial: str, warning: str) -> None:
     (finding,) = findings(review, now=NOW + 4 * SECOND, binding=BOUND, stamps=STAMPS)[rule]
     assert str(finding.error) == denial
     assert finding.happened is not None
-    assert finding.happened.within(256, page="PAGE") == warning
+    assert finding.happened.shorten(256, page="PAGE") == warning
     short = Statement(finding.happened.text, ("x",) * len(finding.happened.names))
-    assert rule == "renewal-stamp-tampered" or len(f"{rule}: {short.within(256)}") <= 120, "it shows a manager's name"
+    assert rule == "renewal-stamp-tampered" or len(f"{rule}: {short.shorten(256)}") <= 120, "it shows a manager's name"
     for refusal in ("Forbidden", "Invalid value", "must", "may not", "retry"):
         assert refusal not in warning
     assert (denial + warning).isprintable()

@@ -19,7 +19,7 @@ from webhook.analysis.history.status import LeaseState
 from webhook.analysis.timeline import lanes
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Lane
-from webhook.kubernetes.times import SECOND, canonical, normalized, parse, readable
+from webhook.kubernetes.times import SECOND, canonical, normalize, parse, readable
 
 Statement = dict[str, Any]
 INPUTS: Final = (Kind.LOG, Kind.WATCH, Kind.LIST)
@@ -45,7 +45,7 @@ def test_a_span_that_begins_at_acquire_time_is_noticed(monkeypatch: pytest.Monke
 
     def mark_too_early(lane: Any, tenure: Any, since: int, latest: int, most: int) -> None:
         spec = lane.history.lease.spec if lane.history.lease else None
-        acquired = readable(normalized(spec.acquire_time)) if spec else None
+        acquired = readable(normalize(spec.acquire_time)) if spec else None
         present = lane.spans.present
         if acquired is not None and present is not None:
             present.begins = min(present.begins, acquired)

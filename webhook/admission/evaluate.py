@@ -34,7 +34,7 @@ def evaluate(request: AdmissionRequest, policy: Policy, now: int, *, writer_know
     if request.object_errors:
         wrong_types = OBJECT_TYPES_RULE.check(request)
         return _decide(request, policy, "", [_result(one, OBJECT_TYPES_RULE, _DENY, policy) for one in wrong_types])
-    lease_policy = policy.for_lease(request.namespace, request.name, request.operation)
+    lease_policy = policy.resolve(request.namespace, request.name, request.operation)
     binding = policy.bindings.get((request.namespace, request.lease_name)) if policy.bindings else None
     stamps = policy.stamps.get(request.namespace) if policy.stamps else None
     change = change_made_by(request, now, lease_policy.limits, binding, stamps)

@@ -156,7 +156,7 @@ def _warning(fact: Fact, policy: Policy, *, admitted: bool) -> str:
     happened, error = fact.decisive.happened, fact.decisive.error
     page = policy.page_of(fact.decisive.rule)
     if admitted and happened is not None:
-        text = start + happened.within(MAX_WARNING - len(start), page)
+        text = start + happened.shorten(MAX_WARNING - len(start), page)
     else:
         text = f"{start}{error.in_warning}"
     text = truncate(text, MAX_WARNING - len(ELLIPSIS)) if len(text) > MAX_WARNING else text

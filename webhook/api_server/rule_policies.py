@@ -132,7 +132,7 @@ def make_stamp_policies(policy: Policy, now: int) -> list[Manifest]:
 def list_notes(policy: Policy, now: int) -> Iterator[str]:
     """Yield what of a policy file the objects do not say, and what they need, in sentences."""
     for number, one in enumerate(policy.document.exempt):
-        if one.until and now < schema.until_of(one):
+        if one.until and now < schema.find_end(one):
             yield f"exempt[{number}] ends after {one.until}, which no policy knows: make these objects again then"
     for namespace, stamps in policy.stamps.items():
         writer = " lease-webhook/stamp-writer=user" if stamps.by_user else ""
@@ -182,7 +182,7 @@ class _PolicyFile:
 
     def __init__(self, policy: Policy, now: int) -> None:
         self._policy = policy
-        self._exemptions = {n: one for n, one in enumerate(policy.document.exempt) if now < schema.until_of(one)}
+        self._exemptions = {n: one for n, one in enumerate(policy.document.exempt) if now < schema.find_end(one)}
         self._rules: dict[str, str] = {}
         self._bindings = ", ".join(map(_make_entry, policy.bindings.items()))
         suffixes = (f"{make_literal(name)}: {make_literal(one.suffix)}" for name, one in policy.stamps.items())

@@ -11,12 +11,12 @@ from msgspec import Struct, field
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.alerts import DOCS, MAX_LIMIT, WatchedLease, make_prometheus_rules, make_rules_file
 from webhook.analysis.heartbeats import is_heartbeat
-from webhook.analysis.history.status import renewed_at
+from webhook.analysis.history.status import date_renewal
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import Act, Item, Observation, Unreadable
 from webhook.cli.options import Command
 from webhook.cli.progress import Progress
-from webhook.cli.reading import cluster_options, find_namespace, in_all_namespaces, input_option, read_for_history
+from webhook.cli.reading import cluster_options, find_namespace, input_option, read_for_history, widen_to_all_namespaces
 from webhook.cli.terminal import Failure, print_message
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import DAY, SECOND
@@ -80,7 +80,7 @@ class _LatestLeases(Struct):
 def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -> int:
     latest = _LatestLeases()
     progress = Progress()
-    for item in read_for_history(inputs, in_all_namespaces(cluster), progress=progress):
+    for item in read_for_history(inputs, widen_to_all_namespaces(cluster), progress=progress):
         latest.observe(item)
     if not latest.leases:
         raise Failure("no lease is in the input")
@@ -96,7 +96,7 @@ def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -
 def _find_watched_leases(leases: dict[tuple[str, str], Lease], only: str, now: int) -> list[WatchedLease]:
     """Return the leases that have a limit; say on standard error which have none, and why."""
     watched, abandoned, never, odd = list[WatchedLease](), list[str](), list[str](), list[str]()
-    last = {key: renewed_at(lease.spec, ()) for key, lease in leases.items()}
+    last = {key: date_renewal(lease.spec, ()) for key, lease in leases.items()}
     # A file may be old: what counts is how long before the others a lease was renewed last.
     as_of = min(now, max((at for at in last.values() if at is not None and at <= now), default=now))
     for (namespace, name), lease in sorted(leases.items()):

@@ -138,7 +138,7 @@ def command(
     resources = sorted({replace(one, subresource="") for fence in tokens.fences for one in fence.resources})
     progress = Progress()
     items = reading.read_for_history(
-        *(inputs, reading.in_all_namespaces(cluster), policy),
+        *(inputs, reading.widen_to_all_namespaces(cluster), policy),
         with_pods=with_pods,
         is_inside=in_cluster,
         resources=[*map(str, resources)],

@@ -34,7 +34,7 @@ from webhook.cli.checking.text import (
 )
 from webhook.cli.options import Command, complete_files, format_option, parse_moment, policy_option
 from webhook.cli.progress import Progress
-from webhook.cli.reading import cluster_options, format_skipped, in_all_namespaces, read_for_history
+from webhook.cli.reading import cluster_options, format_skipped, read_for_history, widen_to_all_namespaces
 from webhook.cli.terminal import Failure, encode_line, print_message, style
 from webhook.text.quoting import escape
 
@@ -151,7 +151,7 @@ def command(
     items = read_for_check(
         paths, ignore, skip_found=not received.moments, skip_named=skip_foreign, meter=progress.meter
     )
-    history = None if paths else read_for_history((), in_all_namespaces(cluster))
+    history = None if paths else read_for_history((), widen_to_all_namespaces(cluster))
     evaluator = Evaluator(policies, received, now, make_user_info(user, groups) if user else None, Writes(all_logs))
     outcomes = progress.track_reading(evaluator.evaluate_all(items, old, history))
     if write_expected:

@@ -144,7 +144,7 @@ def _is_lease(word: str) -> bool:
 
 def _complete_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     context, kubeconfig, namespace = (ctx.params.get(name) or "" for name in ("context", "kubeconfig", "namespace"))
-    cluster = in_all_namespaces(Cluster(context, kubeconfig, namespace))
+    cluster = widen_to_all_namespaces(Cluster(context, kubeconfig, namespace))
     return [CompletionItem(one) for one in list_lease_names(cluster) if one.startswith(incomplete)]
 
 
@@ -166,7 +166,7 @@ def find_named_lease(leases: Sequence[str]) -> str | None:
 stamps_option: Final = policy_option("a policy file, whose `stamps` say where stamps are believed", metavar="FILE")
 
 
-def in_all_namespaces(cluster: Cluster) -> Cluster:
+def widen_to_all_namespaces(cluster: Cluster) -> Cluster:
     """Return the cluster with all of its namespaces unless one is named."""
     return replace(cluster, all_namespaces=cluster.all_namespaces or not cluster.namespace)
 

@@ -15,7 +15,7 @@ from webhook.analysis.live.notices import Notices
 from webhook.analysis.live.recorder import Recorder, Records
 from webhook.analysis.live.watch import Listener, Listeners, LiveWatch
 from webhook.cli.options import Command, complete_directories, parse_address, parse_endpoint
-from webhook.cli.reading import cluster_options, in_all_namespaces, refuse_inside
+from webhook.cli.reading import cluster_options, refuse_inside, widen_to_all_namespaces
 from webhook.cli.terminal import Failure, needing_the_server, print_message
 from webhook.errors import InputError
 
@@ -70,7 +70,7 @@ def command(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: signals.put(number))
     recorder = Recorder(Records(directory, max_size * 1024 * 1024), print_message)
-    cluster = in_all_namespaces(cluster)
+    cluster = widen_to_all_namespaces(cluster)
     leases = LiveLeases()
     listener: Listener = Listeners((recorder, leases)) if metrics or with_events else recorder
     watches = [

@@ -17,9 +17,9 @@ from webhook.cli.reading import (
     cluster_options,
     find_named_lease,
     find_namespace,
-    in_all_namespaces,
     leases_and_inputs,
     read_for_history,
+    widen_to_all_namespaces,
 )
 from webhook.cli.terminal import Failure
 from webhook.text.quoting import escape
@@ -61,7 +61,7 @@ def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Clust
     key = None if lease is None else parse_lease_name(lease, _NO_LEASE.format(lease))
     seen = AllWrites(time.time_ns() // 1000)
     progress = Progress()
-    for item in read_for_history(inputs, in_all_namespaces(cluster), resources=("pods",), progress=progress):
+    for item in read_for_history(inputs, widen_to_all_namespaces(cluster), resources=("pods",), progress=progress):
         seen.observe(item)
     if not seen.coverage.count:
         raise Failure("no lease and no candidate is in the input")

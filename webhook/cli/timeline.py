@@ -90,7 +90,7 @@ def command(
             raise Failure("--example is an input of its own: it takes no file")
         inputs = tuple(str(EXAMPLE / name) for name in EXAMPLE_FILES)
     wanted = [parse_lease_name(lease, f"{lease} is not NAMESPACE/NAME") for lease in leases]
-    cluster = reading.in_all_namespaces(cluster)
+    cluster = reading.widen_to_all_namespaces(cluster)
     if is_live:
         if place or leases or policy or now is not None or output != "html" or (inputs and cluster.namespace):
             words = "no lease, -o, --format, --now and --policy, and no --namespace with --input"

@@ -6,7 +6,7 @@ import click
 
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.cli.options import Command
-from webhook.cli.reading import cluster_options, find_namespace, in_all_namespaces, stamps_option
+from webhook.cli.reading import cluster_options, find_namespace, stamps_option, widen_to_all_namespaces
 from webhook.cli.selection import Selection, selection_options
 from webhook.cli.watching import watch_all
 
@@ -31,4 +31,4 @@ Examples:
 @cluster_options
 @selection_options
 def command(*, policy: str | None, cluster: Cluster, selection: Selection) -> int:
-    return watch_all(in_all_namespaces(cluster), selection, policy, find_namespace(cluster))
+    return watch_all(widen_to_all_namespaces(cluster), selection, policy, find_namespace(cluster))

@@ -175,7 +175,7 @@ def _parse_lease(lease: str | None, namespace: str) -> tuple[str, str] | None:
 def _narrow_cluster(cluster: Cluster, key: Key | None, selection: Selection) -> Cluster:
     """Return the cluster with the namespaces to look in: of one lease its own, whose leases it is compared with."""
     if key is None:
-        return reading.in_all_namespaces(cluster)
+        return reading.widen_to_all_namespaces(cluster)
     if not selection.is_everything:
         raise click.UsageError("--state, --check and --selector are for the list of all leases")
     return cluster if cluster.all_namespaces else replace(cluster, namespace=key[0] or cluster.namespace)

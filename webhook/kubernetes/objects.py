@@ -140,7 +140,7 @@ class _CandidateFields(Struct, frozen=True, gc=False, rename="camel"):
     binary_version: str | None = None
     emulation_version: str | None = None
 
-    def with_strategies(self, strategies: tuple[str, ...], schema: CandidateSchema) -> LeaseCandidateSpec:
+    def add_strategies(self, strategies: tuple[str, ...], schema: CandidateSchema) -> LeaseCandidateSpec:
         """Return the spec that rules evaluate: versions differ in how they name strategies."""
         return LeaseCandidateSpec(
             self.lease_name,
@@ -156,9 +156,9 @@ class _CandidateFields(Struct, frozen=True, gc=False, rename="camel"):
 class _SpecV1Alpha1(_CandidateFields, frozen=True, gc=False, rename="camel"):
     preferred_strategies: list[str | None] | None = None
 
-    def converted(self) -> LeaseCandidateSpec:
+    def convert(self) -> LeaseCandidateSpec:
         strategies = tuple(strategy or "" for strategy in self.preferred_strategies or ())
-        return self.with_strategies(strategies, PREFERRED_STRATEGIES)
+        return self.add_strategies(strategies, PREFERRED_STRATEGIES)
 
 
 class _SpecV1Alpha2(_CandidateFields, frozen=True, gc=False, rename="camel"):
@@ -166,8 +166,8 @@ class _SpecV1Alpha2(_CandidateFields, frozen=True, gc=False, rename="camel"):
 
     strategy: str | None = None
 
-    def converted(self) -> LeaseCandidateSpec:
-        return self.with_strategies((self.strategy,) if self.strategy else (), ONE_STRATEGY)
+    def convert(self) -> LeaseCandidateSpec:
+        return self.add_strategies((self.strategy,) if self.strategy else (), ONE_STRATEGY)
 
 
 _Spec = type[LeaseSpec | _SpecV1Alpha1 | _SpecV1Alpha2]
@@ -234,7 +234,7 @@ def object_of(kind: str, version: str, document: Document) -> Lease | LeaseCandi
     if kind == "Lease":
         lease_spec = NO_LEASE_SPEC if spec is None else convert(spec, LeaseSpec)
         return Lease(document.api_version, document.kind, metadata, lease_spec)
-    candidate_spec = convert(spec or {}, _spec_type(kind, version)).converted()
+    candidate_spec = convert(spec or {}, _spec_type(kind, version)).convert()
     return LeaseCandidate(document.api_version, document.kind, metadata, candidate_spec)
 
 

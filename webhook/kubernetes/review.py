@@ -234,7 +234,7 @@ _REPLACEMENT: Final = b"\\ufffd"
 """As long as what it replaces, so that all offsets stay the same."""
 
 
-def without_lone_surrogates(document: bytes) -> bytes | None:
+def replace_lone_surrogates(document: bytes) -> bytes | None:
     """Return the document with U+FFFD for each escaped half of a surrogate pair, as Go reads it; None without one."""
     replaced, end = bytearray(document), 0
     while found := _UP_TO_A_LONE_SURROGATE.match(document, end):
@@ -512,7 +512,7 @@ def _open_envelope(body: bytes) -> _Envelope:
         raise ReviewError(*_NOT_A_REVIEW) from None
     except msgspec.DecodeError:
         # An API server never sends a lone surrogate, so it is a contradiction; the rest is read as Go reads it.
-        replaced = without_lone_surrogates(body) if len(body) <= MAX_REQUEST else None
+        replaced = replace_lone_surrogates(body) if len(body) <= MAX_REQUEST else None
         if replaced is None:
             raise ReviewError(400, "the body is not JSON") from None
         surrogates = "the review contains an escaped lone surrogate, which no API server sends"

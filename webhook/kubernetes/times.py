@@ -118,7 +118,7 @@ def _format(seconds: int) -> str:
 
 
 @_cached
-def normalized(time: str | None) -> int | str | None:
+def normalize(time: str | None) -> int | str | None:
     """Return a time so that equal values are equal: an instant; None for absent, null and zero; other text unchanged.
 
     Text that does not parse is what the API server prints for years that no client can read.

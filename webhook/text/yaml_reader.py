@@ -152,7 +152,7 @@ class _Reader:
             if is_merge and self._dialect.max_expanded:
                 if merged is not None:
                     raise self._error(event, f"key {quote(_MERGE)} appears twice")
-                merged = self._merged(event)
+                merged = self._merge(event)
             else:
                 key = self._key(event, mapping)
                 mapping[key] = self._value(self._next())
@@ -169,7 +169,7 @@ class _Reader:
             raise self._error(event, f"key {quote(key)} appears twice")
         return key
 
-    def _merged(self, event: Any) -> Object:  # noqa: ANN401 - an event
+    def _merge(self, event: Any) -> Object:  # noqa: ANN401 - an event
         """Return the mappings of a merge key as one; of a list of them the first takes precedence."""
         value = self._value(self._next())
         together: Object = {}

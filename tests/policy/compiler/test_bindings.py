@@ -21,22 +21,22 @@ def test_a_binding_reaches_its_lease_and_no_other() -> None:
         users=frozenset({"ci", "system:node:a"}),
         holders=("${pod}_*", "ci"),
     )
-    assert made.for_lease("shop", "checkout", UPDATE).modes == made.bound.modes
-    assert made.for_lease("shop", "db", UPDATE) is made.default
+    assert made.resolve("shop", "checkout", UPDATE).modes == made.bound.modes
+    assert made.resolve("shop", "db", UPDATE) is made.default
 
 
 @pytest.mark.parametrize("preset", ["observe", "standard", "strict"])
 def test_an_owner_added_to_a_bound_lease_is_denied_in_every_preset(preset: str) -> None:
     made = policy(preset=preset, bindings=[BINDING])
-    assert made.for_lease("shop", "checkout", UPDATE).modes["owner-reference-added"] is Mode.DENY
+    assert made.resolve("shop", "checkout", UPDATE).modes["owner-reference-added"] is Mode.DENY
     assert {**made.bound.modes, "owner-reference-added": None} == {**made.default.modes, "owner-reference-added": None}
 
 
 def test_the_files_own_rules_come_after_what_a_binding_sets() -> None:
     made = policy(bindings=[BINDING], rules={"owner-reference-added": {"mode": "audit"}})
-    assert made.for_lease("shop", "checkout", UPDATE).modes["owner-reference-added"] is Mode.AUDIT
+    assert made.resolve("shop", "checkout", UPDATE).modes["owner-reference-added"] is Mode.AUDIT
     overridden = policy(bindings=[BINDING], overrides=[{"rules": {"owner-reference-added": {"mode": "off"}}}])
-    assert overridden.for_lease("shop", "checkout", UPDATE).modes["owner-reference-added"] is Mode.OFF
+    assert overridden.resolve("shop", "checkout", UPDATE).modes["owner-reference-added"] is Mode.OFF
 
 
 def test_a_pod_may_be_required() -> None:
@@ -48,6 +48,6 @@ def test_a_binding_and_an_override_meet() -> None:
     made = policy(
         bindings=[BINDING], overrides=[{"namespaces": ["shop"], "rules": {"strategy-writer": {"mode": "off"}}}]
     )
-    answer = made.for_lease("shop", "checkout", UPDATE)
+    answer = made.resolve("shop", "checkout", UPDATE)
     assert ("shop", "checkout") in made.bindings
     assert answer.modes["strategy-writer"].word == "off"

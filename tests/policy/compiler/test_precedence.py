@@ -19,7 +19,7 @@ def deny(rule: str = RULE) -> dict[str, Any]:
 def test_the_smallest_file_is_standard() -> None:
     made = policy()
     assert (made.preset, made.mode, made.enforce_without_stamps) == ("standard", Mode.DENY, False)
-    assert made.for_lease("shop", "checkout", UPDATE).limits == DEFAULT_LIMITS
+    assert made.resolve("shop", "checkout", UPDATE).limits == DEFAULT_LIMITS
     assert not made.bindings
 
 
@@ -79,7 +79,7 @@ def test_the_smallest_file_is_standard() -> None:
     ],
 )
 def test_mode_of_one_rule(keys: dict[str, Any], mode: Mode) -> None:
-    assert policy(**keys).for_lease("shop", "checkout", UPDATE).modes[RULE] is mode
+    assert policy(**keys).resolve("shop", "checkout", UPDATE).modes[RULE] is mode
 
 
 @pytest.mark.parametrize(
@@ -114,20 +114,20 @@ def test_mode_of_one_rule(keys: dict[str, Any], mode: Mode) -> None:
 )
 def test_mode_by_operation(overrides: list[dict[str, Any]], expected: dict[Operation, Mode]) -> None:
     made = policy(overrides=overrides)
-    assert {on: made.for_lease("shop", "checkout", on).modes[RULE] for on in expected} == expected
+    assert {on: made.resolve("shop", "checkout", on).modes[RULE] for on in expected} == expected
 
 
 def test_numbers_by_operation() -> None:
     jump = {"transitions-jump": {"deny_from": 5000}}
     made = policy(overrides=[{"operations": ["UPDATE"], "rules": jump}])
-    limits = {on: made.for_lease("shop", "checkout", on).limits.transitions_jump.deny_from for on in (CREATE, UPDATE)}
+    limits = {on: made.resolve("shop", "checkout", on).limits.transitions_jump.deny_from for on in (CREATE, UPDATE)}
     assert limits == {CREATE: 1_000_000_000, UPDATE: 5000}
 
 
 def test_an_override_of_creations_costs_an_update_nothing() -> None:
     made = policy(overrides=[{"operations": ["CREATE"], "rules": deny()}])
-    assert made.for_lease("shop", "checkout", UPDATE) is made.default
-    assert made.for_lease("shop", "checkout", CREATE) is not made.default
+    assert made.resolve("shop", "checkout", UPDATE) is made.default
+    assert made.resolve("shop", "checkout", CREATE) is not made.default
 
 
 def test_numbers_come_from_the_last_layer_that_names_them() -> None:
@@ -135,7 +135,7 @@ def test_numbers_come_from_the_last_layer_that_names_them() -> None:
         rules={"duration-too-long": {"warn_above_seconds": 100, "deny_above_seconds": 1000}},
         overrides=[{"namespaces": ["shop"], "rules": {"duration-too-long": {"warn_above_seconds": 200}}}],
     )
-    shop, bank = (made.for_lease(namespace, "checkout", UPDATE).limits for namespace in ("shop", "bank"))
+    shop, bank = (made.resolve(namespace, "checkout", UPDATE).limits for namespace in ("shop", "bank"))
     assert (shop.duration_too_long.warn_above_seconds, shop.duration_too_long.deny_above_seconds) == (200, 1000)
     assert bank.duration_too_long.warn_above_seconds == 100
     assert shop.renew_time_in_future == DEFAULT_LIMITS.renew_time_in_future
@@ -158,17 +158,17 @@ def test_cap(preset: str, mode: str, cap: Mode) -> None:
 def test_off_is_a_word_and_no_boolean() -> None:
     made = policy(without_stamps="enforce", rules={RULE: {"mode": "off"}})
     assert made.enforce_without_stamps
-    assert made.for_lease("shop", "checkout", UPDATE).modes[RULE] is Mode.OFF
+    assert made.resolve("shop", "checkout", UPDATE).modes[RULE] is Mode.OFF
 
 
 def test_without_overrides_and_bindings_every_lease_shares_one_answer() -> None:
     made = policy(preset="strict")
-    assert made.for_lease("shop", "checkout", UPDATE) is made.for_lease("bank", "ledger", UPDATE) is made.default
+    assert made.resolve("shop", "checkout", UPDATE) is made.resolve("bank", "ledger", UPDATE) is made.default
 
 
 def test_a_lease_that_no_entry_names_gets_the_shared_answer() -> None:
     made = policy(overrides=[{"namespaces": ["bank"], "rules": deny()}])
-    assert made.for_lease("shop", "checkout", UPDATE) is made.default
+    assert made.resolve("shop", "checkout", UPDATE) is made.default
 
 
 def test_digest_tells_policies_apart_and_ignores_what_means_nothing() -> None:

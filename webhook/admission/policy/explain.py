@@ -53,7 +53,7 @@ def find_applying(entries: Sequence[E], namespace: str = "", name: str = "") -> 
 
 
 def _explain(policy: Policy, namespace: str, lease: str, operation: Operation) -> Iterator[SettingSource]:
-    lease_policy = policy.for_lease(namespace, lease, operation)
+    lease_policy = policy.resolve(namespace, lease, operation)
     overridden = policy.find_overrides(namespace, lease, operation)
     in_file = schema.settings_of(policy.document.rules)
 
@@ -88,7 +88,7 @@ def list_notes(policy: Policy, now: int) -> list[str]:
 def _explain_exemptions(policy: Policy, now: int) -> Iterator[str]:
     for position, exemption in enumerate(policy.document.exempt):
         path = f"exempt[{position}] ({escape(exemption.owner)})"
-        until = schema.until_of(exemption)
+        until = schema.find_end(exemption)
         if until <= now:
             yield f"{path} expired after {exemption.until}; remove it, or extend it with a new reason"
             continue
@@ -103,7 +103,7 @@ def _explain_exemptions(policy: Policy, now: int) -> Iterator[str]:
 def _explain_bindings(policy: Policy) -> Iterator[str]:
     for position, binding in enumerate(policy.document.bindings):
         path = f"bindings[{position}]"
-        policies = {one: policy.for_lease(binding.namespace, binding.lease, one) for one in schema.OPERATIONS}
+        policies = {one: policy.resolve(binding.namespace, binding.lease, one) for one in schema.OPERATIONS}
         admitted = [operation for operation, one in policies.items() if one.modes["identity-binding"] < Mode.DENY]
         if admitted:
             yield f"{path} denies no {', '.join(admitted)}: the mode of identity-binding is below deny on this lease"

@@ -132,7 +132,7 @@ class Policy(Struct, frozen=True, dict=True):
         """The preset and the digest, as verdicts name the policy."""
         return f"{self.preset} {self.digest}"
 
-    def for_lease(self, namespace: str, name: str, operation: Operation) -> LeasePolicy:
+    def resolve(self, namespace: str, name: str, operation: Operation) -> LeasePolicy:
         """Return modes and numbers for one of `OPERATIONS` on a lease (a candidate: of its own namespace and name)."""
         document = self.document
         if not document.overrides and not document.bindings:
@@ -141,7 +141,7 @@ class Policy(Struct, frozen=True, dict=True):
         settings = self.find_overrides(namespace, name, operation)
         if not settings:
             return base
-        return with_settings(base, {setting: value for setting, (_, value) in settings.items()})
+        return apply_settings(base, {setting: value for setting, (_, value) in settings.items()})
 
     def find_overrides(self, namespace: str, name: str, operation: Operation) -> dict[Setting, tuple[int, Value]]:
         """Return the settings that overrides decide for a write to one lease, with the position of the override.
@@ -167,7 +167,7 @@ def is_always_exempt(user: UserInfo) -> bool:
     return not ALWAYS_EXEMPT.isdisjoint(user.requesters)
 
 
-def with_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> LeasePolicy:
+def apply_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> LeasePolicy:
     """Return the policy with some modes and numbers set."""
     modes = dict(policy.modes)
     limits = policy.limits

@@ -24,7 +24,7 @@ from webhook.admission.policy.model import (
     LeasePolicy,
     Overrides,
     Policy,
-    with_settings,
+    apply_settings,
 )
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.registry import OBJECT_TYPES_ID, RULES
@@ -246,7 +246,7 @@ def _make_default(
 ) -> LeasePolicy:
     """Return what holds for all leases; `between` is a layer above the preset and below the file's own rules."""
     settings = schema.settings_of(document.rules)
-    default = with_settings(LeasePolicy(modes={}), schema.settings_of(base.rules) | dict(between) | settings)
+    default = apply_settings(LeasePolicy(modes={}), schema.settings_of(base.rules) | dict(between) | settings)
     _check_numbers(default, settings, "rules")
     return default
 
@@ -257,7 +257,7 @@ def _index_overrides(overrides: list[schema.Override], default: LeasePolicy) -> 
     for position, override in enumerate(overrides):
         path = f"overrides[{position}]"
         values = schema.settings_of(override.rules)
-        _check_numbers(with_settings(default, values), values, f"{path}.rules")
+        _check_numbers(apply_settings(default, values), values, f"{path}.rules")
         lists = (override.operations or (), override.namespaces, override.leases)
         combinations = _count_combinations(combinations, path, *lists)
         for operation in schema.operations_of(override):
@@ -276,7 +276,7 @@ def _index_exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseInde
             raise schema.PolicyError("must have users, groups, service_accounts, namespaces or leases", path)
         combinations = _count_combinations(combinations, path, names, exemption.namespaces, exemption.leases)
         rules = frozenset(exemption.rules or schema.EXEMPTIBLE)
-        exempt = ExemptRules(rules, schema.operations_of(exemption), schema.until_of(exemption))
+        exempt = ExemptRules(rules, schema.operations_of(exemption), schema.find_end(exemption))
         for requester in names or [""]:  # anyone
             found.setdefault(requester, LeaseIndex()).put(exemption.namespaces, exemption.leases, exempt, path)
     return found

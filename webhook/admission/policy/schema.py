@@ -355,7 +355,7 @@ def settings_of(rules: Rules) -> dict[Setting, Value]:
     }
 
 
-def until_of(exemption: Exemption) -> int:
+def find_end(exemption: Exemption) -> int:
     """Return the first microsecond since 1970 at which an exemption is over."""
     if isinstance(exemption.until, UnsetType):
         return FOREVER

@@ -23,7 +23,7 @@ from webhook.kubernetes.objects import (
     OwnerReference,
 )
 from webhook.kubernetes.request import NO_OPTIONS, AdmissionRequest, Operation, Resource, UserInfo, cached
-from webhook.kubernetes.times import instant_or_latest, normalized
+from webhook.kubernetes.times import instant_or_latest, normalize
 from webhook.kubernetes.versions import parse_version
 
 NODE_LEASES: Final = "kube-node-lease"
@@ -87,7 +87,7 @@ Conditions = tuple[bool, ...]
 
 def same_time(first: str | None, second: str | None) -> bool:
     """True if two times are one value."""
-    return first == second or normalized(first) == normalized(second)
+    return first == second or normalize(first) == normalize(second)
 
 
 def is_lease_untouched(old: LeaseSpec, new: LeaseSpec) -> bool:
@@ -361,8 +361,8 @@ class LeaseChange(Change, frozen=True, dict=True):
         """
         if (self.renews and self.new_renew_time is not None) or self.new_holder != self.old_holder:
             return True
-        acquired = normalized(self.new_spec.acquire_time)
-        return acquired is not None and acquired != normalized(self.old_spec.acquire_time)
+        acquired = normalize(self.new_spec.acquire_time)
+        return acquired is not None and acquired != normalize(self.old_spec.acquire_time)
 
     @property
     def is_by_stamped_writer(self) -> bool:
@@ -454,8 +454,8 @@ def change_made_by(
         request.user or UNKNOWN_USER,
         new_metadata,
         old_metadata,
-        normalized(new_spec.renew_time),
-        normalized(old_spec.renew_time),
+        normalize(new_spec.renew_time),
+        normalize(old_spec.renew_time),
         entries_of(new_metadata.managed_fields),
         entries_of(old_metadata.managed_fields),
         new_spec,

@@ -46,7 +46,7 @@ class Statement(Struct, frozen=True, gc=False):
     text: LazyText
     names: tuple[str, ...] = ()
 
-    def within(self, longest: int, page: str = "") -> str:
+    def shorten(self, longest: int, page: str = "") -> str:
         """Return the sentence in at most `longest` characters: the longest names are cut first, and alike."""
         text = render(self.text)
         names = [quote(name) for name in self.names]

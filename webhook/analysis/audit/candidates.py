@@ -17,7 +17,7 @@ from semver import Version
 
 from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.objects import LeaseCandidateSpec
-from webhook.kubernetes.times import MINUTE, instant, normalized
+from webhook.kubernetes.times import MINUTE, instant, normalize
 from webhook.kubernetes.versions import parse_version
 from webhook.text.commands import fill_in
 from webhook.text.quoting import quote, truncate
@@ -61,7 +61,7 @@ _FIX_OF_LISTS: Final = f"{_LIST},STRATEGIES:.spec.preferredStrategies   # give a
 
 
 def _is_valid(spec: LeaseCandidateSpec, now: int) -> bool:
-    renewed = instant(normalized(spec.renew_time))
+    renewed = instant(normalize(spec.renew_time))
     return renewed is not None and now - renewed <= VALID
 
 

@@ -18,7 +18,7 @@ from webhook.analysis.inputs.items import Act, Item, Observation, OtherObject, p
 from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.objects import Lease, ObjectMeta
-from webhook.kubernetes.times import SECOND, canonical_seconds, normalized, readable
+from webhook.kubernetes.times import SECOND, canonical_seconds, normalize, readable
 from webhook.text.commands import kubectl_in, quote_name
 from webhook.text.quoting import quote, truncate
 
@@ -119,7 +119,7 @@ def _find_begin_of_term(lease: Observation) -> int | None:
     """
     assert isinstance(lease.object, Lease)
     spec, stamp = lease.object.spec, date_last_renewal(lease.entries)
-    claimed = readable(normalized(spec.acquire_time)) if spec.holder_identity else None
+    claimed = readable(normalize(spec.acquire_time)) if spec.holder_identity else None
     return min((at for at in (claimed, stamp) if at is not None), default=None)
 
 

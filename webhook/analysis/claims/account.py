@@ -19,7 +19,7 @@ from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.status import LeaseState, LeaseStatus, renewed_at, written_at
+from webhook.analysis.history.status import LeaseState, LeaseStatus, date_renewal, date_state
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import InputKind, Observation, RecordingGap, Writer
 from webhook.findings import ORDER, ReportFinding, Severity
@@ -117,7 +117,7 @@ class Account(Struct, frozen=True):
         if lease is None or tenure is None or renewed is None or not self.history.is_moment or lease.spec.strategy:
             return None  # in a coordinated election the API server writes the holder, which then renews
         if not is_constant(self.history.entries):
-            written = written_at(lease.spec, self.history.entries) or renewed
+            written = date_state(lease.spec, self.history.entries) or renewed
             return written if written > renewed else None
         annotations = (lease.metadata.annotations or {}).items()
         stamps = [stamp_of(text) or 0 for key, text in annotations if key.startswith(f"{NAMES}written-")]
@@ -191,7 +191,7 @@ def account_of_state(
     # The texts of `key`, which `histories` keeps: of 100,000 leases, equal copies would be many.
     namespace, name = key
     subject = Subject(seen.object, namespace, name, now, least=least)
-    at = renewed_at(subject.lease, subject.entries) if subject.status.holder else None
+    at = date_renewal(subject.lease, subject.entries) if subject.status.holder else None
     # Nothing is fed into it, so all rows may have the empty queues of one history: making them takes longer than this.
     renewals = replace(_UNSEEN.renewals, first=at, last=at)
     history = replace(_UNSEEN, namespace=namespace, name=name, renewals=renewals)
@@ -230,7 +230,7 @@ def as_json(account: Account) -> dict[str, Any]:
         "state": account.state.value,
         "headline": make_headline(account),
         "holder": account.holder or None,
-        "held_since": _since(tenure) if account.written_later is None else None,
+        "held_since": _find_since(tenure) if account.written_later is None else None,
         "last_renewal": _time(account.last_renewal),
         "last_renewal_by": _last_writer(account),
         "evidence": _evidence(status),
@@ -275,7 +275,7 @@ def _evidence(status: LeaseStatus | None) -> str:
 def _tenure(tenure: Tenure) -> dict[str, Any]:
     return {
         "holder": tenure.holder,
-        "since": _since(tenure),
+        "since": _find_since(tenure),
         "until": _time(tenure.until if tenure.is_end_known else None),
         "began": tenure.began.value,
         "leaderless_seconds": _seconds(tenure.leaderless),
@@ -284,7 +284,7 @@ def _tenure(tenure: Tenure) -> dict[str, Any]:
     }
 
 
-def _since(tenure: Tenure | None) -> str | None:
+def _find_since(tenure: Tenure | None) -> str | None:
     return _time(tenure.since if tenure and tenure.is_since_known else None)
 
 

@@ -143,7 +143,7 @@ def diagnose(
         one for one in history.requests.refusals if start <= one.at <= end and one.received < end - (end - start) // 8
     ]
     own = [one for one in answers if tenure is None or tenure.is_by(one.writer)]
-    own = _without_late_answers(own, start + goes_on_for(history.duration))
+    own = _drop_late_answers(own, start + goes_on_for(history.duration))
     # After a failure or a conflict a client tries again until it gives up: something else stopped one that did not,
     # or one that tried only once it was too late.
     deadline = deadline_of(history.duration)
@@ -152,7 +152,7 @@ def diagnose(
     denied = [one for one in own if one.is_denied]
     if refused := [one for one in denied if not one.is_read] or denied:
         is_alone = went_on and not hidden
-        beside = () if is_alone else _left_beside(histories.others_of(history, start, end), hidden)
+        beside = () if is_alone else _list_causes_left(histories.others_of(history, start, end), hidden)
         return _diagnose_refusal(refused, beside)
     # A network that works again delivers at once what it held back: requests at the end do not count.
     requests = None if tenure is None else tenure.processes.count_requests(start, end - (end - start) // 4)
@@ -177,14 +177,14 @@ def diagnose(
         )
     silence = Silence(start, end, duration)
     cause = _diagnose_silence(histories, history, silence, requests, compared, hidden, slow)
-    cause = _with_signs_of_life(histories, tenure, silence, cause)
-    cause = _with_answers(cause, own, () if sources else unnamed)
+    cause = _add_signs_of_life(histories, tenure, silence, cause)
+    cause = _add_answers(cause, own, () if sources else unnamed)
     if own and not slow and cause.blame is Blame.CLIENT:
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
     return cause
 
 
-def _without_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:
+def _drop_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:
     """Leave out answers from the first one of a kind that began after a holder must have given up.
 
     If its writes had failed before, that is why it gave up.
@@ -204,7 +204,7 @@ def _kind_of(answer: Refusal) -> str:
     return next(_answered_with([answer]), "")
 
 
-def _with_answers(cause: Diagnosis, own: Sequence[Refusal], unnamed: Sequence[Refusal]) -> Diagnosis:
+def _add_answers(cause: Diagnosis, own: Sequence[Refusal], unnamed: Sequence[Refusal]) -> Diagnosis:
     """Return the cause of a silence with what else is left by the answers to a holder, and to writers without a name.
 
     `unnamed` are those that may be its own.
@@ -241,7 +241,7 @@ def _diagnose_election(tenure: Tenure, end: int, hidden: Sequence[str]) -> Diagn
     return Diagnosis(Blame.COORDINATED, text, ("asked-to-step-down", "stopped", *hidden))
 
 
-def _left_beside(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str, ...]:
+def _list_causes_left(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str, ...]:
     """Return the causes that are left beside what the answers show."""
     return ("stopped", "api-server", *(() if compared.on_time else ("network",)), *hidden)
 
@@ -300,7 +300,7 @@ def _diagnose_silence(
     return Diagnosis(Blame.CLIENT, evidence, own, is_silent=is_silent, is_node_silent=node, requests=requests or 0)
 
 
-def _with_signs_of_life(
+def _add_signs_of_life(
     histories: ClusterHistory, tenure: Tenure | None, silence: Silence, cause: Diagnosis
 ) -> Diagnosis:
     """Return the cause of a silence, with the lease that the silent process renewed meanwhile."""

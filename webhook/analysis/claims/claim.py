@@ -76,13 +76,13 @@ def as_json(claim: Claim) -> dict[str, Any]:
     """Return a claim as a JSON object; instants are RFC 3339, lengths of time are seconds."""
     ongoing = {} if claim.over_since is None else {"ongoing": claim.over_since == 0}
     text = claim.message
-    fields = {key: _in_json(key, value) for key, value in claim.arguments.items() if value is not None}
+    fields = {key: _convert_value(key, value) for key, value in claim.arguments.items() if value is not None}
     return {"claim": claim.check, "severity": claim.severity.value, **ongoing, **fields, "text": text}
 
 
-def _in_json(key: str, value: object) -> object:
+def _convert_value(key: str, value: object) -> object:
     if isinstance(value, By):
-        return by_in_json(value)
+        return convert_writer(value)
     if isinstance(value, int) and key in INSTANTS:
         return canonical(value)
     if isinstance(value, int) and key in _LENGTHS:
@@ -90,7 +90,7 @@ def _in_json(key: str, value: object) -> object:
     return value
 
 
-def by_in_json(by: By) -> dict[str, str]:
+def convert_writer(by: By) -> dict[str, str]:
     """Return a writer as a JSON object; what is not known is ""."""
     writer = by.writer or Writer()
     return {

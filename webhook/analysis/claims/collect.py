@@ -27,7 +27,7 @@ from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ObjectName, ReportFinding, Severity
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME
-from webhook.kubernetes.times import SECOND, length, normalized, readable
+from webhook.kubernetes.times import SECOND, length, normalize, readable
 
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
@@ -172,7 +172,7 @@ def _collect_holder(account: "Account", status: LeaseStatus) -> Iterator[Claim]:
         if status.from_stamps:
             # Another write under the same field manager, shortly after the renewal, moves the stamp.
             second = at // SECOND * SECOND
-            claimed = readable(normalized(history.lease.spec.renew_time)) if history.lease else None
+            claimed = readable(normalize(history.lease.spec.renew_time)) if history.lease else None
             bounds = {"earliest": min(second, claimed or second), "latest": second + SECOND}
         yield _fact(
             account, "last-renewed", text, identity=status.holder, how=how, by=By(None, status.manager), **bounds

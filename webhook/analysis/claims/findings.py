@@ -337,7 +337,7 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
         message += (
             f"; {name(after.holder)} took the lease {bound} later: two may have led at once, until the old one noticed"
         )
-    sentence = f"Find out why {by} did{_in_strict(who)}. Whether it may:"
+    sentence = f"Find out why {by} did{_describe_strict(who)}. Whether it may:"
     advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, who))
     return make_claim(
         *(history, "foreign-release", severity, message, advice, "foreign-release"),
@@ -426,7 +426,7 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
     is_one_pod = after.processes.follows_in_pod(before.processes)
     stranger = None if other else _find_stranger(before, after)
     took = _describe_taking(after, other, stranger)
-    early = "" if left is None else f", {_left(before, after, left)} before it expired"
+    early = "" if left is None else f", {_describe_time_left(before, after, left)} before it expired"
     if any("leaseDurationSeconds" in one.text and before.since <= one.at <= after.since for one in history.edits):
         early += " by the duration that its holder wrote"
     at, held = clock(after.since, now), f" while {name(before.holder)} still held it{early}"
@@ -469,7 +469,7 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
         advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, stranger))
     else:
         advice = Advice(
-            f"Find out why {taker} does not wait until the lease expires{_in_strict(after.processes.taken_by)}. "
+            f"Find out why {taker} does not wait until the lease expires{_describe_strict(after.processes.taken_by)}. "
             "To see what it is:",
             command_for_pod_of_holder(history.namespace, after.holder),
         )
@@ -494,7 +494,7 @@ def _describe_doubt(before: Tenure) -> str:
     return "two may have led at once"
 
 
-def _left(before: Tenure, after: Tenure, left: int) -> str:
+def _describe_time_left(before: Tenure, after: Tenure, left: int) -> str:
     """Say how long a lease would have lasted when it was taken: at most, if stamps of whole seconds date that."""
     if after.is_exact and before.kept.is_exact:
         return length(left)
@@ -502,7 +502,7 @@ def _left(before: Tenure, after: Tenure, left: int) -> str:
     return at_most(left + max(0, latest - before.kept.at) + max(0, after.since - after.taken.earliest))
 
 
-def _in_strict(who: Writer) -> str:
+def _describe_strict(who: Writer) -> str:
     """Say what preset strict does with a steal or a release by another; without stamps a denial weakens to a warning.
 
     It denies neither to a user whom every policy exempts.

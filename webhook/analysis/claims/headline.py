@@ -62,16 +62,18 @@ def _deletion(account: "Account") -> str:
     tenure = account.history.tenure
     if tenure is None or not tenure.is_deleted or tenure.until is None or not tenure.is_end_dated:
         return ""
-    return _since(tenure.until, account.now) + (f" by {writer(tenure.deleted_by)}" if tenure.deleted_by else "")
+    return _describe_since(tenure.until, account.now) + (
+        f" by {writer(tenure.deleted_by)}" if tenure.deleted_by else ""
+    )
 
 
 def _heartbeat(account: "Account", holder: str) -> str:
     """Say when a process was last alive: such a lease elects no one."""
     if account.state is LeaseState.LIVE:
-        return f"heartbeat of {holder}, seen{_since(account.last_renewal, account.now)}"
+        return f"heartbeat of {holder}, seen{_describe_since(account.last_renewal, account.now)}"
     owner = owner_of(account.history.lease) if account.history.lease else ""
     named = f"; its owner is {name(owner)}" if owner else ""
-    return f"heartbeat of {holder} silent{_for(account, account.last_renewal)}{named}"
+    return f"heartbeat of {holder} silent{_describe_lateness(account, account.last_renewal)}{named}"
 
 
 def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
@@ -101,13 +103,13 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     if _is_silent(account):
         until = "" if status.takeable_at is None else f", and keeps it until {clock(status.takeable_at, now)}"
         who = holder_or_another(tenure) if tenure else holder
-        return f"{who} has not renewed it{_for(account, account.last_renewal)}{until}"
+        return f"{who} has not renewed it{_describe_lateness(account, account.last_renewal)}{until}"
     since = ""
     if tenure and tenure.is_since_known and tenure.began is not Handover.SEEN and not tenure.is_unseen:
         since = f" since {clock(tenure.since, now)}"
     # A holder's own clock may say that it will be.
     is_past = account.last_renewal is not None and account.last_renewal <= now
-    renewed = f", renewed{_since(account.last_renewal, now)}" if is_past else ""
+    renewed = f", renewed{_describe_since(account.last_renewal, now)}" if is_past else ""
     renewed += " by it or by someone writing in its name" if renewed and tenure and tenure.is_ambiguous else ""
     return f"{holder} holds it{since}{renewed}"
 
@@ -129,11 +131,11 @@ def _describe_expired(account: "Account", holder: str) -> str:
     )
     manager = account.status.manager if account.status else ""
     if lease and lease.spec.strategy and (is_chosen or manager == "kube-apiserver"):
-        return f"{holder} was chosen{_since(account.last_renewal, now)} and has not renewed since"
+        return f"{holder} was chosen{_describe_since(account.last_renewal, now)} and has not renewed since"
     taker = tenure.processes.taken_by if tenure and tenure.processes.is_never_renewed else None
     if tenure and taker:
-        return f"{writer(taker)} wrote {holder} in{_since(tenure.since, now)}, which has not renewed it"
-    return f"{holder} has not renewed it{_for(account, account.last_renewal)}"
+        return f"{writer(taker)} wrote {holder} in{_describe_since(tenure.since, now)}, which has not renewed it"
+    return f"{holder} has not renewed it{_describe_lateness(account, account.last_renewal)}"
 
 
 def _describe_stalled(account: "Account") -> str:
@@ -141,18 +143,18 @@ def _describe_stalled(account: "Account") -> str:
     if lease is None or not lease.spec.strategy or not lease.spec.preferred_holder:
         return ""
     asked, preferred = name(lease.spec.holder_identity or ""), name(lease.spec.preferred_holder)
-    silent = _for(account, account.last_renewal)
+    silent = _describe_lateness(account, account.last_renewal)
     return f"{asked} was asked to step down for {preferred}, which has not taken over: not renewed{silent}"
 
 
-def _for(account: "Account", at: int | None) -> str:
+def _describe_lateness(account: "Account", at: int | None) -> str:
     """Say for how long it has not been renewed: in whole seconds, as stamps are, unless a log dates the renewal."""
     renewed, silent = account.tenure.renewed if account.tenure else None, max(0, account.now - (at or 0))
     shown = silent if renewed is not None and renewed.is_exact else silent // SECOND * SECOND
     return "" if at is None else f" for {length(shown)}"
 
 
-def _since(at: int | None, now: int) -> str:
+def _describe_since(at: int | None, now: int) -> str:
     return "" if at is None or at > now else f" {ago(at, now)}"
 
 
@@ -163,9 +165,9 @@ def _describe_freed(account: "Account", status: LeaseStatus) -> str:
         return "no one holds it"  # another one may have held it meanwhile
     at = status.last_renewal if tenure is None or tenure.until is None else tenure.until
     if tenure is not None and tenure.removal.is_likely_foreign and tenure.is_end_dated:
-        return f"no one holds it: its holder was removed{_since(at, account.now)}"
+        return f"no one holds it: its holder was removed{_describe_since(at, account.now)}"
     is_removed = lease is not None and lease.spec.holder_identity is None
-    return "no one holds it" if is_removed else f"no one holds it: it was released{_since(at, account.now)}"
+    return "no one holds it" if is_removed else f"no one holds it: it was released{_describe_since(at, account.now)}"
 
 
 def pods_at_once(account: "Account") -> list[str]:

@@ -11,7 +11,7 @@ from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.causes import Blame, describe_cause
 from webhook.analysis.claims.words import ago, clock, name, writer
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.status import LeaseState, LeaseStatus, named_at
+from webhook.analysis.history.status import LeaseState, LeaseStatus, date_naming
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import InputKind, Writer, is_dated
 from webhook.kubernetes.times import SECOND, length
@@ -30,23 +30,23 @@ class Line(Struct, frozen=True):
 def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
     """Yield the known facts, each with a label; without `verbose` those that the headline does not say."""
     if verbose:
-        yield from _held_and_renewed(account)
+        yield from _list_holding(account)
     if account.is_leaky:
         yield Line("Not shown", "the log lacks some requests: it has writes that follow others that it does not have")
     elif account.is_partial and not (account.unrecorded or account.history.renewals.unseen):
         yield Line("Not shown", "some writes to it, within the time for which a renewal lasts")
-    yield from _touched(account)
+    yield from _list_touch(account)
     if account.tenure is not None and account.tenure.term is not None:
         yield Line("Term", f"{account.tenure.term}: the token of its writes, where a fence asks for one")
     yield from _standing(account, verbose=verbose)
-    yield from _unverified(account)
+    yield from _list_unverified(account)
     is_silent_heartbeat = account.is_heartbeat and account.cause is not None and account.cause.blame is Blame.CLIENT
     if account.cause is not None and account.cause.blame is not Blame.UNKNOWN and not is_silent_heartbeat:
         yield Line("Why", describe_cause(account.cause))
     yield from _rhythm(account) if verbose else ()
 
 
-def _held_and_renewed(account: Account) -> Iterator[Line]:
+def _list_holding(account: Account) -> Iterator[Line]:
     status, now = account.status, account.now
     # A log without objects shows who writes: a holder that renews, or one that releases the lease.
     held, renewed = ("Held by", "Last renewed") if status else ("Written by", "Last written")
@@ -71,7 +71,7 @@ def _standing(account: Account, *, verbose: bool) -> Iterator[Line]:
         direction = "ahead of" if status.ahead > 0 else "behind"
         yield Line("Clock", f"the holder's is {length(abs(status.ahead))} {direction} the API server's")
     if not status.from_stamps and status.last_renewal is not None:
-        yield Line("Evidence", f"the holder's own clock: {_without_stamps(account.history, now)}")
+        yield Line("Evidence", f"the holder's own clock: {_describe_missing_stamps(account.history, now)}")
 
 
 def _rhythm(account: Account) -> Iterator[Line]:
@@ -86,7 +86,7 @@ def _rhythm(account: Account) -> Iterator[Line]:
         yield Line("Waiting", f"{', '.join(waiting[:MAX_WAITING])}{more} (reads the lease again and again)")
 
 
-def _touched(account: Account) -> Iterator[Line]:
+def _list_touch(account: Account) -> Iterator[Line]:
     """Yield who renewed the lease after its holder had."""
     if account.tenure and account.tenure.touched and not account.is_renewed_last:
         at, other = account.tenure.touched
@@ -94,7 +94,7 @@ def _touched(account: Account) -> Iterator[Line]:
         yield Line("Renewed for it", f"{when}, by {writer(other)}, which is not known as the holder")
 
 
-def _without_stamps(history: LeaseHistory, now: int) -> str:
+def _describe_missing_stamps(history: LeaseHistory, now: int) -> str:
     if any((entry.stamp or 0) > now + BOUND for entry in history.entries):
         return "the API server's stamps are later than the time of evaluation"
     if is_constant(history.entries):
@@ -104,7 +104,7 @@ def _without_stamps(history: LeaseHistory, now: int) -> str:
     return "the input has no time of the API server for this lease"
 
 
-def _unverified(account: Account) -> Iterator[Line]:
+def _list_unverified(account: Account) -> Iterator[Line]:
     """Yield what annotations say of the writer where the input does not show that the API server wrote them."""
     history = account.history
     if is_constant(history.entries):
@@ -143,7 +143,7 @@ def _format_since(account: Account) -> str:
     is_seen = tenure is not None and tenure.began is Handover.SEEN and not tenure.is_writer
     is_late = account.written_later is not None
     if tenure is not None and is_seen and not is_late and not (tenure.is_since_own and tenure.since <= now):
-        return _seen_held(account)
+        return _describe_first_sight(account)
     is_own_clock = is_seen or (tenure is not None and tenure.taken.is_claimed)
     by_own_clock = ", as it wrote itself" if is_own_clock else ""
     by_own_clock = "; it was not recorded when" if tenure and tenure.is_unseen else by_own_clock
@@ -156,9 +156,9 @@ def _format_since(account: Account) -> str:
     return f", since {clock(tenure.since, now)} ({ago(tenure.since, now)}{by_own_clock})" if tenure else ""
 
 
-def _seen_held(account: Account) -> str:
+def _describe_first_sight(account: Account) -> str:
     """Say since when it has been held at the latest, if that is all that a state shows."""
-    stamp = named_at(account.history.entries) if account.history.lease else None
+    stamp = date_naming(account.history.entries) if account.history.lease else None
     if stamp is None or stamp > account.now:
         return "; since when is not known"
     return f", since {clock(stamp, account.now)} at the latest"

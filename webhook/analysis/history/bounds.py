@@ -72,7 +72,7 @@ class Bounds(Struct):
         self._first_event = at if self._first_event is None else min(self._first_event, at)
         self.reach(at)
 
-    def seen(self, seen: Observation, at: int | None, stamped: int = 0, *, is_resumed: bool = False) -> None:
+    def note(self, seen: Observation, at: int | None, stamped: int = 0, *, is_resumed: bool = False) -> None:
         """Note an observation; `at` is None if it does not say when, `stamped` 0 if no API server says so.
 
         `is_resumed`: it follows what was not seen.
@@ -103,7 +103,7 @@ class Bounds(Struct):
         if len(self._resumed) > 1:
             self.reach(min(self._resumed.values()))
 
-    def requested(self, answered: int) -> int | None:
+    def note_request(self, answered: int) -> int | None:
         """Note a request in an audit log; return since when the log has none for any lease, None if it went on.
 
         Then requests may be missing: nothing that a lease shows before is known to be so afterwards. One that was

@@ -14,7 +14,7 @@ from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation, RecordingGap, parse_number
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import SECOND, normalized
+from webhook.kubernetes.times import SECOND, normalize
 
 _RECORDED: Final = re.compile(r"(?:leases-\d{15}|latest)\.jsonl(?:\.gz)?")
 """The files that a recorder writes."""
@@ -140,7 +140,7 @@ class Continuity(Struct):
         is_changed = is_other or (new.holder_identity or "") != (old.holder_identity or "")
         if goes_on and (act is not Act.STORED or _is_retaken(old, new)):
             return _is_retaken(old, new) or (is_changed and self.is_after_gap)
-        return is_changed or normalized(new.renew_time) != normalized(old.renew_time)
+        return is_changed or normalize(new.renew_time) != normalize(old.renew_time)
 
 
 def _source(path: str) -> str:

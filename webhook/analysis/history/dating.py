@@ -8,12 +8,12 @@ from webhook.admission.rules.expiry import whole_seconds
 from webhook.admission.rules.stamps import is_constant, latest_stamp
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.forged_stamps import find_forged_stamps
-from webhook.analysis.history.status import refine, stamp_between, written_at
+from webhook.analysis.history.status import date_state, refine, stamp_between
 from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND, normalized, readable, stamp_of
+from webhook.kubernetes.times import SECOND, normalize, readable, stamp_of
 
 
 class Known(Struct, frozen=True):
@@ -87,13 +87,13 @@ def _stamp_of_state(seen: Observation, lease: Lease, known: Known) -> int | None
         owners = [one for one in seen.entries if one.owns_renew_time and not one.is_fold]
         if not moved and len(owners) == 1 and before.spec.renew_time != lease.spec.renew_time:
             moved = owners[0].stamp or 0  # another write may have been stamped in the same second
-        claimed = readable(normalized(lease.spec.renew_time))
+        claimed = readable(normalize(lease.spec.renew_time))
         if moved and before.spec.renew_time != lease.spec.renew_time and (claimed or 0) < moved + SECOND:
             return refine(moved, claimed)
         if moved:
             return moved
     if not known.shows_same(lease):
-        return written_at(lease.spec, seen.entries)
+        return date_state(lease.spec, seen.entries)
     is_forged = before is not None and find_forged_stamps(seen, before, known.entries, known.at or 0)
     return None if is_forged else seen.latest_stamp
 

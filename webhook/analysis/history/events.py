@@ -12,7 +12,7 @@ from webhook.admission.rules.change import is_lease_untouched, is_renewal
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.objects import LeaseSpec
-from webhook.kubernetes.times import normalized
+from webhook.kubernetes.times import normalize
 from webhook.text.quoting import quote, truncate
 
 _MAX_FIELD: Final = 60
@@ -66,7 +66,7 @@ def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
     """Return what was edited, as `leaseTransitions 3 -> 2147483647`; "" if nothing was, or the holder changed."""
     if (old.holder_identity or "") != (new.holder_identity or ""):
         return ""
-    before, after = normalized(old.renew_time), normalized(new.renew_time)
+    before, after = normalize(old.renew_time), normalize(new.renew_time)
     if before == after and is_lease_untouched(old, new):
         return ""
     is_kept = after is not None or before is None

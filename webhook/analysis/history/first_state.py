@@ -10,11 +10,11 @@ from msgspec import Struct
 from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.history.status import (
-    held_since,
+    date_holding,
+    date_renewal,
     is_acquired_by_holder,
     is_renewal_dated,
     is_renewed_by_holder,
-    renewed_at,
 )
 from webhook.analysis.history.write import Write
 from webhook.analysis.inputs.items import InputKind
@@ -40,8 +40,8 @@ def read_first_state(
 ) -> FirstState:
     """Read a state with a holder, that was written at `moment`, None if nothing dates it."""
     spec = lease.spec
-    renewed = renewed_at(spec, entries)
-    since = next((at for at in (held_since(spec, entries), renewed, moment) if at is not None), 0)
+    renewed = date_renewal(spec, entries)
+    since = next((at for at in (date_holding(spec, entries), renewed, moment) if at is not None), 0)
     is_stamped = bool(entries) and not is_constant(entries) and kind is not InputKind.DUMP
     is_written_in = is_stamped and not is_renewed_by_holder(entries)
     is_dated = is_renewal_dated(spec, entries) and not is_written_in

@@ -15,7 +15,7 @@ from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import NOT_FOUND, Refusal
 from webhook.analysis.history.renewals import OtherLeases
-from webhook.analysis.history.status import renewed_at
+from webhook.analysis.history.status import date_renewal
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.documents import Document
 from webhook.analysis.inputs.items import (
@@ -79,7 +79,7 @@ class StoredLeases(Struct):
         self.numbers[key] = len(self._blocks) * _IN_BLOCK + len(self._texts)
         self._texts.append(seen.text)
         spec, duration = seen.object.spec, seen.object.spec.lease_duration_seconds
-        at = renewed_at(spec, seen.entries) if spec.holder_identity and duration is not None else None
+        at = date_renewal(spec, seen.entries) if spec.holder_identity and duration is not None else None
         if at is not None and not _is_renewed_since_creation(seen.object, at):
             at = None
         self._renewed.extend((_NEVER, 0) if at is None else (at, max(0, duration or 0) * SECOND // 2))
@@ -98,7 +98,7 @@ class StoredLeases(Struct):
         path, texts = self._path, self._texts
         if block < len(self._blocks):
             path, packed = self._blocks[block]
-            texts = _unpacked(packed)
+            texts = _unpack(packed)
         found = Document(place=Place(path), kind="Lease", api_version="coordination.k8s.io/v1", text=texts[place])
         seen = interpret_for_history(found)
         assert isinstance(seen, Observation)
@@ -154,7 +154,7 @@ def _last_renewal(history: LeaseHistory, now: int) -> tuple[int, int] | None:
 
 
 @lru_cache(8)
-def _unpacked(packed: bytes) -> list[bytes]:
+def _unpack(packed: bytes) -> list[bytes]:
     # Names that follow each other may be in several blocks.
     return zlib.decompress(packed).split(_SEPARATOR)
 
@@ -231,7 +231,7 @@ class ClusterHistory(Struct):
         if isinstance(seen, LogEnd):
             self.bounds.reach(min(seen.at, self.bounds.latest))
         elif isinstance(seen, FenceReport):
-            fenced = self._followed((seen.namespace, seen.name))
+            fenced = self._find_history((seen.namespace, seen.name))
             if fenced is not None and seen.is_refused:
                 fenced.requests.fenced.append(seen)
         elif isinstance(seen, ElectionEvent):
@@ -262,13 +262,13 @@ class ClusterHistory(Struct):
             return []
         if seen.act is Act.READ and seen.answer and seen.answer.code == NOT_FOUND and seen.writer:
             self._note_missing(key, seen.writer.process)
-        history = self._followed(key) or self.leases.setdefault(key, LeaseHistory(*key))
+        history = self._find_history(key) or self.leases.setdefault(key, LeaseHistory(*key))
         events = history.feed(seen, self.bounds)
         self.bounds.is_leaky = self.bounds.is_leaky or history.continuity.is_leaky
         self.has_managed_fields = self.has_managed_fields or seen.has_managed_fields
         at = None if history.at is None else history.moment
         at = at if seen.at is None else min(seen.at, self.bounds.latest)
-        self.bounds.seen(seen, at, history.stamped, is_resumed=history.is_resumed)
+        self.bounds.note(seen, at, history.stamped, is_resumed=history.is_resumed)
         return events
 
     def _note_missing(self, key: Key, reader: Writer) -> None:
@@ -283,7 +283,7 @@ class ClusterHistory(Struct):
 
         It is of the lease that the same pod has asked for in vain, if that is only one.
         """
-        refusal = Refusal.of(seen) if seen.act is Act.CREATED and not seen.name else None
+        refusal = Refusal.from_observation(seen) if seen.act is Act.CREATED and not seen.name else None
         if refusal is None or not refusal.is_denied:
             return
         missing = [self.leases.get(key) for key in self._missing.get((seen.namespace, refusal.writer.process), ())]
@@ -296,13 +296,13 @@ class ClusterHistory(Struct):
         self._is_watched = self._is_watched or seen.input_kind is InputKind.WATCH
         if seen.input_kind is not InputKind.AUDIT_LOG or seen.at is None:
             return
-        since = self.bounds.requested(seen.at)
+        since = self.bounds.note_request(seen.at)
         # A log has no requests about a single lease either while no one wants it.
         if since is not None and not self._is_watched and len(self.leases) > 1:
             for lease in self.leases.values():
                 lease.lose_sight(since)
 
-    def _followed(self, key: Key) -> LeaseHistory | None:
+    def _find_history(self, key: Key) -> LeaseHistory | None:
         if key in self.stored.numbers:
             self.leases[key] = self.history_of(key)
             self.stored.forget(key)

@@ -40,15 +40,15 @@ from webhook.analysis.history.status import (
     LeaseState,
     LeaseStatus,
     ahead_of,
+    date_renewal,
+    date_state,
     is_duration_by_another,
     is_release,
     is_set_back,
     manager_of,
     manager_of_write,
-    renewed_at,
     stamp_between,
     status_of,
-    written_at,
 )
 from webhook.analysis.history.taking import classify_write, find_taking
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
@@ -57,7 +57,7 @@ from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Act, CountedRenewals, InputKind, Observation, Writer
 from webhook.kubernetes.managed_fields import Entry, entries_of
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import SECOND, normalized, readable, stamp_of
+from webhook.kubernetes.times import SECOND, normalize, readable, stamp_of
 
 MAX_TENURES: Final = 200
 MAX_OTHERS: Final = 1000
@@ -396,7 +396,7 @@ class LeaseHistory(Struct):
         before, known = (None, ()) if was_deleted else (self.lease, self.entries)
         moment: int | None = self.moment
         if is_old_state:
-            moment = None if self._known_state.shows_same(lease) else written_at(lease.spec, entries)
+            moment = None if self._known_state.shows_same(lease) else date_state(lease.spec, entries)
             self.write = date_state_before(moment, self.at or 0, self.write.skew)
         at, writer = moment or self.at or 0, None if is_old_state else seen.writer
         self._set_state(seen, lease, entries)
@@ -410,7 +410,7 @@ class LeaseHistory(Struct):
             self._resume(before, lease, at, writer)
         elif (new.holder_identity or "") != (old.holder_identity or ""):
             self._hand_over(old, known, at, writer)
-        elif normalized(new.renew_time) not in {None, normalized(old.renew_time)} and new.holder_identity:
+        elif normalize(new.renew_time) not in {None, normalize(old.renew_time)} and new.holder_identity:
             self._renew(old, new, at, writer, act, seen.stretch)
         if tenure := self.holder:
             tenure.note_term(None if is_old_state or seen.is_stamp_old else seen.term)
@@ -428,7 +428,7 @@ class LeaseHistory(Struct):
 
     def _note_log(self, seen: Observation, before: Lease | None, lease: Lease, act: Act) -> None:
         """Note when a log shows the last renewal, if the new state has no stamp of it."""
-        if before is not None and normalized(lease.spec.renew_time) == normalized(before.spec.renew_time):
+        if before is not None and normalize(lease.spec.renew_time) == normalize(before.spec.renew_time):
             return
         is_logged = seen.input_kind is InputKind.AUDIT_LOG and (before is not None or act is Act.CREATED)
         self._logged = seen.at if is_logged and date_last_renewal(self.entries) is None else None
@@ -455,7 +455,7 @@ class LeaseHistory(Struct):
     def _set_duration(
         self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec, known: Sequence[Entry], writer: Writer | None
     ) -> None:
-        has_new_time = normalized(new.renew_time) != normalized(old.renew_time)
+        has_new_time = normalize(new.renew_time) != normalize(old.renew_time)
         # After a gap, a renewal may stand beside the duration that another manager wrote.
         is_renewed = has_new_time and not is_duration_by_another(self.entries)
         if is_renewed:
@@ -508,7 +508,7 @@ class LeaseHistory(Struct):
             how = Handover.DELETED if self.vacancy.how is Handover.DELETED else Handover.CREATED
             # After a gap the first state need not be the one that was created.
             is_first = not self.continuity.is_after_gap or self.write.is_logged
-            at = moment or renewed_at(spec, self.entries) or 0
+            at = moment or date_renewal(spec, self.entries) or 0
             tenure = self._add(holder, at, how if is_first else Handover.UNKNOWN, writer)
             if not is_first:
                 tenure.begin_unseen()
@@ -518,7 +518,7 @@ class LeaseHistory(Struct):
             first = read_first_state(lease, self.entries, self.write, moment, self.kind)
             tenure = self._add(holder, first.since, Handover.SEEN, writer, seen=first.last_renewal)
             tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
-            tenure.note_claimed(readable(normalized(spec.renew_time)))
+            tenure.note_claimed(readable(normalize(spec.renew_time)))
             self._forget_undated(tenure)
 
     def _report_creation(self, lease: Lease, at: int, writer: Writer | None, act: Act) -> None:
@@ -578,7 +578,7 @@ class LeaseHistory(Struct):
         tenure = self._add(holder, at, Handover.UNKNOWN, writer)
         renewed, is_dated = date_resumed_renewal(spec, self.entries, at)
         tenure.resume(renewed, is_seen=is_dated)
-        tenure.note_claimed(readable(normalized(spec.renew_time)))
+        tenure.note_claimed(readable(normalize(spec.renew_time)))
         self._forget_undated(tenure)
         if before and before.holder == holder and not (writer and writer.user):
             tenure.note_manager(before.manager)
@@ -619,7 +619,7 @@ class LeaseHistory(Struct):
         following = self._add(holder, at, taking.how, writer)
         following.note_close(is_close=taking.is_close)
         spec = self.lease.spec if self.lease else LeaseSpec()
-        if before is None or normalized(spec.renew_time) != normalized(old.renew_time):
+        if before is None or normalize(spec.renew_time) != normalize(old.renew_time):
             following.note_renaming(old, spec)
         else:
             following.inherit(before)
@@ -674,7 +674,7 @@ class LeaseHistory(Struct):
         if writer is None and self.kind is InputKind.AUDIT_LOG:
             return False
         within = None if self.write.is_claimed else (self.write.earliest, self.write.latest or at)
-        return tenure.renewed_by(writer, at, within, is_set_back=is_set_back(old, new))
+        return tenure.note_renewal(writer, at, within, is_set_back=is_set_back(old, new))
 
     def _count_renewal(self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None) -> None:
         """Count a renewal by the holder's own process."""
@@ -775,14 +775,14 @@ class LeaseHistory(Struct):
                 self._logged = at
                 self._renew_hidden(tenure, at, writer)
             case HiddenWrite.SHOWN_RENEWAL:
-                tenure.renewed_by(writer, at)
+                tenure.note_renewal(writer, at)
             case HiddenWrite.BY_ANOTHER:
                 self.requests.accepted.append((at, writer))
             case _:
                 pass
 
     def _renew_hidden(self, tenure: Tenure, at: int, writer: Writer | None) -> None:
-        tenure.renewed_by(writer, at)
+        tenure.note_renewal(writer, at)
         tenure.renew_hidden(at)
         self._happen(EventKind.RENEWED, at, writer=writer, silence=self.renewals.add(at, tenure.duration))
 
@@ -808,14 +808,14 @@ class LeaseHistory(Struct):
         )
         manager = "" if is_constant(self.entries) else manager_of_write(self.entries, ())
         if how is Handover.SEEN:
-            tenure.seen_written_by(writer, manager)
+            tenure.begin_seen(writer, manager)
         else:
-            tenure.begun_by(
+            tenure.begin(
                 writer, manager, None if how is Handover.REPLACED else find_process(self.tenures, holder, writer)
             )
         self._measure_clock(tenure)
         self.tenures.append(tenure)
-        self.renewals.taken(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
+        self.renewals.restart_with_holder(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
         if self.write.is_claimed:
             self.renewals.set_back(tenure.last_renewal)
         self.renewals.latest.clear()

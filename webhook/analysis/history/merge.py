@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.analysis.history.restores import mark_restores
-from webhook.analysis.history.status import written_at
+from webhook.analysis.history.status import date_state
 from webhook.analysis.inputs.items import (
     STANDARD_INPUT,
     Act,
@@ -115,7 +115,7 @@ class Merged:
         self._clearings: list[Observation] = []
 
     def __iter__(self) -> Iterator[Item]:
-        for item in mark_restores(_by_time(self._inputs, self._latest)):
+        for item in mark_restores(_merge_by_time(self._inputs, self._latest)):
             yield from self._feed(item)
         yield from self._pass_on(1)
         if self._end is not None:
@@ -128,7 +128,7 @@ class Merged:
         """Take in one item, and yield those whose time has come."""
         if isinstance(item, Observation) and item.act is not Act.COLLECTION:
             key = (item.kind, item.namespace, item.name)
-            seen = self._seen(item)
+            seen = self._describe(item)
             if 0 < seen.revision < self._passed.get(key, 0):
                 self.unplaced += 1
                 return
@@ -154,7 +154,7 @@ class Merged:
         if self._number > (MAX_LISTED if self._is_list else MAX_PENDING):
             yield from self._pass_on(2)
 
-    def _seen(self, item: Observation) -> _Seen:
+    def _describe(self, item: Observation) -> _Seen:
         revision = parse_number(item.resource_version) if item.is_stored else 0
         return _Seen(item, revision=revision, is_exact=item.at is not None)
 
@@ -172,7 +172,7 @@ class Merged:
             if one.time == _NOT_DATED:
                 at = _time_of(one.item, self._latest)
                 one.time = -1 if at is None else at
-        lanes = {key: _ordered(items) for key, items in pending.items()}
+        lanes = {key: _order(items) for key, items in pending.items()}
         _date_deletions(lanes.values())
         if (skew := _skew(lanes.values())) > max(self.skew, _JITTER):
             self.skew = skew
@@ -199,7 +199,7 @@ class Merged:
             for key in {*self._pending, *self._passed}:
                 if key[:2] == (item.kind, item.namespace):
                     deletion = replace(item, act=Act.DELETED, name=key[2], is_clearing=False)
-                    self._pending.setdefault(key, []).append(self._seen(deletion))
+                    self._pending.setdefault(key, []).append(self._describe(deletion))
         self._clearings.clear()
 
 
@@ -207,7 +207,7 @@ def _is_of_dump(seen: _Seen) -> bool:
     return isinstance(seen.item, Observation) and seen.item.input_kind is InputKind.DUMP
 
 
-def _by_time(inputs: Sequence[Input], latest: int) -> Iterator[Item]:
+def _merge_by_time(inputs: Sequence[Input], latest: int) -> Iterator[Item]:
     """Yield every item of all inputs, as ordered as each input is; none is opened before its time has come."""
     if len(inputs) == 1:
         yield from inputs[0].read()
@@ -245,13 +245,13 @@ def _time_of(item: Item, latest: int) -> int | None:
     if at is None and isinstance(item, Observation):
         stamps = [item.latest_stamp]
         if isinstance(item.object, Lease):
-            stamps.append(written_at(item.object.spec, item.entries))
+            stamps.append(date_state(item.object.spec, item.entries))
         seen = max((stamp for stamp in stamps if stamp is not None), default=None)
         at = None if seen is None else seen + AFTER_LOG
     return None if at is None or at > latest else at
 
 
-def _ordered(items: Sequence[_Seen]) -> list[_Seen]:
+def _order(items: Sequence[_Seen]) -> list[_Seen]:
     """Return what was seen of one object, in order, each write once."""
     if len(items) == 1:
         return list(items)
@@ -264,17 +264,17 @@ def _ordered(items: Sequence[_Seen]) -> list[_Seen]:
             others.setdefault(_identity(one.item), one)
     states = []
     for _, group in sorted(groups.items(), key=lambda pair: pair[0]):
-        first, *repeated = _joined(group)
+        first, *repeated = _join(group)
         states.append(first)
         others.update((_identity(one.item), one) for one in repeated)
     _date(states)
     rest = sorted(others.values(), key=_time)
-    rest = _with_requests(states, rest)
-    chain, rest = _chained(states, rest)
+    rest = _join_requests(states, rest)
+    chain, rest = _chain(states, rest)
     merged = list(heapq.merge(chain, rest, key=_time))
     if any(map(_is_hidden_write, rest)):
-        merged = _with_late_writes(merged)
-    return _without_contradictions(_with_late_deletions(_with_early_creations(merged)))
+        merged = _place_late_writes(merged)
+    return _resolve_contradictions(_place_late_deletions(_place_early_creations(merged)))
 
 
 def _identity(item: Observation | FenceReport) -> object:
@@ -287,7 +287,7 @@ def _identity(item: Observation | FenceReport) -> object:
     return (item.input_kind, item.act, item.at, item.verb, item.writer, code, item.is_dry_run)
 
 
-def _joined(group: Sequence[_Seen]) -> list[_Seen]:
+def _join(group: Sequence[_Seen]) -> list[_Seen]:
     """Return one write with what all inputs know of it, then the requests that changed nothing after it."""
     logged = sorted((one for one in group if one.is_exact), key=_time)
     # A change says more than a state, and a watch more than a dump.
@@ -343,7 +343,7 @@ def _date(states: Sequence[_Seen]) -> None:
         before.time = min(before.time, after.time) if after.time >= 0 else before.time
 
 
-def _with_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
+def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
     """Join requests of a log with the states of a watch that they made, where only one writer can be meant.
 
     A write of a log without objects has a time and a writer but no order, and so has a deletion.
@@ -375,7 +375,7 @@ def _may_have_made(seen: _Seen, states: Sequence[_Seen], number: int) -> bool:
     return (at - request.took) // SECOND * SECOND <= stamp <= at
 
 
-def _chained(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen], list[_Seen]]:
+def _chain(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen], list[_Seen]]:
     """Return the states with the requests of which a log shows what state they found, and what has no such place."""
     places = [(one.revision, 0, 0, one) for one in states]
     without = []
@@ -392,7 +392,7 @@ def _chained(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen
     return [one for *_, one in sorted(places, key=itemgetter(0, 1, 2))], without
 
 
-def _with_late_writes(items: Sequence[_Seen]) -> list[_Seen]:
+def _place_late_writes(items: Sequence[_Seen]) -> list[_Seen]:
     """Place a write of which a log shows neither what it replaced nor what it made where it may have been stored.
 
     Clocks of API servers differ: between a state and the one that replaced it, as the request of that says, nothing was
@@ -420,7 +420,7 @@ def _is_hidden_write(seen: _Seen) -> bool:
     return not (seen.observation.resource_version or seen.observation.replaces)
 
 
-def _with_early_creations(items: list[_Seen]) -> list[_Seen]:
+def _place_early_creations(items: list[_Seen]) -> list[_Seen]:
     """Place a creation of which a log does not show the state before the first writes to what it created."""
     for number, one in enumerate(items):
         if one.is_creation and not one.revision:
@@ -448,7 +448,7 @@ def _place_of_creation(items: Sequence[_Seen], number: int) -> int:
     return place
 
 
-def _with_late_deletions(items: list[_Seen]) -> list[_Seen]:
+def _place_late_deletions(items: list[_Seen]) -> list[_Seen]:
     """Place a deletion after the last writes of what it deleted, where clocks of API servers differ by as much.
 
     Then another object was created. A log does not say which state a deletion follows.
@@ -479,7 +479,7 @@ def _place_of_deletion(items: Sequence[_Seen], number: int) -> int:
     return number
 
 
-def _without_contradictions(items: list[_Seen]) -> list[_Seen]:
+def _resolve_contradictions(items: list[_Seen]) -> list[_Seen]:
     """Treat a deletion as a dry run if the same object was updated afterwards: nothing was deleted."""
     uid, is_updated = "", False
     for one in reversed(items):

@@ -52,7 +52,7 @@ class Refusal(Struct, frozen=True):
     is_read: bool = False
 
     @classmethod
-    def of(cls, seen: Observation) -> "Refusal | None":
+    def from_observation(cls, seen: Observation) -> "Refusal | None":
         """Return what is remembered of an answer; None if the write was stored in time."""
         answer = seen.answer
         if answer is None or (answer.is_stored and answer.took <= SLOW):

@@ -148,7 +148,7 @@ class Renewals(Struct):
         """Forget the last renewal: what shows it may be wrong."""
         self.last = None
 
-    def taken(self, at: int, *, has_expired: bool) -> None:
+    def restart_with_holder(self, at: int, *, has_expired: bool) -> None:
         """Restart at the first renewal of a new holder."""
         self.tenures += 1
         if self.last is not None and self.last < at:
@@ -265,12 +265,12 @@ class Timing(Struct, frozen=True, gc=False):
 
 def timing_of(duration: int, interval: float | None) -> Timing:
     """Return what a lease survives; `duration`, above 0, and `interval` (None if not seen) are in seconds."""
-    retry = _DEFAULT_RETRY if interval is None else _as_set(max(interval, 0.05))
+    retry = _DEFAULT_RETRY if interval is None else _estimate_period(max(interval, 0.05))
     deadline = _KNOWN_DEADLINES.get(duration, duration * 2 / 3)
     return Timing(float(duration), min(retry, float(duration)), deadline, interval is not None)
 
 
-def _as_set(interval: float) -> float:
+def _estimate_period(interval: float) -> float:
     """Return the retry period behind such intervals, each of which includes the time of a request."""
     half_seconds = round(interval * 2) / 2
     return half_seconds if half_seconds >= 1 and abs(interval - half_seconds) <= 0.15 else interval

@@ -50,7 +50,7 @@ class Requests(Struct):
 
     def take_write(self, seen: Observation) -> None:
         """Remember a write, if it was refused, or answered late."""
-        if refusal := Refusal.of(seen):
+        if refusal := Refusal.from_observation(seen):
             self.refusals.append(refusal)
         if seen.is_stored:
             self.absent = None
@@ -60,7 +60,7 @@ class Requests(Struct):
         self._note_reader(seen)
         if seen.answer and seen.answer.is_stored and seen.answer.took <= SLOW and _is_overdue(renewals, seen.at or 0):
             self.answered.append(seen.at or 0)
-        refusal, at = Refusal.of(seen), seen.at or 0
+        refusal, at = Refusal.from_observation(seen), seen.at or 0
         if refusal is None or refusal.code < 400:
             return
         if refusal.code != NOT_FOUND:

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.history.status import written_at
+from webhook.analysis.history.status import date_state
 from webhook.analysis.inputs.items import Act, InputKind, Item, Observation, PutBack, parse_number
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import SECOND
@@ -44,7 +44,7 @@ def mark_restores(items: Iterable[Item]) -> Iterator[Item]:
             elif revision > latest.revision:
                 _follow(latest, item, revision)
             elif revision < latest.revision and _is_put_back(latest, item, revision):
-                at = _stored_between(item)[0]
+                at = _bound_storing(item)[0]
                 yield PutBack(_latest_before(known, at), at, _REASON)
                 known = {key: _Latest(item, revision, parse_number(item.replaces) or revision)}
         yield item
@@ -62,7 +62,7 @@ def _follow(latest: _Latest, state: Observation, revision: int) -> None:
 
 def _is_put_back(latest: _Latest, state: Observation, revision: int) -> bool:
     """Return whether nothing else explains a lower resourceVersion than that of the latest state."""
-    if _stored_between(state)[0] <= _stored_between(latest.state)[1] + _LATER:
+    if _bound_storing(state)[0] <= _bound_storing(latest.state)[1] + _LATER:
         return False
     if state.input_kind is not latest.state.input_kind:
         return False  # another input shows the same write later
@@ -71,15 +71,15 @@ def _is_put_back(latest: _Latest, state: Observation, revision: int) -> bool:
     return latest.linked < revision
 
 
-def _stored_between(seen: Observation) -> tuple[int, int]:
+def _bound_storing(seen: Observation) -> tuple[int, int]:
     """Return between which moments something was stored, as far as it says: 0 if nothing does."""
     if seen.at is not None:
         return seen.at - seen.took, seen.at
-    stamps = [seen.latest_stamp, written_at(seen.object.spec, seen.entries) if isinstance(seen.object, Lease) else None]
+    stamps = [seen.latest_stamp, date_state(seen.object.spec, seen.entries) if isinstance(seen.object, Lease) else None]
     at = max((one for one in stamps if one is not None), default=0)
     return at, at
 
 
 def _latest_before(known: dict[_Key, _Latest], at: int) -> int:
     """Return when the latest of all states was stored that was seen before a moment."""
-    return max((end for one in known.values() if (end := _stored_between(one.state)[1]) <= at), default=at)
+    return max((end for one in known.values() if (end := _bound_storing(one.state)[1]) <= at), default=at)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from webhook.analysis.history.status import is_renewal_dated, is_renewed_by_holder, renewed_at, written_at
+from webhook.analysis.history.status import date_renewal, date_state, is_renewal_dated, is_renewed_by_holder
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.history.write import Write
 from webhook.kubernetes.managed_fields import Entry
@@ -40,7 +40,7 @@ def read_resumption(
     before, after = states
     if not write.is_logged:
         # The write that put the holder there may be the latest of those that were not seen.
-        at = max(at, written_at(after.spec, entries) or at)
+        at = max(at, date_state(after.spec, entries) or at)
     last = min(at, (tenure.last_renewal if tenure else seen_until) or at)
     is_kept = tenure is not None and _is_kept(tenure, before, after)
     usual = longest_usual or (after.spec.lease_duration_seconds or 0) * SECOND
@@ -60,4 +60,4 @@ def _is_kept(tenure: Tenure, before: Lease, after: Lease) -> bool:
 def date_resumed_renewal(spec: LeaseSpec, entries: Sequence[Entry], at: int) -> tuple[int, bool]:
     """Return the last renewal by a state that was written by `at`, and whether the state dates it."""
     is_dated = is_renewal_dated(spec, entries) and is_renewed_by_holder(entries)
-    return (min(at, renewed_at(spec, entries) or at), True) if is_dated else (at, False)
+    return (min(at, date_renewal(spec, entries) or at), True) if is_dated else (at, False)

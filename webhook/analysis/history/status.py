@@ -16,7 +16,7 @@ from webhook.admission.rules.limits import DEFAULT_LIMITS
 from webhook.admission.rules.stamps import is_constant, latest_stamp
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry
 from webhook.kubernetes.objects import Lease, LeaseSpec
-from webhook.kubernetes.times import SECOND, instant, is_readable, normalized, readable, span
+from webhook.kubernetes.times import SECOND, instant, is_readable, normalize, readable, span
 
 MAX_TRANSITIONS: Final = 2**31 - 1
 """client-go writes int32(transitions + 1): at this count every takeover is refused by the API server."""
@@ -81,10 +81,10 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
     spec = lease.spec
     holder = spec.holder_identity or ""
     # A field that is gone has no owner: one that claims to own it was invented.
-    stamp = None if normalized(spec.renew_time) is None else date_last_renewal(entries)
+    stamp = None if normalize(spec.renew_time) is None else date_last_renewal(entries)
     # A stamp that is ahead of the moment was invented, or the input is later than the moment that was given.
     from_stamps = stamp is not None and stamp <= now + BOUND
-    claimed = readable(normalized(spec.renew_time))
+    claimed = readable(normalize(spec.renew_time))
     renewed = refine(stamp, claimed) if stamp is not None and from_stamps else claimed
     if logged is not None and renewed is not None:
         renewed = max(renewed, logged) if from_stamps else logged
@@ -125,7 +125,7 @@ def ahead_of(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
         time, said = entries[0].time or "", spec.renew_time or ""
         if time[-1:] == said[-1:] == "Z" and time[:_TO_SECOND] == said[:_TO_SECOND]:
             return 0  # as in nearly all renewals
-    stamp, claimed = date_last_renewal(entries), readable(normalized(spec.renew_time))
+    stamp, claimed = date_last_renewal(entries), readable(normalize(spec.renew_time))
     if stamp is None or claimed is None:
         return None
     renewing = manager_of(entries, stamp)
@@ -145,9 +145,9 @@ def is_release(spec: LeaseSpec) -> bool:
 
 def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) -> LeaseState:
     if not spec.holder_identity:
-        was_held = renewed is not None or normalized(spec.acquire_time) is not None or bool(spec.lease_transitions)
+        was_held = renewed is not None or normalize(spec.acquire_time) is not None or bool(spec.lease_transitions)
         return LeaseState.RELEASED if was_held else LeaseState.NEVER_HELD
-    if normalized(spec.renew_time) is None:
+    if normalize(spec.renew_time) is None:
         # Pekko keeps it elsewhere. Some electors take such a lease at once, others wait for its whole duration.
         return LeaseState.UNKNOWN
     if expires is None or now >= expires:
@@ -177,7 +177,7 @@ def _block(spec: LeaseSpec, entries: Sequence[Entry], expires: int | None, clock
                 reason=f"an entry of managedFields has the time {entry.time!r}, which clients cannot decode: they fail "
                 "on the whole object",
             )
-    renew = normalized(spec.renew_time)
+    renew = normalize(spec.renew_time)
     if renew is not None and readable(renew) is None:
         return TakeoverBlock(
             rule="time-unreadable",
@@ -224,9 +224,9 @@ def is_duration_by_another(entries: Sequence[Entry]) -> bool:
     return bool(owners) and not any(entry.owns_renew_time for entry in owners)
 
 
-def renewed_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+def date_renewal(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """Return when the last renewal was seen: the stamp with the fraction of the holder; else what the holder claims."""
-    claimed = readable(normalized(spec.renew_time))
+    claimed = readable(normalize(spec.renew_time))
     stamp = date_last_renewal(entries)
     if stamp is not None and claimed is not None and claimed >= stamp + SECOND:
         return stamp  # the fraction is unknown, and what is counted from here is a bound
@@ -238,7 +238,7 @@ def is_set_back(old: LeaseSpec, new: LeaseSpec) -> bool:
 
     A restored backup and a file that is applied again do, in the name of a holder that is at work.
     """
-    before, after = readable(normalized(old.renew_time)), readable(normalized(new.renew_time))
+    before, after = readable(normalize(old.renew_time)), readable(normalize(new.renew_time))
     duration = old.lease_duration_seconds
     return before is not None and after is not None and duration is not None and before - after > duration * SECOND
 
@@ -248,7 +248,7 @@ def is_renewal_dated(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
 
     Whoever may write the lease can send managedFields with another time, and a stamped lease has that of any write.
     """
-    stamp, claimed = date_last_renewal(entries), readable(normalized(spec.renew_time))
+    stamp, claimed = date_last_renewal(entries), readable(normalize(spec.renew_time))
     if stamp is None or claimed is None or is_constant(entries):
         return False
     return stamp - MAX_TOLERANCE <= claimed <= stamp + SECOND + MAX_TOLERANCE
@@ -262,7 +262,7 @@ def is_renewed_by_holder(entries: Sequence[Entry]) -> bool:
 
 def acquired_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """Return when the holder says that it took the lease, corrected by the error of its clock at the last renewal."""
-    acquired = readable(normalized(spec.acquire_time))
+    acquired = readable(normalize(spec.acquire_time))
     if acquired is None:
         return None
     ahead = ahead_of(spec, entries) or 0
@@ -276,7 +276,7 @@ def has_written_both(entries: Sequence[Entry]) -> bool:
     return [one for one in owners if one] == [{HOLDER, "f:acquireTime"}] and not is_constant(entries)
 
 
-def named_at(entries: Sequence[Entry]) -> int | None:
+def date_naming(entries: Sequence[Entry]) -> int | None:
     """Return when the holder was last written, by a field manager's stamp; None if that is not known."""
     owners = [one for one in entries if HOLDER in one.owned.spec]
     return owners[0].stamp if len(owners) == 1 and not is_constant(entries) else None
@@ -284,27 +284,27 @@ def named_at(entries: Sequence[Entry]) -> int | None:
 
 def is_acquired_by_holder(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
     """Return whether the holder wrote itself when it took the lease, and that is not after its last renewal."""
-    acquired, renewed = acquired_at(spec, entries), renewed_at(spec, entries)
+    acquired, renewed = acquired_at(spec, entries), date_renewal(spec, entries)
     return has_written_both(entries) and acquired is not None and renewed is not None and acquired <= renewed
 
 
-def held_since(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+def date_holding(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """Return since when the holder has it at the latest, None if nothing dates that.
 
     acquireTime is of an earlier holder if another field manager wrote it, and of none if it is after the last renewal.
     """
-    renewed = renewed_at(spec, entries)
+    renewed = date_renewal(spec, entries)
     if is_acquired_by_holder(spec, entries):
         acquired = acquired_at(spec, entries)
         return acquired if acquired is None or renewed is None else min(acquired, renewed)
-    named = named_at(entries)
+    named = date_naming(entries)
     # Stamps have whole seconds.
     return renewed if renewed is not None and (named is None or renewed < named + SECOND) else named
 
 
-def written_at(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
+def date_state(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     """Return when a state was written, as far as it shows: the stamp of its holder or of a later renewal."""
-    renewed = renewed_at(spec, entries)
+    renewed = date_renewal(spec, entries)
     if spec.holder_identity is None or not entries:
         # A removed field has no owner: whatever was written last is the best guess.
         latest = latest_stamp(entries)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from webhook.analysis.history.status import has_expired, renewed_at, was_live
+from webhook.analysis.history.status import date_renewal, has_expired, was_live
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.history.write import Write
 from webhook.kubernetes.managed_fields import Entry
@@ -62,7 +62,7 @@ class Taking(Struct, frozen=True):
 
 def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], write: Write, at: int) -> Taking:
     """Find how a write at `at` took the lease from the latest tenure, or from the holder of a state without one."""
-    last = tenure.last_renewal if tenure else renewed_at(old, known)
+    last = tenure.last_renewal if tenure else date_renewal(old, known)
     kept = tenure.kept_until if tenure else last
     is_held = tenure is not None and tenure.until is None
     duration = tenure.duration if tenure and is_held else old.lease_duration_seconds

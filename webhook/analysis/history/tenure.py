@@ -111,14 +111,14 @@ class Tenure(Struct):
     is_touched_last: bool = False
     """That was after the last renewal by its own process; times do not show it where API servers' clocks differ."""
 
-    def seen_written_by(self, writer: Writer | None, manager: str = "") -> None:
+    def begin_seen(self, writer: Writer | None, manager: str = "") -> None:
         """Remember who wrote the state with which the input begins, and the field manager that put the holder there."""
         if not self.is_coordinated:
             self.taken_manager = manager
         if writer is not None and writer.user and writer.user != API_SERVER:
             self.processes.begin_seen(writer)
 
-    def begun_by(self, writer: Writer | None, manager: str = "", known: Writer | None = None) -> None:
+    def begin(self, writer: Writer | None, manager: str = "", known: Writer | None = None) -> None:
         """Remember who wrote the holder into the lease; `known` is the process that had this identity before."""
         self.taken_manager = manager
         if writer is None or not writer.user:
@@ -305,7 +305,7 @@ class Tenure(Struct):
         at, who = self.touched or (0, None)
         return max(self.last_renewal, at) if self.processes.may_renew(who) else self.last_renewal
 
-    def renewed_by(
+    def note_renewal(
         self, writer: Writer | None, at: int, within: tuple[int, int] | None = None, *, is_set_back: bool = False
     ) -> bool:
         """Remember who renewed; return False if that was another process than the holder's: `Processes.renew`."""

@@ -20,7 +20,7 @@ from webhook.analysis.inputs import envelopes
 from webhook.analysis.inputs.items import Place, Unreadable
 from webhook.analysis.inputs.lines import NOWHERE, Source, find_sources
 from webhook.kubernetes.decoding_errors import NESTED, PLACE, TRAILING, TRUNCATED, error_in
-from webhook.kubernetes.review import OPENING, without_lone_surrogates
+from webhook.kubernetes.review import OPENING, replace_lone_surrogates
 from webhook.text import yaml_reader
 from webhook.text.quoting import truncate
 from webhook.text.yaml_reader import YamlError
@@ -291,7 +291,7 @@ class _Cutter:
                 yield Document(
                     place=place, kind="AdmissionReview", api_version=_REVIEW_VERSION, text=text, source=source
                 )
-            elif problem and (replaced := without_lone_surrogates(text)) and not error_in(memoryview(replaced)):
+            elif problem and (replaced := replace_lone_surrogates(text)) and not error_in(memoryview(replaced)):
                 yield from self._split_json(replaced, line)
             else:
                 yield from self._split_text(text, line, problem)

@@ -13,7 +13,7 @@ from webhook.admission.rules.stamps import Stamp, Stamps, latest_stamp, stamp_in
 from webhook.kubernetes.managed_fields import Entry, entries_of
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta
 from webhook.kubernetes.request import AdmissionRequest, UserInfo, cached
-from webhook.kubernetes.times import SECOND, canonical_seconds, normalized, readable
+from webhook.kubernetes.times import SECOND, canonical_seconds, normalize, readable
 
 NO_TEXTS: Final[Mapping[str, str]] = {}
 STANDARD_INPUT: Final = "-"
@@ -401,7 +401,7 @@ class StampReader(Struct):
 
 def _dates_renewal(stamp: Stamp, spec: LeaseSpec) -> bool:
     """True if a stamp is of the write that set renewTime, unless the clock of that writer is off."""
-    claimed = readable(normalized(spec.renew_time))
+    claimed = readable(normalize(spec.renew_time))
     return stamp.written is not None and claimed is not None and abs(claimed - stamp.written) <= _NEAR
 
 

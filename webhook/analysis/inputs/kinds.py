@@ -359,7 +359,7 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
     @property
     def answered_at(self) -> int | None:
         """The time at which it was logged, in microseconds since 1970; None if that is absent or unreadable."""
-        return times.instant(times.normalized(self.stage_timestamp))
+        return times.instant(times.normalize(self.stage_timestamp))
 
 
 decode_event: Final = msgspec.json.Decoder(AuditEvent, strict=False).decode
@@ -379,7 +379,7 @@ def _interpret_event(document: Document) -> Observation | FenceReport | None:
     kind = KIND_OF.get(reference.resource)
     if kind is None or reference.api_group != GROUP or act is None:
         return _interpret_fence(event, document) if _FENCE_MARKER in data else None
-    answered, asked = event.answered_at, times.instant(times.normalized(event.request_received_timestamp))
+    answered, asked = event.answered_at, times.instant(times.normalize(event.request_received_timestamp))
     shown = _choose_object(event, act)
     stored, named, problem = None, ObjectMeta(), ""
     if shown is not None:

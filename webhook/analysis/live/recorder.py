@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from webhook.analysis.claims.words import count
 from webhook.analysis.history.follow import Key
 from webhook.analysis.history.forged_stamps import dates_renewal_again
-from webhook.analysis.history.status import written_at
+from webhook.analysis.history.status import date_state
 from webhook.analysis.inputs.cluster import CANDIDATES, LEASES
 from webhook.analysis.inputs.files import read_path
 from webhook.analysis.inputs.items import (
@@ -130,7 +130,7 @@ class Condenser:
             state = _State(seen)
             self._states[key] = state
             if isinstance(lease, Lease):
-                state.at = written_at(lease.spec, seen.entries)
+                state.at = date_state(lease.spec, seen.entries)
             if before is not None and isinstance(before.seen.object, Lease) and isinstance(lease, Lease):
                 state.usual = before.usual
                 state.is_new_holder = before.seen.object.spec.holder_identity != lease.spec.holder_identity

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.analysis.history.follow import Key
-from webhook.analysis.history.status import written_at
+from webhook.analysis.history.status import date_state
 from webhook.analysis.inputs.items import Act, Item, Observation
 from webhook.kubernetes.objects import Lease
 
@@ -24,7 +24,7 @@ class ServerClock(Struct):
         """Note how late this computer learns of a write: the difference of the clocks, plus the latency."""
         if not isinstance(item, Observation) or item.act is not Act.UPDATED or not isinstance(item.object, Lease):
             return
-        at = written_at(item.object.spec, item.entries) if item.at is None else item.at
+        at = date_state(item.object.spec, item.entries) if item.at is None else item.at
         if at is not None:
             key = (item.namespace, item.name)
             self._delays.pop(key, None)

@@ -133,7 +133,7 @@ class TimelineBuilder(Struct):
                 hidden_since=one.history.hidden_since,
             ),
             one.ticks,
-            tuple(map(one.with_cause, one.marks)),
+            tuple(map(one.add_cause, one.marks)),
             one.history.is_moment,
             handovers=one.history.changes,
             is_claimed=one.is_claimed,
@@ -274,7 +274,7 @@ class _LeaseLane(Struct):
         self._explained = signature if is_settled else None
         return is_settled or not self.causes
 
-    def with_cause(self, mark: Mark) -> Mark:
+    def add_cause(self, mark: Mark) -> Mark:
         """Return a mark with what is known by now: how the holder came, and why another one was lost, or late."""
         mark = self._add_handover(mark) if mark.kind in _HANDOVERS and mark.count == 1 else mark
         cause = self.causes.get((mark.kind, mark.begins)) if mark.count == 1 else None

@@ -74,7 +74,7 @@ def examine_certificate(
     """
     config, annotations = entry.webhook.client_config, entry.configuration.metadata.annotations or {}
     address = f"{config.service.namespace}/{config.service.name}" if config.service else config.server_name or "the URL"
-    secrets = documents.served_secrets(config.service.namespace) if config.service else []
+    secrets = documents.list_served_secrets(config.service.namespace) if config.service else []
     writers = [one for one in FILLED_IN_LATER if one in annotations and config.ca_bundle is None]
     unknown = ""
     if len(secrets) > 1:

@@ -358,7 +358,7 @@ class Documents:
         configs = [entry.webhook.client_config for entry in self.dedicated]
         return {config.service.namespace for config in configs if config.service}
 
-    def served_secrets(self, namespace: str) -> list[ClusterObject]:
+    def list_served_secrets(self, namespace: str) -> list[ClusterObject]:
         """Return the Secrets of a namespace that have a certificate: those that a Deployment mounts, if one does."""
         found = [one for one in self.find_all("Secret") if one.metadata.namespace == namespace and one.pair]
         deployments = [one for one in self.find_all("Deployment") if one.metadata.namespace == namespace]

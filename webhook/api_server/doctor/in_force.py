@@ -140,7 +140,7 @@ def find_stored_policy(found: Documents) -> Policy | None:
 
 def explain_silence(policy: Policy, namespace: str) -> str:
     """Return why a policy says nothing of PROOF, although it allows not everything; "" if it does say something."""
-    mode = policy.for_lease(namespace, "lease-webhook-proof", Operation.CREATE).modes[RULE]
+    mode = policy.resolve(namespace, "lease-webhook-proof", Operation.CREATE).modes[RULE]
     if policy.mode is Mode.OFF or min(mode, policy.mode) >= Mode.WARN:
         return ""
     return f"the policy has {RULE} in mode {mode.word}, so whether writes are reviewed cannot be tried"

@@ -55,5 +55,5 @@ def problems_of(outcome: Evaluation | Unreadable) -> Iterator[Problem]:
 def _describe(finding: Result, policy: Policy) -> str:
     """Say of a denied write what is wrong, of an admitted one what happened."""
     if finding.mode is not Mode.DENY and finding.happened is not None:
-        return finding.happened.within(_MAX_TEXT, policy.page_of(finding.rule))
+        return finding.happened.shorten(_MAX_TEXT, policy.page_of(finding.rule))
     return str(finding.error)

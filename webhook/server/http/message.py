@@ -174,7 +174,7 @@ def _members(name: bytes, headers: Headers) -> list[bytes]:
     return [member.strip().lower() for value in values for member in value.split(b",")]
 
 
-def without_upgrade(method: bytes, target: bytes, headers: Headers, version: str) -> bytes:
+def strip_upgrade(method: bytes, target: bytes, headers: Headers, version: str) -> bytes:
     """Return a head as bytes, without its request for another protocol, which a server may ignore (RFC 9110 7.8)."""
     first = b"%b %b HTTP/%b" % (method, target, version.encode())
     others = (b"%b: %b" % header for header in headers if header[0] not in _UPGRADE_HEADERS)

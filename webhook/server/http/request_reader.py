@@ -115,7 +115,7 @@ class RequestReader:
         except httptools.HttpParserUpgrade as upgrade:
             # The parser takes what follows for the other protocol, so it gets the head again, without that wish.
             parser, self._parser = self._parser, httptools.HttpRequestParser(self)
-            head = message.without_upgrade(parser.get_method(), self._target, self._headers, parser.get_http_version())
+            head = message.strip_upgrade(parser.get_method(), self._target, self._headers, parser.get_http_version())
             return head + bytes(piece[upgrade.args[0] :])
         except httptools.HttpParserCallbackError as error:
             raise error.__context__ or error from None

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from webhook.admission.rules.change import LeaseChange
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, texts
 from webhook.kubernetes.field import invalid
-from webhook.kubernetes.times import SECOND, normalized, readable, span
+from webhook.kubernetes.times import SECOND, normalize, readable, span
 
 
 @texts(
@@ -18,7 +18,7 @@ def acquire_time_changed(change: LeaseChange) -> Iterable[Finding]:
     """spec.acquireTime must not change while the holder stays."""
     if change.new_holder != change.old_holder or change.new_spec.acquire_time == change.old_spec.acquire_time:
         return NO_FINDINGS
-    new, old = readable(normalized(change.new_spec.acquire_time)), readable(normalized(change.old_spec.acquire_time))
+    new, old = readable(normalize(change.new_spec.acquire_time)), readable(normalize(change.old_spec.acquire_time))
     limit = change.limits.acquire_time_changed.above_seconds
     if new is None or old is None or abs(new - old) <= limit * SECOND:
         return NO_FINDINGS

@@ -6,7 +6,7 @@ from typing import Final
 from webhook.admission.rules.change import CandidateChange, LeaseChange, same_time
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, texts
 from webhook.kubernetes.field import forbidden
-from webhook.kubernetes.times import normalized
+from webhook.kubernetes.times import normalize
 from webhook.text.quoting import quote
 
 
@@ -66,7 +66,7 @@ def ping_time_writer(change: CandidateChange) -> Iterable[Finding]:
     Clearing it is allowed.
     """
     new = change.new_spec.ping_time
-    if normalized(new) is None or same_time(new, change.old_spec.ping_time):
+    if normalize(new) is None or same_time(new, change.old_spec.ping_time):
         return NO_FINDINGS
     detail = "pingTime may be set by the API server's coordinated leader election only; leave it as it is"
     happened = Statement("a client set pingTime: the election may leave this candidate out")

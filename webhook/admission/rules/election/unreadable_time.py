@@ -7,7 +7,7 @@ from typing import Final
 from webhook.admission.rules.change import CandidateChange, LeaseChange
 from webhook.admission.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, Statement, texts
 from webhook.kubernetes.field import invalid
-from webhook.kubernetes.times import is_readable, normalized, readable
+from webhook.kubernetes.times import is_readable, normalize, readable
 
 _RENEW_TIME: Final = "spec.renewTime"
 _FRACTION: Final = ' with six fraction digits, such as "2026-01-31T12:00:00.000000Z"'
@@ -35,8 +35,8 @@ def time_unreadable(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
     else:
         field, new, old = "spec.pingTime", change.new_spec.ping_time, change.old_spec.ping_time
     found = _check_spec_time(_RENEW_TIME, change.new_spec.renew_time, change.new_renew_time, change.old_renew_time)
-    if new != old and new is not None and readable(normalized(new)) is None:
-        found = (*found, *_check_spec_time(field, new, normalized(new), normalized(old)))
+    if new != old and new is not None and readable(normalize(new)) is None:
+        found = (*found, *_check_spec_time(field, new, normalize(new), normalize(old)))
     for entry in change.new_entries:
         # One of the usual length that parses is readable.
         if entry.time is not None and (len(entry.time) != _USUAL or entry.stamp is None):
