@@ -1,7 +1,7 @@
 """Claims about the lease shop/db of a fake server, and their words."""
 
 from tests.history.fake_server import FakeServer
-from tests.history.observing import LEASE, advised
+from tests.history.observing import LEASE, advise
 from webhook.analysis.claims.account import Account, account_of
 from webhook.analysis.claims.happened import list_events
 from webhook.analysis.claims.headline import make_headline
@@ -20,7 +20,7 @@ def text(one: Account) -> str:
         make_headline(one),
         *(f"{line.label}: {line.text}" for part in (list_facts(one), list_events(one)) for line in part),
     ]
-    return "\n".join([*lines, *(f"{found.check}: {found.message}" for found in one.findings), f"ADVICE {advised(one)}"])
+    return "\n".join([*lines, *(f"{found.check}: {found.message}" for found in one.findings), f"ADVICE {advise(one)}"])
 
 
 def shop() -> tuple[FakeServer, list]:  # type: ignore[type-arg]

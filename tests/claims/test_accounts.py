@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import account, shop, text
-from tests.history.fake_server import SECOND, FakeServer, together, without_stamps
-from tests.history.observing import View, advised, cluster_of, of_both, of_log, of_metadata, of_watch
+from tests.history.fake_server import SECOND, FakeServer, strip_stamps, together
+from tests.history.observing import View, advise, cluster_of, follow_both, follow_log, follow_metadata, follow_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.words import ago, clock, count, name
@@ -22,7 +22,7 @@ from webhook.kubernetes.times import length
 def test_a_leader_at_work() -> None:
     server, electors = shop()
     together(60, *electors)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert said.startswith(
         "db-0_1 holds it since 11:06:40Z, renewed 0 s ago\nHeld by: db-0_1, since 11:06:40Z (1 min 0 s ago)\n"
     )
@@ -39,7 +39,7 @@ def test_a_crash_is_the_fault_of_the_client() -> None:
     follower.ask()
     follower.take()
     together(20, follower, mail, cart)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "db-1_1 took it after db-0_1 let it expire (shop/db from pod db-1); not renewed for up to 16 s" in said
     assert (
         "took the expired lease at 11:07:56Z, 16 s later. It sent no renewal (killed, "
@@ -55,7 +55,7 @@ def test_of_many_leases_a_sample_is_compared(monkeypatch: pytest.MonkeyPatch) ->
     together(60, *electors)
     server.wait(20)
     together(20, *electors)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "3 of a sample of 3 other leases with regular renewals were late at the same time" in said
 
 
@@ -79,7 +79,7 @@ def outage(leases: int = 4, *, are_taken: bool = False, reads: int = 0, nodes: i
 @pytest.mark.parametrize("are_taken", [False, True], ids=["which go on", "which all change their holders"])
 def test_an_outage_is_the_fault_of_the_server(are_taken: bool) -> None:
     server = outage(are_taken=are_taken)
-    said = text(account(of_watch(server), server.now))
+    said = text(account(follow_watch(server), server.now))
     assert "all 3 other leases with regular renewals were late at the same time" in said
     assert "kubectl get --raw '/readyz?verbose'" in said
 
@@ -96,7 +96,7 @@ def test_an_outage_is_the_fault_of_the_server(are_taken: bool) -> None:
 )
 def test_an_outage_that_something_else_explains_too_is_not_known(changes: dict[str, Any], said: str) -> None:
     server = outage(**changes)
-    found = text(account(of_log(server), server.now))
+    found = text(account(follow_log(server), server.now))
     assert said in found
     assert "Why is not known: " in found
 
@@ -114,13 +114,13 @@ def test_what_the_server_answered_counts_first(code: int, words: str, next_step:
     db.lead(40)
     server.wait(6)
     if code == 200:
-        server.logged("shop/db", "update", db.user, db.pod, server.leases["shop/db"], took=5)
+        server.log_request("shop/db", "update", db.user, db.pod, server.leases["shop/db"], took=5)
     else:
         db.fail(code, "no rights")
     server.wait(6)
     db.renew()
     db.lead(10)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     said = text(one)
     assert words in said
     assert "db-0_1 did not renew for 12 s, from 11:07:20Z on. " + words in said
@@ -133,7 +133,7 @@ def test_renewals_that_are_late_but_in_time_are_no_incident() -> None:
     db.lead(40)
     server.wait(6)
     db.lead(10)
-    assert "renewal-late" not in text(account(of_log(server), server.now))
+    assert "renewal-late" not in text(account(follow_log(server), server.now))
 
 
 def test_without_other_leases_the_cause_is_not_known() -> None:
@@ -141,7 +141,7 @@ def test_without_other_leases_the_cause_is_not_known() -> None:
     db.lead(40)
     server.wait(18)
     db.renew()
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "Why is not known: no other lease in the input shows whether the API server was unavailable" in said
     assert "the lease expired, and no one took it." in said
 
@@ -150,7 +150,7 @@ def test_a_steal_is_an_error() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.elector("db-1", "shop/db").lead(20)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "db-1_1 took it from db-0_1, which still held it" in said
     assert (
         "lease-stolen: at 11:07:00Z db-1_1 took the lease while db-0_1 still held it, 15 s before it expired: two "
@@ -165,10 +165,10 @@ def test_a_holder_that_one_pod_renames_is_no_error() -> None:
     db.lead(20)
     db.identity = "eu1.db-0_1"
     db.lead(20)
-    (found,) = (one for one in account(of_log(server), server.now).findings if one.check == "lease-stolen")
+    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-stolen")
     assert found.severity.value == "warning"
     assert "one process led throughout and its identity changed" in found.message
-    assert "two may have led" not in text(account(of_log(server), server.now))
+    assert "two may have led" not in text(account(follow_log(server), server.now))
 
 
 def test_a_release_by_another_program_with_the_same_credentials_may_be_another_one_s() -> None:
@@ -177,7 +177,7 @@ def test_a_release_by_another_program_with_the_same_credentials_may_be_another_o
     person.manager = "kubectl-edit"
     leader.lead(20)
     person.release()
-    (found,) = (one for one in account(of_log(server), server.now).findings if one.check == "holder-removed")
+    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "holder-removed")
     assert "ops-tool removed host-1_1 as the holder while the lease was live" in found.message
     assert "if the holder did not do that itself, two may have led at once" in found.message
 
@@ -190,7 +190,7 @@ def test_a_holder_that_stands_for_no_process_releases_nothing() -> None:
     mike.take()
     mike.release()
     db.lead(4)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "db-0_1 took it after mike removed maintenance_1 from it" in said
     assert "maintenance_1 released it" not in said
 
@@ -203,7 +203,7 @@ def test_who_sets_renew_time_back_does_not_renew() -> None:
     for _ in range(4):
         pipeline.renew()
         db.lead(10)
-    assert not {one.check for one in account(of_log(server), server.now).findings} & {"identity-shared"}
+    assert not {one.check for one in account(follow_log(server), server.now).findings} & {"identity-shared"}
 
 
 def test_two_pods_under_one_identity_are_an_error() -> None:
@@ -215,7 +215,7 @@ def test_two_pods_under_one_identity_are_an_error() -> None:
         db.renew()
         server.wait(0.1)
         twin.renew()
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     in_turns = "one identity, db-0_1, is used by several processes that renew in turns"
     assert f"{in_turns}, at least shop/db from pod db-0 and shop/db from pod db-1, as if each led" in said
     assert "shop/db from pod db-0 renewed it as db-0_1, " in said
@@ -227,22 +227,22 @@ def test_two_applications_on_one_lease() -> None:
     server.wait(20)
     server.elector("queue-0", "shop/db", user="system:serviceaccount:shop:queue").lead(20)
     assert "lease-shared: at least 2 service accounts have held this lease: shop/db, shop/queue" in text(
-        account(of_log(server), server.now)
+        account(follow_log(server), server.now)
     )
     server.elector("kcm", "shop/db", user="system:kube-controller-manager").take()
-    assert "lease-shared" not in text(account(of_log(server), server.now))
+    assert "lease-shared" not in text(account(follow_log(server), server.now))
 
 
 def test_a_refusal_without_a_message_is_no_proof_of_a_missing_right() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.elector("db-1", "shop/db").fail(403)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     (found,) = (found for found in one.findings if found.check == "write-refused")
     assert found.message == "1 write by shop/db from pod db-1 refused with 403, the last one at 11:07:00Z"
     can_i = "kubectl auth can-i update leases.coordination.k8s.io/db -n shop --as=system:serviceaccount:shop:db"
     assert found.fix == can_i
-    assert advised(one) == (f"The API server refused what shop/db wrote. To see whether it may update it now: {can_i}")
+    assert advise(one) == (f"The API server refused what shop/db wrote. To see whether it may update it now: {can_i}")
 
 
 def test_a_release_and_who_follows() -> None:
@@ -251,18 +251,18 @@ def test_a_release_and_who_follows() -> None:
     server.wait(5)
     db.release()
     server.wait(3)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert make_headline(one) == "no one holds it: it was released 3 s ago"
     assert "Can be taken: now" in text(one)
     assert "11:07:05Z: db-0_1 released it" in text(one)
     assert (
         "Any replica may take the lease at once; if none runs, the lease stays free: kubectl -n shop get pods"
-        in advised(one)
+        in advise(one)
     )
     server.elector("db-1", "shop/db").ask()
-    assert "if none runs" not in advised(account(of_log(server), server.now))
+    assert "if none runs" not in advise(account(follow_log(server), server.now))
     server.elector("db-1", "shop/db").lead(4)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "db-1_1 took it after db-0_1 released it (shop/db from pod db-1); the lease was free for 3 s" in said
     assert "1 change of holder" not in said
     assert said.endswith("ADVICE Nothing to do now: it is held and renewed.")
@@ -283,7 +283,7 @@ def test_a_dump_of_a_dead_leader() -> None:
         "Why: It stopped, its writes were refused or failed, or its API server hung: 2 other leases went on being"
         in said
     )
-    assert "kubectl -n shop describe pod db-0" in advised(one)
+    assert "kubectl -n shop describe pod db-0" in advise(one)
 
 
 @pytest.mark.parametrize(("more", "is_known"), [(["index"], True), ([], False)], ids=["four leases", "three leases"])
@@ -298,7 +298,7 @@ def test_a_dump_in_which_all_stopped(more: list[str], is_known: bool) -> None:
     )
     assert (why in text(one)) == is_known
     assert ("Why:" in text(one)) == is_known
-    assert advised(one).startswith("Look at the API server, its etcd") == is_known
+    assert advise(one).startswith("Look at the API server, its etcd") == is_known
 
 
 def test_a_dump_of_one_lease_knows_no_cause() -> None:
@@ -321,7 +321,7 @@ def test_a_clock_that_is_off_is_said() -> None:
     server, (db, *_) = shop()
     db.ahead = -30
     db.lead(20)
-    assert "Clock: the holder's is 30" in text(account(of_watch(server), server.now))
+    assert "Clock: the holder's is 30" in text(account(follow_watch(server), server.now))
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_other_states(spec: dict[str, object], state: LeaseState, words: str) ->
     one = account(cluster_of(server.dump()), server.now)
     assert one.state is state
     assert make_headline(one).startswith(words)
-    assert advised(one)
+    assert advise(one)
     assert "Can be taken" in text(one) or state is LeaseState.UNKNOWN
 
 
@@ -361,7 +361,7 @@ def test_the_request_of_the_last_renewal_is_none_after_it() -> None:
     db.ahead = -0.05
     together(60, db, mail, cart)
     together(20, mail, cart)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "It sent no renewal (killed, paused, blocked, cut off), or its API server hung" in said
 
 
@@ -370,7 +370,7 @@ def test_a_process_that_renews_another_lease_runs() -> None:
     other = server.elector("db-0", "shop/db-jobs", user="system:serviceaccount:shop:db")
     together(60, db, mail, cart, other)
     together(20, mail, cart, other)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "Its process ran, and made no request for the lease: it renewed db-jobs meanwhile." in said
 
 
@@ -381,7 +381,7 @@ def test_a_lease_that_was_deleted_and_may_not_be_created_again() -> None:
     server.wait(2)
     message = 'leases.coordination.k8s.io "db" is forbidden: unable to create new content in namespace shop because it'
     server.elector("db-1", "shop/db").fail(403, f"{message} is being terminated")
-    assert advised(account(of_log(server), server.now)).startswith("The namespace is being deleted")
+    assert advise(account(follow_log(server), server.now)).startswith("The namespace is being deleted")
 
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["that never existed", "that was deleted"])
@@ -393,10 +393,10 @@ def test_a_lease_may_not_be_created(is_new: bool) -> None:
     for _ in range(3):
         server.wait(2)
         db.fail_to_create()
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     (found,) = (one for one in one.findings if one.check == "write-refused")
     assert found.message.startswith("3 writes by shop/db from pod db-0 refused with 403 for lack of permission")
-    assert advised(one).startswith("shop/db needs a Role and RoleBinding that allow create on the lease")
+    assert advise(one).startswith("shop/db needs a Role and RoleBinding that allow create on the lease")
 
 
 @pytest.mark.parametrize("others", [1, MAX_LISTED], ids=["two", "more than are remembered"])
@@ -405,16 +405,16 @@ def test_a_creation_without_a_name_is_of_no_lease_if_several_are_missing(others:
     for number in range(others):
         server.elector("db-0", f"shop/db-{number}", user="system:serviceaccount:shop:db").fail_to_create()
     db.fail_to_create()
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert not [one for one in one.findings if one.check == "write-refused"]
 
 
 @pytest.mark.parametrize(
     ("view", "words"),
     [
-        (of_log, "admin deleted the lease at 11:07:04Z while db-0_1 held it"),
-        (of_watch, "the lease was deleted at 11:07:00Z or later while db-0_1 held it"),
-        (of_both, "admin deleted the lease at 11:07:04Z while db-0_1 held it"),
+        (follow_log, "admin deleted the lease at 11:07:04Z while db-0_1 held it"),
+        (follow_watch, "the lease was deleted at 11:07:00Z or later while db-0_1 held it"),
+        (follow_both, "admin deleted the lease at 11:07:04Z while db-0_1 held it"),
     ],
     ids=["in a log", "in a watch", "in both"],
 )
@@ -432,16 +432,16 @@ def test_a_lease_that_was_deleted() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.delete("shop/db")
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert make_headline(one) == "the lease was deleted 0 s ago by admin"
     assert "11:07:00Z: admin deleted the lease while db-0_1 held it" in text(one)
-    assert advised(one).startswith("The lease was deleted; a client that runs and may create it does so")
+    assert advise(one).startswith("The lease was deleted; a client that runs and may create it does so")
     assert as_json(one)["holder"] is None
     server.wait(4)
     db.lead(4)
     assert (
         "db-0_1 created it again after it was deleted (shop/db from pod db-0); the lease had no holder for 4 s"
-        in text(account(of_log(server), server.now))
+        in text(account(follow_log(server), server.now))
     )
 
 
@@ -450,20 +450,20 @@ def test_a_log_that_lacks_every_write_says_so() -> None:
     db.lead(20)
     server.log.clear()
     server.elector("db-1", "shop/db").ask()
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert make_headline(one) == "the log has no write of it"
-    assert advised(one).startswith("To see the lease:")
+    assert advise(one).startswith("To see the lease:")
 
 
 def test_a_log_without_objects() -> None:
     server, (db, *_) = shop()
     db.lead(20)
-    one = account(of_metadata(server), server.now)
+    one = account(follow_metadata(server), server.now)
     assert make_headline(one) == "db-0 wrote it last; the log does not show the lease itself"
     assert (one.state, as_json(one)["holder"], as_json(one)["evidence"]) == (LeaseState.UNKNOWN, "db-0", "none")
-    assert advised(one).startswith("Only its writes were seen, not the lease")
+    assert advise(one).startswith("Only its writes were seen, not the lease")
     server.elector("db-1", "shop/db").lead(4)
-    assert "db-1 wrote it from then on (shop/db from pod db-1)" in text(account(of_metadata(server), server.now))
+    assert "db-1 wrote it from then on (shop/db from pod db-1)" in text(account(follow_metadata(server), server.now))
 
 
 def test_a_holder_that_already_held_it_and_others_after() -> None:
@@ -473,7 +473,7 @@ def test_a_holder_that_already_held_it_and_others_after() -> None:
     server.elector("db-1", "shop/db").lead(20)
     server.wait(16)
     db.lead(20)
-    said = text(account(of_watch(server), server.now))
+    said = text(account(follow_watch(server), server.now))
     assert "db-0_1 held it at the start of the data" in said
 
 
@@ -482,7 +482,7 @@ def test_a_lease_that_nobody_had_held() -> None:
     server.write("shop/db", {}, "kubectl-create", "admin", "")
     db = server.elector("db-0", "shop/db")
     db._write({"acquireTime": db._time(), "leaseTransitions": 1})
-    assert "db-0_1 took it; no one held it" in text(account(of_log(server), server.now))
+    assert "db-0_1 took it; no one held it" in text(account(follow_log(server), server.now))
 
 
 def test_the_account_as_json() -> None:
@@ -490,7 +490,7 @@ def test_the_account_as_json() -> None:
     db.lead(20)
     server.wait(16)
     server.elector("db-1", "shop/db").lead(20)
-    found = as_json(account(of_log(server), server.now))
+    found = as_json(account(follow_log(server), server.now))
     assert {
         key: found[key] for key in ("namespace", "name", "state", "holder", "held_since", "last_renewal", "takeable_at")
     } == {
@@ -534,7 +534,7 @@ def test_most_other_leases_were_late() -> None:
     for _ in electors[0].ticks(14):
         electors[-1].renew()
     together(20, *electors)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "2 of the 3 other leases with regular renewals were late at the same time" in said
 
 
@@ -543,7 +543,7 @@ def test_a_takeover_within_the_tolerance_of_clocks_has_no_expiry_before_it() -> 
     db.lead(20)
     server.wait(14)
     server.elector("db-1", "shop/db").lead(10)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 14 s" in said
     assert "let it expire" not in said
     assert "leader-lost: db-0_1 last renewed at 11:07:00Z; db-1_1 took the lease at 11:07:14Z, up to 14" in said
@@ -562,7 +562,7 @@ def test_a_log_without_objects_of_a_coordinated_election() -> None:
         server.write("shop/db", asked, "kube-apiserver", API_SERVER, "")
         server.wait(2)
     other.lead(20)
-    said = text(account(of_metadata(server), server.now))
+    said = text(account(follow_metadata(server), server.now))
     assert "db-0 wrote it from then on (shop/db from pod db-0)\n" in said
     assert "db-1 wrote it from then on (shop/db from pod db-1); neither wrote it for 18 s" in said
     assert "2 changes of writer" not in said
@@ -578,7 +578,7 @@ def test_a_holder_who_took_the_lease_while_a_watch_saw_nothing() -> None:
     other.lead(20)
     server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
     other.lead(20)
-    said = text(account(of_watch(server), server.now))
+    said = text(account(follow_watch(server), server.now))
     assert "11:07:20Z: db-1_1 took it after db-0_1, at a time that was not recorded; not renewed for up to 21 s" in said
     assert "Held by: db-1_1, since 11:07:20Z (20 s ago; it was not recorded when)" in said
     assert "longest gap between two by the same holder: 2 s, as far as was recorded" in said
@@ -592,7 +592,7 @@ def test_a_late_renewal_of_a_tenure_that_is_no_longer_known_is_left_out() -> Non
     for _ in range(MAX_TENURES + 1):
         db.release()
         db.take()
-    assert "renewal-late" not in {one.check for one in account(of_log(server), server.now).findings}
+    assert "renewal-late" not in {one.check for one in account(follow_log(server), server.now).findings}
 
 
 def test_a_writer_beside_an_earlier_tenure_of_the_holder_may_go_on() -> None:
@@ -606,7 +606,7 @@ def test_a_writer_beside_an_earlier_tenure_of_the_holder_may_go_on() -> None:
     db.release()
     db.lead(10)
     (found,) = (
-        one for one in as_json(account(of_log(server), server.now))["claims"] if one["claim"] == "second-writer"
+        one for one in as_json(account(follow_log(server), server.now))["claims"] if one["claim"] == "second-writer"
     )
     assert found["identity"] == db.identity
     assert found.get("ongoing") is None
@@ -621,15 +621,15 @@ def test_a_holder_whose_account_renewed_it_later_has_not_stopped() -> None:
         together(4, *others)
         writer.renew()
     together(6, *others)
-    assert "renewal-late" not in {one.check for one in account(of_log(server), server.now).findings}
+    assert "renewal-late" not in {one.check for one in account(follow_log(server), server.now).findings}
 
 
 def test_by_the_holder_s_own_clock_no_one_has_stopped() -> None:
     server, electors = shop()
     together(60, *electors)
     together(14, *electors[1:])
-    server.events = [(at, kind, without_stamps(one)) for at, kind, one in server.events]
-    assert "renewal-late" not in {one.check for one in account(of_watch(server), server.now).findings}
+    server.events = [(at, kind, strip_stamps(one)) for at, kind, one in server.events]
+    assert "renewal-late" not in {one.check for one in account(follow_watch(server), server.now).findings}
 
 
 @pytest.mark.parametrize(

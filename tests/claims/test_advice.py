@@ -4,7 +4,7 @@ import pytest
 
 from tests.claims.accounts import account, shop
 from tests.history.fake_server import FakeServer, together
-from tests.history.observing import advised, of_log
+from tests.history.observing import advise, follow_log
 from tests.history.test_refusal import RIGHTS, WEBHOOK
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
 from webhook.analysis.audit.leases import pod_of
@@ -18,13 +18,13 @@ TERMINATED = (
 )
 
 
-def after_expiry(message: str, *, user: str = "system:serviceaccount:shop:db", code: int = 403) -> str:
+def advise_after_expiry(message: str, *, user: str = "system:serviceaccount:shop:db", code: int = 403) -> str:
     """Return the advice if a write of another pod is refused after the lease has expired."""
     server, (db, mail, cart) = shop()
     together(40, db, mail, cart)
     together(30, mail, cart)
     server.elector("db-1", "shop/db", user=user).fail(code, message)
-    return advised(account(of_log(server), server.now))
+    return advise(account(follow_log(server), server.now))
 
 
 @pytest.mark.parametrize(
@@ -37,26 +37,26 @@ def after_expiry(message: str, *, user: str = "system:serviceaccount:shop:db", c
     ids=["a webhook", "rights", "a namespace that is deleted"],
 )
 def test_what_refuses_the_next_holder_is_what_to_look_at(message: str, sentence: str, command: str) -> None:
-    found = after_expiry(message)
+    found = advise_after_expiry(message)
     assert found.startswith(f"No other can take the lease while its writes are refused. {sentence}")
     assert command in found
 
 
 def test_a_quota_is_not_a_missing_right() -> None:
     message = 'leases.coordination.k8s.io "db" is forbidden: exceeded quota: few, requested: count/leases=1'
-    found = after_expiry(message)
+    found = advise_after_expiry(message)
     assert "A ResourceQuota of the namespace left no room for the write of shop/db" in found
     assert found.endswith("kubectl -n shop describe resourcequota few")
 
 
 def test_an_invalid_write_of_the_next_holder_is_not_about_rights() -> None:
-    found = after_expiry("Lease is invalid: spec.leaseTransitions", code=422)
+    found = advise_after_expiry("Lease is invalid: spec.leaseTransitions", code=422)
     assert "The API server refused what shop/db wrote" in found
     assert found.endswith("kubectl -n shop get lease db -o yaml")
 
 
 def test_the_refused_writes_of_a_stranger_are_not_what_keeps_a_lease_free() -> None:
-    found = after_expiry(RIGHTS, user="system:serviceaccount:shop:mallory")
+    found = advise_after_expiry(RIGHTS, user="system:serviceaccount:shop:mallory")
     assert found.startswith("See whether db-0_1 still runs, and why no other takes over:")
     assert "auth can-i" not in found
 
@@ -67,7 +67,7 @@ def test_a_stranger_needs_no_rights() -> None:
     server.elector("x", "shop/db", user="system:serviceaccount:shop:mallory").fail(
         403, RIGHTS.replace("update", "delete")
     )
-    found = advised(account(of_log(server), server.now))
+    found = advise(account(follow_log(server), server.now))
     assert found.startswith("shop/mallory lacks the right, and never held the lease.")
     assert "kubectl auth can-i delete leases.coordination.k8s.io/db -n shop" in found
 
@@ -91,7 +91,7 @@ def test_who_deleted_a_lease_decides_what_to_look_at(
     if is_created_again:
         server.wait(1)
         db.lead(10)
-    found = advised(account(of_log(server), server.now))
+    found = advise(account(follow_log(server), server.now))
     if is_created_again or user != "alice":
         assert found.startswith(sentence)
         assert command in found
@@ -105,7 +105,7 @@ def test_missing_rights_come_before_what_the_namespace_controller_deleted() -> N
     server.delete("shop/db", NAMESPACE_CONTROLLER)
     server.wait(2)
     db.fail(403, RIGHTS)
-    found = advised(account(of_log(server), server.now))
+    found = advise(account(follow_log(server), server.now))
     assert found.startswith("shop/db needs a Role and RoleBinding that allow update on the lease")
 
 
@@ -117,7 +117,7 @@ def test_a_lease_that_is_passed_on_again_and_again_is_not_well(replicas: int) ->
         elector.lead(6)
         if number < replicas - 1:
             elector.release()
-    found = advised(account(of_log(server), server.now))
+    found = advise(account(follow_log(server), server.now))
     if replicas == FREQUENT:
         assert found == "Nothing to do now: it is held and renewed."
     else:
@@ -133,10 +133,10 @@ def test_changes_of_yesterday_are_not_frequent() -> None:
         if number < FREQUENT:
             elector.release()
     elector.lead(FREQUENT_WITHIN / SECOND + 10)
-    assert advised(account(of_log(server), server.now)) == "Nothing to do now: it is held and renewed."
+    assert advise(account(follow_log(server), server.now)) == "Nothing to do now: it is held and renewed."
 
 
-def written_in(*, wait: float) -> FakeServer:
+def write_holder_in(*, wait: float) -> FakeServer:
     """Return a server on which alice wrote a holder into a free lease."""
     server = FakeServer()
     db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
@@ -148,11 +148,11 @@ def written_in(*, wait: float) -> FakeServer:
 
 
 def test_of_a_holder_that_never_ran_it_is_not_asked_why_it_stopped() -> None:
-    server = written_in(wait=30)
-    one = account(of_log(server), server.now)
+    server = write_holder_in(wait=30)
+    one = account(follow_log(server), server.now)
     assert make_headline(one).startswith("alice from pod alice wrote ghost-0_1 in 30 s ago, which has not renewed it")
-    assert advised(one).startswith("See whether ghost-0_1, which alice from pod alice wrote in, exists:")
-    assert advised(one).endswith(" kubectl -n shop get pods")
+    assert advise(one).startswith("See whether ghost-0_1, which alice from pod alice wrote in, exists:")
+    assert advise(one).endswith(" kubectl -n shop get pods")
 
 
 def test_a_holder_that_renews_too_rarely_is_not_looked_for() -> None:
@@ -163,7 +163,7 @@ def test_a_holder_that_renews_too_rarely_is_not_looked_for() -> None:
         together(8, mail, cart)
         slow.renew()
     together(6, mail, cart)
-    found = advised(account(of_log(server), server.now))
+    found = advise(account(follow_log(server), server.now))
     assert found.startswith("Let it renew several times within the lease's duration.")
     assert found.endswith("kubectl -n shop get pod db-0 -o jsonpath='{..args}'")
 
@@ -177,7 +177,7 @@ def test_a_pod_that_was_heard_again_has_logs() -> None:
     for _ in range(4):
         together(2, follower, mail, cart)
         db.ask()
-    found = advised(account(of_log(server), server.now))
+    found = advise(account(follow_log(server), server.now))
     assert found == "Its pod was heard again; see what it did meanwhile: kubectl -n shop logs db-0"
 
 
@@ -198,7 +198,7 @@ def test_who_shares_an_identity_decides_what_to_do(user: str, sentence: str, com
         other.renew(holderIdentity="db-0_1")
         server.wait(1)
         db.renew()
-    found = advised(account(of_log(server), server.now))
+    found = advise(account(follow_log(server), server.now))
     assert found.startswith(sentence)
     assert command in found
 
@@ -207,7 +207,7 @@ def test_a_writer_that_is_not_known_has_no_empty_name() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.elector("db-1", "shop/db").fail_unauthenticated()
-    (refused,) = (one for one in account(of_log(server), server.now).findings if one.check == "write-refused")
+    (refused,) = (one for one in account(follow_log(server), server.now).findings if one.check == "write-refused")
     assert refused.message.startswith("1 write by an unknown user refused with 401")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import Elector, FakeServer
-from tests.history.observing import advised, of_log, of_metadata, of_watch
+from tests.history.observing import advise, follow_log, follow_metadata, follow_watch
 from tests.history.test_refusal import POLICY
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import as_json
@@ -15,7 +15,7 @@ from webhook.analysis.history.tenure import API_SERVER
 STRATEGY = "OldestEmulationVersion"
 
 
-def coordinated() -> tuple[FakeServer, Elector]:
+def start_coordinated() -> tuple[FakeServer, Elector]:
     """Return a server with a holder that an API server chose, and that has renewed for 20 s."""
     server = FakeServer()
     first = server.elector("a", "shop/db")
@@ -37,23 +37,23 @@ def chooses(server: FakeServer, identity: str) -> None:
     writes(server, holderIdentity=identity, acquireTime=now, renewTime=now)
 
 
-def of(server: FakeServer) -> Account:
-    return account(of_log(server), server.now)
+def explain_server(server: FakeServer) -> Account:
+    return account(follow_log(server), server.now)
 
 
 def test_a_holder_that_was_asked_to_step_down_and_did_is_not_lost() -> None:
-    server, _ = coordinated()
+    server, _ = start_coordinated()
     writes(server, preferredHolder="b_1")
     server.wait(17)
     chooses(server, "b_1")
-    assert "leader-lost" not in {found.check for found in of(server).findings}
+    assert "leader-lost" not in {found.check for found in explain_server(server).findings}
 
 
 def test_a_holder_that_steps_down_as_it_was_asked_is_no_fault() -> None:
-    server, _ = coordinated()
+    server, _ = start_coordinated()
     writes(server, preferredHolder="b_1")
     server.elector("mail-0", "shop/mail").lead(12)
-    said = text(of(server))
+    said = text(explain_server(server))
     assert (
         "A coordinated election: it was asked to step down for b_1 by system:apiserver, and did, or stopped then."
         in said
@@ -62,31 +62,31 @@ def test_a_holder_that_steps_down_as_it_was_asked_is_no_fault() -> None:
 
 
 def test_a_chosen_holder_that_never_came_was_not_a_leader_to_lose() -> None:
-    server, _ = coordinated()
+    server, _ = start_coordinated()
     server.wait(17)
     chooses(server, "b_1")
     server.wait(17)
     chooses(server, "c_1")
-    lost = [found.arguments["previous"] for found in of(server).claims if found.check == "leader-lost"]
+    lost = [found.arguments["previous"] for found in explain_server(server).claims if found.check == "leader-lost"]
     assert lost == ["a_1"]
 
 
 def test_an_election_that_stalls_says_how_to_go_on() -> None:
-    server, _ = coordinated()
+    server, _ = start_coordinated()
     writes(server, preferredHolder="b_1")
     server.wait(60)
-    one = of(server)
+    one = explain_server(server)
     assert text(one).startswith("a_1 was asked to step down for b_1, which has not taken over: not renewed for 1 min")
     assert "election-stalled" in {found.check for found in one.findings}
-    assert advised(one).startswith("Clear preferredHolder; an API server then names a holder again: kubectl -n shop")
+    assert advise(one).startswith("Clear preferredHolder; an API server then names a holder again: kubectl -n shop")
 
 
 def test_a_chosen_holder_that_does_not_come_is_named_at_the_end() -> None:
-    server, _ = coordinated()
+    server, _ = start_coordinated()
     server.wait(17)
     chooses(server, "b_1")
     server.wait(60)
-    one = of(server)
+    one = explain_server(server)
     assert text(one).startswith("b_1 was chosen")
     assert one.cause is not None
     assert one.cause.evidence == "an API server chose it, and it has not renewed since"
@@ -99,7 +99,7 @@ def test_a_holder_that_another_one_wrote_in_never_renewed() -> None:
     db.release()
     writes(server, "ops", "kubectl-edit", holderIdentity="db-9", leaseDurationSeconds=15, renewTime=db._time())
     server.wait(60)
-    one = of(server)
+    one = explain_server(server)
     assert one.cause is not None
     assert one.cause.evidence == "ops wrote it in, and no process has renewed it since"
 
@@ -107,10 +107,10 @@ def test_a_holder_that_another_one_wrote_in_never_renewed() -> None:
 def test_reads_that_are_answered_with_404_show_that_it_does_not_exist() -> None:
     server, (db, *_) = shop()
     for _ in db.ticks(6):
-        server.logged("shop/db", "get", db.user, db.pod, {"message": "not found"}, 404)
-    one = of(server)
+        server.log_request("shop/db", "get", db.user, db.pod, {"message": "not found"}, 404)
+    one = explain_server(server)
     assert text(one).startswith("it does not exist: 3 reads answered with 404, the last one 0 s ago")
-    assert advised(one).startswith("It does not exist; its clients create it when they may: kubectl -n shop get leases")
+    assert advise(one).startswith("It does not exist; its clients create it when they may: kubectl -n shop get leases")
 
 
 def test_a_client_that_the_api_server_throttles_is_told_apart() -> None:
@@ -120,9 +120,9 @@ def test_a_client_that_the_api_server_throttles_is_told_apart() -> None:
     db.fail(429)
     server.wait(8)
     server.elector("db-1", "shop/db").lead(10)
-    one = of(server)
+    one = explain_server(server)
     assert "The API server limited it (priority and fairness): 1 request answered with 429" in text(one)
-    assert "See which priority level limits it" in advised(one)
+    assert "See which priority level limits it" in advise(one)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_client_whose_writes_fail_and_that_is_then_throttled(wait: int, causes
     db.fail(429)
     server.wait(10 + wait)
     server.elector("db-1", "shop/db").lead(10)
-    one = of(server)
+    one = explain_server(server)
     (lost,) = (as_json(each) for each in one.claims if each.check == "leader-lost")
     assert set(lost.get("causes") or [lost["cause"]]) - {"api-server"} == causes
     assert f"The API server could not store its writes: {said}" in lost["text"]
@@ -158,7 +158,7 @@ def test_a_policy_that_refuses_a_holder_after_another_one_wrote_it_in() -> None:
     db.lead(20)
     writes(server, "ops", "kubectl-edit", holderIdentity="db-9")
     db.fail(403, POLICY)
-    said = text(of(server))
+    said = text(explain_server(server))
     assert "ops wrote db-9 into the lease. To see whether it may" in said or "--as=ops" in said
 
 
@@ -166,10 +166,12 @@ def test_reads_that_are_refused_keep_a_client_from_writing() -> None:
     server, (db, *_) = shop()
     db.lead(40)
     server.wait(10)
-    server.logged("shop/db", "get", db.user, db.pod, {"message": "no"}, 403)
+    server.log_request("shop/db", "get", db.user, db.pod, {"message": "no"}, 403)
     server.wait(8)
     server.elector("db-1", "shop/db").lead(10)
-    assert "Its reads were refused, so it did not get to write: 1 read answered with 403" in text(of(server))
+    assert "Its reads were refused, so it did not get to write: 1 read answered with 403" in text(
+        explain_server(server)
+    )
 
 
 def test_a_pod_follows_the_administrator_that_wrote_it_in() -> None:
@@ -180,14 +182,14 @@ def test_a_pod_follows_the_administrator_that_wrote_it_in() -> None:
     writes(server, "ops", "kubectl-edit", holderIdentity=other.identity, leaseDurationSeconds=15)
     for _ in other.ticks(10):
         other.renew()
-    one = of(server)
+    one = explain_server(server)
     assert one.tenure is not None
     assert one.tenure.processes.own is not None
     assert one.tenure.processes.own.pod == "db-1"
     assert {claim.check for claim in one.claims} >= {"written-in", "last-renewed"}
 
 
-def written_in() -> tuple[FakeServer, Elector]:
+def write_pod_in() -> tuple[FakeServer, Elector]:
     """Return a server on which an administrator has written a pod into a free lease, and that pod's elector."""
     server, (db, *_) = shop()
     db.lead(20)
@@ -199,13 +201,13 @@ def written_in() -> tuple[FakeServer, Elector]:
 
 
 def test_the_pod_that_a_lease_names_is_its_holder_although_another_one_renewed_first() -> None:
-    server, other = written_in()
+    server, other = write_pod_in()
     stranger = server.elector("bot", "shop/db", user="bot")
     stranger.identity, stranger.pod = other.identity, ""
     stranger.renew()
     for _ in other.ticks(6):
         other.renew()
-    (second,) = (claim for claim in of(server).claims if claim.check == "second-writer")
+    (second,) = (claim for claim in explain_server(server).claims if claim.check == "second-writer")
     assert "bot renewed it as db-9_1" in second.message
 
 
@@ -215,10 +217,10 @@ def test_the_pod_that_a_lease_names_is_its_holder_although_another_one_renewed_f
     ids=["the pod that it names", "a user"],
 )
 def test_who_releases_what_another_one_wrote_in_is_known_by_its_pod(user: str, pod: str, how: str) -> None:
-    server, other = written_in()
+    server, other = write_pod_in()
     other.user, other.pod = user, pod
     other.release()
-    released = [claim for claim in of(server).claims if claim.check == "released"]
+    released = [claim for claim in explain_server(server).claims if claim.check == "released"]
     assert released[-1].arguments["how"] == how
 
 
@@ -229,7 +231,7 @@ def test_a_watch_without_stamps_has_no_time_of_a_takeover() -> None:
     server.elector("db-1", "shop/db").lead(10)
     for _, _, stored in server.events:
         del stored["metadata"]["managedFields"]
-    one = account(of_watch(server), server.now)
+    one = account(follow_watch(server), server.now)
     assert one.holder == "db-1_1"
     assert {claim.check for claim in one.claims}.isdisjoint({"taken", "held-since"})
 
@@ -239,7 +241,7 @@ def test_a_takeover_has_a_time_in_a_watch_with_stamps() -> None:
     db.lead(20)
     server.wait(17)
     server.elector("db-1", "shop/db").lead(10)
-    (taken,) = (claim for claim in account(of_watch(server), server.now).claims if claim.check == "taken")
+    (taken,) = (claim for claim in account(follow_watch(server), server.now).claims if claim.check == "taken")
     assert {"earliest", "latest"} <= taken.arguments.keys()
 
 
@@ -248,5 +250,5 @@ def test_a_write_without_a_user_in_a_log_without_objects_is_of_no_one() -> None:
     db.lead(20)
     db.renew()
     server.log[-1]["user"] = {}
-    one = account(of_metadata(server), server.now)
+    one = account(follow_metadata(server), server.now)
     assert one.holder == "db-0"

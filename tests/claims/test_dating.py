@@ -7,7 +7,7 @@ from tests.claims.accounts import account, text
 from tests.claims.test_identities import claims
 from tests.factories import Document
 from tests.history.fake_server import SECOND, Elector, FakeServer, together
-from tests.history.observing import cluster_of, of_log, of_watch
+from tests.history.observing import cluster_of, follow_log, follow_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.renewals import Renewals
@@ -38,7 +38,7 @@ def date(server: FakeServer, by: float) -> None:
     ]
     server.leases["shop/db"] = one
     server.events.append((server.now, "MODIFIED", one))
-    server.logged("shop/db", "update", "mallory", "", one)
+    server.log_request("shop/db", "update", "mallory", "", one)
     server.log[-1]["objectRef"]["resourceVersion"] = before
 
 
@@ -53,7 +53,7 @@ def test_a_renewal_that_was_dated_back_after_it_was_seen_keeps_its_time() -> Non
     server, _ = shop()
     server.wait(1)
     date(server, -30)
-    for cluster in (of_watch(server), of_log(server)):
+    for cluster in (follow_watch(server), follow_log(server)):
         (live,) = claims(cluster, server, "expires")
         assert live["from"].endswith("11:07:16.000000Z")
         assert claims(cluster, server, "expired") == []
@@ -90,7 +90,7 @@ def test_a_holder_that_was_put_there_keeps_the_time_of_that_write() -> None:
     server.write("shop/db", {**restored, "renewTime": "2026-11-17T00:00:00.000000Z"}, "velero", "velero", "")
     server.wait(1)
     date(server, -30)
-    clusters = (of_watch(server), of_log(server))
+    clusters = (follow_watch(server), follow_log(server))
     assert [claims(cluster, server, "expired") for cluster in clusters] == [[], []]
     server.wait(30)
     assert all(claims(cluster, server, "expired") for cluster in clusters)
@@ -127,8 +127,8 @@ def test_no_silence_of_a_holder_begins_before_it_was_written_in() -> None:
     one.lead(20)
     assert claims(late_watch(server, begins), server, "renewal-late") == []
     server.log = server.log[logged - 1 :]
-    assert claims(of_log(server), server, "renewal-late") == []
-    assert db.identity not in text(account(of_log(server), server.now))
+    assert claims(follow_log(server), server, "renewal-late") == []
+    assert db.identity not in text(account(follow_log(server), server.now))
 
 
 def test_a_list_does_not_date_a_renewal_by_a_stamp_that_another_write_may_have_moved() -> None:
@@ -159,7 +159,7 @@ def deleted_at(server: FakeServer, seconds: float) -> None:
 def created_again(server: FakeServer, db: Elector) -> ClusterHistory:
     server.wait(2)
     db.lead(10)
-    return of_log(server)
+    return follow_log(server)
 
 
 def test_a_deletion_that_a_slower_clock_logged_follows_what_it_deleted() -> None:
@@ -198,7 +198,7 @@ def test_a_deletion_before_the_last_writes_of_a_lease_that_is_still_there_delete
     deleted_at(server, -1)
     server.leases["shop/db"] = lease
     db.lead(0)
-    assert claims(of_log(server), server, "lease-deleted") == []
+    assert claims(follow_log(server), server, "lease-deleted") == []
 
 
 def test_of_a_stamp_that_is_after_the_moment_only_the_writer_s_clock_counts() -> None:
@@ -227,6 +227,6 @@ def test_how_long_a_state_had_not_been_renewed_is_counted_from_the_second_of_its
     server.log = server.log[-1:]
     server.wait(20)
     other.lead(4)
-    (taken,) = claims(of_log(server), server, "taken")
+    (taken,) = claims(follow_log(server), server, "taken")
     assert taken["how"] == "after-expiry"
     assert 20 <= taken["seconds"] <= 21

@@ -10,7 +10,7 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.factories import Document, make_entry, to_bytes
 from tests.history.fake_server import SECOND, FakeServer, together
-from tests.history.observing import LEASE, cluster_of, merged, of_log, of_watch
+from tests.history.observing import LEASE, cluster_of, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.follow import ClusterHistory
@@ -42,29 +42,29 @@ def create(server: FakeServer, ahead: int) -> Document:
     return server.leases["evil/x"]
 
 
-def without_stamps(server: FakeServer, ahead: int) -> None:
+def renew_without_stamps(server: FakeServer, ahead: int) -> None:
     del create(server, ahead)["metadata"]["managedFields"]
 
 
-def with_a_label(server: FakeServer, ahead: int) -> None:
+def add_label(server: FakeServer, ahead: int) -> None:
     entry = {**make_entry(manager="m", time=canonical_seconds(server.now + ahead)), "fieldsV1": {"f:metadata": {}}}
     create(server, 0)["metadata"]["managedFields"].append(entry)
 
 
-def with_a_renewal_that_is_not_stamped(server: FakeServer, ahead: int) -> None:
-    without_stamps(server, 0)
+def renew_unstamped(server: FakeServer, ahead: int) -> None:
+    renew_without_stamps(server, 0)
     server.events[-1][2]["metadata"]["managedFields"] = [
         make_entry("renewTime", manager=one, time=canonical_seconds(server.now + ahead)) for one in "ab"
     ]
-    without_stamps(server, ahead)
+    renew_without_stamps(server, ahead)
 
 
 FORGED = pytest.mark.parametrize(
     "forge",
     [
-        pytest.param(without_stamps, id="a lease without managedFields"),
-        pytest.param(with_a_label, id="an invented entry for a label"),
-        pytest.param(with_a_renewal_that_is_not_stamped, id="renewTime with two owners"),
+        pytest.param(renew_without_stamps, id="a lease without managedFields"),
+        pytest.param(add_label, id="an invented entry for a label"),
+        pytest.param(renew_unstamped, id="renewTime with two owners"),
     ],
 )
 
@@ -75,7 +75,7 @@ def test_a_time_that_a_client_invents_does_not_move_the_end_of_a_watch(
 ) -> None:
     server, _ = healthy()
     forge(server, 30 * HOUR)
-    histories = of_watch(server)
+    histories = follow_watch(server)
     assert histories.bounds.until is not None
     assert abs(histories.bounds.until - server.now) < SECOND
     assert account(histories, histories.bounds.until).state is LeaseState.LIVE
@@ -96,7 +96,7 @@ def test_no_live_lease_is_proposed_for_deletion(
 
 @pytest.mark.parametrize(
     ("forge", "ahead"),
-    [(without_stamps, 30 * HOUR), (with_a_label, 30 * HOUR)],
+    [(renew_without_stamps, 30 * HOUR), (add_label, 30 * HOUR)],
     ids=["without managedFields", "with a label"],
 )
 def test_of_states_alone_the_second_latest_lease_says_when_a_watch_ends(
@@ -105,7 +105,7 @@ def test_of_states_alone_the_second_latest_lease_says_when_a_watch_ends(
     server, _ = healthy()
     forge(server, ahead)
     server.events = [(server.now, "ADDED", one) for one in server.leases.values()]
-    until = of_watch(server).bounds.until
+    until = follow_watch(server).bounds.until
     assert until is not None
     assert abs(until - server.now) < SECOND
 
@@ -116,7 +116,7 @@ def test_two_writes_of_one_second_reach_the_later_one() -> None:
     db.renew()
     server.wait(0.5)
     db.renew()
-    assert of_watch(server).bounds.until == server.now - 3000
+    assert follow_watch(server).bounds.until == server.now - 3000
 
 
 def stolen_after(server: FakeServer, **changes: Any) -> ClusterHistory:
@@ -124,10 +124,10 @@ def stolen_after(server: FakeServer, **changes: Any) -> ClusterHistory:
     patch(server, **changes)
     server.wait(1)
     server.elector("db-1", "shop/db").take()
-    return of_log(server)
+    return follow_log(server)
 
 
-@pytest.mark.parametrize("view", [of_watch, of_log], ids=["watch", "audit log"])
+@pytest.mark.parametrize("view", [follow_watch, follow_log], ids=["watch", "audit log"])
 def test_a_renew_time_of_somebody_else_says_nothing_of_the_holder_s_clock(view: Callable[..., ClusterHistory]) -> None:
     server, _ = healthy()
     stolen_after(server, renewTime=canonical(server.now - HOUR))
@@ -142,14 +142,16 @@ def test_a_clock_that_two_renewals_show_is_blamed() -> None:
     db.lead(10)
     server.wait(1)
     server.elector("db-1", "shop/db").take()
-    assert "The old holder's clock is 1 h 0 min behind the API server's" in text(account(of_watch(server), server.now))
+    assert "The old holder's clock is 1 h 0 min behind the API server's" in text(
+        account(follow_watch(server), server.now)
+    )
 
 
 def test_one_renewal_that_was_held_back_does_not_show_a_clock() -> None:
     server, (db, *_) = healthy()
     server.wait(6)
     db.renew(renewTime=canonical(server.now - 6 * SECOND))
-    assert as_json(account(of_watch(server), server.now))["holder_clock_ahead_seconds"] is None
+    assert as_json(account(follow_watch(server), server.now))["holder_clock_ahead_seconds"] is None
 
 
 def test_in_a_list_another_manager_s_renew_time_says_nothing_of_the_holder_s_clock() -> None:
@@ -167,16 +169,16 @@ def test_a_touch_by_somebody_else_is_no_renewal_by_the_holder() -> None:
     server, (_, mail, cart) = healthy()
     together(14, mail, cart)
     patch(server, renewTime=canonical(server.now))
-    histories = of_log(server)
+    histories = follow_log(server)
     said = text(account(histories, server.now))
     assert "Last renewed: 11:07:20Z, 14 s ago, by shop/db from pod db-0\n" in said
     assert "Renewed for it: 11:07:34Z, 0 s ago, by mallory, which is not known as the holder" in said
     assert "db-0_1 has not renewed since 11:07:20Z, for 14 s" in said
     assert as_json(account(histories, server.now))["last_renewal_by"]["pod"] == "db-0"
     together(16, mail, cart)
-    assert "db-0_1 has not renewed it for 30 s" in text(account(of_log(server), server.now))
+    assert "db-0_1 has not renewed it for 30 s" in text(account(follow_log(server), server.now))
     server.elector("db-1", "shop/db").take()
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "11:07:49Z: the lease expired, 15 s after the last renewal by mallory" in said
     assert "db-0_1 last renewed at 11:07:20Z; db-1_1 took the expired lease" in said
     assert "11:07:50Z, 30 s later" in said
@@ -187,7 +189,7 @@ def test_a_touch_by_a_pod_of_another_namespace_with_the_name_of_the_holder_s_is_
     together(14, mail, cart)
     spec = server.leases["shop/db"]["spec"] | {"renewTime": canonical(server.now)}
     server.write("shop/db", spec, "db", "system:serviceaccount:evil:evil", "db-0")
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "Last renewed: 11:07:20Z, 14 s ago, by shop/db from pod db-0\n" in said
     assert "Renewed for it: 11:07:34Z, 0 s ago, by evil/evil from pod db-0" in said
 
@@ -197,7 +199,7 @@ def test_somebody_who_goes_on_renewing_a_pod_s_lease_is_not_its_holder() -> None
     for _ in range(4):
         together(6, mail, cart)
         patch(server, renewTime=canonical(server.now))
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "Last renewed: 11:07:20Z, 24 s ago, by shop/db from pod db-0\n" in said
     assert "Renewed for it: 11:07:44Z, 0 s ago, by mallory" in said
 
@@ -206,12 +208,12 @@ def test_the_removal_of_renew_time_is_no_renewal() -> None:
     server, _ = healthy()
     server.wait(5)
     patch(server, renewTime=None)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "Last renewed: 11:07:20Z, 5 s ago, by shop/db from pod db-0\n" in said
     assert "renewTime was removed by mallory" in said
 
 
-def at_request(server: FakeServer) -> bytes:
+def show_requests(server: FakeServer) -> bytes:
     """Return the log at level Request: with the object as it was sent, which has the stamps of the write before."""
     stamps: dict[str, Any] = {}
     for event in server.log:
@@ -225,7 +227,7 @@ def at_request(server: FakeServer) -> bytes:
 def test_at_level_request_the_log_dates_renewals_and_not_the_stamps_that_were_sent() -> None:
     server, _ = healthy()
     server.wait(5)
-    one = account(cluster_of(at_request(server)), server.now)
+    one = account(cluster_of(show_requests(server)), server.now)
     assert one.state is LeaseState.LIVE
     assert one.last_renewal == server.now - 5 * SECOND
 
@@ -237,10 +239,10 @@ def test_a_log_dates_the_renewals_of_a_lease_without_stamps(ahead: int) -> None:
     db.lead(20)
     for event in server.log:
         del event["responseObject"]["metadata"]["managedFields"]
-    one = account(of_log(server), server.now + 5 * SECOND)
+    one = account(follow_log(server), server.now + 5 * SECOND)
     assert one.status is not None
     assert (one.state, one.status.last_renewal) == (LeaseState.LIVE, server.now)
-    assert account(of_log(server), server.now + 15 * SECOND).state is LeaseState.EXPIRED
+    assert account(follow_log(server), server.now + 15 * SECOND).state is LeaseState.EXPIRED
 
 
 def test_a_log_that_begins_with_a_write_without_stamps_does_not_say_when_the_lease_was_renewed() -> None:
@@ -249,7 +251,7 @@ def test_a_log_that_begins_with_a_write_without_stamps_does_not_say_when_the_lea
     del server.log[:-1]
     del server.log[0]["responseObject"]["metadata"]["managedFields"]
     assert "Evidence: the holder's own clock: the log says when requests were answered" in (
-        text(account(of_log(server), server.now))
+        text(account(follow_log(server), server.now))
     )
 
 
@@ -260,9 +262,9 @@ def test_without_stamps_the_clocks_of_two_holders_are_not_compared() -> None:
     server.elector("db-1", "shop/db").lead(20)
     for _, _, one in server.events:
         del one["metadata"]["managedFields"]
-    history = of_watch(server).leases[LEASE]
+    history = follow_watch(server).leases[LEASE]
     assert [one.began for one in history.tenures] == [Handover.SEEN, Handover.UNKNOWN]
-    said = text(account(of_watch(server), server.now))
+    said = text(account(follow_watch(server), server.now))
     assert "db-1_1 took it from db-0_1, by its writer's clock: whether it had expired is not known" in said
     assert "typically every 2 s" in said
     assert "lease-stolen" not in said
@@ -277,11 +279,13 @@ def test_without_stamps_a_release_is_no_measure_of_time() -> None:
     server.elector("db-1", "shop/db").lead(20)
     for _, _, one in server.events:
         del one["metadata"]["managedFields"]
-    history = of_watch(server).leases[LEASE]
+    history = follow_watch(server).leases[LEASE]
     assert (history.tenures[1].began, history.tenures[1].leaderless, history.leaderless) == (Handover.RELEASED, None, 0)
 
 
-def taken_after(view: Callable[[FakeServer], ClusterHistory], ahead: float, seconds: float, *, is_release: bool) -> str:
+def describe_taking(
+    view: Callable[[FakeServer], ClusterHistory], ahead: float, seconds: float, *, is_release: bool
+) -> str:
     server, (db, *_) = healthy()
     server.wait(0.2)
     (db.release if is_release else db.renew)()
@@ -292,21 +296,21 @@ def taken_after(view: Callable[[FakeServer], ClusterHistory], ahead: float, seco
 
 @pytest.mark.parametrize("ahead", [0, 60], ids=["whose clock is right", "whose clock is wrong"])
 def test_a_bound_contains_the_truth_though_a_stamp_has_whole_seconds(ahead: float) -> None:
-    assert "not renewed for up to 19 s" in taken_after(of_watch, ahead, 18.5, is_release=False)
+    assert "not renewed for up to 19 s" in describe_taking(follow_watch, ahead, 18.5, is_release=False)
 
 
 @pytest.mark.parametrize(
     ("view", "ahead", "said"),
     [
-        pytest.param(of_log, 60, "the lease was free for 1.5 s", id="a log is exact"),
-        pytest.param(of_watch, 0, "the lease was free for up to 2 s", id="a watch is not"),
-        pytest.param(of_watch, 60, "the lease was free for up to 2 s", id="nor with a wrong clock"),
+        pytest.param(follow_log, 60, "the lease was free for 1.5 s", id="a log is exact"),
+        pytest.param(follow_watch, 0, "the lease was free for up to 2 s", id="a watch is not"),
+        pytest.param(follow_watch, 60, "the lease was free for up to 2 s", id="nor with a wrong clock"),
     ],
 )
 def test_only_a_log_measures_the_time_after_a_release(
     view: Callable[[FakeServer], ClusterHistory], ahead: float, said: str
 ) -> None:
-    assert said in taken_after(view, ahead, 1.5, is_release=True)
+    assert said in describe_taking(view, ahead, 1.5, is_release=True)
 
 
 def test_the_sum_has_every_time_in_which_no_one_may_have_led() -> None:
@@ -322,7 +326,7 @@ def test_the_sum_has_every_time_in_which_no_one_may_have_led() -> None:
     server.wait(80)
     db.lead(20)
     server.wait(30)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert as_json(one)["leaderless_seconds"] == 1 + 402 + 180 + 30
     assert as_json(one)["leaderless_seconds"] == 613
 
@@ -331,7 +335,7 @@ def test_a_free_lease_counts_until_now() -> None:
     server, (db, *_) = healthy()
     db.release()
     server.wait(30)
-    assert as_json(account(of_log(server), server.now))["leaderless_seconds"] == 30
+    assert as_json(account(follow_log(server), server.now))["leaderless_seconds"] == 30
 
 
 def test_a_watch_bounds_when_a_lease_was_deleted() -> None:
@@ -341,14 +345,14 @@ def test_a_watch_bounds_when_a_lease_was_deleted() -> None:
     server.delete("shop/db")
     server.wait(1)
     server.elector("db-1", "shop/db").lead(10)
-    said = text(account(of_watch(server), server.now))
+    said = text(account(follow_watch(server), server.now))
     assert "the lease was deleted while db-0_1 held it, then or later" in said
     assert "the lease had no holder for up to 10 min 1 s" in said
     assert "it was created again with the holder db-1_1 up to 10 min 1 s later" in said
-    assert "or later" not in text(account(of_log(server), server.now))
+    assert "or later" not in text(account(follow_log(server), server.now))
 
 
-def of_two_servers(*, off: float, seconds: float, in_one_file: bool, is_release: bool = False) -> ClusterHistory:
+def follow_two_servers(*, off: float, seconds: float, in_one_file: bool, is_release: bool = False) -> ClusterHistory:
     """What the log of one API server shows, and that of another one whose clock is behind, which got the takeover."""
     server, (db, mail, _) = healthy()
     if is_release:
@@ -366,7 +370,7 @@ def of_two_servers(*, off: float, seconds: float, in_one_file: bool, is_release:
     mail.renew()
     parts = [list(read(f"in-{number}", map(to_bytes, log))) for number, log in enumerate((server.log, [taken]))]
     histories = ClusterHistory()
-    for item in merged([one for part in parts for one in part]) if in_one_file else merged(*parts):
+    for item in merge_inputs([one for part in parts for one in part]) if in_one_file else merge_inputs(*parts):
         histories.take(item)
     return histories
 
@@ -376,7 +380,7 @@ IN_ONE = pytest.mark.parametrize("in_one_file", [True, False], ids=["one file", 
 
 @IN_ONE
 def test_clocks_of_api_servers_that_differ_widen_a_bound(in_one_file: bool) -> None:
-    histories = of_two_servers(off=1.8, seconds=1.5, in_one_file=in_one_file, is_release=True)
+    histories = follow_two_servers(off=1.8, seconds=1.5, in_one_file=in_one_file, is_release=True)
     (_, after) = histories.leases[LEASE].tenures
     assert after.leaderless is not None
     assert after.leaderless >= 1.5 * SECOND
@@ -391,13 +395,13 @@ def test_clocks_of_api_servers_that_differ_widen_a_bound(in_one_file: bool) -> N
 def test_clocks_of_api_servers_that_differ_leave_open_how_a_lease_was_taken(
     off: float, seconds: float, in_one_file: bool
 ) -> None:
-    histories = of_two_servers(off=off, seconds=seconds, in_one_file=in_one_file)
+    histories = follow_two_servers(off=off, seconds=seconds, in_one_file=in_one_file)
     (_, after) = histories.leases[LEASE].tenures
     assert after.began is Handover.UNKNOWN
 
 
 def test_a_clock_is_not_the_holder_s_if_those_of_api_servers_differ_as_much() -> None:
-    histories = of_two_servers(off=-16, seconds=10, in_one_file=True)
+    histories = follow_two_servers(off=-16, seconds=10, in_one_file=True)
     assert histories.leases[LEASE].tenures[1].clock.ahead is None
 
 
@@ -406,6 +410,6 @@ def test_the_longest_gap_is_kept_however_many_follow() -> None:
     db.lead(4)
     server.wait(58)
     db.lead(500)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert as_json(one)["renewals"]["longest_silence_seconds"] == 60
     assert "db-0_1 did not renew for 1 min 0 s, from 11:06:44Z on" in text(one)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, FakeServer, together
-from tests.history.observing import advised, cluster_of, merged, of_log, of_metadata, of_watch
+from tests.history.observing import advise, cluster_of, follow_log, follow_metadata, follow_watch, merge_inputs
 from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of
@@ -23,7 +23,7 @@ from webhook.text.commands import quote_name
 
 
 def messages(one: FakeServer) -> dict[str, str]:
-    return {found.check: found.message for found in account(of_log(one), one.now).findings}
+    return {found.check: found.message for found in account(follow_log(one), one.now).findings}
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_a_leader_whose_writes_were_refused_is_followed(message: str, said: str,
     db.fail(403, message)
     server.wait(16)
     server.elector("db-1", "shop/db").lead(10)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     (lost,) = (found for found in one.findings if found.severity.value == "warning")
     assert f"Its writes were refused: 1 write answered with 403, the last one: {message}." in lost.message
-    assert said in advised(one)
+    assert said in advise(one)
     assert command in one.advice.command
 
 
@@ -63,13 +63,13 @@ def test_a_leader_whose_token_expired_is_followed(verbs: list[str], what: str) -
         db.fail_unauthenticated(verb)
     server.wait(16)
     server.elector("db-1", "shop/db").lead(10)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     (lost,) = (found for found in one.findings if found.severity.value == "warning")
     assert (
         f"Its requests may have been refused: {what} answered with 401 (Unauthorized), from its address and program"
         in (lost.message)
     )
-    assert "The API server did not accept the credentials" in advised(one)
+    assert "The API server did not accept the credentials" in advise(one)
 
 
 @pytest.mark.parametrize("leads", [True, False], ids=["others lead", "all are late"])
@@ -83,11 +83,11 @@ def test_a_webhook_that_fails_is_no_outage_of_the_api_server(leads: bool) -> Non
         for one in others if leads else ():
             one.renew()
     server.elector("db-1", "shop/db").lead(10)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     (lost,) = (found for found in one.findings if found.check == "leader-lost")
     assert "The API server could not store its writes: 7 requests answered with 500, the last one" in lost.message
     assert "slow or unavailable" not in lost.message
-    assert "See why webhook guard.vendor.example" in advised(one)
+    assert "See why webhook guard.vendor.example" in advise(one)
 
 
 def test_refused_reads_from_a_shared_address_are_not_the_holder_s() -> None:
@@ -105,7 +105,7 @@ def test_refused_reads_from_a_shared_address_are_not_the_holder_s() -> None:
         follower.fail_unauthenticated("get")
         server.log[-1]["sourceIPs"] = address
     follower.lead(10)
-    (lost,) = (found for found in account(of_log(server), server.now).findings if found.check == "leader-lost")
+    (lost,) = (found for found in account(follow_log(server), server.now).findings if found.check == "leader-lost")
     assert "It sent no renewal" in lost.message
 
 
@@ -121,7 +121,7 @@ def test_a_log_without_holes_has_every_conflict_of_the_holder() -> None:
             one.renew()
         server.write("shop/db", server.leases["shop/db"]["spec"], "labeler", labeler.user, labeler.pod)
     server.elector("db-1", "shop/db").lead(10)
-    (lost,) = (found for found in account(of_log(server), server.now).findings if found.check == "leader-lost")
+    (lost,) = (found for found in account(follow_log(server), server.now).findings if found.check == "leader-lost")
     assert "may have conflicted" not in lost.message
 
 
@@ -131,7 +131,7 @@ def test_a_lease_that_is_renewed_since_then_shows_that_the_api_server_was_there(
     server.wait(1)
     together(18, *others)
     server.elector("db-1", "shop/db").lead(10)
-    (lost,) = (found for found in account(of_log(server), server.now).findings if found.check == "leader-lost")
+    (lost,) = (found for found in account(follow_log(server), server.now).findings if found.check == "leader-lost")
     assert "2 other leases were renewed on time" in lost.message
 
 
@@ -147,7 +147,9 @@ def test_refusals_of_a_pod_of_another_namespace_are_not_the_holder_s() -> None:
     assert "Its writes were refused" not in found["leader-lost"]
 
 
-def followed(*, by: str = "db-0", answered: int = 504, took: float = 0.004, after: int = 1, takes: float = 0) -> str:
+def describe_taking_after_writes(
+    *, by: str = "db-0", answered: int = 504, took: float = 0.004, after: int = 1, takes: float = 0
+) -> str:
     """Return what is said of a lease that is taken after 18 s and two writes with such answers."""
     server, electors = shop()
     db, *others = [*electors, server.elector("index-0", "shop/index")]
@@ -156,7 +158,7 @@ def followed(*, by: str = "db-0", answered: int = 504, took: float = 0.004, afte
         server.wait(1)
         if after <= second < after + 2:
             user, pod = (db.user, db.pod) if by == db.pod else (by, "")
-            server.logged("shop/db", "patch", user, pod, server.leases["shop/db"], answered, took)
+            server.log_request("shop/db", "patch", user, pod, server.leases["shop/db"], answered, took)
         for one in others if second % 2 else ():
             one.renew()
     server.elector("db-1", "shop/db").take()
@@ -211,7 +213,7 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
     ],
 )
 def test_only_answers_to_the_holder_until_it_gives_up_explain_its_silence(changes: dict[str, Any], said: str) -> None:
-    assert said in followed(**changes)
+    assert said in describe_taking_after_writes(**changes)
 
 
 @pytest.mark.parametrize("level", ["RequestResponse", "Metadata"])
@@ -270,7 +272,7 @@ def test_refusals_are_listed_by_writer() -> None:
             server.wait(0.001)
             other.fail(403, RIGHTS)
     server.elector("db-1", "shop/db").fail(422, "no")
-    found = [one.message for one in account(of_log(server), server.now).findings if one.check == "write-refused"]
+    found = [one.message for one in account(follow_log(server), server.now).findings if one.check == "write-refused"]
     lack = f"for lack of permission, the last one at 11:07:00Z: {RIGHTS}"
     assert found == [
         f"2 writes by shop/db from pod db-1 refused with 403 {lack}",
@@ -285,14 +287,14 @@ def test_a_thief_of_another_account_is_named(user: str) -> None:
     db.lead(20)
     server.wait(2)
     server.elector("db-1", "shop/db", user=user).lead(6)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     (found,) = (each for each in one.findings if each.check == "lease-stolen")
     if user.endswith("job"):
         assert "db-1_1 took the lease (shop/job from pod db-1) while db-0_1 still held it" in found.message
-        assert advised(one).startswith("Find out why shop/job took the lease from shop/db. Whether it may:")
+        assert advise(one).startswith("Find out why shop/job took the lease from shop/db. Whether it may:")
     else:
         assert "db-1_1 took the lease while db-0_1 still held it" in found.message
-        assert advised(one).startswith("Find out why db-1_1 does not wait until the lease expires")
+        assert advise(one).startswith("Find out why db-1_1 does not wait until the lease expires")
 
 
 def test_a_holder_may_write_its_successor_in() -> None:
@@ -303,11 +305,11 @@ def test_a_holder_may_write_its_successor_in() -> None:
     db.take(holderIdentity="db-1_1")
     server.wait(1)
     server.elector("db-1", "shop/db").lead(10)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     (found,) = (each for each in one.findings if each.check == "lease-stolen")
     assert found.severity is Severity.WARNING
     assert found.message.endswith("before it expired: the old holder handed it over itself, without a release")
-    assert advised(one).endswith("kubectl -n shop logs db-0")
+    assert advise(one).endswith("kubectl -n shop logs db-0")
 
 
 def test_a_watch_shows_that_another_program_created_the_lease_again() -> None:
@@ -316,7 +318,7 @@ def test_a_watch_shows_that_another_program_created_the_lease_again() -> None:
     server.delete("shop/db")
     server.elector("admin", "shop/db", user="admin", manager="kubectl-replace").take(holderIdentity="db-1_1")
     server.elector("db-1", "shop/db").lead(10)
-    said = " ".join(one.message for one in account(of_watch(server), server.now).findings)
+    said = " ".join(one.message for one in account(follow_watch(server), server.now).findings)
     assert "field manager kubectl-replace created it again with the holder db-1_1" in said
 
 
@@ -325,7 +327,7 @@ def test_a_renewal_that_changes_the_holder_may_be_a_renaming() -> None:
     db.lead(20)
     server.wait(2)
     db.renew(holderIdentity="eu1.db-0_1")
-    (found,) = (one for one in account(of_watch(server), server.now).findings if one.check == "lease-stolen")
+    (found,) = (one for one in account(follow_watch(server), server.now).findings if one.check == "lease-stolen")
     assert "or one process led throughout and its identity changed" in found.message
 
 
@@ -336,7 +338,7 @@ def test_a_text_that_no_process_renewed_as_is_removed_and_does_not_release() -> 
     server.elector("alice", "shop/db", user="alice", manager="kubectl").take(holderIdentity="maintenance")
     server.wait(5)
     db.renew(holderIdentity="")
-    assert "11:07:07Z: maintenance was removed from it" in text(account(of_watch(server), server.now))
+    assert "11:07:07Z: maintenance was removed from it" in text(account(follow_watch(server), server.now))
 
 
 @pytest.mark.parametrize("is_own", [True, False], ids=["its own", "those of another pod"])
@@ -348,7 +350,7 @@ def test_refused_reads_keep_a_refusal_going_on(is_own: bool) -> None:
     server.wait(20)
     reader = db if is_own else server.elector("db-1", "shop/db")
     reader.fail(403, RIGHTS.replace("update", "get"), verb="get")
-    (found,) = (one for one in account(of_log(server), server.now).findings if one.check == "write-refused")
+    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "write-refused")
     assert isinstance(found, Claim)
     assert ("; and 1 read after that, the last one at 11:07:20Z" in found.message) == is_own
     assert found.is_over is not is_own
@@ -361,7 +363,7 @@ def test_refusals_while_the_holder_does_not_renew_are_said_once() -> None:
     db.fail(403, RIGHTS)
     server.wait(4)
     db.ask()
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert "Why: Its writes were refused: 1 write answered with 403" in text(one)
     assert [found.check for found in one.findings if found.severity.value == "warning"] == ["expired"]
     assert one.advice.command.startswith("kubectl auth can-i update")
@@ -389,7 +391,7 @@ def test_a_webhook_keeps_a_lease_only_if_it_refuses_a_takeover(message: str, sai
     server, (db, *_) = shop()
     db.lead(20)
     server.elector("db-1", "shop/db").fail(403, message)
-    assert advised(account(of_log(server), server.now)).startswith(said)
+    assert advise(account(follow_log(server), server.now)).startswith(said)
 
 
 def test_who_labels_a_lease_is_not_said_to_have_held_it() -> None:
@@ -400,7 +402,7 @@ def test_who_labels_a_lease_is_not_said_to_have_held_it() -> None:
     for _ in labeller.ticks(20):
         server.write("shop/db", server.leases["shop/db"]["spec"], "label", labeller.user, labeller.pod)
     server.elector("db-0", "shop/db").lead(20)
-    shared = account(of_metadata(server), server.now)
+    shared = account(follow_metadata(server), server.now)
     assert "at least 2 service accounts have written this lease: ops/label, shop/db" in text(shared)
 
 
@@ -417,7 +419,7 @@ def test_a_lease_that_its_holder_created_again_had_one_leader() -> None:
     server.delete("shop/db", "jane")
     server.wait(2)
     db.lead(10)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     (found,) = (found for found in one.findings if found.check == "lease-deleted")
     assert (
         found.message == "jane deleted the lease at 11:07:00Z while db-0_1 held it; db-0_1 created it again 2 s later"
@@ -429,7 +431,7 @@ def test_a_watch_does_not_know_who_deleted_a_lease() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     server.delete("shop/db")
-    one = account(of_watch(server), server.now)
+    one = account(follow_watch(server), server.now)
     (found,) = (found for found in one.findings if found.check == "lease-deleted")
     assert found.message.startswith("the lease was deleted at 11:07:00Z or later while db-0_1 held it")
     assert found.fix == "lease-webhook why shop/db --input AUDIT-LOG"
@@ -441,7 +443,7 @@ def test_a_lease_is_deleted_before_it_is_created_again() -> None:
     db.lead(20)
     server.delete("shop/db")
     db.lead(4)
-    one = account(of_watch(server), server.now)
+    one = account(follow_watch(server), server.now)
     deleted = one.history.tenures[0]
     assert deleted.until is not None
     deleted.until += 500_000
@@ -461,7 +463,7 @@ def test_a_heartbeat_that_another_process_creates_again_had_no_leader(lease: str
     server.elector("before", lease).lead(20)
     server.delete(lease)
     server.elector("after", lease).lead(4)
-    histories = of_log(server)
+    histories = follow_log(server)
     (key,) = histories.names()
     findings = account_of(histories, histories.history_of(key), server.now).findings
     (found,) = (one for one in findings if one.check == "lease-deleted")
@@ -474,7 +476,7 @@ def test_a_lease_that_is_not_held_when_it_is_deleted() -> None:
     db.lead(20)
     db.release()
     server.delete("shop/db")
-    assert "released it" in text(account(of_log(server), server.now))
+    assert "released it" in text(account(follow_log(server), server.now))
 
 
 def test_an_apiserver_that_writes_beside_an_application_shares_nothing() -> None:
@@ -482,7 +484,7 @@ def test_an_apiserver_that_writes_beside_an_application_shares_nothing() -> None
     db.lead(20)
     db.release()
     server.elector("db-1", "shop/db", manager="kube-apiserver").lead(10)
-    assert "lease-shared" not in text(account(of_watch(server), server.now))
+    assert "lease-shared" not in text(account(follow_watch(server), server.now))
 
 
 def test_an_audit_log_in_which_all_clients_fell_silent() -> None:
@@ -496,7 +498,7 @@ def test_an_audit_log_in_which_all_clients_fell_silent() -> None:
     server.wait(20)
     for one in electors:
         one.renew()
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert (
         "Clients did not reach the API server, it was down, the log lacks their requests, a webhook or policy stopped "
         "all writes, or its process stopped by itself: all 3 other leases"
@@ -505,7 +507,7 @@ def test_an_audit_log_in_which_all_clients_fell_silent() -> None:
     assert "kubectl get nodes" in said
 
 
-@pytest.mark.parametrize("history_of", [of_log, of_watch])
+@pytest.mark.parametrize("history_of", [follow_log, follow_watch])
 def test_a_crash_just_before_a_restart_of_the_api_server_is_not_blamed_on_it(
     history_of: Callable[[FakeServer], ClusterHistory],
 ) -> None:
@@ -517,14 +519,14 @@ def test_a_crash_just_before_a_restart_of_the_api_server_is_not_blamed_on_it(
     one = account(history_of(server), server.now)
     (lost,) = (found for found in one.findings if found.check == "leader-lost")
     assert "or its process stopped by itself" in lost.message
-    assert "db-0_1 may have stopped by itself: kubectl get --raw" in advised(one)
-    assert "kubectl -n shop describe pod db-0" in advised(one)
+    assert "db-0_1 may have stopped by itself: kubectl get --raw" in advise(one)
+    assert "kubectl -n shop describe pod db-0" in advise(one)
 
 
 def test_an_api_server_creates_its_own_identity_lease() -> None:
     server = FakeServer()
     server.elector("apiserver-x", "shop/db", user="system:apiserver").lead(20)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "apiserver-x_1 created it (system:apiserver from pod apiserver-x)" in said
     assert "chose" not in said
 
@@ -540,7 +542,7 @@ def test_a_coordinated_election(ends: str) -> None:
         first.release()
     server.wait(2 if ends == "is taken away" else 20)
     second.take(strategy="OldestEmulationVersion")
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "the API server chose a_1\n" in said
     after = {
         "expires": "after a_1 let it expire; not renewed for up to 20 s",
@@ -556,7 +558,7 @@ def test_a_lease_without_a_duration_has_no_silences() -> None:
     for seconds in (2, 2, 2, 2, 60):
         server.wait(seconds)
         db.renew(leaseDurationSeconds=None)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert "did not renew" not in text(one)
 
 
@@ -611,7 +613,7 @@ def test_a_client_that_renews_less_often_than_the_lease_lasts() -> None:
     server = FakeServer()
     server.elector("db-0", "shop/db", retry=20).lead(400)
     server.wait(100)
-    assert "it renews every 20 s, and the lease lasts 15 s" in text(account(of_watch(server), server.now))
+    assert "it renews every 20 s, and the lease lasts 15 s" in text(account(follow_watch(server), server.now))
 
 
 def test_a_holder_that_stops_renewing_a_lease_that_nobody_can_take() -> None:
@@ -619,7 +621,7 @@ def test_a_holder_that_stops_renewing_a_lease_that_nobody_can_take() -> None:
     together(40, db, mail)
     db.renew(leaseTransitions=2**31 - 1)
     together(60, mail)
-    (late,) = (found for found in account(of_watch(server), server.now).findings if found.check == "renewal-late")
+    (late,) = (found for found in account(follow_watch(server), server.now).findings if found.check == "renewal-late")
     assert "has not renewed since 11:07:20Z" in late.message
     assert "although the lease was renewed every 2 s before. " in late.message
 
@@ -632,7 +634,7 @@ def stolen_by(**changes: object) -> str:
     spec = server.leases["shop/db"]["spec"] | {"holderIdentity": "mallory"}
     server.write("shop/db", spec, "kubectl-patch", "system:serviceaccount:shop:db", "")
     server.log[-1] |= changes
-    return text(account(of_log(server), server.now))
+    return text(account(follow_log(server), server.now))
 
 
 def test_who_acted_as_another_one_is_named() -> None:
@@ -649,7 +651,7 @@ def test_a_refused_impersonation_is_named() -> None:
     db.lead(20)
     db.fail(403, "no")
     server.log[-1] |= {"user": {"username": "admin"}, "impersonatedUser": {"username": "system:serviceaccount:shop:db"}}
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert "1 write by shop/db (impersonated by admin) was refused with 403" in text(one)
 
 
@@ -662,7 +664,7 @@ def test_rights_are_asked_for_with_the_groups_of_a_user() -> None:
     assert "--as-group" not in stolen_by(user={"username": "system:serviceaccount:shop:db", "groups": groups})
 
 
-def after_a_steal(*, thief_renews: bool, is_lost_later: bool, is_lost_now: bool = False) -> str:
+def advise_after_steal(*, thief_renews: bool, is_lost_later: bool, is_lost_now: bool = False) -> str:
     """Return what to do about a lease that was stolen, and that another holder lost after that."""
     server = FakeServer()
     db, thief, other = (server.elector(name, "shop/db") for name in ("db-0", "thief-0", "db-1"))
@@ -675,9 +677,9 @@ def after_a_steal(*, thief_renews: bool, is_lost_later: bool, is_lost_now: bool 
         other.lead(20)
     if is_lost_now:
         server.wait(20)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert "lease-stolen" in {found.check for found in one.findings}
-    return advised(one)
+    return advise(one)
 
 
 @pytest.mark.parametrize(
@@ -700,7 +702,7 @@ def after_a_steal(*, thief_renews: bool, is_lost_later: bool, is_lost_now: bool 
     ],
 )
 def test_what_to_do_is_about_what_happened_last(history: dict[str, bool], said: str) -> None:
-    assert said in after_a_steal(**history)
+    assert said in advise_after_steal(**history)
 
 
 def test_what_goes_on_comes_before_what_is_over() -> None:
@@ -709,7 +711,7 @@ def test_what_goes_on_comes_before_what_is_over() -> None:
     thief = server.elector("thief-0", "shop/db", duration=60)
     thief.lead(20)
     mail.lead(30)
-    assert "See its pod" in advised(account(of_log(server), server.now))
+    assert "See its pod" in advise(account(follow_log(server), server.now))
 
 
 def test_who_held_a_deleted_lease_leads_as_long_as_most_clients_do() -> None:
@@ -737,7 +739,7 @@ def stolen_at_metadata(own_pod: str = "db-0", *, lists: bool = False, after: flo
     server.write("shop/db", server.leases["shop/db"]["spec"] | {"holderIdentity": "x"}, "kubectl-patch", ACCOUNT, "")
     server.log[-1] |= {"verb": "patch", **changes}
     histories = ClusterHistory()
-    for item in merged(
+    for item in merge_inputs(
         *([read("list", [stored])] if lists else []), read("log", [server.audit_log(metadata_only=True)])
     ):
         histories.feed(item)
@@ -787,7 +789,7 @@ def test_a_successor_at_metadata_is_said_once(is_impersonated: bool) -> None:
     server.elector("db-1", "shop/db").lead(60)
     for event in server.log if is_impersonated else ():
         event |= {"user": {"username": "proxy"}, "impersonatedUser": event["user"]}
-    said = text(account(of_metadata(server), server.now))
+    said = text(account(follow_metadata(server), server.now))
     assert "accepted" not in said
     assert "db-1 wrote it from then on" in said
 
@@ -799,10 +801,12 @@ def test_of_many_accepted_writes_the_latest_are_counted() -> None:
     for _ in range(150):
         server.wait(0.02)
         server.write("shop/db", server.leases["shop/db"]["spec"], "label", "labeler", "")
-    assert "the latest 100 writes by labeler were accepted within 2 s" in text(account(of_metadata(server), server.now))
+    assert "the latest 100 writes by labeler were accepted within 2 s" in text(
+        account(follow_metadata(server), server.now)
+    )
 
 
-def written_in_turn(users: int) -> FakeServer:
+def write_in_turn(users: int) -> FakeServer:
     """Return a server on which many users write a held lease, one after another, three times each."""
     server = FakeServer()
     server.elector("db-0", "shop/db").lead(20)
@@ -813,15 +817,15 @@ def written_in_turn(users: int) -> FakeServer:
 
 
 def test_who_writes_in_turn_with_others_is_listed_once() -> None:
-    server = written_in_turn(2)
-    said = text(account(of_metadata(server), server.now))
+    server = write_in_turn(2)
+    said = text(account(follow_metadata(server), server.now))
     assert [said.count(f"3 writes by labeler-{number} were accepted") for number in range(2)] == [1, 1]
     assert "not shown" not in said
 
 
 def test_events_that_are_left_out_are_counted() -> None:
-    server = written_in_turn(20)
-    assert "5 earlier events: --verbose" in text(account(of_metadata(server), server.now))
+    server = write_in_turn(20)
+    assert "5 earlier events: --verbose" in text(account(follow_metadata(server), server.now))
 
 
 def test_a_single_write_is_not_said_to_go_on() -> None:
@@ -830,7 +834,7 @@ def test_a_single_write_is_not_said_to_go_on() -> None:
     db.take()
     server.log[-1] |= IMPERSONATED
     db.lead(60)
-    said = text(account(of_metadata(server), server.now))
+    said = text(account(follow_metadata(server), server.now))
     assert "from then on" in said
     assert said.count("from then on") == 1
 
@@ -846,7 +850,7 @@ def test_what_the_api_server_writes_is_not_a_write_beside_the_holder(user: str, 
     assert (f"by {user} was accepted" in said) == is_listed
 
 
-def taken_after(seconds: float, behind: float) -> str:
+def describe_taking(seconds: float, behind: float) -> str:
     """Return what is said of a lease that is renewed through one API server, and taken through another."""
     server, late = FakeServer(), FakeServer()
     db, mail = server.elector("db-0", "shop/db"), server.elector("mail-0", "shop/mail")
@@ -863,24 +867,24 @@ def taken_after(seconds: float, behind: float) -> str:
             event[key] = canonical(parse(event[key]) - shift)
     server.log = [*server.log[:split], server.log[-1]]
     histories = ClusterHistory()
-    for item in merged(read("one", [server.audit_log()]), read("two", [late.audit_log()])):
+    for item in merge_inputs(read("one", [server.audit_log()]), read("two", [late.audit_log()])):
         histories.take(item)
     return text(account(histories, server.now))
 
 
 def test_a_takeover_that_the_clocks_of_api_servers_explain_is_no_steal() -> None:
-    said = taken_after(16, 8)
+    said = describe_taking(16, 8)
     assert "db-1_1 took it from db-0_1: whether it had expired is not known" in said
     assert "lease-stolen" not in said
     assert "no one led" not in said
 
 
 def test_a_takeover_that_they_do_not_explain_is_one() -> None:
-    assert "lease-stolen" in taken_after(1, 0)
-    assert "lease-stolen" in taken_after(5, 4.5)
+    assert "lease-stolen" in describe_taking(1, 0)
+    assert "lease-stolen" in describe_taking(5, 4.5)
 
 
-def listed_after(seconds: float, **changes: object) -> str:
+def describe_list(seconds: float, **changes: object) -> str:
     """Return what is said of a list in which the holder alone was written, so long after the last renewal."""
     server = FakeServer()
     server.elector("db-0", "shop/db").lead(20)
@@ -890,13 +894,13 @@ def listed_after(seconds: float, **changes: object) -> str:
 
 
 def test_a_list_shows_that_the_holder_was_written_after_the_last_renewal() -> None:
-    said = listed_after(1, holderIdentity="mallory")
+    said = describe_list(1, holderIdentity="mallory")
     assert said.startswith(
         "mallory holds it, as far as the lease says\nHeld by: mallory, since when is not known: its metadata, which "
     )
     assert "Another one than the holder may have written it after its last renewal. To see who:" in said
     for changes in ({}, {"leaseTransitions": 7}, {"strategy": "OldestEmulationVersion", "holderIdentity": "db-1"}):
-        assert "as far as the lease says" not in listed_after(1, **changes)
+        assert "as far as the lease says" not in describe_list(1, **changes)
 
 
 @pytest.mark.parametrize(
@@ -919,6 +923,6 @@ def test_a_log_that_omits_managed_fields_has_times_of_the_api_server_all_the_sam
     server.elector("db-0", "shop/db").lead(20)
     for event in server.log:
         del event["responseObject"]["metadata"]["managedFields"]
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert "Last renewed: 11:07:00Z, 0 s ago, by shop/db from pod db-0\n" in said
     assert "Evidence" not in said

@@ -9,7 +9,7 @@ from tests.claims.accounts import account, shop, text
 from tests.claims.test_dating import date
 from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer, together
-from tests.history.observing import advised, cluster_of, of_both, of_log, of_watch
+from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
 from tests.inputs.reading import read
 from webhook.analysis.claims.happened import list_latest
 from webhook.analysis.history.follow import ClusterHistory
@@ -52,11 +52,11 @@ def led() -> FakeServer:
     return server
 
 
-@pytest.mark.parametrize("of", [of_log, of_watch, of_both])
+@pytest.mark.parametrize("of", [follow_log, follow_watch, follow_both])
 def test_a_whole_input_has_no_gap(of: Callable[[FakeServer], object]) -> None:
     server = led()
     one = account(of(server), server.now)  # type: ignore[arg-type]
-    assert advised(one) == WELL
+    assert advise(one) == WELL
     assert "lacks" not in text(one)
     assert not one.is_partial
 
@@ -64,7 +64,7 @@ def test_a_whole_input_has_no_gap(of: Callable[[FakeServer], object]) -> None:
 def test_a_watch_that_began_again_says_what_it_did_not_see() -> None:
     server = led()
     one = account(cluster_of(watch_again(server.watch(), 30, 60)), server.now)
-    assert advised(one) == PARTIAL
+    assert advise(one) == PARTIAL
     (gap,) = [line.text for line in list_latest(one) if "lacks" in line.text]
     assert gap.endswith("the input lacks writes; what they changed is not known")
     assert "at a time that was not recorded" in text(one)
@@ -73,13 +73,13 @@ def test_a_watch_that_began_again_says_what_it_did_not_see() -> None:
 def test_a_watch_that_missed_one_renewal_says_so() -> None:
     server = led()
     one = account(cluster_of(watch_again(server.watch(), 30, 34)), server.now)
-    assert advised(one) == PARTIAL
+    assert advise(one) == PARTIAL
     assert "Not shown: some writes to it, within the time for which a renewal lasts" in text(one)
 
 
 def test_a_watch_that_began_again_and_missed_nothing_has_no_gap() -> None:
     server = led()
-    assert advised(account(cluster_of(watch_again(server.watch(), 30, 30)), server.now)) == WELL
+    assert advise(account(cluster_of(watch_again(server.watch(), 30, 30)), server.now)) == WELL
 
 
 @pytest.mark.parametrize("lease", ["db", "mail"])
@@ -92,7 +92,7 @@ def test_a_log_that_dropped_events_says_so(lease: str) -> None:
 
     one = account(cluster_of(without(server.audit_log(), is_lost)), server.now)
     assert one.is_leaky
-    assert advised(one) == PARTIAL
+    assert advise(one) == PARTIAL
     assert "Not shown: the log lacks some requests" in text(one)
 
 
@@ -121,7 +121,7 @@ def test_a_write_that_was_stored_although_it_failed_is_not_missing() -> None:
     del server.log[known:]
     db.fail(504)
     together(20, db, *others)
-    assert not account(of_log(server), server.now).is_leaky
+    assert not account(follow_log(server), server.now).is_leaky
 
 
 def test_a_gap_that_a_recorder_reports_is_said_once() -> None:

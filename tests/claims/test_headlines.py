@@ -8,7 +8,7 @@ import pytest
 from tests.claims.accounts import account, shop
 from tests.factories import Document, drop, make_lease, put
 from tests.history.fake_server import SECOND, FakeServer, together
-from tests.history.observing import advised, of_log
+from tests.history.observing import advise, follow_log
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of
 from webhook.analysis.claims.claim import Claim
@@ -23,7 +23,7 @@ HEARTBEAT = (drop("spec.acquireTime"), drop("spec.leaseTransitions"))
 OWNER = {"apiVersion": "v1", "kind": "Pod", "name": "agent-x2x8p", "uid": "u"}
 
 
-def of_state(lease: Document, now: int = NOW) -> Account:
+def explain_state(lease: Document, now: int = NOW) -> Account:
     histories = ClusterHistory()
     for item in read("leases.json", [json.dumps({"apiVersion": "v1", "kind": "List", "items": [lease]}).encode()]):
         histories.take(item)
@@ -49,15 +49,15 @@ def of_state(lease: Document, now: int = NOW) -> Account:
     ids=["without an owner", "with an owner", "of a node"],
 )
 def test_a_silent_heartbeat_is_no_election(changes: list[Any], said: str, command: str) -> None:
-    one = of_state(make_lease(*HEARTBEAT, *changes))
+    one = explain_state(make_lease(*HEARTBEAT, *changes))
     assert make_headline(one) == said
-    assert command in advised(one)
-    assert "replica" not in advised(one)
+    assert command in advise(one)
+    assert "replica" not in advise(one)
     assert "Why" not in [line.label for line in list_facts(one)]
 
 
 def test_a_heartbeat_that_goes_on_says_when_it_was_seen() -> None:
-    one = of_state(make_lease(*HEARTBEAT), parse_moment("2025-11-20T12:00:05Z"))
+    one = explain_state(make_lease(*HEARTBEAT), parse_moment("2025-11-20T12:00:05Z"))
     assert make_headline(one) == "heartbeat of checkout-6d5f9c-x2x8p_1f0e, seen 5 s ago"
 
 
@@ -66,7 +66,7 @@ def test_a_holder_that_is_silent_while_its_lease_lives_does_not_hold_it_as_usual
     together(40, db, mail, cart)
     db.renew(leaseDurationSeconds=3600)
     together(60, mail, cart)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert make_headline(one) == "db-0_1 has not renewed it for 1 min 0 s, and keeps it until 12:07:20Z"
 
 
@@ -76,7 +76,7 @@ def test_an_edit_by_another_one_is_among_the_latest_events() -> None:
     spec = {**server.leases["shop/db"]["spec"], "leaseDurationSeconds": 3600}
     server.write("shop/db", spec, "kubectl-edit", "alice", "")
     together(60, mail, cart)
-    (line,) = list_latest(account(of_log(server), server.now))
+    (line,) = list_latest(account(follow_log(server), server.now))
     assert line.text == "leaseDurationSeconds 15 -> 3600 by alice"
 
 
@@ -91,27 +91,27 @@ def test_the_last_handover_is_among_the_latest_events(is_taken: bool, said: str)
     db.release()
     if is_taken:
         together(20, server.elector("db-1", "shop/db"), mail, cart)
-    (line,) = list_latest(account(of_log(server), server.now))
+    (line,) = list_latest(account(follow_log(server), server.now))
     assert line.text.startswith(said)
 
 
 def test_a_first_holder_at_work_has_no_latest_event() -> None:
     server, electors = shop()
     together(20, *electors)
-    assert [*list_latest(account(of_log(server), server.now))] == []
+    assert [*list_latest(account(follow_log(server), server.now))] == []
 
 
 def test_a_lease_that_was_never_held_has_no_latest_event_and_no_one_who_waits() -> None:
     server = FakeServer()
     server.write("shop/db", {"holderIdentity": ""}, "operator", "system:serviceaccount:shop:operator", "")
     server.wait(20)
-    never_held = account(of_log(server), server.now)
+    never_held = account(follow_log(server), server.now)
     assert [*list_latest(never_held)] == []
     assert "Waiting" not in {line.label for line in list_facts(never_held)}
 
 
 def test_a_free_lease_of_a_list_has_been_free_since_no_known_time() -> None:
-    one = of_state(make_lease(put("spec.holderIdentity", ""), drop("metadata.managedFields")))
+    one = explain_state(make_lease(put("spec.holderIdentity", ""), drop("metadata.managedFields")))
     (free,) = (claim for claim in one.claims if claim.check == "free")
     assert "from" not in free.arguments
 
@@ -125,7 +125,7 @@ def test_a_replica_that_reads_the_lease_again_and_again_is_waiting(reads: int, w
         replica.ask()
         db.lead(2)
     replica.fail(409)
-    said = [line.text for line in list_facts(account(of_log(server), server.now)) if line.label == "Waiting"]
+    said = [line.text for line in list_facts(account(follow_log(server), server.now)) if line.label == "Waiting"]
     assert said == [f"{name} (reads the lease again and again)" for name in waiting]
 
 
@@ -133,7 +133,7 @@ def test_a_lease_that_is_free_is_not_said_to_be_so_after_the_end() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     db.release()
-    one = account(of_log(server), server.now - SECOND // 2)
+    one = account(follow_log(server), server.now - SECOND // 2)
     (free,) = (claim for claim in one.claims if claim.check == "free")
     assert free.message == "no one holds it: it was released"
     assert "from" not in free.arguments
@@ -144,7 +144,7 @@ def test_a_length_is_rounded_in_one_way() -> None:
     together(40, db, mail, cart)
     server.wait(0.6)
     together(20, mail, cart)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     (expired,) = (found for found in one.findings if found.check == "expired")
     assert make_headline(one) == "db-0_1 has not renewed it for 20.6 s"
     assert "20.6 s ago" in expired.message
@@ -158,7 +158,7 @@ def test_a_lease_without_stamps_is_not_all_right() -> None:
         histories.take(item)
     one = account_of(histories, histories.history_of(("shop", "wiped")), parse_moment("2025-11-20T12:00:04Z"))
     assert "lease-without-stamps" in [found.check for found in one.findings]
-    assert advised(one).startswith(
+    assert advise(one).startswith(
         "The lease is held and renewed; repair what is wrong: kubectl -n shop get lease wiped"
     )
 
@@ -169,7 +169,7 @@ def test_refusals_that_have_ended_are_over(seconds: int, is_over: bool) -> None:
     together(20, *electors)
     server.elector("db-1", "shop/db").fail(403, "no")
     together(seconds, *electors)
-    (refused,) = (found for found in account(of_log(server), server.now).findings if found.check == "write-refused")
+    (refused,) = (found for found in account(follow_log(server), server.now).findings if found.check == "write-refused")
     assert isinstance(refused, Claim)
     assert refused.is_over is is_over
 
@@ -181,7 +181,7 @@ def test_a_holder_that_never_renewed_is_not_said_to_have_renewed_last() -> None:
     server.elector("alice", "shop/db", user="alice").take(holderIdentity="ghost-0_1")
     together(20, mail, cart)
     together(10, server.elector("db-1", "shop/db"), mail, cart)
-    said = [line.text for line in list_events(account(of_log(server), server.now))]
+    said = [line.text for line in list_events(account(follow_log(server), server.now))]
     assert "the lease expired, 15 s after alice from pod alice wrote ghost-0_1 in" in said
 
 
@@ -193,5 +193,5 @@ def test_who_creates_a_lease_again_is_not_the_holder_that_it_names() -> None:
     server.wait(0.02)
     server.elector("alice", "shop/db", user="alice").take(holderIdentity="old-0_1")
     together(4, mail, cart)
-    (deleted,) = (one for one in account(of_log(server), server.now).findings if one.check == "lease-deleted")
+    (deleted,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-deleted")
     assert "alice from pod alice created it again with the holder old-0_1 at once" in deleted.message

@@ -8,7 +8,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer, together
-from tests.history.observing import LEASE, advised, of_log
+from tests.history.observing import LEASE, advise, follow_log
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import account_of, as_json
 from webhook.analysis.history.follow import ClusterHistory
@@ -30,7 +30,7 @@ SEATS = (("db-0", "db"), ("mail-0", "mail"), ("db-1", "db"))
 SEATS_OF_ONE = (("db-0", "db"), ("db-1", "db"), ("mail-0", "mail"))
 
 
-def unlogged(server: FakeServer, act: Callable[[], object]) -> None:
+def hide_from_log(server: FakeServer, act: Callable[[], object]) -> None:
     """Have something happen of which the log has nothing."""
     known = len(server.log)
     act()
@@ -38,21 +38,20 @@ def unlogged(server: FakeServer, act: Callable[[], object]) -> None:
 
 
 def claims(server: FakeServer) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = as_json(account(of_log(server), server.now))["claims"]
+    found: list[dict[str, Any]] = as_json(account(follow_log(server), server.now))["claims"]
     return found
 
 
 def test_what_a_log_lacks_is_not_known() -> None:
     server, db, mail, _ = shop()
-    unlogged(server, lambda: together(HOLE, db, mail))
+    hide_from_log(server, lambda: together(HOLE, db, mail))
     together(10, mail)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     said = text(one)
     assert said.startswith("not known: db-0_1 held it at 11:07:00Z, and the log may lack what was written to it")
     assert "Held before: db-0_1" in said
     assert (
-        advised(one)
-        == "The log may lack what was written since. To see the lease: kubectl -n shop get lease db -o yaml"
+        advise(one) == "The log may lack what was written since. To see the lease: kubectl -n shop get lease db -o yaml"
     )
     assert not {"holder", "last-renewed", "expired", "expires"} & {claim["claim"] for claim in claims(server)}
 
@@ -61,7 +60,7 @@ def test_a_write_that_follows_the_one_before_shows_that_nothing_is_missing() -> 
     server, db, mail, _ = shop()
     server.wait(HOLE)
     together(10, db, mail)
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert said.startswith("db-0_1 holds it")
     assert "renewal-late: db-0_1 did not renew for " in said
 
@@ -69,12 +68,12 @@ def test_a_write_that_follows_the_one_before_shows_that_nothing_is_missing() -> 
 @pytest.mark.parametrize("is_patch", [True, False], ids=["by a patch", "by an update"])
 def test_a_holder_that_another_one_may_have_followed_is_not_the_previous_one(is_patch: bool) -> None:
     server, _, mail, other = shop()
-    unlogged(server, lambda: together(HOLE, mail, other))
+    hide_from_log(server, lambda: together(HOLE, mail, other))
     if is_patch:
         server.write("shop/db", dict(server.leases["shop/db"]["spec"]), "kubectl-patch", "alice", "")
         server.log[-1]["verb"] = "patch"
     together(10, other, mail)
-    (before, after) = account(of_log(server), server.now).history.tenures
+    (before, after) = account(follow_log(server), server.now).history.tenures
     assert (before.holder, after.holder, after.began, after.previous) == (
         "db-0_1",
         "db-1_1",
@@ -88,11 +87,11 @@ def test_a_holder_that_another_one_may_have_followed_is_not_the_previous_one(is_
 
 def test_a_patch_by_the_holder_need_not_be_a_renewal() -> None:
     server, db, mail, _ = shop()
-    unlogged(server, lambda: together(HOLE, db, mail))
+    hide_from_log(server, lambda: together(HOLE, db, mail))
     server.write("shop/db", {**server.leases["shop/db"]["spec"], "leaseTransitions": 7}, "kubectl-patch", "alice", "")
     server.log[-1]["verb"] = "patch"
     mail.renew()
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert one.tenure is not None
     assert (one.tenure.holder, one.tenure.renewed, len(one.history.tenures)) == ("db-0_1", None, 1)
     assert one.history.edits == type(one.history.edits)()
@@ -100,11 +99,11 @@ def test_a_patch_by_the_holder_need_not_be_a_renewal() -> None:
 
 def test_who_held_a_lease_that_was_deleted_later_is_not_known() -> None:
     server, db, mail, other = shop()
-    unlogged(server, lambda: together(HOLE, db, mail))
+    hide_from_log(server, lambda: together(HOLE, db, mail))
     server.delete("shop/db")
     together(4, mail)
     other.lead(10)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert not [found for found in one.findings if found.check == "lease-deleted"]
     assert [(tenure.holder, tenure.began, tenure.previous) for tenure in one.history.tenures] == [
         ("db-0_1", Handover.CREATED, ""),
@@ -116,15 +115,15 @@ def test_whether_a_deleted_lease_was_created_again_is_not_known() -> None:
     server, _, mail, other = shop()
     server.delete("shop/db")
     together(4, mail)
-    unlogged(server, lambda: together(HOLE, mail, other))
+    hide_from_log(server, lambda: together(HOLE, mail, other))
     together(10, mail)
-    assert text(account(of_log(server), server.now)).startswith("not known: it did not exist at ")
+    assert text(account(follow_log(server), server.now)).startswith("not known: it did not exist at ")
     assert "does-not-exist" not in {one["claim"] for one in claims(server)}
 
 
 def test_a_watch_beside_the_log_shows_what_that_lacks() -> None:
     server, db, mail, _ = shop()
-    unlogged(server, lambda: together(HOLE, db, mail))
+    hide_from_log(server, lambda: together(HOLE, db, mail))
     together(10, mail)
     histories = ClusterHistory()
     for item in [*read("watch", [server.watch()]), *read("log", [server.audit_log()])]:
@@ -138,7 +137,7 @@ def test_of_one_lease_alone_a_log_has_no_hole() -> None:
     db.lead(20)
     server.wait(HOLE)
     server.write("shop/db", dict(server.leases["shop/db"]["spec"]), "kubectl-patch", "alice", "")
-    assert of_log(server).leases[LEASE].hidden_since is None
+    assert follow_log(server).leases[LEASE].hidden_since is None
 
 
 def test_in_a_hole_another_cause_is_not_excluded() -> None:
@@ -160,7 +159,7 @@ def test_what_a_write_changed_that_the_log_does_not_show_is_not_known(verb: str,
     server.log[-2]["verb"] = verb
     for key in ("requestObject", "responseObject"):
         server.log[-2].pop(key, None)
-    assert (of_log(server).leases[LEASE].hidden_since is None) == is_known
+    assert (follow_log(server).leases[LEASE].hidden_since is None) == is_known
 
 
 def test_a_lease_as_a_client_sent_it_says_nothing_of_stamps() -> None:
@@ -169,7 +168,7 @@ def test_a_lease_as_a_client_sent_it_says_nothing_of_stamps() -> None:
     together(2, db, mail)
     del server.log[-1]["responseObject"]
     server.log[-1]["requestObject"] = sent
-    histories = of_log(server)
+    histories = follow_log(server)
     (key,) = (key for key, one in histories.leases.items() if one.is_as_sent)
     found = account_of(histories, histories.leases[key], server.now).findings
     assert "lease-without-stamps" not in {one.check for one in found}
@@ -189,13 +188,13 @@ def test_what_a_holder_was_answered_before_it_fell_silent_may_be_why(code: int, 
 @pytest.mark.parametrize("is_put_back", [False, True], ids=["a log with a hole", "a store that was put back in it"])
 def test_a_holder_that_waited_through_a_hole_knows_nothing_of_a_restore(is_put_back: bool) -> None:
     server, db, _, _ = shop()
-    histories = of_log(server)
+    histories = follow_log(server)
     history = histories.leases[LEASE]
     history.lose_sight(server.now)
     if is_put_back:
         history.put_back(server.now)
     server.wait(20)
-    server.logged("shop/db", "get", db.user, db.pod, server.leases["shop/db"], took=20)
+    server.log_request("shop/db", "get", db.user, db.pod, server.leases["shop/db"], took=20)
     *_, waited, _ = read("log", [server.audit_log()])
     assert isinstance(waited, Observation)
     history.feed(waited, histories.bounds)
@@ -218,7 +217,7 @@ def test_of_two_that_share_an_identity_one_may_have_stopped(seconds: float, ongo
         together(2, first, mail)
         server.wait(0.3)
         second.renew()
-    unlogged(server, lambda: together(HOLE, first, mail))
+    hide_from_log(server, lambda: together(HOLE, first, mail))
     together(seconds, first, mail)
     server.wait(1.5)
     (found,) = (one for one in claims(server) if one["claim"] == "identity-shared")

@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.factories import Document
 from tests.history.fake_server import Elector, FakeServer
-from tests.history.observing import LEASE, of_log, of_watch
+from tests.history.observing import LEASE, follow_log, follow_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.follow import ClusterHistory
 
@@ -26,7 +26,7 @@ def twins(count: int) -> tuple[FakeServer, list[Elector]]:
     return server, pods
 
 
-def in_turns(server: FakeServer, *pods: Elector, times: int) -> None:
+def renew_in_turns(server: FakeServer, *pods: Elector, times: int) -> None:
     for _ in range(times):
         for pod in pods:
             server.wait(1)
@@ -39,37 +39,37 @@ def spec_of(server: FakeServer, **changes: object) -> Document:
 
 def test_a_process_that_took_the_lease_under_its_name_is_no_second_writer() -> None:
     server, (first, second) = twins(2)
-    in_turns(server, second, first, times=2)
-    assert claims(of_log(server), server, "second-writer") == []
+    renew_in_turns(server, second, first, times=2)
+    assert claims(follow_log(server), server, "second-writer") == []
 
 
 def test_another_pod_that_renews_goes_on_with_the_identity() -> None:
     server, (first, second) = twins(2)
-    in_turns(server, second, times=5)
-    in_turns(server, first, second, times=5)
-    (shared,) = claims(of_log(server), server, "identity-shared")
+    renew_in_turns(server, second, times=5)
+    renew_in_turns(server, first, second, times=5)
+    (shared,) = claims(follow_log(server), server, "identity-shared")
     assert shared["ongoing"] is True
 
 
 def test_the_renewals_of_three_pods_in_turns_are_no_silence() -> None:
     server, pods = twins(3)
-    in_turns(server, *pods, times=8)
-    assert claims(of_log(server), server, "renewal-late") == []
-    assert len(claims(of_log(server), server, "holder-replaced")) == 2
+    renew_in_turns(server, *pods, times=8)
+    assert claims(follow_log(server), server, "renewal-late") == []
+    assert len(claims(follow_log(server), server, "holder-replaced")) == 2
 
 
 def test_a_silence_in_which_another_pod_renewed_is_none_of_the_identity() -> None:
     server, (first, second) = twins(2)
-    in_turns(server, second, first, times=4)
-    in_turns(server, first, times=12)
-    in_turns(server, second, first, times=4)
-    assert claims(of_log(server), server, "renewal-late") == []
+    renew_in_turns(server, second, first, times=4)
+    renew_in_turns(server, first, times=12)
+    renew_in_turns(server, second, first, times=4)
+    assert claims(follow_log(server), server, "renewal-late") == []
 
 
 def test_a_holder_whose_beginning_was_dropped_is_held_since_an_unknown_time() -> None:
     server, (_, second) = twins(2)
-    in_turns(server, second, times=5)
-    histories = of_log(server)
+    renew_in_turns(server, second, times=5)
+    histories = follow_log(server)
     assert len(claims(histories, server, "held-since")) == 1
     histories.leases[LEASE].tenures.popleft()
     assert claims(histories, server, "held-since") == []
@@ -85,8 +85,8 @@ def test_the_pod_that_the_holder_names_is_its_process_whoever_wrote_it_in() -> N
         renewed = f"2026-11-18T11:07:{second:02}.000000Z"
         server.write("shop/db", spec_of(server, renewTime=renewed), "kubectl", "mallory", "")
     pod = server.elector("db-1", "shop/db")
-    in_turns(server, pod, times=3)
-    tenure = of_log(server).leases[LEASE].tenure
+    renew_in_turns(server, pod, times=3)
+    tenure = follow_log(server).leases[LEASE].tenure
     assert tenure is not None
     assert tenure.processes.own is not None
     assert tenure.processes.own.pod == "db-1"
@@ -101,8 +101,8 @@ def test_who_took_the_lease_before_is_no_second_writer_after_another_wrote_it_in
         server.wait(1)
         renewed = f"2026-11-18T11:07:{second:02}.000000Z"
         server.write("shop/db", spec_of(server, renewTime=renewed), "kubectl", "mallory", "")
-    in_turns(server, first, times=3)
-    named = [one["by"]["user"] for one in claims(of_log(server), server, "second-writer")]
+    renew_in_turns(server, first, times=3)
+    named = [one["by"]["user"] for one in claims(follow_log(server), server, "second-writer")]
     assert first.user not in named
 
 
@@ -114,32 +114,32 @@ def test_a_lease_that_was_empty_at_the_start_of_a_log_may_have_been_held_before(
     del server.log[:-1]
     server.wait(1)
     second.lead(5)
-    (taken,) = claims(of_log(server), server, "taken")
+    (taken,) = claims(follow_log(server), server, "taken")
     assert taken["how"] == "unknown"
 
 
 def test_a_lease_that_was_created_without_a_holder_was_never_held() -> None:
     server = FakeServer()
     server.write("shop/db", {"holderIdentity": "", "leaseTransitions": 0}, "kubectl", "alice", "")
-    assert len(claims(of_log(server), server, "never-held")) == 1
+    assert len(claims(follow_log(server), server, "never-held")) == 1
     server.wait(1)
     server.elector("db-0", "shop/db").lead(5)
-    (taken,) = claims(of_log(server), server, "taken")
+    (taken,) = claims(follow_log(server), server, "taken")
     assert taken["how"] == "first"
 
 
 def test_a_pod_whose_name_another_one_has_may_lead_on() -> None:
     """Two led for 12 s after a forced deletion of a pod that was recorded on a real API server."""
     server, (first, second) = twins(2)
-    in_turns(server, second, times=10)
-    (found,) = claims(of_log(server), server, "identity-shared")
+    renew_in_turns(server, second, times=10)
+    (found,) = claims(follow_log(server), server, "identity-shared")
     assert found["severity"] == "warning"
     assert "ongoing" not in found
     assert "another pod began to renew it as leader, 1 s after the one before had done so: unless" in found["text"]
-    assert account(of_log(server), server.now).advice.command.endswith("get pods db-0 db-1 -o wide")
+    assert account(follow_log(server), server.now).advice.command.endswith("get pods db-0 db-1 -o wide")
     first.fail_unauthenticated()
-    in_turns(server, second, times=10)
-    (found,) = claims(of_log(server), server, "identity-shared")
+    renew_in_turns(server, second, times=10)
+    (found,) = claims(follow_log(server), server, "identity-shared")
     assert found["ongoing"] is False
     assert "1 write without accepted credentials followed from its address and program" in found["text"]
 
@@ -147,9 +147,9 @@ def test_a_pod_whose_name_another_one_has_may_lead_on() -> None:
 def test_a_pod_that_had_missed_renewals_before_it_was_replaced_had_probably_stopped() -> None:
     server, (_, second) = twins(2)
     server.wait(9)
-    in_turns(server, second, times=10)
-    assert claims(of_log(server), server, "identity-shared") == []
-    assert len(claims(of_log(server), server, "holder-replaced")) == 1
+    renew_in_turns(server, second, times=10)
+    assert claims(follow_log(server), server, "identity-shared") == []
+    assert len(claims(follow_log(server), server, "holder-replaced")) == 1
 
 
 def test_of_a_pod_that_was_not_seen_to_renew_it_is_not_known_when_it_did() -> None:
@@ -158,22 +158,22 @@ def test_of_a_pod_that_was_not_seen_to_renew_it_is_not_known_when_it_did() -> No
     first, second = (server.elector(name, "shop/db") for name in ("db-0", "db-1"))
     first.identity = second.identity = "db-0"
     first.take()
-    in_turns(server, second, times=5)
-    assert claims(of_log(server), server, "identity-shared") == []
-    assert len(claims(of_log(server), server, "holder-replaced")) == 1
+    renew_in_turns(server, second, times=5)
+    assert claims(follow_log(server), server, "identity-shared") == []
+    assert len(claims(follow_log(server), server, "holder-replaced")) == 1
 
 
 def test_a_pod_that_is_heard_after_it_was_replaced_had_not_stopped() -> None:
     server, (first, second) = twins(2)
     server.wait(9)
-    in_turns(server, second, times=2)
+    renew_in_turns(server, second, times=2)
     first.fail_unauthenticated()
-    in_turns(server, second, times=2)
-    (found,) = claims(of_log(server), server, "identity-shared")
+    renew_in_turns(server, second, times=2)
+    (found,) = claims(follow_log(server), server, "identity-shared")
     assert "9 s after" in found["text"] or "10 s after" in found["text"]
 
 
-def in_its_name(**changes: object) -> FakeServer:
+def renew_in_its_name(**changes: object) -> FakeServer:
     """A lease that its holder has renewed for 10 s, and someone else once in its name."""
     server, (first, *_) = twins(1)
     server.wait(2)
@@ -185,14 +185,14 @@ def in_its_name(**changes: object) -> FakeServer:
     "changes", [{}, {"leaseTransitions": 7}], ids=["one field manager more", "transitions as well"]
 )
 def test_a_watch_may_show_renewals_in_the_name_of_a_holder(changes: dict[str, object]) -> None:
-    server = in_its_name(**changes)
-    said = account(of_watch(server), server.now)
+    server = renew_in_its_name(**changes)
+    said = account(follow_watch(server), server.now)
     assert "leader holds it, renewed 0 s ago by it or by someone writing in its name" in text(said)
     server.wait(12)
     server.elector("mail-0", "shop/mail").lead(2)
-    (late,) = claims(of_watch(server), server, "renewal-late")
+    (late,) = claims(follow_watch(server), server, "renewal-late")
     assert late["text"].startswith("leader, or someone writing in its name, has not renewed since")
-    advice = account(of_watch(server), server.now).advice
+    advice = account(follow_watch(server), server.now).advice
     assert "shows who writes in the name of leader" in advice.sentence
 
 
@@ -200,15 +200,15 @@ def test_transitions_that_are_counted_up_hint_at_another_writer() -> None:
     server, (first, *_) = twins(1)
     server.wait(2)
     first.renew(leaseTransitions=5)
-    assert "by it or by someone writing in its name" in text(account(of_watch(server), server.now))
+    assert "by it or by someone writing in its name" in text(account(follow_watch(server), server.now))
 
 
 def test_a_log_shows_who_renewed_in_the_name_of_a_holder() -> None:
-    server = in_its_name()
-    assert "someone writing in its name" not in text(account(of_log(server), server.now))
+    server = renew_in_its_name()
+    assert "someone writing in its name" not in text(account(follow_log(server), server.now))
 
 
 def test_a_holder_that_is_written_in_again_with_another_manager_may_be_somebody_else() -> None:
     """As after a restart: a watch does not show whether it took the lease again itself."""
-    server = in_its_name(acquireTime="2026-11-18T11:06:59.000000Z", leaseTransitions=1)
-    assert "by it or by someone writing in its name" in text(account(of_watch(server), server.now))
+    server = renew_in_its_name(acquireTime="2026-11-18T11:06:59.000000Z", leaseTransitions=1)
+    assert "by it or by someone writing in its name" in text(account(follow_watch(server), server.now))

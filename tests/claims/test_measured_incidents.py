@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import asdict
 
 from tests.factories import Document
-from tests.history.observing import advised, input_of
+from tests.history.observing import advise, input_of
 from tests.incidents import at_metadata, in_three_files, instant
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of, as_json
@@ -82,22 +82,22 @@ SOURCES: Final[dict[str, Callable[[str], Account]]] = {
 
 
 @cache
-def found_in(name: str, source: str) -> Account:
+def explain_source(name: str, source: str) -> Account:
     """Return what is found in one source."""
     return SOURCES[source](name)
 
 
-def said(name: str, found: Account) -> str:
+def print_account(name: str, found: Account) -> str:
     shown: list[Line] = [*list_facts(found), *list_events(found)]
     text = " ".join([f"{found.state} {make_headline(found)}", *(f"{one.label} {one.text}" for one in shown)])
-    text += " ".join(["", *(one.message for one in found.findings), advised(found)])
+    text += " ".join(["", *(one.message for one in found.findings), advise(found)])
     text = re.sub(r"\s+", " ", text)
     return text.replace(truth(name)["namespace"], "NS").replace(truth(name)["lease"], "LEASE")
 
 
 def claims(name: str, found: Account) -> Callable[[str], bool]:
     checks = {term for one in found.findings for term in (one.check, f"{one.check}/{_cause(one)}")}
-    text = said(name, found)
+    text = print_account(name, found)
     is_clean = all(one.severity is Severity.INFO for one in found.findings)
 
     def is_claimed(term: str) -> bool:
@@ -115,7 +115,7 @@ def _cause(found: object) -> str:
     return found.cause if isinstance(found, Claim) else ""
 
 
-def expected(name: str, source: str) -> Document:
+def read_expected(name: str, source: str) -> Document:
     found: Document = truth(name)["expect"]["watch" if source == "watch" else "audit"]
     return found
 
@@ -123,7 +123,7 @@ def expected(name: str, source: str) -> Document:
 @pytest.mark.parametrize("source", SOURCES)
 @EACH
 def test_nothing_false_is_said(name: str, source: str) -> None:
-    found, expect = found_in(name, source), expected(name, source)
+    found, expect = explain_source(name, source), read_expected(name, source)
     is_claimed = claims(name, found)
     assert [term for term in expect.get("never", ()) if is_claimed(term)] == []
     known = {term for kind in ("need", "half", "fine", "also") for term in expect.get(kind, ())}
@@ -134,7 +134,7 @@ def test_nothing_false_is_said(name: str, source: str) -> None:
 @pytest.mark.parametrize("source", ["watch", "log", "three", "both"])
 @EACH
 def test_what_happened_is_said(name: str, source: str) -> None:
-    found, expect = found_in(name, source), expected(name, source)
+    found, expect = explain_source(name, source), read_expected(name, source)
     is_claimed = claims(name, found)
     assert any(is_claimed(term) for term in (*expect.get("need", ()), *expect.get("half", ()))) or expect.get("clean")
 
@@ -143,18 +143,18 @@ def test_what_happened_is_said(name: str, source: str) -> None:
 def test_the_holders_come_in_their_order(name: str) -> None:
     stored = [holder for holder in truth(name)["holders_stored"] if holder]
     for source in ("watch", "log", "three", "both"):
-        holders = [one.holder for one in found_in(name, source).history.tenures if one.holder]
-        assert _without_repetitions(holders) == _without_repetitions(stored), source
+        holders = [one.holder for one in explain_source(name, source).history.tenures if one.holder]
+        assert _drop_repetitions(holders) == _drop_repetitions(stored), source
 
 
-def _without_repetitions(names: list[str]) -> list[str]:
+def _drop_repetitions(names: list[str]) -> list[str]:
     return [one for number, one in enumerate(names) if not number or names[number - 1] != one]
 
 
 @EACH
 def test_a_measured_time_without_a_leader_is_within_its_bound(name: str) -> None:
     for source in ("watch", "log"):
-        tenures = found_in(name, source).history.tenures
+        tenures = explain_source(name, source).history.tenures
         for gap in truth(name)["leaderless"]:
             if gap["to"] is None or gap["seconds"] <= 1:
                 continue
@@ -180,7 +180,7 @@ def test_no_order_no_duplicate_and_no_split_changes_what_is_known(name: str, sou
     items = {"watch": watch(name), "log": log(name), "metadata": metadata(name), "both": watch(name) + log(name)}[
         source
     ]
-    known = _conclusion(found_in(name, source))
+    known = _conclusion(explain_source(name, source))
     for inputs in variants(items, len(name)):
         assert _conclusion(account(name, *inputs)) == known
 

@@ -7,7 +7,7 @@ import pytest
 from tests.claims.accounts import account, text
 from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import Elector, FakeServer, together
-from tests.history.observing import LEASE, View, advised, merged, of_log, of_watch
+from tests.history.observing import LEASE, View, advise, follow_log, follow_watch, merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.history.follow import ClusterHistory
@@ -24,19 +24,19 @@ def shop() -> tuple[FakeServer, Elector, Elector]:
     return server, first, second
 
 
-def said_of(histories: ClusterHistory, server: FakeServer) -> str:
+def print_account(histories: ClusterHistory, server: FakeServer) -> str:
     return text(account(histories, server.now))
 
 
-def of_inputs(*inputs: bytes) -> ClusterHistory:
+def follow_inputs(*inputs: bytes) -> ClusterHistory:
     histories = ClusterHistory()
-    for item in merged(*(read(f"in-{number}", [data]) for number, data in enumerate(inputs))):
+    for item in merge_inputs(*(read(f"in-{number}", [data]) for number, data in enumerate(inputs))):
         histories.take(item)
     histories.leases |= {key: histories.history_of(key) for key in histories.names()}
     return histories
 
 
-def without(server: FakeServer, verb: str) -> None:
+def omit_request(server: FakeServer, verb: str) -> None:
     """Leave out the first request of this kind, as logs do that are not whole."""
     server.log.remove(next(one for one in server.log if one["verb"] == verb))
 
@@ -48,10 +48,10 @@ def cut_out(server: FakeServer, first: int, last: int) -> None:
 def test_a_lease_that_is_created_again_was_deleted_and_not_stolen() -> None:
     server, _, second = shop()
     server.delete("shop/db")
-    without(server, "delete")
+    omit_request(server, "delete")
     server.wait(3)
     second.lead(10)
-    said = said_of(of_log(server), server)
+    said = print_account(follow_log(server), server)
     assert "the lease was deleted while db-0_1 held it, then or later" in said
     assert "db-1_1 created it again after it was deleted" in said
     assert "; the lease had no holder for up to 3 s" in said
@@ -64,10 +64,10 @@ def test_a_lease_that_is_created_again_was_deleted_and_not_stolen() -> None:
 def test_after_a_deletion_that_may_have_come_after_the_expiry_two_may_not_have_led() -> None:
     server, _, second = shop()
     server.delete("shop/db")
-    without(server, "delete")
+    omit_request(server, "delete")
     server.wait(16)
     second.lead(10)
-    said = said_of(of_log(server), server)
+    said = print_account(follow_log(server), server)
     assert "created it again up to 16 s later" in said
     assert "two may have led" not in said
 
@@ -75,7 +75,7 @@ def test_after_a_deletion_that_may_have_come_after_the_expiry_two_may_not_have_l
 def test_a_review_of_a_creation_does_not_say_that_the_lease_was_deleted() -> None:
     """Replicas that start at once all create the lease, and the API server asks before it refuses all but one."""
     reviews = [make_review(new=make_lease(put("spec.holderIdentity", one))) for one in "ab"]
-    history = of_inputs(*map(to_bytes, reviews)).leases["shop", "checkout"]
+    history = follow_inputs(*map(to_bytes, reviews)).leases["shop", "checkout"]
     assert not any(one.is_deleted for one in history.tenures)
 
 
@@ -83,9 +83,9 @@ def test_a_free_lease_that_was_created_again_was_not_deleted_while_it_was_held()
     server, first, second = shop()
     first.release()
     server.delete("shop/db")
-    without(server, "delete")
+    omit_request(server, "delete")
     second.lead(10)
-    said = said_of(of_log(server), server)
+    said = print_account(follow_log(server), server)
     assert "db-1_1 created it (shop/db from pod db-1)" in said
     assert "lease-deleted" not in said
 
@@ -101,7 +101,7 @@ def test_two_uids_in_turns_are_two_clusters() -> None:
             server.leases["shop/db"] = stored
             one.renew()
             alike[number] = one, server.leases["shop/db"]
-    shown = account(of_watch(server), server.now)
+    shown = account(follow_watch(server), server.now)
     assert shown.state is LeaseState.UNKNOWN
     assert text(shown).startswith("the input shows leases of several clusters under this name\n")
     assert [found.check for found in shown.findings] == ["clusters-mixed"]
@@ -123,7 +123,7 @@ def test_a_lease_had_expired_when_its_whole_duration_had_passed(seconds: float, 
     server, _, second = shop()
     server.wait(seconds)
     second.lead(10)
-    assert words in said_of(of_log(server), server)
+    assert words in print_account(follow_log(server), server)
 
 
 def test_whether_a_lease_had_expired_is_not_known_if_it_did_while_a_slow_takeover_was_stored() -> None:
@@ -133,7 +133,7 @@ def test_whether_a_lease_had_expired_is_not_known_if_it_did_while_a_slow_takeove
     second.lead(0)
     server.log[-1]["requestReceivedTimestamp"] = canonical(server.now - 3 * SECOND)
     second.lead(10)
-    said = said_of(of_log(server), server)
+    said = print_account(follow_log(server), server)
     assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 16.1 s" in said
 
 
@@ -143,7 +143,7 @@ def test_a_write_that_the_log_leaves_out_is_no_silence() -> None:
     first.lead(60)
     cut_out(server, kept, len(server.log))
     first.lead(20)
-    said = said_of(of_log(server), server)
+    said = print_account(follow_log(server), server)
     assert "did not renew" not in said
     assert "expired" not in said
     assert "as far as was recorded" in said
@@ -157,7 +157,7 @@ def test_how_the_holder_changed_is_not_known_if_the_log_leaves_out_writes() -> N
     second.take()
     cut_out(server, kept, len(server.log))
     second.lead(20)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert "db-1_1 took it after db-0_1, at a time that was not recorded" in text(one)
     assert not any(found.check == "leader-lost" for found in one.findings)
 
@@ -167,7 +167,7 @@ def test_a_write_that_the_log_shows_without_its_object_is_not_missing() -> None:
     first.lead(2)
     del server.log[-1]["responseObject"]
     first.lead(20)
-    assert "as far as was recorded" not in said_of(of_log(server), server)
+    assert "as far as was recorded" not in print_account(follow_log(server), server)
 
 
 def test_other_leases_say_nothing_of_a_time_that_the_log_leaves_out() -> None:
@@ -179,7 +179,7 @@ def test_other_leases_say_nothing_of_a_time_that_the_log_leaves_out() -> None:
     cut_out(server, kept, len(server.log))
     second.take()
     together(20, second, mail, cart)
-    assert "Why is not known: no other lease in the input shows" in said_of(of_log(server), server)
+    assert "Why is not known: no other lease in the input shows" in print_account(follow_log(server), server)
 
 
 def failed_and_stored(server: FakeServer, one: Elector, code: int, *, by: str = "") -> None:
@@ -197,7 +197,7 @@ def test_a_failed_renewal_that_was_stored_leaves_open_whether_the_lease_expired(
     failed_and_stored(server, first, 504)
     server.wait(10)
     second.lead(10)
-    said = said_of(of_log(server), server)
+    said = print_account(follow_log(server), server)
     assert "db-1_1 took it from db-0_1: whether it had expired is not known; not renewed for up to 18 s" in said
     assert "leader-lost: db-0_1 last renewed at 11:07:00Z; db-1_1 took the lease at 11:07:18Z, up to 18 s" in said
     assert "let it expire" not in said
@@ -210,7 +210,7 @@ def test_after_a_failed_renewal_of_its_own_a_holder_is_late(code: int, by: str, 
     failed_and_stored(server, first, code, by=by)
     server.wait(10)
     first.lead(10)
-    assert ("renewal-late" in said_of(of_log(server), server)) == is_late
+    assert ("renewal-late" in print_account(follow_log(server), server)) == is_late
 
 
 def test_a_list_after_a_list_does_not_say_how_the_holder_changed() -> None:
@@ -218,7 +218,7 @@ def test_a_list_after_a_list_does_not_say_how_the_holder_changed() -> None:
     before = server.dump()
     first.release()
     second.lead(3)
-    one = account(of_inputs(before, server.dump()), server.now)
+    one = account(follow_inputs(before, server.dump()), server.now)
     assert "db-1_1 took it after db-0_1, at a time that was not recorded" in text(one)
     assert "; it was not recorded when" in text(one)
     assert not {"lease-stolen", "leader-lost"} & {found.check for found in one.findings}
@@ -228,7 +228,7 @@ def test_a_list_after_a_list_of_the_same_state_shows_nothing_new() -> None:
     server, _, _ = shop()
     before = server.dump()
     server.leases["shop/db"]["metadata"]["resourceVersion"] = "200"
-    assert "not recorded" not in said_of(of_inputs(before, server.dump()), server)
+    assert "not recorded" not in print_account(follow_inputs(before, server.dump()), server)
 
 
 @pytest.mark.parametrize("is_list", [True, False], ids=["after a list", "after a watch"])
@@ -240,7 +240,7 @@ def test_a_watch_that_begins_later_does_not_say_what_was_before_it(is_list: bool
     server.wait(100)
     server.events.clear()
     second.lead(20)
-    one = account(of_inputs(before, server.watch()), server.now)
+    one = account(follow_inputs(before, server.watch()), server.now)
     assert "db-1_1 took it after db-0_1, at a time that was not recorded" in text(one)
     assert not any(found.check == "leader-lost" for found in one.findings)
 
@@ -252,7 +252,7 @@ def test_a_holder_that_took_the_lease_again_in_what_was_missed_began_anew() -> N
     first.take(leaseTransitions=0)
     server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
     first.lead(10)
-    history = of_watch(server).leases[LEASE]
+    history = follow_watch(server).leases[LEASE]
     assert [(one.holder, one.began, one.is_unseen) for one in history.tenures] == [
         ("db-0_1", Handover.SEEN, False),
         ("db-0_1", Handover.UNKNOWN, True),
@@ -264,7 +264,9 @@ def test_a_steal_is_measured_by_the_duration_that_the_old_holder_had() -> None:
     server.wait(1)
     second.lead(10)
     second.release()
-    assert "db-1_1 took the lease while db-0_1 still held it, 14 s before it expired" in said_of(of_log(server), server)
+    assert "db-1_1 took the lease while db-0_1 still held it, 14 s before it expired" in print_account(
+        follow_log(server), server
+    )
 
 
 def test_a_silence_is_measured_by_the_duration_of_its_time() -> None:
@@ -275,7 +277,7 @@ def test_a_silence_is_measured_by_the_duration_of_its_time() -> None:
     first.lead(20)
     server.wait(70)
     second.lead(20)
-    said = said_of(of_log(server), server)
+    said = print_account(follow_log(server), server)
     assert "the holder did not renew it for 47 s" in said
     assert "The lease expired, but no one took it" not in said
     assert "the lease expired, and no one took it" not in said
@@ -290,13 +292,13 @@ def test_a_deletion_is_measured_by_the_duration_that_the_holder_had() -> None:
     server.delete("shop/db")
     server.wait(1)
     server.elector("db-1", "shop/db").lead(20)
-    said = said_of(of_log(server), server)
+    said = print_account(follow_log(server), server)
     assert (
         "admin deleted the lease at 11:07:30Z while db-0_1 held it; db-1_1 created it again 1 s later: two may" in said
     )
 
 
-@pytest.mark.parametrize("view", [of_log, of_watch], ids=["audit log", "watch"])
+@pytest.mark.parametrize("view", [follow_log, follow_watch], ids=["audit log", "watch"])
 @pytest.mark.parametrize("renews", [True, False], ids=["with a renewal", "alone"])
 def test_a_duration_that_another_writer_lowered_ends_no_tenure(view: View, renews: bool) -> None:
     server, first, second = shop()
@@ -305,9 +307,9 @@ def test_a_duration_that_another_writer_lowered_ends_no_tenure(view: View, renew
     server.write("shop/db", spec | ({"renewTime": first._time()} if renews else {}), "curl", "mallory", "")
     server.wait(2)
     second.lead(20)
-    said = said_of(view(server), server)
+    said = print_account(view(server), server)
     assert "let it expire" not in said
-    if renews and view is of_watch:
+    if renews and view is follow_watch:
         # Only a field manager says that another one renewed it for a shorter time.
         assert "db-1_1 took it from db-0_1: whether it had expired is not known" in said
         return
@@ -321,10 +323,10 @@ def test_a_holder_may_lower_its_own_duration() -> None:
     first.lead(20)
     server.wait(6)
     second.lead(20)
-    assert "db-1_1 took it after db-0_1 let it expire" in said_of(of_log(server), server)
+    assert "db-1_1 took it after db-0_1 let it expire" in print_account(follow_log(server), server)
 
 
-def removed(server: FakeServer, *, holder: str | None = "") -> None:
+def remove_holder(server: FakeServer, *, holder: str | None = "") -> None:
     """Have an admin remove the holder: the field, or its value."""
     spec = server.leases["shop/db"]["spec"] | {"holderIdentity": holder}
     if holder is None:
@@ -343,14 +345,14 @@ def removed(server: FakeServer, *, holder: str | None = "") -> None:
 def test_a_removed_holder_still_led_if_its_lease_had_not_expired(seconds: float, severity: str, words: str) -> None:
     server, _, second = shop()
     server.wait(seconds)
-    removed(server)
+    remove_holder(server)
     server.wait(40)
-    one = account(of_log(server), server.now)
+    one = account(follow_log(server), server.now)
     assert words in text(one)
     assert text(one).startswith("no one holds it: its holder was removed 40 s ago\n")
     assert [found.severity for found in one.findings if found.check == "foreign-release"] == [severity]
     second.lead(10)
-    said = said_of(of_log(server), server)
+    said = print_account(follow_log(server), server)
     assert ("two may have led" in said) == (severity == "error")
     assert "db-1_1 took it after admin removed db-0_1 as the holder (shop/db from pod db-1)" in said
     assert ("; not renewed for up to 1 h 1 min" in said) == (severity == "warning")
@@ -359,23 +361,23 @@ def test_a_removed_holder_still_led_if_its_lease_had_not_expired(seconds: float,
 def test_a_removed_field_has_no_date_and_is_no_release() -> None:
     server, _, second = shop()
     server.wait(3600)
-    removed(server, holder=None)
+    remove_holder(server, holder=None)
     # The API server keeps no entry of who only removed a field.
     entries = server.leases["shop/db"]["metadata"]["managedFields"]
     server.leases["shop/db"]["metadata"]["managedFields"] = [one for one in entries if one["manager"] == "operator"]
-    said = said_of(of_watch(server), server)
+    said = print_account(follow_watch(server), server)
     assert said.startswith("no one holds it\n")
     assert "db-0_1 was removed as the holder, then or later" in said
     assert "released it" not in said
     second.take()
-    said = said_of(of_watch(server), server)
+    said = print_account(follow_watch(server), server)
     assert "db-1_1 took it after db-0_1 was removed as the holder; not renewed for up to 1 h 1 min" in said
 
 
 def test_a_list_without_the_field_of_the_holder_shows_no_release() -> None:
     server, _, _ = shop()
-    removed(server, holder=None)
-    assert said_of(of_inputs(server.dump()), server).startswith("no one holds it\n")
+    remove_holder(server, holder=None)
+    assert print_account(follow_inputs(server.dump()), server).startswith("no one holds it\n")
 
 
 def test_who_takes_a_lease_that_was_free_at_the_start_may_not_be_the_first_holder() -> None:
@@ -384,7 +386,7 @@ def test_who_takes_a_lease_that_was_free_at_the_start_may_not_be_the_first_holde
     server.events = [(server.now, "ADDED", server.leases["shop/db"])]
     server.wait(10)
     second.lead(10)
-    assert "db-1_1 took it; no one held it" in said_of(of_watch(server), server)
+    assert "db-1_1 took it; no one held it" in print_account(follow_watch(server), server)
 
 
 def test_a_renewal_shows_that_a_holder_did_not_step_down_for_the_preferred_one() -> None:
@@ -394,7 +396,7 @@ def test_a_renewal_shows_that_a_holder_did_not_step_down_for_the_preferred_one()
     first.lead(60)
     server.wait(17)
     second.lead(10)
-    said = said_of(of_log(server), server)
+    said = print_account(follow_log(server), server)
     assert "db-1_1 took it after db-0_1 let it expire" in said
     assert "leader-lost" in said
 
@@ -404,17 +406,17 @@ def test_a_lease_with_finalizers_is_deleted_when_they_are_gone(is_gone: bool) ->
     server, first, _ = shop()
     stored = json.loads(json.dumps(server.leases["shop/db"]))
     stored["metadata"] |= {"deletionTimestamp": canonical_seconds(server.now), "finalizers": ["example.com/keep"]}
-    server.logged("shop/db", "delete", "admin", "", stored)
+    server.log_request("shop/db", "delete", "admin", "", stored)
     server.leases["shop/db"] = stored
     if is_gone:
         del stored["metadata"]["finalizers"]
-        server.logged("shop/db", "update", "keeper", "", stored)
-        assert said_of(of_log(server), server).startswith("the lease was deleted 0 s ago by admin\n")
+        server.log_request("shop/db", "update", "keeper", "", stored)
+        assert print_account(follow_log(server), server).startswith("the lease was deleted 0 s ago by admin\n")
     else:
-        one = account(of_log(server), server.now)
+        one = account(follow_log(server), server.now)
         assert one.state is LeaseState.LIVE
         assert "deleted while" not in text(one)
-        assert advised(one).startswith("The lease is held, but was deleted: it is gone as soon as its finalizers are.")
+        assert advise(one).startswith("The lease is held, but was deleted: it is gone as soon as its finalizers are.")
         assert as_json(one)["holder"] == first.identity
 
 
@@ -426,8 +428,8 @@ def test_a_holder_that_goes_on_after_its_release_holds_the_lease_again() -> None
     first.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
     server.wait(2)
     first.renew()
-    assert "db-0_1 held it by then (shop/db from pod db-0); not renewed for up to 2 s" in said_of(
-        of_log(server), server
+    assert "db-0_1 held it by then (shop/db from pod db-0); not renewed for up to 2 s" in print_account(
+        follow_log(server), server
     )
 
 
@@ -438,7 +440,7 @@ def test_another_pod_that_renews_under_the_same_name_after_expiry_takes_nothing(
     again = server.elector("db-0b", "shop/db")
     again.identity = first.identity
     again.renew()
-    claims = [one.check for one in account(of_log(server), server.now).claims]
+    claims = [one.check for one in account(follow_log(server), server.now).claims]
     assert claims.count("taken") == 1
 
 
@@ -449,7 +451,7 @@ def test_where_writers_are_stamped_a_watch_without_the_policy_has_only_the_clock
     for _, _, stored in server.events:
         constant = {"manager": "lease-webhook-stamp", "operation": "Update", "time": "2000-01-01T00:00:00Z"}
         stored["metadata"]["managedFields"] = [constant]
-    renewed = [one for one in account(of_watch(server), server.now).claims if one.check == "last-renewed"]
+    renewed = [one for one in account(follow_watch(server), server.now).claims if one.check == "last-renewed"]
     assert [one.arguments["how"] for one in renewed] == ["writer-clock"]
     assert not {"earliest", "latest"} & renewed[0].arguments.keys()
 
@@ -457,11 +459,11 @@ def test_where_writers_are_stamped_a_watch_without_the_policy_has_only_the_clock
 def test_a_removal_without_a_date_may_have_come_after_the_lease_had_expired() -> None:
     server, _, second = shop()
     server.wait(2)
-    removed(server, holder=None)
+    remove_holder(server, holder=None)
     entries = server.leases["shop/db"]["metadata"]["managedFields"]
     server.leases["shop/db"]["metadata"]["managedFields"] = [one for one in entries if one["manager"] == "operator"]
     server.wait(30)
     second.take()
-    (found,) = (one for one in account(of_watch(server), server.now).claims if one.check == "holder-removed")
+    (found,) = (one for one in account(follow_watch(server), server.now).claims if one.check == "holder-removed")
     assert "11:07:00Z or later db-0_1 was removed as the holder while the lease may have been live" in found.message
     assert found.arguments["how"] == "unknown"

@@ -2,13 +2,13 @@
 
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
-from tests.history.observing import cluster_of, of_log, of_watch
+from tests.history.observing import cluster_of, follow_log, follow_watch
 from webhook.analysis.claims.succession import FREQUENT
 from webhook.analysis.claims.urgency import say_when
 
 
 def begin(server: FakeServer) -> str:
-    return say_when(account(of_log(server), server.now)).sentence
+    return say_when(account(follow_log(server), server.now)).sentence
 
 
 def lost() -> FakeServer:
@@ -85,7 +85,7 @@ def test_of_many_writers_those_that_are_named_are_not_all() -> None:
         elector = server.elector(f"app-{number}", "shop/db", user=f"system:serviceaccount:shop:app-{number}")
         elector.lead(10)
         elector.release()
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert (
         "at least 6 service accounts have held this lease: shop/app-0, shop/app-1, shop/app-2, shop/app-3 and 2 more"
         in said
@@ -100,7 +100,7 @@ def test_how_often_others_wrote_is_a_bound() -> None:
         server.write("shop/db", held | {"strategy": f"example.com/{number}"}, "labeler", "", "")
     together(18, mail, cart)
     together(10, server.elector("db-1", "shop/db"), mail, cart)
-    said = text(account(of_watch(server), server.now))
+    said = text(account(follow_watch(server), server.now))
     assert "others wrote it at least 39 times in that time, so its updates may have conflicted" in said
 
 
@@ -112,7 +112,7 @@ def test_more_than_three_pods_of_one_identity_are_at_least_three() -> None:
         for one in pods:
             server.wait(0.5)
             one.renew()
-    said = text(account(of_log(server), server.now))
+    said = text(account(follow_log(server), server.now))
     assert said.startswith("at least 3 pods renew it as db-0_1: ")
     assert " and others, as if each led" in said
 
@@ -125,7 +125,7 @@ def test_a_text_that_nobody_ever_renewed_as_did_not_lead_beside_another() -> Non
     server.wait(1)
     server.write("shop/db", held | {"holderIdentity": "db-0_1"}, "kubectl-edit", "alice", "")
     db.lead(10)
-    stolen = [one for one in account(of_log(server), server.now).findings if one.check == "lease-stolen"]
+    stolen = [one for one in account(follow_log(server), server.now).findings if one.check == "lease-stolen"]
     assert [one.message.rpartition(": ")[2] for one in stolen] == [
         "two may have led at once",
         "no process is known to have renewed it as alice-debug",

@@ -49,7 +49,9 @@ class FakeServer(Struct):
         before = stored["spec"] if stored else {}
         self.revision += 1
         changed = {key for key in spec if spec[key] != before.get(key)}
-        entries = _owned(stored["metadata"]["managedFields"] if stored else [], manager, changed, set(spec), self.now)
+        entries = _update_owners(
+            stored["metadata"]["managedFields"] if stored else [], manager, changed, set(spec), self.now
+        )
         metadata = {
             "name": name,
             "namespace": namespace,
@@ -61,21 +63,21 @@ class FakeServer(Struct):
         one = {"kind": "Lease", "apiVersion": "coordination.k8s.io/v1", "metadata": metadata, "spec": spec}
         self.leases[lease] = one
         self.events.append((self.now, "MODIFIED" if stored else "ADDED", one))
-        self.logged(lease, "update" if stored else "create", user, pod, one)
+        self.log_request(lease, "update" if stored else "create", user, pod, one)
         if stored:
             self.log[-1]["objectRef"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
 
     def delete(self, lease: str, user: str = "admin") -> None:
         one = self.leases.pop(lease)
         self.events.append((self.now, "DELETED", one))
-        self.logged(lease, "delete", user, "", {"kind": "Status", "apiVersion": "v1"})
+        self.log_request(lease, "delete", user, "", {"kind": "Status", "apiVersion": "v1"})
 
     def clear(self, namespace: str, user: str = "namespace-controller", selector: str = "") -> None:
         """Delete all leases of a namespace with one request."""
         for lease in [one for one in self.leases if one.startswith(f"{namespace}/")]:
             if not selector:
                 self.events.append((self.now, "DELETED", self.leases.pop(lease)))
-        self.logged(f"{namespace}/", "deletecollection", user, "", {"kind": "LeaseList", "items": []})
+        self.log_request(f"{namespace}/", "deletecollection", user, "", {"kind": "LeaseList", "items": []})
         self.log[-1]["requestURI"] += selector
         del self.log[-1]["objectRef"]["name"]
 
@@ -89,16 +91,16 @@ class FakeServer(Struct):
         self.revision += 1
         marked = {**one, "metadata": {**metadata, "resourceVersion": str(self.revision)}}
         self.events.append((self.now, "MODIFIED", marked))
-        self.logged(lease, "delete", user, "", marked)
+        self.log_request(lease, "delete", user, "", marked)
         self.wait(seconds)
         self.revision += 1
         freed = {**one, "metadata": {**metadata, "resourceVersion": str(self.revision), "finalizers": []}}
-        self.logged(lease, "patch", remover, "", freed)
+        self.log_request(lease, "patch", remover, "", freed)
         self.revision += 1
         gone = {**marked, "metadata": {**marked["metadata"], "resourceVersion": str(self.revision)}}
         self.events.append((self.now, "DELETED", gone))
 
-    def logged(
+    def log_request(
         self, lease: str, verb: str, user: str, pod: str, response: Document, code: int = 200, took: float = 0.004
     ) -> None:
         """An event of the audit log about a request that is answered now."""
@@ -149,7 +151,7 @@ class FakeServer(Struct):
 
     def dump(self, *, managed_fields: bool = True) -> bytes:
         """Return what `kubectl get leases -A -o json` prints."""
-        items = [one if managed_fields else without_stamps(one) for one in self.leases.values()]
+        items = [one if managed_fields else strip_stamps(one) for one in self.leases.values()]
         return json.dumps({"apiVersion": "v1", "items": items, "kind": "List"}, indent=4).encode()
 
 
@@ -206,23 +208,23 @@ class Elector(Struct):
 
     def ask(self) -> None:
         """Read the lease, as a follower does."""
-        self.server.logged(self.lease, "get", self.user, self.pod, {})
+        self.server.log_request(self.lease, "get", self.user, self.pod, {})
 
     def fail(self, code: int, message: str = "", took: float = 0.004, *, verb: str = "update") -> None:
         """Try to renew, or to do something else, in vain."""
-        self.server.logged(self.lease, verb, self.user, self.pod, {"message": message}, code, took)
+        self.server.log_request(self.lease, verb, self.user, self.pod, {"message": message}, code, took)
 
     def fail_to_create(self) -> None:
         """Ask for the lease, which is not there, and try to create it without the right: the log has no name then."""
-        self.server.logged(self.lease, "get", self.user, self.pod, {"message": "not found"}, 404)
+        self.server.log_request(self.lease, "get", self.user, self.pod, {"message": "not found"}, 404)
         self.server.wait(0.02)
         message = f'leases.coordination.k8s.io is forbidden: User "{self.user}" cannot create resource "leases" in API'
-        self.server.logged(self.lease, "create", self.user, self.pod, {"message": message}, 403)
+        self.server.log_request(self.lease, "create", self.user, self.pod, {"message": message}, 403)
         del self.server.log[-1]["objectRef"]["name"]
 
     def fail_unauthenticated(self, verb: str = "update") -> None:
         """Try to renew, or to read, with a token that is not accepted; the API server does not know whose it is."""
-        self.server.logged(self.lease, verb, "", "", {"message": "Unauthorized"}, 401)
+        self.server.log_request(self.lease, verb, "", "", {"message": "Unauthorized"}, 401)
         self.server.log[-1] |= {"stage": "ResponseStarted", "user": {}, "sourceIPs": [_address(self.pod)]}
 
     def _write(self, changes: Document) -> None:
@@ -249,7 +251,9 @@ def together(seconds: float, *electors: Elector) -> None:
             one.renew()
 
 
-def _owned(entries: list[Document], manager: str, changed: set[str], kept: set[str], now: int) -> list[Document]:
+def _update_owners(
+    entries: list[Document], manager: str, changed: set[str], kept: set[str], now: int
+) -> list[Document]:
     """ManagedFields after a write, as the field manager keeps them: each changed field has one owner."""
     found: list[Document] = []
     mine: set[str] = set(changed)
@@ -283,6 +287,6 @@ def _event(event: Document, metadata_only: bool) -> Document:
     return {key: value for key, value in {**event, "level": "Metadata"}.items() if key != "responseObject"}
 
 
-def without_stamps(one: Document) -> Document:
+def strip_stamps(one: Document) -> Document:
     """Return an object as kubectl shows it by default."""
     return {**one, "metadata": {key: value for key, value in one["metadata"].items() if key != "managedFields"}}

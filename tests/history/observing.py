@@ -21,19 +21,19 @@ def input_of(items: Iterable[Item], path: str = "in") -> Input:
     return Input(path, lambda: iter(kept))
 
 
-def merged(*inputs: Iterable[Item], latest: int = LATEST) -> Iterator[Item]:
+def merge_inputs(*inputs: Iterable[Item], latest: int = LATEST) -> Iterator[Item]:
     """Give the items of several inputs as one history."""
     return iter(Merged([input_of(items, f"in-{number}") for number, items in enumerate(inputs)], latest))
 
 
 def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item]) -> None:
     """Have every item observed; none of them may be anything else than an observation."""
-    for item in merged(*inputs):
+    for item in merge_inputs(*inputs):
         assert isinstance(item, Observation | LogEnd | FenceReport | ElectionEvent)
         (target.feed if isinstance(target, ClusterHistory) else target.observe)(item)
 
 
-def advised(account: Account) -> str:
+def advise(account: Account) -> str:
     """What a person on call is told to do, and to run."""
     return f"{account.advice.sentence} {account.advice.command}".rstrip()
 
@@ -45,23 +45,23 @@ def cluster_of(data: bytes) -> ClusterHistory:
     return histories
 
 
-def of_watch(server: FakeServer) -> ClusterHistory:
+def follow_watch(server: FakeServer) -> ClusterHistory:
     """The history that a watch of a server shows."""
     return cluster_of(server.watch())
 
 
-def of_log(server: FakeServer) -> ClusterHistory:
+def follow_log(server: FakeServer) -> ClusterHistory:
     """The history that the audit log of a server shows."""
     return cluster_of(server.audit_log())
 
 
-def of_both(server: FakeServer) -> ClusterHistory:
+def follow_both(server: FakeServer) -> ClusterHistory:
     """The history that a watch and the audit log of a server show together."""
     histories = ClusterHistory()
     observe_all(histories, read("watch", [server.watch()]), read("log", [server.audit_log()]))
     return histories
 
 
-def of_metadata(server: FakeServer) -> ClusterHistory:
+def follow_metadata(server: FakeServer) -> ClusterHistory:
     """The history that an audit log at level Metadata shows."""
     return cluster_of(server.audit_log(metadata_only=True))

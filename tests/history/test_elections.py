@@ -7,7 +7,7 @@ import pytest
 
 from tests.factories import make_lease, make_review, put, to_bytes
 from tests.history.fake_server import SECOND, START, FakeServer, together
-from tests.history.observing import LEASE, View, cluster_of, of_both, of_log, of_metadata, of_watch
+from tests.history.observing import LEASE, View, cluster_of, follow_both, follow_log, follow_metadata, follow_watch
 from tests.inputs.reading import read
 from webhook.analysis.history import bounds as bounds_of_input
 from webhook.analysis.history.bounds import Bounds
@@ -18,8 +18,10 @@ from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Observation, OtherObject
 
-BOTH = pytest.mark.parametrize("view", [of_watch, of_log], ids=["watch", "audit log"])
-ANY = pytest.mark.parametrize("view", [of_watch, of_log, of_metadata], ids=["watch", "audit log", "metadata"])
+BOTH = pytest.mark.parametrize("view", [follow_watch, follow_log], ids=["watch", "audit log"])
+ANY = pytest.mark.parametrize(
+    "view", [follow_watch, follow_log, follow_metadata], ids=["watch", "audit log", "metadata"]
+)
 
 
 def steps(history: LeaseHistory) -> list[tuple[str, Handover, float | None]]:
@@ -30,9 +32,9 @@ def steps(history: LeaseHistory) -> list[tuple[str, Handover, float | None]]:
     ]
 
 
-def at_most(seconds: float, view: View) -> float:
+def bound_length(seconds: float, view: View) -> float:
     """Return a time as a log measures it, and a watch bounds it: from the start of a second to the end of another."""
-    return math.floor(seconds) + 1 if view is of_watch else seconds
+    return math.floor(seconds) + 1 if view is follow_watch else seconds
 
 
 @BOTH
@@ -42,8 +44,8 @@ def test_a_crash_is_an_expiry_and_nobody_led_since_the_last_renewal(view: View) 
     server.wait(16)
     server.elector("b", "shop/db").lead(10)
     history = view(server).leases[LEASE]
-    first = Handover.SEEN if view is of_watch else Handover.CREATED
-    seconds = at_most(16, view)
+    first = Handover.SEEN if view is follow_watch else Handover.CREATED
+    seconds = bound_length(16, view)
     assert steps(history) == [("a_1", first, None), ("b_1", Handover.EXPIRED, seconds)]
     assert history.leaderless == seconds * SECOND
     before, after = history.tenures
@@ -61,7 +63,7 @@ def test_a_release_costs_what_the_next_one_waits(view: View) -> None:
     server.wait(1.5)
     b.lead(10)
     history = view(server).leases[LEASE]
-    assert steps(history)[1] == ("b_1", Handover.RELEASED, at_most(1.5, view))
+    assert steps(history)[1] == ("b_1", Handover.RELEASED, bound_length(1.5, view))
 
 
 @BOTH
@@ -75,7 +77,7 @@ def test_a_release_that_keeps_the_holder_is_one(view: View) -> None:
     a.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
     server.wait(3)
     b.lead(4)
-    assert steps(view(server).leases[LEASE])[1] == ("b_1", Handover.RELEASED, at_most(3, view))
+    assert steps(view(server).leases[LEASE])[1] == ("b_1", Handover.RELEASED, bound_length(3, view))
 
 
 @BOTH
@@ -98,7 +100,7 @@ def test_a_lease_that_was_deleted_and_made_again(view: View) -> None:
     assert histories.leases[LEASE].status(server.now) is None
     server.elector("b", "shop/db").lead(4)
     history = view(server).leases[LEASE]
-    assert steps(history)[1] == ("b_1", Handover.DELETED, 4.0 if view is of_log else pytest.approx(4.0, abs=1))
+    assert steps(history)[1] == ("b_1", Handover.DELETED, 4.0 if view is follow_log else pytest.approx(4.0, abs=1))
     assert not history.is_deleted
 
 
@@ -122,7 +124,7 @@ def test_a_holder_that_goes_on_after_its_release(view: View) -> None:
     a.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
     server.wait(2)
     a.renew()
-    assert steps(view(server).leases[LEASE])[1] == ("a_1", Handover.UNKNOWN, at_most(2, view))
+    assert steps(view(server).leases[LEASE])[1] == ("a_1", Handover.UNKNOWN, bound_length(2, view))
 
 
 @ANY
@@ -160,7 +162,7 @@ def test_the_longest_silence_within_a_stretch_of_time(view: View) -> None:
 def test_few_renewals_have_no_usual_interval() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(4)
-    assert of_log(server).leases[LEASE].renewals.usual is None
+    assert follow_log(server).leases[LEASE].renewals.usual is None
 
 
 @BOTH
@@ -217,7 +219,7 @@ def test_leases_that_cannot_tell_are_not_asked() -> None:
     server.wait(12)
     late_comer.lead(10)
     server.elector("once", "shop/once").lead(2)
-    histories = of_log(server)
+    histories = follow_log(server)
     # One is renewed too rarely to be missed, one was not there before.
     assert histories.others_of(histories.leases[LEASE], start, start + 12 * SECOND) == OtherLeases()
     assert not OtherLeases().is_known
@@ -230,7 +232,7 @@ def test_a_lease_that_stopped_for_good_was_late_too() -> None:
     start = server.now
     server.wait(20)
     server.elector("c", "shop/db").take()
-    histories = of_log(server)
+    histories = follow_log(server)
     assert histories.others_of(histories.leases[LEASE], start, server.now) == OtherLeases(late=1)
 
 
@@ -301,13 +303,13 @@ def test_writers_of_the_log_are_known_by_name() -> None:
     a = server.elector("a", "shop/db")
     a.lead(10)
     server.elector("b", "shop/db").ask()
-    history = of_log(server).leases[LEASE]
+    history = follow_log(server).leases[LEASE]
     assert history.requests.readers["b"][0] == 1
     assert history.tenure is not None
     assert not history.tenure.processes.has_several_writers
 
 
-WITH_LOG = pytest.mark.parametrize("view", [of_log, of_both], ids=["audit log", "watch and audit log"])
+WITH_LOG = pytest.mark.parametrize("view", [follow_log, follow_both], ids=["audit log", "watch and audit log"])
 
 
 @WITH_LOG
@@ -345,8 +347,8 @@ def test_refused_and_slow_answers_are_kept() -> None:
     a.lead(6)
     a.fail(403, "no")
     server.wait(2)
-    server.logged("shop/db", "update", a.user, a.pod, server.leases["shop/db"], took=4)
-    refusals = of_log(server).leases[LEASE].requests.refusals
+    server.log_request("shop/db", "update", a.user, a.pod, server.leases["shop/db"], took=4)
+    refusals = follow_log(server).leases[LEASE].requests.refusals
     assert [(one.code, one.message, one.took) for one in refusals] == [(403, "no", 4000), (200, "", 4 * SECOND)]
 
 
@@ -355,7 +357,7 @@ def test_a_log_without_objects_takes_the_writer_for_the_holder() -> None:
     server.elector("a", "shop/db").lead(20)
     server.wait(16)
     server.elector("b", "shop/db").lead(10)
-    history = of_metadata(server).leases[LEASE]
+    history = follow_metadata(server).leases[LEASE]
     assert steps(history) == [("a", Handover.CREATED, None), ("b", Handover.UNKNOWN, 16.0)]
     assert history.status(server.now) is None
     assert all(one.is_writer for one in history.tenures)
@@ -367,16 +369,16 @@ def test_a_log_without_objects_and_without_pods() -> None:
     a.pod = ""
     a.lead(4)
     a.lead(4)
-    assert steps(of_metadata(server).leases[LEASE]) == [("shop/db", Handover.CREATED, None)]
+    assert steps(follow_metadata(server).leases[LEASE]) == [("shop/db", Handover.CREATED, None)]
     server.log[0]["user"] = {}
-    assert steps(of_metadata(server).leases[LEASE])[0][0] == ""
+    assert steps(follow_metadata(server).leases[LEASE])[0][0] == ""
 
 
 def test_a_log_without_objects_that_begins_in_the_middle() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(20)
     del server.log[:3]
-    assert steps(of_metadata(server).leases[LEASE]) == [("a", Handover.SEEN, None)]
+    assert steps(follow_metadata(server).leases[LEASE]) == [("a", Handover.SEEN, None)]
 
 
 def test_a_watch_begins_with_what_is_there() -> None:
@@ -385,7 +387,7 @@ def test_a_watch_begins_with_what_is_there() -> None:
     a.lead(60)
     server.events = [(server.now, "ADDED", server.leases["shop/db"])]
     a.lead(10)
-    history = of_watch(server).leases[LEASE]
+    history = follow_watch(server).leases[LEASE]
     (tenure,) = history.tenures
     assert tenure.began is Handover.SEEN
     assert abs(tenure.since - START) < SECOND
@@ -398,19 +400,19 @@ def test_lines_that_are_not_quite_in_order_change_nothing() -> None:
     server.wait(16)
     server.elector("b", "shop/db").lead(10)
     server.log[10], server.log[11], server.log[12] = server.log[11], server.log[12], server.log[10]
-    assert [one.holder for one in of_log(server).leases[LEASE].tenures] == ["a_1", "b_1"]
+    assert [one.holder for one in follow_log(server).leases[LEASE].tenures] == ["a_1", "b_1"]
 
 
 def test_a_label_and_a_dry_run_are_no_renewals() -> None:
     server = FakeServer()
     a = server.elector("a", "shop/db")
     a.lead(10)
-    renewals = of_log(server).leases[LEASE].renewals.count
+    renewals = follow_log(server).leases[LEASE].renewals.count
     server.wait(1)
     server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-label", "admin", "")
     server.log[-1]["requestURI"] += "?dryRun=All"
     server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-label", "admin", "")
-    assert of_log(server).leases[LEASE].renewals.count == renewals
+    assert follow_log(server).leases[LEASE].renewals.count == renewals
 
 
 def test_a_lease_of_wrong_types_has_no_standing() -> None:
@@ -425,8 +427,8 @@ def test_the_end_of_a_log_is_the_last_line_of_whatever() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(4)
     server.wait(60)
-    server.logged("shop/other", "list", "x", "", {})
-    assert of_log(server).bounds.until == server.now
+    server.log_request("shop/other", "list", "x", "", {})
+    assert follow_log(server).bounds.until == server.now
 
 
 def test_candidates_are_followed() -> None:
@@ -438,11 +440,11 @@ def test_candidates_are_followed() -> None:
         "spec": {"leaseName": "db"},
     }
     server.events = [(0, "ADDED", candidate)]
-    assert list(of_watch(server).candidates) == [("shop", "c")]
+    assert list(follow_watch(server).candidates) == [("shop", "c")]
     server.events.append((1, "DELETED", candidate))
-    assert of_watch(server).candidates == {}
+    assert follow_watch(server).candidates == {}
     server.events = [(0, "ADDED", {**candidate, "spec": {"leaseName": 7}})]
-    assert of_watch(server).candidates == {}
+    assert follow_watch(server).candidates == {}
 
 
 def test_what_is_no_lease_is_passed_over() -> None:
@@ -458,7 +460,7 @@ def test_changes_are_counted_without_the_first_holder() -> None:
     server.elector("a", "shop/db").lead(20)
     server.wait(16)
     server.elector("b", "shop/db").lead(10)
-    assert of_log(server).leases[LEASE].changes == 1
+    assert follow_log(server).leases[LEASE].changes == 1
 
 
 def test_a_stream_without_stamps_goes_by_the_clocks_of_its_clients() -> None:
@@ -468,7 +470,7 @@ def test_a_stream_without_stamps_goes_by_the_clocks_of_its_clients() -> None:
     server.elector("b", "shop/db").lead(10)
     for _, _, one in server.events:
         one["metadata"]["managedFields"] = []
-    history = of_watch(server).leases[LEASE]
+    history = follow_watch(server).leases[LEASE]
     assert steps(history)[1] == ("b_1", Handover.UNKNOWN, None)
     status = history.status(server.now)
     assert status is not None
@@ -497,7 +499,7 @@ def test_an_object_of_wrong_types_and_an_old_dump() -> None:
     server.elector("a", "shop/db").lead(4)
     broken = server.log[-1]
     broken["responseObject"] = {**broken["responseObject"], "spec": {"leaseTransitions": "x"}}
-    history = of_log(server).leases[LEASE]
+    history = follow_log(server).leases[LEASE]
     assert history.renewals.count == 1
 
 
@@ -506,7 +508,7 @@ def test_a_deletion_of_what_was_never_seen() -> None:
     server.elector("a", "shop/db").lead(4)
     server.delete("shop/db")
     server.events = server.events[-1:]
-    history = of_watch(server).leases[LEASE]
+    history = follow_watch(server).leases[LEASE]
     assert (history.is_deleted, list(history.tenures)) == (True, [])
 
 
@@ -527,7 +529,7 @@ def test_requests_without_a_user_are_not_counted() -> None:
     a.lead(4)
     a.ask()
     server.log[-1]["user"] = {}
-    assert of_log(server).leases[LEASE].requests.readers == {}
+    assert follow_log(server).leases[LEASE].requests.readers == {}
 
 
 def test_what_is_remembered_is_bounded() -> None:
@@ -540,7 +542,7 @@ def test_what_is_remembered_is_bounded() -> None:
         for _ in range(3):
             a.renew()
             server.wait(2)
-    history = of_log(server).leases[LEASE]
+    history = follow_log(server).leases[LEASE]
     assert len(history.requests.readers) == 16
     assert history.tenure is not None
     assert len(history.tenure.processes.writers) == 8
@@ -551,7 +553,7 @@ def test_an_event_without_a_time_is_no_write() -> None:
     server.elector("a", "shop/db").lead(4)
     for event in server.log:
         event["stageTimestamp"] = event["requestReceivedTimestamp"] = ""
-    history = of_metadata(server).leases[LEASE]
+    history = follow_metadata(server).leases[LEASE]
     assert (history.at, list(history.tenures)) == (None, [])
 
 
@@ -586,7 +588,7 @@ def test_a_watch_that_began_again_shows_no_silence() -> None:
     server.events[seen:] = [(server.now, "ADDED", one) for one in server.leases.values()]
     together(20, *electors)
     assert known != server.leases
-    history = of_watch(server).leases[LEASE]
+    history = follow_watch(server).leases[LEASE]
     assert steps(history) == [("a_1", Handover.SEEN, None)]
     assert (history.late_silences, history.renewals.last) == ([], server.now)
 
@@ -607,7 +609,7 @@ def test_what_a_watch_missed_is_not_known(is_followed: bool) -> None:
         server.events.append((server.now, "ADDED", server.leases["shop/db"]))
     (a if is_followed else b).lead(20)
     holder = "a_1" if is_followed else "b_1"
-    history = of_watch(server).leases[LEASE]
+    history = follow_watch(server).leases[LEASE]
     bound = 23.0 if is_followed else 21.0
     assert steps(history) == [("a_1", Handover.SEEN, None), (holder, Handover.UNKNOWN, bound)]
     assert (history.is_partial, history.leaderless) == (True, bound * SECOND)
@@ -626,7 +628,7 @@ def test_a_lease_that_was_free_before_or_after_what_a_watch_missed(is_free_befor
         b.release()
     server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
     after = [("b_1", Handover.UNKNOWN, 21.0)] if is_free_before else []
-    assert steps(of_watch(server).leases[LEASE]) == [("a_1", Handover.SEEN, None), *after]
+    assert steps(follow_watch(server).leases[LEASE]) == [("a_1", Handover.SEEN, None), *after]
 
 
 def test_who_takes_a_lease_that_was_free_when_a_watch_went_on_is_not_the_first_holder() -> None:
@@ -639,4 +641,4 @@ def test_who_takes_a_lease_that_was_free_when_a_watch_went_on_is_not_the_first_h
     server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]
     server.wait(3)
     a.lead(20)
-    assert steps(of_watch(server).leases[LEASE])[1:] == [("a_1", Handover.UNKNOWN, 24.0)]
+    assert steps(follow_watch(server).leases[LEASE])[1:] == [("a_1", Handover.UNKNOWN, 24.0)]

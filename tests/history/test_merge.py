@@ -8,7 +8,7 @@ import pytest
 
 from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer
-from tests.history.observing import merged
+from tests.history.observing import merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.history import merge
 from webhook.analysis.history.follow import ClusterHistory
@@ -51,11 +51,11 @@ def test_only_so_many_inputs_are_open_at_once(items: list[Item], monkeypatch: py
 
 
 def test_inputs_without_items_are_passed_over() -> None:
-    assert list(merged([], [])) == []
-    assert list(merged([], [LogEnd(5)])) == [LogEnd(5)]
+    assert list(merge_inputs([], [])) == []
+    assert list(merge_inputs([], [LogEnd(5)])) == [LogEnd(5)]
 
 
-def as_requested(event: Document) -> Document:
+def cut_to_request(event: Document) -> Document:
     """The event as a log shows it at level Request."""
     stored = event["responseObject"]
     asked = {**stored, "metadata": {key: stored["metadata"][key] for key in ("name", "namespace")}}
@@ -63,15 +63,15 @@ def as_requested(event: Document) -> Document:
     return {**shown, "level": "Request", "requestObject": asked}
 
 
-def shifted(event: Document, seconds: float) -> Document:
+def shift(event: Document, seconds: float) -> Document:
     """The event as an API server whose clock is ahead logs it."""
     keys = "requestReceivedTimestamp", "stageTimestamp"
     return {**event, **{key: canonical(parse(event[key]) + int(seconds * SECOND)) for key in keys}}
 
 
-def in_order(log: list[Document]) -> list[Observation]:
+def list_in_order(log: list[Document]) -> list[Observation]:
     lines = b"".join(json.dumps(one).encode() + b"\n" for one in log)
-    found = merged([*read("log", [lines])])
+    found = merge_inputs([*read("log", [lines])])
     return [one for one in found if isinstance(one, Observation)]
 
 
@@ -84,14 +84,14 @@ def two_renewals() -> FakeServer:
 def test_a_write_comes_after_the_state_that_it_replaced_whatever_the_clocks_say() -> None:
     """At level Request a log does not show the resourceVersion of a write, only which one it replaced."""
     created, *renewals = two_renewals().log
-    found = in_order([shifted(as_requested(renewals[0]), 3), created, *renewals[1:]])
+    found = list_in_order([shift(cut_to_request(renewals[0]), 3), created, *renewals[1:]])
     assert [one.replaces for one in found] == ["", "101", "102"]
 
 
 def patched(event: Document, seconds: float) -> Document:
     """A patch as a log at level Request shows it: not which state it replaced, nor what it made."""
-    asked = as_requested(event)
-    return shifted({**asked, "verb": "patch", "user": {"username": "alice"}}, seconds)
+    asked = cut_to_request(event)
+    return shift({**asked, "verb": "patch", "user": {"username": "alice"}}, seconds)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_no_patch_comes_between_a_state_and_the_one_that_replaced_it(behind: flo
     log = two_renewals().log
     patch = {**patched(log[-1], behind), "objectRef": {**log[-1]["objectRef"], "resourceVersion": ""}}
     read = {**log[-1], "verb": "get", "responseObject": {}}
-    found = in_order([*log[:-1], patch, shifted(read, -0.2), log[-1]])
+    found = list_in_order([*log[:-1], patch, shift(read, -0.2), log[-1]])
     assert [one.verb for one in found if one.verb != "get"].index("patch") == place
 
 
@@ -113,22 +113,22 @@ def test_a_patch_may_be_what_a_log_lacks_between_two_states() -> None:
     created, renewal, last = two_renewals().log
     patch = {**patched(last, -0.5), "objectRef": {**last["objectRef"], "resourceVersion": ""}}
     last = {**last, "objectRef": {**last["objectRef"], "resourceVersion": "101"}}
-    unchanged = {**shifted(renewal, 0.1), "verb": "patch", "objectRef": {**renewal["objectRef"], "resourceVersion": ""}}
-    found = in_order([created, renewal, unchanged, patch, last])
+    unchanged = {**shift(renewal, 0.1), "verb": "patch", "objectRef": {**renewal["objectRef"], "resourceVersion": ""}}
+    found = list_in_order([created, renewal, unchanged, patch, last])
     assert [one.verb for one in found] == ["create", "update", "patch", "patch", "update"]
 
 
 def test_a_creation_comes_before_the_first_write_to_what_it_created() -> None:
-    created, *renewals = (as_requested(one) for one in two_renewals().log)
+    created, *renewals = (cut_to_request(one) for one in two_renewals().log)
     renewals = [{**one, "objectRef": {**one["objectRef"], "uid": "u"}} for one in renewals]
-    found = in_order([shifted(created, 3), *renewals])
+    found = list_in_order([shift(created, 3), *renewals])
     assert [one.verb for one in found] == ["create", "update", "update"]
 
 
 def test_a_creation_comes_after_the_writes_to_an_older_object() -> None:
     """Its deletion need not be in the log: then nothing says that the clocks differ."""
-    created, *renewals = (as_requested(one) for one in two_renewals().log)
-    found = in_order([*renewals, shifted(created, 30)])
+    created, *renewals = (cut_to_request(one) for one in two_renewals().log)
+    found = list_in_order([*renewals, shift(created, 30)])
     assert [one.verb for one in found] == ["update", "update", "create"]
 
 
@@ -137,7 +137,7 @@ def test_of_two_requests_with_one_answer_the_one_that_replaced_another_state_mad
     created, renewal, *_ = two_renewals().log
     user = {"username": "alice"}
     patch = {**renewal, "verb": "patch", "user": user, "objectRef": {**renewal["objectRef"], "resourceVersion": ""}}
-    found = in_order([created, shifted(patch, -1), renewal])
+    found = list_in_order([created, shift(patch, -1), renewal])
     assert [one.writer.user for one in found if one.writer] == [
         "system:serviceaccount:shop:db",
         "system:serviceaccount:shop:db",
@@ -155,8 +155,8 @@ def test_of_two_requests_with_one_answer_the_one_that_replaced_another_state_mad
 def test_of_two_patches_with_one_answer_the_first_made_it_unless_they_overlap(later: float, is_known: bool) -> None:
     created, renewal, *_ = two_renewals().log
     patch = {**renewal, "verb": "patch", "objectRef": {**renewal["objectRef"], "resourceVersion": ""}}
-    other = shifted({**patch, "user": {"username": "alice"}}, later)
-    _, maker, second = in_order([created, patch, other])
+    other = shift({**patch, "user": {"username": "alice"}}, later)
+    _, maker, second = list_in_order([created, patch, other])
     assert (maker.writer is not None) is is_known
     assert second.writer is not None
 
@@ -167,9 +167,9 @@ def test_a_renewal_by_an_unknown_one_of_two_is_not_that_of_the_holder() -> None:
     server.elector("a", "shop/db").renew()
     patch = {**server.log[-1], "verb": "patch"}
     patch["objectRef"] = {**patch["objectRef"], "resourceVersion": ""}
-    other = shifted({**patch, "user": {"username": "alice"}}, 0.002)
+    other = shift({**patch, "user": {"username": "alice"}}, 0.002)
     leases = ClusterHistory()
-    for item in in_order([*server.log[:-1], patch, other]):
+    for item in list_in_order([*server.log[:-1], patch, other]):
         leases.take(item)
     tenure = leases.leases["shop", "db"].holder
     assert tenure is not None

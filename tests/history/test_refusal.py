@@ -16,7 +16,7 @@ POLICY = (
 )
 
 
-def seen(code: int, message: str = "", took: int = 0) -> Observation:
+def observe(code: int, message: str = "", took: int = 0) -> Observation:
     return Observation(
         place=Place("audit.log", 1),
         input_kind=InputKind.AUDIT_LOG,
@@ -30,7 +30,7 @@ def seen(code: int, message: str = "", took: int = 0) -> Observation:
 
 
 def refusal(code: int, message: str = "", took: int = 0) -> Refusal:
-    found = Refusal.from_observation(seen(code, message, took))
+    found = Refusal.from_observation(observe(code, message, took))
     assert found is not None
     return found
 
@@ -72,7 +72,7 @@ def test_a_client_that_hung_up_at_once_was_not_kept_waiting() -> None:
 
 
 def test_what_was_stored_in_time_is_not_remembered() -> None:
-    assert Refusal.from_observation(seen(200)) is None
+    assert Refusal.from_observation(observe(200)) is None
     assert refusal(200, took=4_000_000).received == 6_000_000
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.history.fake_server import SECOND, FakeServer
-from tests.history.observing import LEASE, of_log, of_watch
+from tests.history.observing import LEASE, follow_log, follow_watch
 from webhook.analysis.history.processes import MAX_HEARD_AGAIN, Processes
 from webhook.analysis.history.renewals import Renewals
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -27,7 +27,7 @@ def lost() -> FakeServer:
 
 def test_requests_of_the_holder_are_counted() -> None:
     server = lost()
-    before, after = of_log(server).leases[LEASE].tenures
+    before, after = follow_log(server).leases[LEASE].tenures
     assert before.last_renewal is not None
     assert before.processes.count_requests(before.last_renewal, after.since) == 2
     assert not before.processes.heard_again
@@ -40,29 +40,29 @@ def test_a_holder_that_comes_back_is_heard() -> None:
     at = server.now - 4000
     server.wait(2)
     a.ask()
-    assert of_log(server).leases[LEASE].tenures[0].processes.heard_again == [at, at + 2 * SECOND]
+    assert follow_log(server).leases[LEASE].tenures[0].processes.heard_again == [at, at + 2 * SECOND]
     for _ in range(20):
         server.wait(2)
         a.ask()
-    assert len(of_log(server).leases[LEASE].tenures[0].processes.heard_again) == MAX_HEARD_AGAIN
+    assert len(follow_log(server).leases[LEASE].tenures[0].processes.heard_again) == MAX_HEARD_AGAIN
 
 
 def test_a_watch_knows_no_requests() -> None:
-    before, after = of_watch(lost()).leases[LEASE].tenures
+    before, after = follow_watch(lost()).leases[LEASE].tenures
     assert before.processes.count_requests(0, after.since) is None
 
 
 def test_a_lease_that_nobody_holds_has_no_one_to_hear() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").ask()
-    assert of_log(server).leases[LEASE].requests.readers["a"][0] == 1
+    assert follow_log(server).leases[LEASE].requests.readers["a"][0] == 1
 
 
 def test_who_deleted_the_lease_is_remembered() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(10)
     server.delete("shop/db", "jane")
-    (tenure,) = of_log(server).leases[LEASE].tenures
+    (tenure,) = follow_log(server).leases[LEASE].tenures
     assert tenure.is_deleted
     assert tenure.deleted_by is not None
     assert tenure.deleted_by.name == "jane"
@@ -73,7 +73,7 @@ def test_a_clock_that_is_off_does_not_move_the_start_of_a_watch() -> None:
     a = server.elector("a", "shop/db", ahead=-40.0)
     a.lead(20)
     server.elector("b", "shop/db").lead(4)
-    before, _ = of_watch(server).leases[LEASE].tenures
+    before, _ = follow_watch(server).leases[LEASE].tenures
     assert before.began is Handover.SEEN
     assert abs(before.since - server.now + 24 * SECOND) < 2 * SECOND
     assert before.clock.ahead is not None
@@ -81,7 +81,7 @@ def test_a_clock_that_is_off_does_not_move_the_start_of_a_watch() -> None:
     assert before.manager == "operator"
 
 
-def renewed(*intervals: float) -> Renewals:
+def make_renewals(*intervals: float) -> Renewals:
     renewals, at = Renewals(), 0
     renewals.restart(at)
     for interval in intervals:
@@ -92,17 +92,17 @@ def renewed(*intervals: float) -> Renewals:
 
 @pytest.mark.parametrize("pair", [(1.8, 0.3), (0.3, 1.8), (1.3, 0.8)], ids=str)
 def test_two_rhythms(pair: tuple[float, float]) -> None:
-    assert renewed(*pair * 6).is_doubled
-    assert not renewed(*pair * 4).is_doubled
+    assert make_renewals(*pair * 6).is_doubled
+    assert not make_renewals(*pair * 4).is_doubled
 
 
 @given(st.lists(st.floats(1.7, 2.4), min_size=10, max_size=40))
 def test_one_rhythm_with_jitter_is_not_two(intervals: list[float]) -> None:
-    assert not renewed(*intervals).is_doubled
+    assert not make_renewals(*intervals).is_doubled
 
 
 def test_intervals_that_differ_without_order_are_not_two_rhythms() -> None:
-    assert not renewed(2, 0.3, 1, 2, 0.5, 2, 2, 0.2, 2, 1).is_doubled
+    assert not make_renewals(2, 0.3, 1, 2, 0.5, 2, 2, 0.2, 2, 1).is_doubled
 
 
 def test_an_identity_is_not_joined_by_writers_at_no_time() -> None:
@@ -112,7 +112,7 @@ def test_an_identity_is_not_joined_by_writers_at_no_time() -> None:
 
 
 def test_what_another_record_has_shown_is_not_counted_twice() -> None:
-    renewals = renewed(*[2] * 10)
+    renewals = make_renewals(*[2] * 10)
     renewals.resume(CountedRenewals([2 * SECOND] * 3), 12 * SECOND)
     assert (renewals.count, renewals.last) == (10, 20 * SECOND)
     renewals.resume(CountedRenewals([2 * SECOND] * 3), 28 * SECOND)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer, together
-from tests.history.observing import LEASE, merged
+from tests.history.observing import LEASE, merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.history import merge
 from webhook.analysis.history.follow import ClusterHistory
@@ -21,7 +21,7 @@ TIMES = ("requestReceivedTimestamp", "stageTimestamp")
 
 def history_of(*inputs: bytes) -> ClusterHistory:
     histories = ClusterHistory()
-    for item in merged(*(read(f"in-{number}", [data]) for number, data in enumerate(inputs))):
+    for item in merge_inputs(*(read(f"in-{number}", [data]) for number, data in enumerate(inputs))):
         histories.take(item)
     return histories
 

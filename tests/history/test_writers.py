@@ -109,7 +109,7 @@ def test_an_update_after_a_deletion_shows_that_nothing_was_deleted() -> None:
     a = server.elector("a", "shop/db")
     a.lead(10)
     server.wait(1)
-    server.logged("shop/db", "delete", "admin", "", {"kind": "Status", "apiVersion": "v1"})
+    server.log_request("shop/db", "delete", "admin", "", {"kind": "Status", "apiVersion": "v1"})
     server.wait(1)
     a.renew()
     for metadata_only in (False, True):
@@ -225,7 +225,7 @@ def test_a_write_of_another_user_that_only_a_log_shows_is_no_renewal() -> None:
     server.elector("a", "shop/db").lead(20)
     renewed = account(watch(server), log(server)).history.tenures[-1].last_renewal
     server.wait(60)
-    server.logged("shop/db", "update", "alice", "", {})
+    server.log_request("shop/db", "update", "alice", "", {})
     history = account(watch(server), log(server, metadata_only=True)).history
     assert (history.tenures[-1].last_renewal, history.at) == (renewed, server.now)
 
@@ -494,15 +494,15 @@ def released_and_taken() -> FakeServer:
     return server
 
 
-def said_of(found: Account) -> str:
+def print_account(found: Account) -> str:
     return "\n".join(line.text for line in list_events(found))
 
 
 def test_a_release_that_only_a_field_manager_shows_is_said_to_be_one() -> None:
-    said = said_of(account(watch(released_and_taken())))
+    said = print_account(account(watch(released_and_taken())))
     assert "a_1 released it (as far as field managers show)\n" in said
     assert "b_1 took it after a_1 released it (as far as field managers show)" in said
-    assert "field managers" not in said_of(account(log(released_and_taken())))
+    assert "field managers" not in print_account(account(log(released_and_taken())))
 
 
 @pytest.mark.parametrize(
@@ -522,7 +522,7 @@ def test_only_the_api_server_chooses_a_holder(
     server.elector("a", "shop/db").lead(20)
     chosen = {**server.leases["shop/db"]["spec"], "holderIdentity": "b_1", **strategy}
     server.write("shop/db", chosen, "kube-apiserver", user, "")
-    assert said in said_of(account(source(server)))
+    assert said in print_account(account(source(server)))
 
 
 @pytest.mark.parametrize(

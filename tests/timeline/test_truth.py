@@ -395,7 +395,7 @@ def test_forged_stamps_are_marked(view: View) -> None:
 
 
 def fence_event(server: FakeServer, message: str, **event: object) -> None:
-    server.logged("shop/db", "patch", "system:serviceaccount:shop:db", "b", {"message": message}, 403)
+    server.log_request("shop/db", "patch", "system:serviceaccount:shop:db", "b", {"message": message}, 403)
     server.log[-1] |= {
         "objectRef": {"resource": "deployments", "namespace": "shop", "name": "web", "apiGroup": "apps"},
         "requestURI": "/apis/apps/v1/namespaces/shop/deployments/web",

@@ -19,7 +19,7 @@ MAX_CAUSES: Final = 3
 LOSSES, TAKER, HOW, EXPIRED, WHY = "losses", "taker", "how", "expired", "why"
 
 
-def said_of_losses(history: History, given: Input, said: Iterable[Evaluated]) -> Counter[str]:
+def count_losses(history: History, given: Input, said: Iterable[Evaluated]) -> Counter[str]:
     """Return how many holders were lost, and of how many it is said, truly, to whom, how, and why."""
     facts = Facts(history, *LEASE, given.last)
     claims = [one.claim for one in said if one.lease == "/".join(LEASE) and one.is_true]

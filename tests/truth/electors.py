@@ -64,7 +64,7 @@ class Election:
             is_first = False
             yield from self._lead_once()
         for one in self.on_loss:
-            party.agenda.at(party.agenda.now, one)
+            party.agenda.plan(party.agenda.now, one)
 
     def _lead_once(self) -> Generator[Any, Any, None]:
         """Wait for the lease, and lead until it is lost."""
@@ -90,7 +90,7 @@ class Election:
         if self._plan.lingers and party.is_working:
             yield Wait(self._plan.lingers * MILLISECOND)
             party.ends("works")
-        party.agenda.at(party.agenda.now, party.kill)
+        party.agenda.plan(party.agenda.now, party.kill)
         yield Wait(SECOND)
 
     def be_candidate(self) -> Generator[Any, Any, None]:
@@ -179,16 +179,16 @@ class Election:
         write = electors.release(self._me, known.lease if known else None, self._party.agenda.now)
         if write is None or known is None:
             return
-        answer: Answer | None = yield self._call("update", self._rounded(write), known.revision, PATIENCE)
+        answer: Answer | None = yield self._call("update", self._round(write), known.revision, PATIENCE)
         if answer is not None and answer.is_good:
             self._last = answer.state
 
     def _intention(self, lease: Lease | None) -> Write | None:
         now = self._party.agenda.now
         write = electors.intention(self._me, lease, now, now)
-        return None if write is None else self._rounded(write)
+        return None if write is None else self._round(write)
 
-    def _rounded(self, write: Write) -> Write:
+    def _round(self, write: Write) -> Write:
         """Return what a program writes that has no fractions of a second."""
         if not self._plan.is_local_time:
             return write

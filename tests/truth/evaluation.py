@@ -53,7 +53,7 @@ def evaluate(
 ) -> Iterator[Evaluated]:
     """Yield every claim that the commands make of every lease, with its truth; `without` these arguments."""
     with tempfile.TemporaryDirectory() as folder:
-        paths = _written(Path(folder), given)
+        paths = _write_inputs(Path(folder), given)
         read: Reading | None = None
         for command in commands:
             if command in _SHOWN:
@@ -81,7 +81,7 @@ def _claims_of(
             everything[lease] = _ends(history, key, given, evaluated_at or "")
         facts = everything[lease]
         for claim in claims:
-            yield _evaluated(command, lease, {key: one for key, one in claim.items() if key not in without}, facts)
+            yield _evaluate(command, lease, {key: one for key, one in claim.items() if key not in without}, facts)
 
 
 def _read(given: Input, paths: Sequence[str]) -> Reading:
@@ -102,7 +102,7 @@ def _shown_by(command: str, history: History, read: Reading) -> Iterator[Evaluat
             # What is shown is as of a moment, which may be before the last write that nothing dates.
             standing = Facts(history, *key, _true_time(history, at))
             everything[key] = (*_ends(history, key, read.given, at), standing)
-        yield _evaluated(command, "/".join(key), shown, everything[key])
+        yield _evaluate(command, "/".join(key), shown, everything[key])
 
 
 def shown_in(history: History, given: Input) -> Iterator[tuple[dict[str, Any], Facts]]:
@@ -123,13 +123,13 @@ def _ends(history: History, key: tuple[str, str], given: Input, evaluated_at: st
 def claims_in(history: History, given: Input, command: str = "why") -> Iterator[tuple[dict[str, Any], Facts]]:
     """Yield every claim of a command with the facts of its lease."""
     with tempfile.TemporaryDirectory() as folder:
-        for one in run(command, given, _written(Path(folder), given)):
+        for one in run(command, given, _write_inputs(Path(folder), given)):
             now = max(given.last, _true_time(history, one["now"]))
             facts = Facts(history, one["namespace"], one["name"], now)
             yield from ((claim, facts) for claim in one["claims"])
 
 
-def _evaluated(command: str, lease: str, claim: Claim, ends: Sequence[Facts]) -> Evaluated:
+def _evaluate(command: str, lease: str, claim: Claim, ends: Sequence[Facts]) -> Evaluated:
     predicate = PREDICATES.get(claim["claim"]) or SHOWN.get(claim["claim"])
     if predicate is None:
         return Evaluated(command, lease, dict(claim), True if claim["claim"] in UNCHECKED else None)
@@ -163,7 +163,7 @@ def run(command: str, given: Input, paths: Sequence[str]) -> list[dict[str, Any]
     return [json.loads(line) for line in out.getvalue().splitlines() if line.startswith("{")]
 
 
-def _written(folder: Path, given: Input) -> list[str]:
+def _write_inputs(folder: Path, given: Input) -> list[str]:
     for name, data in given.files.items():
         (folder / name).write_bytes(data)
     paths = [str(folder / name) for name in given.files]

@@ -163,7 +163,7 @@ class Facts(Struct, frozen=True, dict=True):
         key = ("Lease", *self.key)
         return tuple(one for one in self.history.requests if one.key == key and one.answered <= self._limit)
 
-    def within(self, begin: int, end: int, when: Callable[[Write], bool]) -> Iterator[Write]:
+    def find_writes(self, begin: int, end: int, when: Callable[[Write], bool]) -> Iterator[Write]:
         """Yield the writes of a kind that may have happened in a time."""
         return (one for one in self.writes if one.begin <= end and begin <= one.end and when(one))
 
@@ -259,7 +259,7 @@ class Facts(Struct, frozen=True, dict=True):
             return True
         return is_process(by, process)
 
-    def named_by(self, by: Mapping[str, Any] | None) -> tuple[Process, ...]:
+    def find_processes(self, by: Mapping[str, Any] | None) -> tuple[Process, ...]:
         """Return the processes that a claim names."""
         return tuple(one for one in self.history.processes if by is not None and is_process(by, one))
 
@@ -280,7 +280,7 @@ class Facts(Struct, frozen=True, dict=True):
 
     def causes(self, identity: str, begin: int, end: int) -> set[str]:
         """Return every reason for which an identity did not renew in a time, as claims name them."""
-        return _Reasons(self, identity, begin, end).found()
+        return _Reasons(self, identity, begin, end).find()
 
 
 def is_released(spec: Spec) -> bool:
@@ -343,10 +343,10 @@ class _Reasons:
         self._end = end
         self._own = facts.processes_of(identity)
 
-    def found(self) -> set[str]:
-        return {*self._of_requests(), *self._of_processes(), *self._of_servers(), *self._of_the_lease()}
+    def find(self) -> set[str]:
+        return {*self._find_by_requests(), *self._find_by_processes(), *self._find_by_servers(), *self._find_by_lease()}
 
-    def _of_requests(self) -> Iterator[str]:
+    def _find_by_requests(self) -> Iterator[str]:
         # Who put an identity there that is not its own renews as it.
         placers = {one.process.name for one in self._facts.writes if one.puts == self._identity}
         names = {*placers, *(one.name for one in self._own)}
@@ -356,7 +356,7 @@ class _Reasons:
             if one.refused and one.key[1:] == self._facts.key:
                 yield _BY[one.refused.by]
 
-    def _of_processes(self) -> Iterator[str]:
+    def _find_by_processes(self) -> Iterator[str]:
         history, begin, end = self._facts.history, self._begin, self._end
         if not any(span.meets(begin, end) for one in self._own for span in one.alive):
             yield "stopped"
@@ -381,7 +381,7 @@ class _Reasons:
         requests = (one for one in self._facts.history.requests if one.process in names)
         return any(begin < one.received and one.answered < end for one in requests)
 
-    def _of_servers(self) -> Iterator[str]:
+    def _find_by_servers(self) -> Iterator[str]:
         for fault in self._facts.history.faults:
             if fault.kind in _SERVER_FAULTS and self._is_on(fault):
                 yield "api-server"
@@ -397,7 +397,7 @@ class _Reasons:
         length = fault.length * MILLISECOND
         return begin <= self._end and self._begin <= begin + max(length, SECOND)
 
-    def _of_the_lease(self) -> Iterator[str]:
+    def _find_by_lease(self) -> Iterator[str]:
         facts = self._facts
         spec = facts.spec_before(self._end)
         asked = [one for one in facts.writes if one.after.preferred and one.at <= self._end]

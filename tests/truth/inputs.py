@@ -91,7 +91,7 @@ def input_of(history: History, kind: Kind) -> Input | None:
     now = history.end if kind in LISTS else None
     if not files:
         return None
-    found = Input(kind, files, now=now, shown=_shown(history, kind))
+    found = Input(kind, files, now=now, shown=_list_shown(history, kind))
     return replace(found, last=_last(history, found))
 
 
@@ -107,7 +107,7 @@ def _last(history: History, given: Input) -> int:
     return max([listed, *(at for at in moments if given.shows(at))])
 
 
-def _shown(history: History, kind: Kind) -> tuple[tuple[int, int], ...]:
+def _list_shown(history: History, kind: Kind) -> tuple[tuple[int, int], ...]:
     begin, end = history.begin, history.end
     if kind in LISTS:
         return ((end, end),)
@@ -141,7 +141,7 @@ def _metadata(_: Request) -> str:
     return "Metadata"
 
 
-def _mixed(request: Request) -> str:
+def _choose_level(request: Request) -> str:
     """Return the level by a policy that keeps reads short, and of persons what they asked for."""
     if request.verb in ("get", "list"):
         return "Metadata"
@@ -234,7 +234,7 @@ def _list(history: History, *, has_fields: bool) -> bytes:
 
 def _log(requests: Iterable[Request], level_of: Callable[[Request], str] = _whole, *, has_fields: bool = True) -> bytes:
     ordered = sorted(requests, key=lambda one: (one.answered_clock, one.number))
-    return b"".join(_logged(one, level_of(one), has_fields) for one in ordered)
+    return b"".join(_write_event(one, level_of(one), has_fields) for one in ordered)
 
 
 @cache
@@ -251,7 +251,7 @@ def pod_of(process: Process) -> str:
     return process.pod if process.uid else ""
 
 
-def _logged(request: Request, level: str, has_fields: bool) -> bytes:
+def _write_event(request: Request, level: str, has_fields: bool) -> bytes:
     resource = RESOURCES[request.kind]
     path = f"/apis/{GROUP}/v1/namespaces/{request.namespace}/{resource}"
     query = "?dryRun=All" if request.is_dry_run else ""
@@ -329,7 +329,7 @@ _MAKERS: Final[dict[Kind, _Maker]] = {
     Kind.LATE_WATCH: lambda history: {"watch.json": _watch(history, _late(history))},
     Kind.LOG: lambda history: {"audit.log": _log(history.requests)},
     Kind.METADATA: lambda history: {"audit.log": _log(history.requests, _metadata)},
-    Kind.MIXED: lambda history: {"audit.log": _log(history.requests, _mixed)},
+    Kind.MIXED: lambda history: {"audit.log": _log(history.requests, _choose_level)},
     Kind.NO_FIELDS: lambda history: {"audit.log": _log(history.requests, has_fields=False)},
     Kind.THREE: _log_in_files,
     Kind.HOLE: _log_with_hole,

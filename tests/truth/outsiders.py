@@ -19,7 +19,7 @@ _HOUR: Final = 3600 * SECOND
 Change = Callable[[Lease | None], Write | None]
 
 
-def _of_stored(write: Callable[[Lease], Write | None]) -> Change:
+def _change_stored(write: Callable[[Lease], Write | None]) -> Change:
     """Return a change that does nothing where there is no lease."""
     return lambda old: None if old is None else write(old)
 
@@ -55,7 +55,7 @@ def _call(party: Party, step: Step, servers: Servers) -> Call:
         return _request("update", _renewal(party), is_invalid=is_invalid, has_wrong_token=not is_invalid)
     if deed in (Deed.APPLY, Deed.APPLY_LABELS):
         return _request("apply", _apply(party, step))
-    planted = _planted(party) if deed is Deed.PLANT_STAMPS else ()
+    planted = _list_planted(party) if deed is Deed.PLANT_STAMPS else ()
     return _request("patch", _change(party, step), planted=planted, is_dry_run=deed is Deed.DRY_RUN)
 
 
@@ -68,41 +68,41 @@ def _change(party: Party, step: Step) -> Change:
     ahead = step.amount * SECOND or _HOUR
     duration = step.amount or 15
     changes: dict[Deed, Change] = {
-        Deed.STEAL: _of_stored(lambda old: _taken(party, old, party.identity, now)),
-        Deed.WRITE_IN: _of_stored(lambda old: _taken(party, old, step.identity, now)),
-        Deed.DRY_RUN: _changed(party, holder=party.identity, renewed=now),
-        Deed.PLANT_STAMPS: _changed(party),
+        Deed.STEAL: _change_stored(lambda old: _take(party, old, party.identity, now)),
+        Deed.WRITE_IN: _change_stored(lambda old: _take(party, old, step.identity, now)),
+        Deed.DRY_RUN: _make_change(party, holder=party.identity, renewed=now),
+        Deed.PLANT_STAMPS: _make_change(party),
         Deed.KEEP_ALIVE: _renewal(party),
-        Deed.RENAME: _of_stored(lambda old: _renamed(party, old, now)),
-        Deed.RELEASE: _changed(party, holder="", duration=1, renewed=now, acquired=now),
-        Deed.EDIT_DURATION: _changed(party, duration=duration),
-        Deed.LABEL: _of_stored(lambda old: Write(party.manager, old.spec, (("seen", str(step.at)),))),
-        Deed.WIPE: _of_stored(lambda old: Write(party.manager, Spec(), old.labels)),
-        Deed.PATCH: _changed(party, holder=step.identity),
-        Deed.RESTORE_OVER: _of_stored(lambda old: Write(party.manager, _old_copy(step, now), old.labels)),
-        Deed.PREFER: _changed(party, preferred=step.identity, strategy="OldestEmulationVersion"),
-        Deed.UNPREFER: _changed(party, preferred=None),
-        Deed.FUTURE: _changed(party, renewed=now + ahead),
-        Deed.PAST: _changed(party, renewed=now - ahead),
-        Deed.FORGE_STAMPS: _of_stored(lambda old: _forged(party, old, now + step.amount * SECOND)),
+        Deed.RENAME: _change_stored(lambda old: _rename(party, old, now)),
+        Deed.RELEASE: _make_change(party, holder="", duration=1, renewed=now, acquired=now),
+        Deed.EDIT_DURATION: _make_change(party, duration=duration),
+        Deed.LABEL: _change_stored(lambda old: Write(party.manager, old.spec, (("seen", str(step.at)),))),
+        Deed.WIPE: _change_stored(lambda old: Write(party.manager, Spec(), old.labels)),
+        Deed.PATCH: _make_change(party, holder=step.identity),
+        Deed.RESTORE_OVER: _change_stored(lambda old: Write(party.manager, _old_copy(step, now), old.labels)),
+        Deed.PREFER: _make_change(party, preferred=step.identity, strategy="OldestEmulationVersion"),
+        Deed.UNPREFER: _make_change(party, preferred=None),
+        Deed.FUTURE: _make_change(party, renewed=now + ahead),
+        Deed.PAST: _make_change(party, renewed=now - ahead),
+        Deed.FORGE_STAMPS: _change_stored(lambda old: _forge(party, old, now + step.amount * SECOND)),
     }
     return changes[step.deed]
 
 
-def _changed(party: Party, **fields: Any) -> Change:
-    return _of_stored(lambda old: Write(party.manager, replace(old.spec, **fields), old.labels))
+def _make_change(party: Party, **fields: Any) -> Change:
+    return _change_stored(lambda old: Write(party.manager, replace(old.spec, **fields), old.labels))
 
 
 def _renewal(party: Party) -> Change:
-    return _changed(party, renewed=party.clock())
+    return _make_change(party, renewed=party.clock())
 
 
-def _renamed(party: Party, old: Lease, now: int) -> Write:
+def _rename(party: Party, old: Lease, now: int) -> Write:
     spec = replace(old.spec, renewed=now, transitions=(old.spec.transitions or 0) + 1)
     return Write(party.manager, spec, old.labels)
 
 
-def _taken(party: Party, old: Lease, identity: str, now: int) -> Write:
+def _take(party: Party, old: Lease, identity: str, now: int) -> Write:
     if old.spec.holder == identity:
         return Write(party.manager, replace(old.spec, renewed=now), old.labels)
     count = (old.spec.transitions or 0) + 1
@@ -125,14 +125,14 @@ def _apply(party: Party, step: Step) -> Change:
     return lambda _: Write(party.manager, spec, labels, APPLY, applied)
 
 
-def _forged(party: Party, old: Lease, clock: int) -> Write:
+def _forge(party: Party, old: Lease, clock: int) -> Write:
     """Send managedFields in which the manager of the holder dates its renewal anew."""
     fields = frozenset({"holder", "duration", "acquired", "renewed", "transitions"})
     entries = (Entry("checkout", UPDATE, whole(clock), fields),)
     return Write(party.manager, old.spec, (("seen", str(clock)),), entries=entries)
 
 
-def _planted(party: Party) -> tuple[tuple[str, str], ...]:
+def _list_planted(party: Party) -> tuple[tuple[str, str], ...]:
     writer = f"00000000-0000-4000-8000-0000000000aa {party.user.name}"
     return (
         (f"lease-webhook/written-{SUFFIX}", canonical_seconds(party.clock())),

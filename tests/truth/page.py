@@ -56,7 +56,7 @@ def _inputs(tally: Tally, first: int, count: int) -> Iterator[str]:
     yield "| input | histories | claims | false |"
     yield "|---|---|---|---|"
     for kind, histories in sorted(tally.histories.items()):
-        numbers = tally.of_input(kind)
+        numbers = tally.count_input(kind)
         yield f"| {kind} | {histories} | {numbers.total()} | {numbers['false'] + numbers['unknown']} |"
     false = tally.count("false") + tally.count("unknown")
     yield f"| all | {tally.histories.total()} | {tally.claims.total()} | {false} |"
@@ -66,7 +66,7 @@ def _kinds(tally: Tally) -> Iterator[str]:
     yield "| claim | true | false |"
     yield "|---|---|---|"
     for claim in sorted({one for one, _, _ in tally.claims}):
-        numbers = tally.of_claim(claim)
+        numbers = tally.count_claim(claim)
         yield f"| `{claim}` | {numbers['true']} | {numbers['false'] + numbers['unknown']} |"
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from tests.factories import Document
 from tests.model.api_server import Lease, User, Write
 from tests.truth.plans import Role
-from tests.truth.records import END, Process, Refusal, Span, State, without
+from tests.truth.records import END, Process, Refusal, Span, State, subtract_spans
 from tests.truth.stage import SECOND, Actor, Agenda
 
 PATIENCE: Final = 5 * SECOND
@@ -163,5 +163,5 @@ class Party(Actor):
             alive=(Span(self._born, self._died),),
             paused=spans["paused"],
             blocked=spans["blocked"],
-            works=without(spans["works"], spans["paused"]),
+            works=subtract_spans(spans["works"], spans["paused"]),
         )

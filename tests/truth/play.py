@@ -72,7 +72,7 @@ class _Cast:
         if plan.is_coordinated:
             self._coordinate()
         for number, elector in enumerate(plan.electors):
-            agenda.at(START + elector.begins * MILLISECOND, self._starting(elector, number))
+            agenda.plan(START + elector.begins * MILLISECOND, self._starting(elector, number))
         for number, outsider in enumerate(plan.outsiders):
             self._add_outsider(outsider, number)
         for fault in plan.faults:
@@ -194,10 +194,10 @@ class _Cast:
         begin = START + fault.at * MILLISECOND
         end = begin + fault.length * MILLISECOND
         if fault.kind in _OF_SERVERS:
-            self._agenda.at(begin, lambda: self._servers.begin(fault))
-            self._agenda.at(end, lambda: self._servers.end(fault))
+            self._agenda.plan(begin, lambda: self._servers.begin(fault))
+            self._agenda.plan(end, lambda: self._servers.end(fault))
         else:
-            self._agenda.at(begin, lambda: self._befall(fault, end))
+            self._agenda.plan(begin, lambda: self._befall(fault, end))
 
     def _befall(self, fault: Fault, end: int) -> None:
         if fault.target not in self._now:
@@ -206,7 +206,7 @@ class _Cast:
         if fault.target in self._beside:
             both.append(self._beside[fault.target])
         self._befall_process(fault, end, both)
-        later = self._agenda.at
+        later = self._agenda.plan
         if fault.kind is FaultKind.KILL and fault.length:
             later(end, self._again(fault.target, is_new_pod=False))
         elif fault.kind is FaultKind.REPLACE:
@@ -219,7 +219,7 @@ class _Cast:
     ) -> None:
         """Have a fault befall a process, which may elect for two leases."""
         party, _ = both[0]
-        later = self._agenda.at
+        later = self._agenda.plan
 
         def put(name: str, value: object) -> None:
             for one, _ in both:
@@ -295,7 +295,9 @@ class _Restart:
             agenda = self._party.agenda
             if not self._elector.is_restarted:
                 return
-            agenda.at(agenda.now + 2 * SECOND, lambda: self._cast.start(self._elector, self._number, is_new_pod=False))
+            agenda.plan(
+                agenda.now + 2 * SECOND, lambda: self._cast.start(self._elector, self._number, is_new_pod=False)
+            )
 
 
 def _uid(seed: int, name: str, number: int) -> str:

@@ -45,7 +45,7 @@ def _holder(facts: Facts, claim: Claim) -> bool:
 
 
 @_is("held-since")
-def _held_since(facts: Facts, claim: Claim) -> bool:
+def _is_held_since(facts: Facts, claim: Claim) -> bool:
     write = facts.placing(claim["identity"])
     return facts.holder == claim["identity"] and write is not None and _is_in(facts, claim, write)
 
@@ -71,7 +71,7 @@ def _expires(facts: Facts, claim: Claim) -> bool:
 
 
 @_is("expired")
-def _expired(facts: Facts, claim: Claim) -> bool:
+def _is_expired(facts: Facts, claim: Claim) -> bool:
     identity = claim.get("identity", facts.holder)
     if claim.get("how") == "writer-clock":
         renewed, duration = facts.spec.renewed, facts.spec.duration
@@ -99,7 +99,7 @@ def _free(facts: Facts, claim: Claim) -> bool:
 
 @_is("never-held")
 def _never_held(facts: Facts, _: Claim) -> bool:
-    return not facts.holder and not any(one.puts for one in _of_this_object(facts))
+    return not facts.holder and not any(one.puts for one in _list_writes_of_object(facts))
 
 
 @_is("does-not-exist")
@@ -131,12 +131,12 @@ def _renewal_interval(facts: Facts, claim: Claim) -> bool:
 
 
 @_is("taken")
-def _taken(facts: Facts, claim: Claim) -> bool:
+def _is_taken(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
         is_named = write.puts == claim["identity"] and _is_after(facts, claim, write)
         return is_named and _is_how(facts, claim, write) and _is_within(facts, claim, write)
 
-    return _happened(facts, claim, is_it)
+    return _has_happened(facts, claim, is_it)
 
 
 def _is_within(facts: Facts, claim: Claim, write: Write) -> bool:
@@ -189,15 +189,15 @@ def _is_how(facts: Facts, claim: Claim, write: Write) -> bool:
 
 
 @_is("written-in")
-def _written_in(facts: Facts, claim: Claim) -> bool:
+def _is_written_in(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
         return write.puts == claim["identity"] and not facts.is_own(write, claim["identity"])
 
-    return _happened(facts, claim, is_it)
+    return _has_happened(facts, claim, is_it)
 
 
 @_is("released")
-def _released(facts: Facts, claim: Claim) -> bool:
+def _is_released(facts: Facts, claim: Claim) -> bool:
     identity = claim["identity"]
 
     def is_it(write: Write) -> bool:
@@ -206,7 +206,7 @@ def _released(facts: Facts, claim: Claim) -> bool:
         own = facts.is_own(write, identity)
         return is_removal and (how == "unknown" or own == (how == "own"))
 
-    return _happened(facts, claim, is_it)
+    return _has_happened(facts, claim, is_it)
 
 
 # ---- processes ------------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def _second_writer(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     renewals = [
         one
-        for one in facts.within(begin, end, lambda one: one.is_renewal and one.after.holder == identity)
+        for one in facts.find_writes(begin, end, lambda one: one.is_renewal and one.after.holder == identity)
         if facts.is_by(by, one.request)
     ]
     if len(renewals) < claim.get("count", 1):
@@ -246,7 +246,7 @@ def _is_ongoing_as_said(facts: Facts, claim: Claim, last: int) -> bool:
 
 
 @_is("write-refused")
-def _refused(facts: Facts, claim: Claim) -> bool:
+def _is_refused(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
     found = [
         one
@@ -264,12 +264,12 @@ def _refused(facts: Facts, claim: Claim) -> bool:
 
 
 @_is("chosen")
-def _chosen(facts: Facts, claim: Claim) -> bool:
+def _is_chosen(facts: Facts, claim: Claim) -> bool:
     def is_it(write: Write) -> bool:
         is_hint = (claim.get("by") or {}).get("known") == "manager"
         return write.puts == claim["identity"] and (is_hint or write.process.role is Role.API_SERVER)
 
-    return _happened(facts, claim, is_it)
+    return _has_happened(facts, claim, is_it)
 
 
 @_is("not-taken-up")
@@ -302,7 +302,7 @@ def _preferred_holder_foreign(facts: Facts, claim: Claim) -> bool:
             and _names(claim, "identity", write.after.preferred)
         )
 
-    return _happened(facts, claim, is_it)
+    return _has_happened(facts, claim, is_it)
 
 
 # ---- causes ---------------------------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ def _leader_lost(facts: Facts, claim: Claim) -> bool:
     if not taker:
         return True
     wide = facts.latest(claim, "to", facts.now)
-    put = facts.within(end - POINT, wide + POINT, lambda one: one.puts == taker or _is_again(one, previous, taker))
+    put = facts.find_writes(end - POINT, wide + POINT, lambda one: one.puts == taker or _is_again(one, previous, taker))
     return any(not is_known or not facts.is_surely_live(one.begin) for one in put)
 
 
@@ -392,19 +392,19 @@ def _lease_stolen(facts: Facts, claim: Claim) -> bool:
             return False
         return claim.get("severity") != "error" or facts.may_be_live(write.begin)
 
-    return _happened(facts, claim, is_it)
+    return _has_happened(facts, claim, is_it)
 
 
 @_is("foreign-release")
 def _foreign_release(facts: Facts, claim: Claim) -> bool:
     previous = claim["previous"]
-    return _happened(facts, claim, lambda one: _is_removal(one, previous) and not facts.is_own(one, previous))
+    return _has_happened(facts, claim, lambda one: _is_removal(one, previous) and not facts.is_own(one, previous))
 
 
 @_is("holder-removed")
 def _holder_removed(facts: Facts, claim: Claim) -> bool:
     if claim.get("how") == "unknown":
-        return _happened(facts, claim, lambda one: _is_removal(one, claim["previous"]))
+        return _has_happened(facts, claim, lambda one: _is_removal(one, claim["previous"]))
     # By clocks that differ it may be any of several instants: the renewal before the removal was not after it.
     at = facts.latest(claim, "earliest")
 
@@ -412,7 +412,7 @@ def _holder_removed(facts: Facts, claim: Claim) -> bool:
         renewals = [one.end for one in facts.writes if one.is_renewal and one.at < removal.at]
         return facts.may_be_live(min(removal.at, max([at, *renewals[-1:]])))
 
-    return _happened(facts, claim, lambda one: _is_removal(one, claim["previous"]) and may_be_live(one))
+    return _has_happened(facts, claim, lambda one: _is_removal(one, claim["previous"]) and may_be_live(one))
 
 
 def _is_removal(write: Write, identity: str) -> bool:
@@ -421,7 +421,7 @@ def _is_removal(write: Write, identity: str) -> bool:
 
 @_is("lease-deleted")
 def _lease_deleted(facts: Facts, claim: Claim) -> bool:
-    return _happened(facts, claim, lambda one: not one.is_there and _names(claim, "previous", one.before.holder))
+    return _has_happened(facts, claim, lambda one: not one.is_there and _names(claim, "previous", one.before.holder))
 
 
 @_is("identity-shared")
@@ -432,7 +432,7 @@ def _identity_shared(facts: Facts, claim: Claim) -> bool:
         there = [one for one in facts.processes_of(identity) if any(span.meets(begin, end) for span in one.alive)]
         if len({one.uid for one in there}) > 1:
             return True
-    renewals = [*facts.within(begin, end, lambda one: one.is_renewal and one.after.holder == identity)]
+    renewals = [*facts.find_writes(begin, end, lambda one: one.is_renewal and one.after.holder == identity)]
     last_by = {(one.process.user.name, one.process.uid): one.at for one in renewals}
     if len(last_by) < 2:
         return False
@@ -444,7 +444,8 @@ def _holder_replaced(facts: Facts, claim: Claim) -> bool:
     identity = claim["identity"]
     begin, end = facts.interval(claim, "from", "to")
     writers = [
-        one.process.uid for one in facts.within(begin - POINT, end + POINT, lambda one: one.after.holder == identity)
+        one.process.uid
+        for one in facts.find_writes(begin - POINT, end + POINT, lambda one: one.after.holder == identity)
     ]
     return len(set(writers)) > 1
 
@@ -465,7 +466,7 @@ def _clusters_mixed(_: Facts, __: Claim) -> bool:
 
 
 @_is("abandoned")
-def _abandoned(facts: Facts, _: Claim) -> bool:
+def _is_abandoned(facts: Facts, _: Claim) -> bool:
     renewal = facts.last_renewal
     spec = facts.spec
     if spec.renewed is not None and facts.now - spec.renewed > 86_400 * SECOND:
@@ -488,7 +489,7 @@ def _holder_clock(facts: Facts, _: Claim) -> bool:
 
 @_is("acquire-time-foreign")
 def _acquire_time_foreign(facts: Facts, claim: Claim) -> bool:
-    writes = _of_this_object(facts)
+    writes = _list_writes_of_object(facts)
     naming = [one.at for one in writes if one.after.holder != one.before.holder]
     dating = [one.at for one in writes if one.after.acquired != one.before.acquired]
     return naming[-1:] != dating[-1:] or _stamp_tampered(facts, claim)
@@ -507,7 +508,7 @@ def _lease_without_stamps(facts: Facts, _: Claim) -> bool:
 
 
 @_is("frozen")
-def _frozen(facts: Facts, claim: Claim) -> bool:
+def _is_frozen(facts: Facts, claim: Claim) -> bool:
     until = facts.earliest(claim, "to", END)
     later = (one for one in facts.history.writes(facts.key) if facts.now < (one.stored_at or 0) < until)
     taken = (one.after.lease.spec.holder for one in later if one.after and one.after.lease)
@@ -542,10 +543,10 @@ def _strategy_conflict(_: Facts, __: Claim) -> bool:
 # ---- what they share ------------------------------------------------------------------------------------------------
 
 
-def _happened(facts: Facts, claim: Claim, when: Callable[[Write], bool]) -> bool:
+def _has_happened(facts: Facts, claim: Claim, when: Callable[[Write], bool]) -> bool:
     """Return whether a write of a kind may be in the interval of a claim, and by whom the claim says."""
     begin, end = facts.interval(claim)
-    return any(facts.is_by(claim.get("by"), one.request) for one in facts.within(begin, end, when))
+    return any(facts.is_by(claim.get("by"), one.request) for one in facts.find_writes(begin, end, when))
 
 
 def _is_in(facts: Facts, claim: Claim, write: Write) -> bool:
@@ -565,7 +566,7 @@ def _states_in(facts: Facts, begin: int, end: int) -> Iterator[tuple[int, Spec, 
             yield max(first, begin), spec, write
 
 
-def _of_this_object(facts: Facts) -> list[Write]:
+def _list_writes_of_object(facts: Facts) -> list[Write]:
     """Return the writes of the object that is there now."""
     found: list[Write] = []
     for one in facts.writes:
@@ -578,7 +579,7 @@ def _renewals_in_turn(facts: Facts) -> list[tuple[Write, Write]]:
     return list(pairwise(renewals))
 
 
-def _with_renewal(before: Spec, after: Spec) -> Spec:
+def _add_renewal(before: Spec, after: Spec) -> Spec:
     return Spec(
         holder=before.holder,
         duration=before.duration,

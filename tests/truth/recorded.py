@@ -49,7 +49,7 @@ def history_of(name: str) -> History:
     return _Reading(name).history()
 
 
-def evaluated(name: str, kind: Kind) -> Iterator[Evaluated]:
+def evaluate_incident(name: str, kind: Kind) -> Iterator[Evaluated]:
     """Yield what the commands claim of the lease of an incident, with its truth."""
     history = history_of(name)
     folder = _folder(name)
@@ -59,10 +59,10 @@ def evaluated(name: str, kind: Kind) -> Iterator[Evaluated]:
     is_list = kind is Kind.LIST
     if is_list:
         items = json.loads(gzip.decompress(files[LIST]))["items"]
-        history = _until(history, items)
+        history = _cut_history(history, items)
     elif kind is Kind.WATCH:
         changes = map(json.loads, gzip.decompress(files[WATCH]).splitlines())
-        history = _until(history, [one["object"] for one in changes if one["type"] != "BOOKMARK"])
+        history = _cut_history(history, [one["object"] for one in changes if one["type"] != "BOOKMARK"])
     given = Input(kind, files, now=history.end if is_list else None, shown=((history.begin, history.end),))
     truth = _truth(name)
     for one in evaluate(history, replace(given, last=_last(history, kind)), without=_CAUSES):
@@ -70,7 +70,7 @@ def evaluated(name: str, kind: Kind) -> Iterator[Evaluated]:
             yield one
 
 
-def _until(history: History, shown: Sequence[Document]) -> History:
+def _cut_history(history: History, shown: Sequence[Document]) -> History:
     """Return a history without what was written after the last state that an input shows."""
     newest = max(int(one["metadata"]["resourceVersion"]) for one in shown)
     kept = (one for one in history.requests if not one.stored_at or one.after is None or one.after.revision <= newest)

@@ -199,7 +199,7 @@ def common(some: Iterable[Span], others: Iterable[Span]) -> Iterator[Span]:
                 yield Span(begin, end)
 
 
-def without(spans: Iterable[Span], cut: Iterable[Span]) -> tuple[Span, ...]:
+def subtract_spans(spans: Iterable[Span], cut: Iterable[Span]) -> tuple[Span, ...]:
     """Return the times without those that are cut out of them."""
     left = list(spans)
     for hole in cut:

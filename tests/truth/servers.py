@@ -97,16 +97,16 @@ class Servers:
                 reply(answer)
 
         now = self.agenda.now
-        self.agenda.at(now + call.patience, lambda: once(None))
+        self.agenda.plan(now + call.patience, lambda: once(None))
         if party.is_cut:
             return
         server = self._server_of(party)
         if server is None:
-            self.agenda.at(now + self._random.randint(1, 30) * MILLISECOND, lambda: once(None))
+            self.agenda.plan(now + self._random.randint(1, 30) * MILLISECOND, lambda: once(None))
             return
         if self._fault(FaultKind.SERVER_HANGS, str(server)):
             return
-        self.agenda.at(now + self._random.randint(300, 1500), lambda: self._receive(party, server, call, once))
+        self.agenda.plan(now + self._random.randint(300, 1500), lambda: self._receive(party, server, call, once))
 
     def _server_of(self, party: Party) -> int | None:
         """Return the API server of a party, which goes to the next one if its own is down."""
@@ -134,7 +134,7 @@ class Servers:
             return
         webhook = self._fault(FaultKind.WEBHOOK_SLOW)
         delay += webhook.amount * SECOND if webhook else 0
-        self.agenda.at(received + delay, lambda: self._admit(party, server, call, once, received=received))
+        self.agenda.plan(received + delay, lambda: self._admit(party, server, call, once, received=received))
 
     def _admit(
         self, party: Party, server: int, call: Call, once: Callable[[Answer | None], None], *, received: int
@@ -160,7 +160,7 @@ class Servers:
             self._answer_later(party, server, call, once, received=received, delay=rest, refused=late)
             return
         stamp = now + self.offsets[server]
-        self.agenda.at(
+        self.agenda.plan(
             now + delay, lambda: self._commit(party, server, call, once, received=received, stamp_clock=stamp)
         )
 
@@ -229,12 +229,12 @@ class Servers:
             )
             self._finish(request, once, Answer(request.code, state, why))
 
-        self.agenda.at(self.agenda.now + delay, answer)
+        self.agenda.plan(self.agenda.now + delay, answer)
 
     def _finish(self, request: Request, once: Callable[[Answer | None], None], answer: Answer) -> None:
         """Log the request, and let the client have the answer a moment later."""
         self.requests.append(request)
-        self.agenda.at(self.agenda.now + self._random.randint(200, 900), lambda: once(answer))
+        self.agenda.plan(self.agenda.now + self._random.randint(200, 900), lambda: once(answer))
 
     def _request(
         self,
@@ -312,7 +312,7 @@ class Servers:
             if self._fault(kind, account):
                 return _ACTED_BY[kind]
         if self._fault(FaultKind.POLICY_REFUSES, account):
-            return Refusal(422, "policy", f"{_denied(call.name, 'freeze')} no changes today", "Invalid")
+            return Refusal(422, "policy", f"{_describe_denial(call.name, 'freeze')} no changes today", "Invalid")
         return None
 
     # ---- what is stored ----
@@ -366,7 +366,7 @@ class Servers:
         write = call.write(old)
         if write is None:
             return None, before
-        write = self._mutated(write, clock)
+        write = self._mutate(write, clock)
         if old is None:
             new = api_server.created(write, clock, call.name, call.namespace)
         else:
@@ -390,7 +390,7 @@ class Servers:
         is_stamped = self._is_stamped and call.namespace == NAMESPACE
         return None, state_of(key, uid, new, term=term, annotations=annotations, is_stamped=is_stamped)
 
-    def _mutated(self, write: Write, clock: int) -> Write:
+    def _mutate(self, write: Write, clock: int) -> Write:
         """Return what webhooks make of a write."""
         spec, labels = write.spec, write.labels
         mutator = self._fault(FaultKind.MUTATE)
@@ -510,7 +510,7 @@ def _guard(user: User, before: State | None, new: Lease) -> Refusal | None:
             return None
     pod, _, name = old.writer.partition(" ")
     held_by = f"{name} ({'no pod' if pod == '-' else f'pod uid {pod}'})"
-    text = f"{_denied(old.name, _GUARD)} lease is held by {held_by}, which wrote it last at "
+    text = f"{_describe_denial(old.name, _GUARD)} lease is held by {held_by}, which wrote it last at "
     text += f"{canonical_seconds(old.written or 0)}; retry later (lease-webhook)"
     return Refusal(403, "stamp guard", text, "Forbidden")
 
@@ -519,12 +519,11 @@ def _guard_of_deletion(user: User, before: State | None) -> Refusal | None:
     old = before.lease if before else None
     if old is None or not old.writer or not old.spec.holder or old.writer == requester_of(user):
         return None
-    text = (
-        f"{_denied(old.name, _GUARD)} lease is held; delete it after its release, or take it when it has expired and "
-    )
-    return Refusal(403, "stamp guard", f"{text}delete it then (lease-webhook)", "Forbidden")
+    denial = _describe_denial(old.name, _GUARD)
+    text = f"{denial} lease is held; delete it after its release, or take it when it has expired and delete it then"
+    return Refusal(403, "stamp guard", f"{text} (lease-webhook)", "Forbidden")
 
 
-def _denied(name: str, policy: str) -> str:
+def _describe_denial(name: str, policy: str) -> str:
     head = f'leases.{GROUP} "{name}" is forbidden: ValidatingAdmissionPolicy'
     return f"{head} '{policy}' with binding '{policy}' denied request:"

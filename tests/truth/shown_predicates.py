@@ -11,7 +11,7 @@ from typing import Any, Final
 from tests.model.api_server import Spec
 from tests.truth.facts import NOTHING, SLACK, Claim, Facts, Write, is_released
 from tests.truth.predicates import POINT, PREDICATES, Predicate
-from tests.truth.records import END, Process, Span, without
+from tests.truth.records import END, Process, Span, subtract_spans
 from tests.truth.stage import SECOND
 from webhook.admission.rules.holders import fits_pod
 from webhook.analysis.claims.words import writer
@@ -158,7 +158,7 @@ def _removed(facts: Facts, shown: Claim) -> bool:
 def _written(facts: Facts, shown: Claim) -> bool:
     """It was written by the one that is shown, first at the beginning."""
     at = facts.moment(shown["from"])
-    near = facts.within(at.first - POINT, at.last + POINT, lambda one: shown["identity"] in _names(one.process))
+    near = facts.find_writes(at.first - POINT, at.last + POINT, lambda one: shown["identity"] in _names(one.process))
     return any(near) and _is_written(facts, shown)
 
 
@@ -196,7 +196,7 @@ def _unled_time(facts: Facts, begin: int, end: int) -> int:
     lease = f"{facts.namespace}/{facts.name}"
     own = [one for one in facts.history.processes if one.lease == lease and one.works]
     works = [span for one in own for span in (*one.works, *one.paused)]
-    return sum(one.end - one.begin for one in without([Span(begin, end)], works)) if begin < end else 0
+    return sum(one.end - one.begin for one in subtract_spans([Span(begin, end)], works)) if begin < end else 0
 
 
 @_is("timeline-silent")
@@ -243,7 +243,7 @@ def _mark_of_taking(how: str) -> Predicate:
 def _is_taken_again(facts: Facts, shown: Claim) -> bool:
     """Return whether another process renewed it, when it had expired, under the name that it had."""
     begin, end = _around(facts, shown)
-    renewals = facts.within(begin, end, lambda one: one.is_renewal and one.after.holder == shown["identity"])
+    renewals = facts.find_writes(begin, end, lambda one: one.is_renewal and one.after.holder == shown["identity"])
     is_named = f"after {shown['identity']} let it expire" in shown["text"]
     return is_named and any(not facts.is_surely_live(one.begin) for one in renewals)
 
@@ -255,7 +255,7 @@ def _specs(facts: Facts) -> Iterator[Spec]:
 def _is_first_write(facts: Facts, shown: Claim) -> bool:
     """Return whether who stands in for a holder, which a log hides, wrote then."""
     begin, end = _around(facts, shown)
-    return any(shown["identity"] in _names(one.process) for one in facts.within(begin, end, lambda _: True))
+    return any(shown["identity"] in _names(one.process) for one in facts.find_writes(begin, end, lambda _: True))
 
 
 _is("timeline-steal")(_mark_of_taking("while-live"))
@@ -270,21 +270,21 @@ def _created(facts: Facts, shown: Claim) -> bool:
     begin, end = _around(facts, shown)
     return any(
         not shown["identity"] or _is_of(facts, one.after, shown["identity"]) or shown["identity"] in _names(one.process)
-        for one in facts.within(begin, end, lambda one: not one.was_there)
+        for one in facts.find_writes(begin, end, lambda one: not one.was_there)
     )
 
 
 @_is("timeline-deleted")
 def _deleted(facts: Facts, shown: Claim) -> bool:
     begin, end = _around(facts, shown)
-    return any(facts.within(begin, end, lambda one: not one.is_there))
+    return any(facts.find_writes(begin, end, lambda one: not one.is_there))
 
 
 @_is("timeline-release")
 def _release(facts: Facts, shown: Claim) -> bool:
     begin, end = _around(facts, shown)
     said = shown["text"]
-    for one in facts.within(begin, end, lambda one: bool(one.removes) or one.is_shortened):
+    for one in facts.find_writes(begin, end, lambda one: bool(one.removes) or one.is_shortened):
         identity = one.removes or one.before.holder or ""
         if identity not in said:
             continue
@@ -334,7 +334,7 @@ def _slow(facts: Facts, shown: Claim) -> bool:
 @_is("timeline-edit")
 def _edit(facts: Facts, shown: Claim) -> bool:
     begin, end = _around(facts, shown)
-    return any(facts.within(begin, end, lambda one: one.was_there and one.is_there))
+    return any(facts.find_writes(begin, end, lambda one: one.was_there and one.is_there))
 
 
 @_is("timeline-forged-stamps")
@@ -349,7 +349,7 @@ def _forged(facts: Facts, shown: Claim) -> bool:
 def _renewal(facts: Facts, shown: Claim) -> bool:
     at = facts.moment(shown["at"])
     is_written = shown["is_hidden"] and _is_asked(facts, shown)
-    return is_written or any(facts.within(at.first - POINT, at.last + POINT, lambda one: one.is_renewal))
+    return is_written or any(facts.find_writes(at.first - POINT, at.last + POINT, lambda one: one.is_renewal))
 
 
 @_is("timeline-renewals")
@@ -488,7 +488,7 @@ def _since(facts: Facts, shown: Claim) -> bool:
     errors = {0, *((one.after.renewed or one.at) - one.at for one in own)}
     if any(abs((one.after.acquired or 0) - error - parse(shown["at"])) < POINT for one in own for error in errors):
         return True  # as it wrote itself, corrected by the error of its clock
-    near = facts.within(at.first - POINT, at.last + POINT, lambda _: True)
+    near = facts.find_writes(at.first - POINT, at.last + POINT, lambda _: True)
     return any(
         one.puts == identity or (one.is_renewal and one.after.holder == identity) or identity in _names(one.process)
         for one in near
@@ -500,7 +500,7 @@ def _until(facts: Facts, shown: Claim) -> bool:
     """It was removed or replaced then, or renewed last, before it expired."""
     at = facts.moment(shown["at"])
     identity = shown["identity"]
-    near = facts.within(at.first - POINT, at.last + POINT, lambda _: True)
+    near = facts.find_writes(at.first - POINT, at.last + POINT, lambda _: True)
     return any(
         _is_of(facts, one.before, identity) or _is_of(facts, one.after, identity) or identity in _names(one.process)
         for one in near
@@ -511,7 +511,7 @@ def _until(facts: Facts, shown: Claim) -> bool:
 def _unled(facts: Facts, shown: Claim) -> bool:
     """The time from the removal or the last renewal of the one before is at most so long."""
     at = facts.moment(shown["at"])
-    taken = [*facts.within(at.first - POINT, at.last + POINT, lambda one: one.puts == shown["identity"])]
+    taken = [*facts.find_writes(at.first - POINT, at.last + POINT, lambda one: one.puts == shown["identity"])]
     if not taken:
         return True
     before = [one for one in facts.writes if one.at < taken[-1].at]

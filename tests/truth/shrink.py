@@ -24,14 +24,14 @@ def shrink(plan: Plan, is_false: Callable[[Plan], bool]) -> Plan:
 
 def _smaller(plan: Plan) -> Iterator[Plan]:
     """Yield plans with one part less, the largest steps first."""
-    yield from (replace(plan, outsiders=_without(plan.outsiders, at)) for at in range(len(plan.outsiders)))
-    yield from (replace(plan, faults=_without(plan.faults, at)) for at in range(len(plan.faults)))
+    yield from (replace(plan, outsiders=_drop_part(plan.outsiders, at)) for at in range(len(plan.outsiders)))
+    yield from (replace(plan, faults=_drop_part(plan.faults, at)) for at in range(len(plan.faults)))
     for at, elector in enumerate(plan.electors):
         # Where no other lease is renewed, nothing in an input shows what it lacks.
         if elector.lease == LEASE or sum(one.lease != LEASE for one in plan.electors) > 1:
-            yield replace(plan, electors=_without(plan.electors, at))
+            yield replace(plan, electors=_drop_part(plan.electors, at))
     for at, outsider in enumerate(plan.outsiders):
-        yield from (replace(plan, outsiders=_with(plan.outsiders, at, one)) for one in _with_fewer_steps(outsider))
+        yield from (replace(plan, outsiders=_replace_part(plan.outsiders, at, one)) for one in _drop_steps(outsider))
     yield from _plainer(plan)
     for length in (plan.length // 2, plan.length * 3 // 4, plan.length - 10_000, plan.length - 2000):
         if 10_000 < length < plan.length:
@@ -47,21 +47,21 @@ def _plainer(plan: Plan) -> Iterator[Plan]:
         yield replace(plan, is_stamped=False)
     for at, elector in enumerate(plan.electors):
         if elector.skew:
-            yield replace(plan, electors=_with(plan.electors, at, replace(elector, skew=0)))
+            yield replace(plan, electors=_replace_part(plan.electors, at, replace(elector, skew=0)))
 
 
-def _with_fewer_steps(outsider: OutsiderPlan) -> Iterator[OutsiderPlan]:
+def _drop_steps(outsider: OutsiderPlan) -> Iterator[OutsiderPlan]:
     for number, step in enumerate(outsider.steps):
         if len(outsider.steps) > 1:
-            yield replace(outsider, steps=_without(outsider.steps, number))
+            yield replace(outsider, steps=_drop_part(outsider.steps, number))
         if step.times > 1:
             once = replace(step, times=step.times // 2)
-            yield replace(outsider, steps=_with(outsider.steps, number, once))
+            yield replace(outsider, steps=_replace_part(outsider.steps, number, once))
 
 
-def _without(parts: tuple[_Part, ...], number: int) -> tuple[_Part, ...]:
+def _drop_part(parts: tuple[_Part, ...], number: int) -> tuple[_Part, ...]:
     return (*parts[:number], *parts[number + 1 :])
 
 
-def _with(parts: tuple[_Part, ...], number: int, part: _Part) -> tuple[_Part, ...]:
+def _replace_part(parts: tuple[_Part, ...], number: int, part: _Part) -> tuple[_Part, ...]:
     return (*parts[:number], part, *parts[number + 1 :])

@@ -31,7 +31,7 @@ class Agenda:
         self._waiting: list[tuple[int, int, Callable[[], None]]] = []
         self._number = 0
 
-    def at(self, instant: int, what: Callable[[], None]) -> None:
+    def plan(self, instant: int, what: Callable[[], None]) -> None:
         """Plan something; what lies in the past happens next."""
         self._number += 1
         heapq.heappush(self._waiting, (max(instant, self.now), self._number, what))
@@ -100,6 +100,6 @@ class Actor:
             return
         self._turn = turn = turn + 1
         if isinstance(wanted, Wait):
-            self.agenda.at(self.agenda.now + wanted.micros * self.slowness, lambda: self._next(turn, None))
+            self.agenda.plan(self.agenda.now + wanted.micros * self.slowness, lambda: self._next(turn, None))
         else:
             self._ask(self, wanted, lambda answer: self._next(turn, answer))

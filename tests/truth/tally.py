@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from tests.truth.completeness import said_of_losses
+from tests.truth.completeness import count_losses
 from tests.truth.draw import draw
 from tests.truth.evaluation import COMMANDS, Evaluated, evaluate
 from tests.truth.inputs import LISTS, Kind, input_of
@@ -58,14 +58,14 @@ class Tally(Struct):
         """Return the kinds of claims that were made of no history."""
         return sorted(KINDS.keys() - {claim for claim, _, _ in self.claims} - STORED_RULES.keys() - NOT_PLAYED)
 
-    def of_input(self, kind: str) -> Counter[str]:
+    def count_input(self, kind: str) -> Counter[str]:
         """Return how many claims from one kind of input had each outcome."""
         found: Counter[str] = Counter()
         for (_, one, outcome), number in self.claims.items():
             found[outcome] += number if one == kind else 0
         return found
 
-    def of_claim(self, claim: str) -> Counter[str]:
+    def count_claim(self, claim: str) -> Counter[str]:
         """Return how many claims of one kind had each outcome."""
         found: Counter[str] = Counter()
         for (one, _, outcome), number in self.claims.items():
@@ -87,7 +87,7 @@ def tally_of(seeds: Sequence[int], kinds: Sequence[Kind], commands: Sequence[str
             for one in found:
                 tally.add(seed, kind, one)
             if kind not in LISTS:
-                said = said_of_losses(history, given, (one for one in found if one.command == "why"))
+                said = count_losses(history, given, (one for one in found if one.command == "why"))
                 tally.said.setdefault(kind.value, Counter()).update(said)
     return tally
 

@@ -64,7 +64,7 @@ def seconds(instant: int) -> float:
 
 
 @cache
-def drawn() -> tuple[History, ...]:
+def draw_histories() -> tuple[History, ...]:
     return tuple(play(draw(seed)) for seed in range(200))
 
 
@@ -244,15 +244,15 @@ def test_every_fault_deed_and_refusal_is_drawn() -> None:
     deeds = {step.deed for plan in plans for one in plan.outsiders for step in one.steps}
     assert set(FaultKind) - faults == set()
     assert set(Deed) - deeds == set()
-    refused = Counter(one.refused.by for history in drawn() for one in history.requests if one.refused)
+    refused = Counter(one.refused.by for history in draw_histories() for one in history.requests if one.refused)
     assert min(refused.values()) > 1
     assert set(refused) == {
         *("API server", "RBAC", "authentication", "conflict", "not found", "policy", "priority and fairness"),
         *("stamp guard", "timeout", "validation", "webhook", "webhook failure"),
     }
-    assert sum(any(history.overlaps(LEASE)) for history in drawn()) > 15
-    assert sum("" in holders(history) for history in drawn()) > 15
-    assert sum(any(one.after is None for one in history.writes(KEY)) for history in drawn()) > 3
+    assert sum(any(history.overlaps(LEASE)) for history in draw_histories()) > 15
+    assert sum("" in holders(history) for history in draw_histories()) > 15
+    assert sum(any(one.after is None for one in history.writes(KEY)) for history in draw_histories()) > 3
 
 
 # ---- inputs ---------------------------------------------------------------------------------------------------------

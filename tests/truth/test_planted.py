@@ -55,7 +55,7 @@ def names_another(key: str) -> Defect:
     return lambda claim, _: claim | {key: "checkout-zzz"} if claim.get(key) else None
 
 
-def moved(seconds: float, *keys: str) -> Defect:
+def move_instants(seconds: float, *keys: str) -> Defect:
     """A claim whose instants are earlier or later."""
 
     def change(claim: Claim, _: Facts) -> Claim | None:
@@ -107,7 +107,7 @@ def renewed_before(claim: Claim, facts: Facts) -> bool:
     return len([one for one in own if at - 20 * SECOND < one.at < at - 2 * SECOND]) > 2
 
 
-def swapped(key: str, **pairs: str) -> Defect:
+def swap_value(key: str, **pairs: str) -> Defect:
     """A claim that has another value of a closed set."""
     table = {old.replace("_", "-"): new.replace("_", "-") for old, new in pairs.items()}
     return lambda claim, _: claim | {key: table[claim[key]]} if claim.get(key) in table else None
@@ -115,45 +115,45 @@ def swapped(key: str, **pairs: str) -> Defect:
 
 PLANTED: dict[str, tuple[str, Defect]] = {
     "the holder is somebody else": ("holder", names_another("identity")),
-    "the holder has it since before it had": ("held-since", moved(-40, *WRITES)),
+    "the holder has it since before it had": ("held-since", move_instants(-40, *WRITES)),
     "who wrote the holder in is a bystander": ("held-since", blames(bystander)),
-    "the last renewal is in the future": ("last-renewed", moved(25, *WRITES)),
-    "the last renewal is an earlier one": ("last-renewed", moved(-30, *WRITES)),
+    "the last renewal is in the future": ("last-renewed", move_instants(25, *WRITES)),
+    "the last renewal is an earlier one": ("last-renewed", move_instants(-30, *WRITES)),
     "the last renewal is a bystander's": ("last-renewed", blames(bystander)),
-    "the lease expires before it does": ("expires", moved(-12, "from")),
+    "the lease expires before it does": ("expires", move_instants(-12, "from")),
     "the lease was taken after a release, which it was not": (
         "taken",
-        swapped("how", after_expiry="after-release", while_live="after-release"),
+        swap_value("how", after_expiry="after-release", while_live="after-release"),
     ),
-    "a lease that had been released was stolen": ("taken", swapped("how", after_release="while-live")),
-    "a stolen lease had expired": ("taken", swapped("how", while_live="after-expiry")),
+    "a lease that had been released was stolen": ("taken", swap_value("how", after_release="while-live")),
+    "a stolen lease had expired": ("taken", swap_value("how", while_live="after-expiry")),
     "an expired lease was stolen": (
         "taken",
-        only(expired_long_before, swapped("how", after_expiry="while-live")),
+        only(expired_long_before, swap_value("how", after_expiry="while-live")),
     ),
-    "the lease was taken at another time": ("taken", moved(600, *WRITES)),
+    "the lease was taken at another time": ("taken", move_instants(600, *WRITES)),
     "the lease was taken by a bystander": ("taken", blames(bystander)),
     "somebody else was written in": ("written-in", names_another("identity")),
     "a bystander wrote the holder in": ("written-in", blames(bystander)),
-    "the holder released the lease, which another one did": ("released", swapped("how", foreign="own")),
-    "another one released the lease, which the holder did": ("released", swapped("how", own="foreign")),
+    "the holder released the lease, which another one did": ("released", swap_value("how", foreign="own")),
+    "another one released the lease, which the holder did": ("released", swap_value("how", own="foreign")),
     "somebody else was removed": ("released", names_another("identity")),
     "the lease was stolen from somebody else": ("lease-stolen", names_another("previous")),
-    "the lease was stolen at another time": ("lease-stolen", moved(600, *WRITES)),
+    "the lease was stolen at another time": ("lease-stolen", move_instants(600, *WRITES)),
     "a bystander's writes were refused": ("write-refused", blames(bystander)),
     "more writes were refused than were made": ("write-refused", says(count=1000)),
     "writes were refused for another reason": ("write-refused", says(code=418)),
     "the lost leader is somebody else": ("leader-lost", names_another("identity")),
-    "the leader was lost while it renewed": ("leader-lost", only(renewed_before, moved(-25, "from"))),
+    "the leader was lost while it renewed": ("leader-lost", only(renewed_before, move_instants(-25, "from"))),
     "a leader was lost because it renews too seldom": ("leader-lost", says(cause="interval", causes=None)),
-    "a leader was late while it renewed": ("renewal-late", moved(-25, "from")),
+    "a leader was late while it renewed": ("renewal-late", move_instants(-25, "from")),
     "a bystander is a second writer": ("second-writer", blames(bystander)),
     "a second writer wrote more often": ("second-writer", says(count=1000)),
     "somebody else was removed by another one": ("foreign-release", names_another("previous")),
     "somebody else held the deleted lease": ("lease-deleted", names_another("previous")),
     "the API server chose somebody else": ("chosen", names_another("identity")),
-    "the API server chose at another time": ("chosen", moved(600, *WRITES)),
-    "the lease expired while it was renewed": ("expired", moved(-30, "from")),
+    "the API server chose at another time": ("chosen", move_instants(600, *WRITES)),
+    "the lease expired while it was renewed": ("expired", move_instants(-30, "from")),
 }
 
 
@@ -162,8 +162,8 @@ def test_a_planted_defect_is_noticed(kind: str, defect: Defect) -> None:
     changed = [(one, facts) for claim, facts in true_claims().get(kind, []) if (one := defect(claim, facts))]
     assert changed, "no history has such a claim"
     noticed = [one for one, facts in changed if not PREDICATES[kind](facts, one)]
-    assert len(noticed) >= 0.9 * len(changed), next(_missed(changed, kind))
+    assert len(noticed) >= 0.9 * len(changed), next(_find_missed(changed, kind))
 
 
-def _missed(changed: list[tuple[Claim, Facts]], kind: str) -> Iterator[str]:
+def _find_missed(changed: list[tuple[Claim, Facts]], kind: str) -> Iterator[str]:
     yield from (f"{facts.history.plan.seed}: {one}" for one, facts in changed if PREDICATES[kind](facts, one))

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.truth.inputs import Kind
-from tests.truth.recorded import FILES, evaluated, history_of, names
+from tests.truth.recorded import FILES, evaluate_incident, history_of, names
 
 WORKED = [one for one in names() if any(process.works for process in history_of(one).processes)]
 
@@ -15,6 +15,6 @@ def test_the_log_of_an_incident_shows_who_worked() -> None:
 
 @pytest.mark.parametrize("kind", FILES)
 def test_no_claim_about_a_recorded_incident_is_false(kind: Kind) -> None:
-    found = [(name, one) for name in names() for one in evaluated(name, kind)]
+    found = [(name, one) for name in names() for one in evaluate_incident(name, kind)]
     assert [(name, one.claim) for name, one in found if not one.is_true] == []
     assert len([one for _, one in found if one.is_true]) > 250

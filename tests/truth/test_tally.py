@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from tests.truth.completeness import HOW, LOSSES, TAKER, said_of_losses
+from tests.truth.completeness import HOW, LOSSES, TAKER, count_losses
 from tests.truth.evaluation import evaluate
 from tests.truth.inputs import Kind, input_of
 from tests.truth.page import page
@@ -27,7 +27,7 @@ def test_of_a_killed_holder_it_is_said_who_took_the_lease_and_how() -> None:
     history = play(KILLED)
     given = input_of(history, Kind.LOG)
     assert given is not None
-    said = said_of_losses(history, given, evaluate(history, given, ("why",)))
+    said = count_losses(history, given, evaluate(history, given, ("why",)))
     assert (said[LOSSES], said[TAKER], said[HOW]) == (1, 1, 1)
 
 
@@ -35,7 +35,7 @@ def test_what_nobody_says_is_not_counted_as_said() -> None:
     history = play(KILLED)
     given = input_of(history, Kind.LOG)
     assert given is not None
-    said = said_of_losses(history, given, ())
+    said = count_losses(history, given, ())
     assert (said[LOSSES], said[TAKER], said[HOW]) == (1, 0, 0)
 
 
@@ -54,6 +54,6 @@ def test_a_plan_is_shrunk_to_what_is_needed() -> None:
 def test_the_page_has_a_row_for_each_input_and_each_claim() -> None:
     tally = tally_of(range(2), [Kind.WATCH, Kind.LIST], ("why",))
     text = page(tally, 0, 2)
-    assert f"| watch | 2 | {tally.of_input('watch').total()} |" in text
-    assert f"| `holder` | {tally.of_claim('holder')['true']} |" in text
+    assert f"| watch | 2 | {tally.count_input('watch').total()} |" in text
+    assert f"| `holder` | {tally.count_claim('holder')['true']} |" in text
     assert tally.count("true") > 20
