@@ -87,12 +87,12 @@ def _name_the_packages(tree: Path) -> None:
         name = listed.name.removesuffix(".md5sums").partition(":")[0]
         for line in listed.read_text().splitlines():
             digest, _, path = line.partition("  ")
-            owners[_merged(path)] = (name, digest)
+            owners[_merge(path)] = (name, digest)
     files = {}
     for file in sorted(path for path in tree.rglob("*") if path.is_file() and not path.is_symlink()):
         # It was copied from the same path here, which may be a link to the file that the package brought.
         path = Path("/") / file.relative_to(tree)
-        if path.exists() and (owner := owners.get(_merged(str(path.resolve())))):
+        if path.exists() and (owner := owners.get(_merge(str(path.resolve())))):
             files.setdefault(owner[0], []).append(f"{owner[1]}  {path.relative_to('/')}\n")
     stanzas = DPKG / "status"
     for stanza in stanzas.read_text().split("\n\n") if stanzas.exists() else ():
@@ -107,7 +107,7 @@ def _name_the_packages(tree: Path) -> None:
                     _copy(licensed, tree)
 
 
-def _merged(path: str) -> str:
+def _merge(path: str) -> str:
     """A path as packages and linkers both may write it: /lib is a link to /usr/lib, and so on."""
     return _IN_USR.sub("", path.lstrip("/"))
 

@@ -23,7 +23,7 @@ from lab.outputs.commands import Invocation, invocations
 from lab.pyodide import left_out
 from lab.pyodide.left_out import NAMES
 from lab.pyodide.outputs import WITHOUT
-from tools.web.runtime import BUILD, COMPILED, ROOT, in_pyodide, put_packages
+from tools.web.runtime import BUILD, COMPILED, ROOT, put_packages, run_in_pyodide
 from webhook.text import yaml_reader
 
 SUITES: Final = (
@@ -60,7 +60,7 @@ def main() -> int:
 def _run(site: Path, module: str, words: Sequence[str], *folders: Path) -> int:
     """Run a module of Python, and return its exit code; of the virtual environment only what is Python is imported."""
     path = [str(ROOT), str(site), sysconfig.get_paths()["purelib"]]
-    return in_pyodide(module, words, ROOT, *folders, path=path, stack=_STACK)
+    return run_in_pyodide(module, words, ROOT, *folders, path=path, stack=_STACK)
 
 
 def _tests(site: Path, suites: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ import yaml
 
 from lab.e2e.toolchain import promtool
 from lab.rendered.prometheus import EVENT, MINUTES, Series, born, constant, firing, scraped_around
-from tools.rendered.rendering import ROOT, composed, objects, one, render
+from tools.rendered.rendering import ROOT, compose_overlay, find_object, objects, render
 from webhook.admission.policy.parse import parse
 from webhook.server.metrics import Metrics
 
@@ -27,8 +27,8 @@ WEEK = 7 * 24 * 60
 
 @pytest.fixture(scope="module")
 def rules(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    text = render(composed(tmp_path_factory.mktemp("monitoring"), "cert-manager", "monitoring"))
-    spec: dict[str, Any] = one(objects(text), "PrometheusRule")["spec"]
+    text = render(compose_overlay(tmp_path_factory.mktemp("monitoring"), "cert-manager", "monitoring"))
+    spec: dict[str, Any] = find_object(objects(text), "PrometheusRule")["spec"]
     return spec
 
 

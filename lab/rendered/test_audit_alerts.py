@@ -7,7 +7,7 @@ import pytest
 
 from lab.rendered.prometheus import EVENT, MINUTES, Series, constant, firing
 from lab.rendered.test_alerts import WEEK
-from tools.rendered.rendering import composed, objects, one, render
+from tools.rendered.rendering import compose_overlay, find_object, objects, render
 
 FINDINGS, MISSING = "LeaseAuditFindings", "LeaseAuditMissing"
 QUARTER = 15
@@ -17,8 +17,8 @@ CRONJOB = f'{{{PLACE},cronjob="lease-audit"}}'
 
 @pytest.fixture(scope="module")
 def rules(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    text = render(composed(tmp_path_factory.mktemp("audit"), "cert-manager", "audit", "audit-alerts"))
-    spec: dict[str, Any] = one(objects(text), "PrometheusRule")["spec"]
+    text = render(compose_overlay(tmp_path_factory.mktemp("audit"), "cert-manager", "audit", "audit-alerts"))
+    spec: dict[str, Any] = find_object(objects(text), "PrometheusRule")["spec"]
     return spec
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tools.rendered.chart import CHART, SOURCES, chart_objects, helm
-from tools.rendered.rendering import DEPLOY, Object, composed, objects, one, render
+from tools.rendered.rendering import DEPLOY, Object, compose_overlay, find_object, objects, render
 
 NAMES = {
     "observe": "observe",
@@ -81,7 +81,7 @@ def test_every_combination_is_that_of_kustomize(overlay: str, tmp_path: Path) ->
         directory = tmp_path / str(number)
         directory.mkdir()
         kustomized = comparable(
-            objects(render(composed(directory, overlay, *components))), random=overlay == "self-signed"
+            objects(render(compose_overlay(directory, overlay, *components))), random=overlay == "self-signed"
         )
         values = {
             "certificate": {"source": overlay},
@@ -165,7 +165,7 @@ def test_another_namespace_is_named_wherever_ours_was(source: str) -> None:
     cluster_wide |= {"ClusterRole", "ClusterRoleBinding"}
     for thing in found:
         assert thing["metadata"].get("namespace") == (None if thing["kind"] in cluster_wide else "guards")
-    configuration = one(found, "ValidatingWebhookConfiguration")
+    configuration = find_object(found, "ValidatingWebhookConfiguration")
     for entry in configuration["webhooks"]:
         assert entry["clientConfig"]["service"]["namespace"] == "guards"
         for expression in entry["namespaceSelector"].get("matchExpressions", ()):
@@ -209,7 +209,7 @@ def test_values_reach_the_pods() -> None:
         "networkPolicy": {"from": peers},
     }
     found = chart_objects(values)
-    deployment = one(found, "Deployment")["spec"]
+    deployment = find_object(found, "Deployment")["spec"]
     pod = deployment["template"]["spec"]
     assert deployment["replicas"] == 5
     assert pod["containers"][0]["image"] == f"registry.example/x@sha256:{'0' * 64}"
@@ -229,20 +229,22 @@ def test_values_reach_the_pods() -> None:
     ]
     assert pod["containers"][0]["volumeMounts"][-1]["mountPath"] == "/ca"
     assert pod["volumes"][-1]["name"] == "ca"
-    assert one(found, "PodDisruptionBudget")["spec"]["minAvailable"] == "50%"
-    assert one(found, "ResourceQuota")
+    assert find_object(found, "PodDisruptionBudget")["spec"]["minAvailable"] == "50%"
+    assert find_object(found, "ResourceQuota")
     assert deployment["template"]["metadata"]["annotations"] == {"example/owner": "us"}
-    annotations = one(found, "ValidatingWebhookConfiguration")["metadata"]["annotations"]
+    annotations = find_object(found, "ValidatingWebhookConfiguration")["metadata"]["annotations"]
     assert annotations == {"argocd.argoproj.io/sync-wave": "1"}
-    assert yaml.safe_load(one(found, "ConfigMap")["data"]["policy.yaml"]) == policy
-    assert one(found, "NetworkPolicy")["spec"]["ingress"][0]["from"] == peers
+    assert yaml.safe_load(find_object(found, "ConfigMap")["data"]["policy.yaml"]) == policy
+    assert find_object(found, "NetworkPolicy")["spec"]["ingress"][0]["from"] == peers
 
 
 def test_a_given_secret_and_policy_are_used_and_not_made() -> None:
     values = yaml.safe_load((CHART / "ci" / "given-values.yaml").read_text())
     found = chart_objects(values)
     assert not {"Secret", "ConfigMap"} & {thing["kind"] for thing in found}
-    volumes = {volume["name"]: volume for volume in one(found, "Deployment")["spec"]["template"]["spec"]["volumes"]}
+    volumes = {
+        volume["name"]: volume for volume in find_object(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
+    }
     assert volumes["tls"]["secret"]["secretName"] == "our-certificate"
     assert volumes["policy"]["configMap"]["name"] == "our-policy"
 
@@ -253,7 +255,7 @@ def test_what_is_a_value_of_the_chart_is_a_component_of_kustomize(component: str
         "host-network": {"hostNetwork": {"enabled": True}},
         "critical": {"priorityClassName": "system-cluster-critical"},
     }
-    kustomized = comparable(objects(render(composed(tmp_path, "cert-manager", component))), random=False)
+    kustomized = comparable(objects(render(compose_overlay(tmp_path, "cert-manager", component))), random=False)
     charted = comparable(chart_objects({**values[component], "certificate": {"source": "cert-manager"}}), random=False)
     assert charted == kustomized
 
@@ -261,7 +263,7 @@ def test_what_is_a_value_of_the_chart_is_a_component_of_kustomize(component: str
 @pytest.mark.parametrize("source", ["cert-manager", "openshift"])
 def test_the_recorder_runs_as_the_user_that_the_platform_wants(source: str) -> None:
     values: dict[str, Any] = {"certificate": {"source": source}, "components": {"recorder": True}}
-    pod = one(chart_objects(values), "StatefulSet")["spec"]["template"]["spec"]
+    pod = find_object(chart_objects(values), "StatefulSet")["spec"]["template"]["spec"]
     names = {"runAsNonRoot", "seccompProfile"}
     chosen = set() if source == "openshift" else {"runAsUser", "runAsGroup", "fsGroup"}
     assert set(pod["securityContext"]) == names | chosen
@@ -269,14 +271,14 @@ def test_the_recorder_runs_as_the_user_that_the_platform_wants(source: str) -> N
 
 def test_the_volume_of_the_recorder_is_the_users_choice() -> None:
     values: dict[str, Any] = {"components": {"recorder": True}, "recorder": {"size": "5Gi", "storageClassName": "slow"}}
-    (claim,) = one(chart_objects(values), "StatefulSet")["spec"]["volumeClaimTemplates"]
+    (claim,) = find_object(chart_objects(values), "StatefulSet")["spec"]["volumeClaimTemplates"]
     assert claim["spec"]["storageClassName"] == "slow"
     assert claim["spec"]["resources"]["requests"] == {"storage": "5Gi"}
 
 
 def test_the_host_network_has_ports_of_its_own() -> None:
     ports = {"enabled": True, "port": 20443, "healthPort": 20081}
-    pod = one(chart_objects({"hostNetwork": ports}), "Deployment")["spec"]["template"]["spec"]
+    pod = find_object(chart_objects({"hostNetwork": ports}), "Deployment")["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert [port["containerPort"] for port in container["ports"]] == [20443, 20081]
     assert container["args"][1:3] == ["--bind=0.0.0.0:20443", "--health-bind=0.0.0.0:20081"]
@@ -290,7 +292,7 @@ def test_the_authority_that_the_chart_makes_is_kept_where_no_pod_mounts_it() -> 
     found = chart_objects({})
     secrets = {thing["metadata"]["name"]: set(thing["data"]) for thing in found if thing["kind"] == "Secret"}
     assert secrets == {"lease-webhook-tls": {"ca.crt", "tls.crt", "tls.key"}, "lease-webhook-ca": {"ca.crt", "ca.key"}}
-    volumes = one(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
+    volumes = find_object(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
     assert [volume["secret"]["secretName"] for volume in volumes if "secret" in volume] == ["lease-webhook-tls"]
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tools.docs.pages import DOCS, README, section
-from tools.rendered.rendering import DEPLOY, ROOT, composed, objects, one, render
+from tools.rendered.rendering import DEPLOY, ROOT, compose_overlay, find_object, objects, render
 
 INSTALL = DOCS / "install.md"
 
@@ -63,7 +63,7 @@ def test_the_install_block_installs_the_image_that_it_built(commands: str, check
     assert push == f"docker push {image}"
     assert apply == "kubectl apply --server-side -k my-cluster"
     found = objects(render(checkout / "my-cluster"))
-    deployment = one(found, "Deployment")
+    deployment = find_object(found, "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["image"] == image
     namespace, name = deployment["metadata"]["namespace"], deployment["metadata"]["name"]
@@ -71,7 +71,7 @@ def test_the_install_block_installs_the_image_that_it_built(commands: str, check
 
 
 def with_own_policy(directory: Path, *components: str) -> list[dict[str, Any]]:
-    composed(directory, "cert-manager", *components)
+    compose_overlay(directory, "cert-manager", *components)
     document = yaml.safe_load((directory / "kustomization.yaml").read_text())
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(document | yaml.safe_load(OWN_POLICY)))
     (directory / "policy.yaml").write_text("apiVersion: lease-webhook/v1\npreset: strict\nmode: warn\n")
@@ -80,15 +80,15 @@ def with_own_policy(directory: Path, *components: str) -> list[dict[str, Any]]:
 
 def test_a_policy_of_ones_own_takes_the_place_of_the_shipped_one_under_the_same_name(tmp_path: Path) -> None:
     found = with_own_policy(tmp_path)
-    config_map = one(found, "ConfigMap")
+    config_map = find_object(found, "ConfigMap")
     assert config_map["data"] == {"policy.yaml": (tmp_path / "policy.yaml").read_text()}
-    volumes = one(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
+    volumes = find_object(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
     assert config_map["metadata"]["name"] in [each["configMap"]["name"] for each in volumes if "configMap" in each]
     assert config_map["metadata"]["name"] == "lease-webhook-policy"
 
 
 def test_while_observe_is_listed_its_policy_wins(tmp_path: Path) -> None:
-    assert "preset: observe" in one(with_own_policy(tmp_path, "observe"), "ConfigMap")["data"]["policy.yaml"]
+    assert "preset: observe" in find_object(with_own_policy(tmp_path, "observe"), "ConfigMap")["data"]["policy.yaml"]
 
 
 @pytest.mark.parametrize("overlay", ["self-signed", "cert-manager", "openshift"])
@@ -97,6 +97,6 @@ def test_uninstalling_needs_no_overlay(overlay: str, tmp_path: Path) -> None:
     commands = re.findall(r"^kubectl delete (\S+)((?: (?!-)\S+)+)", UNINSTALL, re.MULTILINE)
     deleted = {(kind, name) for kinds, names in commands for kind in kinds.split(",") for name in names.split()}
     components = [path.name for path in (DEPLOY / "components").iterdir()]
-    for each in objects(render(composed(tmp_path, overlay, *components))):
+    for each in objects(render(compose_overlay(tmp_path, overlay, *components))):
         name, namespace = each["metadata"]["name"], each["metadata"].get("namespace")
         assert ("namespace", namespace) in deleted or (each["kind"].lower(), name) in deleted

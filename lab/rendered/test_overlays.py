@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools.rendered.rendering import DEPLOY, ROOT, composed, objects, one, render
+from tools.rendered.rendering import DEPLOY, ROOT, compose_overlay, find_object, objects, render
 from webhook.cli.main import main
 
 OVERLAYS = ("self-signed", "cert-manager", "openshift", "local")
@@ -61,9 +61,9 @@ def test_an_overlay_is_complete_ordered_and_safe(overlay: str, tmp_path: Path) -
 @pytest.mark.parametrize("component", COMPONENTS)
 @pytest.mark.parametrize("overlay", OVERLAYS[:3])
 def test_a_component_on_top_is_safe(component: str, overlay: str, tmp_path: Path) -> None:
-    text = render(composed(tmp_path, overlay, component))
+    text = render(compose_overlay(tmp_path, overlay, component))
     assert_safe(text, tmp_path)
-    entries = one(objects(text), "ValidatingWebhookConfiguration")["webhooks"]
+    entries = find_object(objects(text), "ValidatingWebhookConfiguration")["webhooks"]
     assert {entry["name"] for entry in entries} == {
         "leases.lease-webhook.svc",
         ENTRIES.get(component, entries[0]["name"]),
@@ -73,9 +73,9 @@ def test_a_component_on_top_is_safe(component: str, overlay: str, tmp_path: Path
 def test_the_authority_is_in_the_bundle_and_its_key_is_nowhere() -> None:
     text = render(DEPLOY / "overlays" / "self-signed")
     found = objects(text)
-    secret = one(found, "Secret")
+    secret = find_object(found, "Secret")
     assert set(secret["data"]) == {"ca.crt", "tls.crt", "tls.key"}
-    (entry,) = one(found, "ValidatingWebhookConfiguration")["webhooks"]
+    (entry,) = find_object(found, "ValidatingWebhookConfiguration")["webhooks"]
     assert entry["clientConfig"]["caBundle"] == secret["data"]["ca.crt"]
 
 
@@ -88,28 +88,28 @@ def test_local_calls_the_process_that_make_run_started() -> None:
 
 
 def test_openshift_chooses_the_uid() -> None:
-    pod = one(objects(render(DEPLOY / "overlays" / "openshift")), "Deployment")["spec"]["template"]["spec"]
+    pod = find_object(objects(render(DEPLOY / "overlays" / "openshift")), "Deployment")["spec"]["template"]["spec"]
     assert set(pod["securityContext"]) == {"runAsNonRoot", "seccompProfile"}
 
 
 def test_observe_denies_nothing_and_leaves_the_webhook_configuration_as_it_is(tmp_path: Path) -> None:
-    found = objects(render(composed(tmp_path, "self-signed", "observe")))
-    shipped = objects(render(composed(tmp_path, "self-signed")))
+    found = objects(render(compose_overlay(tmp_path, "self-signed", "observe")))
+    shipped = objects(render(compose_overlay(tmp_path, "self-signed")))
     kind = "ValidatingWebhookConfiguration"
-    assert one(found, kind) == one(shipped, kind)
-    assert "preset: observe" in one(found, "ConfigMap")["data"]["policy.yaml"]
+    assert find_object(found, kind) == find_object(shipped, kind)
+    assert "preset: observe" in find_object(found, "ConfigMap")["data"]["policy.yaml"]
 
 
 def test_all_renewals_sees_everything(tmp_path: Path) -> None:
-    found = objects(render(composed(tmp_path, "self-signed", "all-renewals")))
-    (entry,) = one(found, "ValidatingWebhookConfiguration")["webhooks"]
+    found = objects(render(compose_overlay(tmp_path, "self-signed", "all-renewals")))
+    (entry,) = find_object(found, "ValidatingWebhookConfiguration")["webhooks"]
     assert [one["expression"] for one in entry["matchConditions"]] == ["true"]
 
 
 def test_high_availability_keeps_two_of_three(tmp_path: Path) -> None:
-    found = objects(render(composed(tmp_path, "self-signed", "high-availability")))
-    assert one(found, "Deployment")["spec"]["replicas"] == 3
-    assert one(found, "PodDisruptionBudget")["spec"]["minAvailable"] == 2
+    found = objects(render(compose_overlay(tmp_path, "self-signed", "high-availability")))
+    assert find_object(found, "Deployment")["spec"]["replicas"] == 3
+    assert find_object(found, "PodDisruptionBudget")["spec"]["minAvailable"] == 2
 
 
 def test_the_script_says_how_it_is_used() -> None:
@@ -131,11 +131,11 @@ def test_without_certificates_the_script_says_what_to_run(tmp_path: Path) -> Non
 def test_the_runbooks_address_can_be_ones_own(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "runbook.md").read_text()
     shown = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
-    composed(tmp_path, "cert-manager", "monitoring")
+    compose_overlay(tmp_path, "cert-manager", "monitoring")
     document = yaml.safe_load((tmp_path / "kustomization.yaml").read_text())
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(document | shown))
     found = objects(render(tmp_path))
-    (group,) = one(found, "PrometheusRule")["spec"]["groups"]
+    (group,) = find_object(found, "PrometheusRule")["spec"]["groups"]
     for rule in group["rules"]:
         address = f"https://git.example/platform/lease-webhook/docs/runbook.md#{rule['alert'].lower()}"
         assert rule["annotations"]["runbook_url"] == address

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tools.rendered.pieces import INSTALL, text
-from tools.rendered.rendering import ROOT, Object, composed, objects, render
+from tools.rendered.rendering import ROOT, Object, compose_overlay, objects, render
 from webhook.api_server.install import objects as install
 from webhook.cli.main import main
 
@@ -44,7 +44,7 @@ def test_every_set_is_that_of_kustomize(certificate: str, tmp_path: Path, capsys
         flags = ["--image=lease-webhook:name-your-image", *(f"--component={name}" for name in components)]
         assert main(["install", f"--certificate={certificate}", f"--certs={ROOT / 'certs'}", *flags]) == 0
         printed = by_name(objects(capsys.readouterr().out))
-        kustomized = by_name(objects(render(composed(directory, certificate, *components))))
+        kustomized = by_name(objects(render(compose_overlay(directory, certificate, *components))))
         assert printed.keys() == kustomized.keys(), components
         for key, thing in printed.items():
             assert thing == kustomized[key], (components, key)

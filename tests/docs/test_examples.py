@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.docs.commands import WIDTH, expected_output, runs_here
+from tools.docs.commands import WIDTH, compute_output, runs_here
 from tools.docs.pages import README, ROOT, Example, examples, pages
 
 EXAMPLES = [
@@ -17,7 +17,7 @@ EXAMPLES = [
 def test_a_command_prints_what_the_page_shows(example: Example, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", WIDTH)
-    assert expected_output(example) == example.output, "write it again: make docs"
+    assert compute_output(example) == example.output, "write it again: make docs"
 
 
 def test_the_readme_shows_a_denied_review() -> None:

@@ -7,7 +7,7 @@ from importlib.metadata import requires, version
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools.release.bill import LOCK, components, differences, installed
+from tools.release.bill import LOCK, components, differences, list_installed
 
 
 def needed(name: str, *extras: str) -> set[str]:
@@ -31,7 +31,7 @@ def test_the_lock_file_lists_what_the_server_needs_and_nothing_else() -> None:
 def test_a_package_that_only_one_has_or_that_has_another_version_is_named() -> None:
     bill = components(json.dumps({"components": [{"name": "a", "version": "1"}, {"name": "B.b", "version": "2"}]}))
     listed = [("a", "2"), ("b_b", "2"), ("c", "3"), ("pip", "26"), ("lease-webhook", "0.2.0")]
-    found = installed(json.dumps([{"name": name, "version": number} for name, number in listed]))
+    found = list_installed(json.dumps([{"name": name, "version": number} for name, number in listed]))
     assert [*differences(bill, found)] == [
         "a: 1 in the bill of materials, 2 installed",
         "c: not in the bill of materials, 3 installed",

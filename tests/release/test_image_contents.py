@@ -136,4 +136,4 @@ def test_the_build_stage_names_the_packages_of_the_files_that_it_copied(
     ],
 )
 def test_paths_are_the_same_before_and_after_usr_was_merged(assemble: ModuleType, path: str, merged: str) -> None:
-    assert assemble._merged(path) == merged
+    assert assemble._merge(path) == merged

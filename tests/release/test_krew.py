@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tools.release.krew import PLATFORMS, SOURCE, archive, as_yaml, locked, manifest
+from tools.release.krew import PLATFORMS, SOURCE, archive, as_yaml, list_locked, manifest
 from tools.release.package import project
 
 URL = "https://git.example/platform/lease-webhook"
@@ -76,7 +76,7 @@ def test_archives_of_the_same_contents_are_the_same_bytes(tmp_path: Path) -> Non
 
 
 def test_what_the_commands_import_comes_from_the_lock() -> None:
-    pinned = re.findall(r"^([a-z-]+)==\S+ \\\n    --hash=sha256:[0-9a-f]{64}", locked(), re.MULTILINE)
+    pinned = re.findall(r"^([a-z-]+)==\S+ \\\n    --hash=sha256:[0-9a-f]{64}", list_locked(), re.MULTILINE)
     terminal = ["markdown-it-py", "mdurl", "pygments", "rich"]
     assert pinned == sorted(["cffi", "click", "cryptography", "msgspec", "pycparser", "pyyaml", "semver", *terminal])
 

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import cast
 
 from tools.release.krew import PLATFORMS
-from tools.release.package import supported
+from tools.release.package import list_supported
 from tools.release.pex import downloads, targets
 
 
 def test_every_python_and_platform_is_a_target() -> None:
     found = [*targets()]
-    assert len(found) == len(supported()) * len(PLATFORMS)
+    assert len(found) == len(list_supported()) * len(PLATFORMS)
     tags = {tag for target in found for tag in cast("list[str]", target["compatible_tags"])}
     assert {"cp311-abi3-manylinux_2_28_aarch64", "cp314-cp314-macosx_11_0_arm64", "py3-none-any"} <= tags
 

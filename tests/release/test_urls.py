@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.release.package import ROOT, project, supported
-from tools.release.urls import add_urls, with_absolute_links
+from tools.release.package import ROOT, list_supported, project
+from tools.release.urls import add_urls, make_links_absolute
 
 URL = "https://git.example/platform/lease-webhook"
 
@@ -22,7 +22,7 @@ URL = "https://git.example/platform/lease-webhook"
     ],
 )
 def test_relative_links_become_absolute(text: str, expected: str) -> None:
-    assert with_absolute_links(text, "P", "R") == expected
+    assert make_links_absolute(text, "P", "R") == expected
 
 
 def test_a_tree_with_addresses(tmp_path: Path) -> None:
@@ -43,4 +43,4 @@ def test_a_tree_with_addresses(tmp_path: Path) -> None:
 
 def test_the_classifiers_promise_what_the_requirement_says() -> None:
     assert project()["requires-python"] == ">=3.11"
-    assert supported() == ["python3.11", "python3.12", "python3.13", "python3.14"]
+    assert list_supported() == ["python3.11", "python3.12", "python3.13", "python3.14"]

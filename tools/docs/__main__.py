@@ -18,7 +18,7 @@ from tools.docs import (
     policy_schema,
     states,
 )
-from tools.docs.commands import WIDTH, expected_output, runs_here
+from tools.docs.commands import WIDTH, compute_output, runs_here
 from tools.docs.incident_page import PAGE, page
 from tools.docs.pages import ROOT, examples, pages
 from tools.docs.rule_pages import FOLDER, rule_pages
@@ -55,7 +55,7 @@ def main() -> None:
         text = one.read_text()
         for example in filter(runs_here, examples(one)):
             command = example.text[: len(example.text) - len(example.output)]
-            text = text.replace(example.text, command + expected_output(example), 1)
+            text = text.replace(example.text, command + compute_output(example), 1)
         one.write_text(text)
 
 

@@ -56,13 +56,13 @@ def runs_here(example: Example) -> bool:
     return words[0] in _COMMANDS and not {"|", ">", "<", "&&"} & set(words)
 
 
-def expected_output(example: Example) -> str:
+def compute_output(example: Example) -> str:
     """Return what a page has to show: what is printed, but its own hash of a policy, which every new rule changes."""
     hashes = iter(_HASH.findall(example.output))
-    return _HASH.sub(lambda new: next(hashes, new[0]), printed(example.command))
+    return _HASH.sub(lambda new: next(hashes, new[0]), print_command(example.command))
 
 
-def printed(command: str) -> str:
+def print_command(command: str) -> str:
     """Return what a command prints in the root of the repository on a terminal of WIDTH columns."""
     words = shlex.split(command)
     if words == _PROOF:

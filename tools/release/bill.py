@@ -41,7 +41,7 @@ def components(document: str) -> dict[str, str]:
     return {canonicalize_name(one["name"]): one["version"] for one in json.loads(document)["components"]}
 
 
-def installed(pip_list: str) -> dict[str, str]:
+def list_installed(pip_list: str) -> dict[str, str]:
     """Return the versions of packages in what `pip list --format=json` prints, without those that are NOT_OURS."""
     found = {canonicalize_name(one["name"]): str(one["version"]) for one in json.loads(pip_list)}
     return {name: version for name, version in found.items() if name not in NOT_OURS}

@@ -23,7 +23,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools.release.package import DIST, ROOT, project, supported
+from tools.release.package import DIST, ROOT, list_supported, project
 from tools.release.reproducible import moment
 
 SOURCE: Final = ROOT / "deploy" / "krew"
@@ -97,7 +97,7 @@ def archive(tree: Path, at: int) -> bytes:
     return packed.getvalue()
 
 
-def locked() -> str:
+def list_locked() -> str:
     """The lines of the lock file, with hashes, of what the commands import."""
     names = set(_find_requirements([Requirement(line).name for line in project()["dependencies"]]))
     blocks = re.split(r"\n(?=[a-z0-9])", (ROOT / "requirements.txt").read_text())
@@ -120,8 +120,8 @@ def _make_tree(directory: Path, wheel: Path, platforms: Sequence[str]) -> Path:
     """Return what is in an archive, for wheels of these platforms."""
     tree = directory / "tree"
     requirements = directory / "requirements.txt"
-    requirements.write_text(locked())
-    for python in supported():
+    requirements.write_text(list_locked())
+    for python in list_supported():
         version = python.removeprefix("python")
         some = directory / version
         machine = [f"--python-version={version}", "--only-binary=:all:", *(f"--platform={name}" for name in platforms)]

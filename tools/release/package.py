@@ -87,19 +87,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.build_only:
             return _report(failures)
         (wheel,) = DIST.glob("*.whl")
-        for name in supported():
+        for name in list_supported():
             work = directory / name
             work.mkdir()
             python = interpreter(name)
             (tried if python else not_tried).append(name)
             if python:
-                failures += [f"{name}: {failure}" for failure in _with_python(python, wheel, work)]
+                failures += [f"{name}: {failure}" for failure in _check_python(python, wheel, work)]
         for name, how in RUNNERS.items():
             program = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
             (tried if program else not_tried).append(name)
             if program:
                 arguments = [word.format(wheel=wheel, tree=tree) for word in how]
-                failures += _with_runner([program, *arguments], directory)
+                failures += _check_runner([program, *arguments], directory)
     print(f"tried with {', '.join(tried)}; not installed here, so not tried: {', '.join(not_tried) or 'none'}")
     if not any(name.startswith("python") for name in tried):
         failures.append("no supported Python is installed here")
@@ -125,7 +125,7 @@ def missing_from(source: Path) -> list[str]:
     return sorted(needed - names)
 
 
-def _with_runner(command: list[str], directory: Path) -> Iterator[str]:
+def _check_runner(command: list[str], directory: Path) -> Iterator[str]:
     """Yield what is wrong with a run in an environment that lasts as long."""
     caches = {"PIPX_HOME": f"{directory}/pipx", "UV_CACHE_DIR": f"{directory}/uv", "UV_PYTHON_DOWNLOADS": "never"}
     done = _run([*command, "lease-webhook", "--version"], directory, caches)
@@ -140,7 +140,7 @@ def project() -> dict[str, Any]:
     return table
 
 
-def supported() -> list[str]:
+def list_supported() -> list[str]:
     """The names of the interpreters that the classifiers promise."""
     languages = [line for line in project()["classifiers"] if line.startswith("Programming Language :: Python ::")]
     versions = [line.rpartition(" ")[2] for line in languages]
@@ -157,7 +157,7 @@ def interpreter(name: str) -> str:
     return next(works, "")
 
 
-def _with_python(python: str, wheel: Path, directory: Path) -> Iterator[str]:
+def _check_python(python: str, wheel: Path, directory: Path) -> Iterator[str]:
     """Yield what does not work in environments of this interpreter."""
     pinned = [line.split()[0] for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
     constraints = directory / "constraints.txt"
@@ -181,7 +181,7 @@ def _bill(environment: Path, directory: Path) -> Iterator[str]:
     document = directory / "lease-webhook.cdx.json"
     bill.write(document)
     listed = _run([str(environment / "bin" / "python"), "-m", "pip", "list", "--format=json"], directory)
-    yield from bill.differences(bill.components(document.read_text()), bill.installed(listed.stdout))
+    yield from bill.differences(bill.components(document.read_text()), bill.list_installed(listed.stdout))
 
 
 def _commands_alone(environment: Path, directory: Path) -> Iterator[str]:

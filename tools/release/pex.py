@@ -17,8 +17,8 @@ from typing import Final
 
 from packaging.tags import compatible_tags, cpython_tags
 
-from tools.release.krew import PLATFORMS, locked
-from tools.release.package import DIST, LEASES, supported
+from tools.release.krew import PLATFORMS, list_locked
+from tools.release.package import DIST, LEASES, list_supported
 from tools.release.reproducible import moment
 
 FILE: Final = DIST / "lease-webhook.pex"
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.build_only:
             return 0
         # A shim of pyenv is on the path for a Python that is not chosen.
-        tried = [name for name in supported() if shutil.which(name) and runs(name)]
+        tried = [name for name in list_supported() if shutil.which(name) and runs(name)]
         failures = [failure for name in tried for failure in problems(name, directory)]
     print(f"tried with {', '.join(tried) or 'nothing'}")
     for failure in failures:
@@ -60,8 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def downloads(directory: Path) -> Iterator[list[str]]:
     """Yield the arguments of pip, once for each Python and platform: only wheels, by the hashes of the lock file."""
     requirements = directory / "requirements.txt"
-    requirements.write_text(locked())
-    for python in supported():
+    requirements.write_text(list_locked())
+    for python in list_supported():
         for names in PLATFORMS.values():
             machine = [f"--python-version={python.removeprefix('python')}", *(f"--platform={name}" for name in names)]
             options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes", "--only-binary=:all:"]
@@ -70,7 +70,7 @@ def downloads(directory: Path) -> Iterator[list[str]]:
 
 def targets() -> Iterator[dict[str, object]]:
     """Yield what PEX must know of each Python and platform: markers of requirements, and tags of wheels that fit."""
-    for python in supported():
+    for python in list_supported():
         version = python.removeprefix("python")
         numbers = [int(number) for number in version.split(".")]
         for machine, platforms in PLATFORMS.items():

@@ -24,9 +24,9 @@ def add_urls(tree: Path, url: str, version: str) -> None:
     project = tree / "pyproject.toml"
     project.write_text(f"{project.read_text()}\n[project.urls]\n{lines}")
     readme = tree / "README.md"
-    readme.write_text(with_absolute_links(readme.read_text(), pages, f"{url}/raw/v{version}"))
+    readme.write_text(make_links_absolute(readme.read_text(), pages, f"{url}/raw/v{version}"))
 
 
-def with_absolute_links(text: str, pages: str, raw: str) -> str:
+def make_links_absolute(text: str, pages: str, raw: str) -> str:
     """Markdown whose relative links begin with `pages`, and whose pictures begin with `raw`."""
     return _LINK.sub(lambda found: f"{found[1]}{raw if found[1].startswith('!') else pages}/{found[2]}", text)

@@ -84,7 +84,7 @@ def chart_objects(values: dict[str, Any], namespace: str = "lease-webhook") -> l
     return [one for one in yaml.safe_load_all(done.stdout) if one]
 
 
-def copied() -> None:
+def copy_manifests() -> None:
     """Copy the manifests into the chart."""
     target = CHART / "files"
     shutil.rmtree(target, ignore_errors=True)
@@ -93,7 +93,7 @@ def copied() -> None:
         shutil.copyfile(DEPLOY / source, target / name)
 
 
-def with_addresses(text: str, url: str, image: str) -> str:
+def fill_addresses(text: str, url: str, image: str) -> str:
     """Return Chart.yaml with what depends on who publishes: the repository, the image, and what Artifact Hub shows."""
     chart = yaml.safe_load(text)
     notes: dict[str, str] = chart["annotations"]
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chart = Path(directory) / CHART.name
         shutil.copytree(CHART, chart)
         described = chart / "Chart.yaml"
-        described.write_text(with_addresses(described.read_text(), options.url, options.image))
+        described.write_text(fill_addresses(described.read_text(), options.url, options.image))
         packed = helm("package", f"--destination={options.into.absolute()}", chart=chart)
     print(packed.stdout + packed.stderr, end="")
     for archive in options.into.glob("lease-webhook-*.tgz"):

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from tools.rendered import chart
-from tools.rendered.rendering import ROOT, Object, composed, objects, render
+from tools.rendered.rendering import ROOT, Object, compose_overlay, objects, render
 from webhook.api_server.install.objects import ADDING, CERTIFICATES, CHANGING, CONFIGURATION
 
 INSTALL = ROOT / "webhook/api_server/install"
@@ -34,7 +34,7 @@ def text(certificate: str) -> str:
 def _render(certificate: str, *components: str) -> dict[tuple[str, str], Object]:
     """The objects by kind and name, without the certificate that happens to lie in certs/."""
     with tempfile.TemporaryDirectory() as directory:
-        found = objects(render(composed(Path(directory), certificate, *components)))
+        found = objects(render(compose_overlay(Path(directory), certificate, *components)))
     for thing in found:
         if thing["kind"] == "Secret":
             thing["data"] = {}
@@ -62,6 +62,6 @@ def _leave_what_was_added(configuration: Object, base: Object) -> None:
 
 
 if __name__ == "__main__":
-    chart.copied()
+    chart.copy_manifests()
     for each in CERTIFICATES:
         (INSTALL / f"{each}.json").write_text(text(each))

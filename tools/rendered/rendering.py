@@ -23,12 +23,12 @@ def objects(text: str) -> list[Object]:
     return list(yaml.safe_load_all(text))
 
 
-def one(found: list[Object], kind: str) -> Object:
+def find_object(found: list[Object], kind: str) -> Object:
     (only,) = [each for each in found if each["kind"] == kind]
     return only
 
 
-def composed(directory: Path, overlay: str, *components: str) -> Path:
+def compose_overlay(directory: Path, overlay: str, *components: str) -> Path:
     """Write an overlay such as a user has, as docs/install.md shows it; return its directory."""
     here = os.path.relpath(DEPLOY, directory.resolve())
     document = {

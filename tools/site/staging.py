@@ -22,7 +22,7 @@ _INDENT: Final = 4
 def links(text: str) -> Iterator[str]:
     """Yield the relative targets of links outside of code."""
     for line, is_code in _lines(text):
-        for found in () if is_code else _LINK.finditer(_without_code(line)):
+        for found in () if is_code else _LINK.finditer(_strip_code(line)):
             if found[2] and not _SCHEME.match(found[2]):
                 yield found[2]
 
@@ -112,7 +112,7 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
         is_code ^= is_fence
 
 
-def _without_code(line: str) -> str:
+def _strip_code(line: str) -> str:
     return re.sub(r"`[^`]*`", "", line)
 
 

@@ -16,7 +16,7 @@ from string import Template
 from typing import Final
 
 from tools.web.examples import put_examples
-from tools.web.runtime import BUILD, COMPILED, PURE, ROOT, in_pyodide, put_packages, put_pure, pyodide
+from tools.web.runtime import BUILD, COMPILED, PURE, ROOT, put_packages, put_pure, pyodide, run_in_pyodide
 from webhook.analysis.timeline.page import content_security_policy
 
 OUTPUT: Final = BUILD / "page"
@@ -56,7 +56,7 @@ def main() -> None:
     packages = _packages()
     _put_licenses(stage / "licenses", packages, info["python"])
     _put_metadata(packages)
-    if in_pyodide("webhook.browser.calls", [], packages, path=[str(packages)]):
+    if run_in_pyodide("webhook.browser.calls", [], packages, path=[str(packages)]):
         sys.exit("make web: Pyodide could not import what the page calls")
     _zip(packages, stage / "packages.zip")
     _publish(stage)
@@ -77,7 +77,7 @@ def _packages() -> Path:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
     options = ["-b", "-q", "--invalidation-mode", "unchecked-hash", "-s", str(folder)]
-    if in_pyodide("compileall", [*options, str(folder)], folder):
+    if run_in_pyodide("compileall", [*options, str(folder)], folder):
         sys.exit("make web: Pyodide could not compile the packages")
     for source in folder.rglob("*.py"):
         source.unlink()

@@ -100,7 +100,7 @@ def put_pure(folder: Path, names: Iterable[str] = PURE) -> None:
                 shutil.copy(installed / file, target)
 
 
-def in_pyodide(module: str, words: Sequence[str], *folders: Path, path: Sequence[str] = (), stack: int = 0) -> int:
+def run_in_pyodide(module: str, words: Sequence[str], *folders: Path, path: Sequence[str] = (), stack: int = 0) -> int:
     """Run a module of Python in Pyodide, and return its exit code.
 
     It sees some folders under their own paths and works in the first one; `path` is put before where Python imports
