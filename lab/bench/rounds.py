@@ -47,7 +47,7 @@ def quietest(one_round: Callable[[int], Round[T]], wanted: int) -> Rounds[T]:
     `one_round` gets the number of the round, so that it can turn the order of the servers around.
     """
     ran: list[Round[T]] = []
-    while len(ran) < wanted * TRIES and sum(one.foreign_cores <= QUIET_CORES for one in ran) < wanted:
+    while len(ran) < wanted * TRIES and sum(1 for one in ran if one.foreign_cores <= QUIET_CORES) < wanted:
         ran.append(one_round(len(ran)))
     limit = sorted(one.foreign_cores for one in ran)[wanted - 1]
     return Rounds([one for one in ran if one.foreign_cores <= limit][:wanted], len(ran))

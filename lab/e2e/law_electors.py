@@ -413,7 +413,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             wanted = Options(options.only, options.modes, options.seconds, options.seed)
             broken += run(binaries, Path(temporary), wanted)
         print(f"  {broken} laws broken, {time.monotonic() - began:.0f} s", flush=True)
-    return int(broken > 0)
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":

@@ -87,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = _beside_others(results, binaries)
         RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
         write_between(PAGE, "electors", format_results(results))
-    return int(bool(given) and any(any(one.found.values()) for one in results))
+    has_failed = bool(given) and any(any(one.found.values()) for one in results)
+    return 1 if has_failed else 0
 
 
 def recorded(binaries: Binaries) -> list[Elector]:

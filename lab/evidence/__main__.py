@@ -19,7 +19,7 @@ from lab.evidence.history import History
 from lab.evidence.play import CATEGORIES, Category, drawn, play
 from lab.evidence.recorded import REPRODUCED, reproduced
 from lab.evidence.reduction import reduced
-from lab.evidence.tally import WRITES, counted, table
+from lab.evidence.tally import WRITES, count_rows, table
 from lab.evidence.toolchain import field_manager
 from tests.evidence import reviews
 from tests.evidence.cases import FOLDER, store
@@ -27,7 +27,7 @@ from tests.evidence.records import Record
 
 RESULTS: Final = Path(__file__).parent / "RESULTS.md"
 STORED: Final = 3
-"""Broken histories that one run of a category reduces and stores; all of them are counted."""
+"""Broken histories that one run of a category reduces and stores; all of them are count_rows."""
 WIDEST: Final = 5
 """Categories in one table: more columns do not fit the width of a page on GitHub."""
 
@@ -50,7 +50,7 @@ def run(category: Category, seed: int, writes: int, program: Path, folder: Path)
         while count[WRITES] < writes:
             history = drawn(category, random)
             played = play(history, manager, reviews.evaluate)
-            count += counted(played.records, played.law)
+            count += count_rows(played.records, played.law)
             if played.law and len(stored) < STORED:
                 stored.append(str(store(played.law, reduce(history, played.law, manager), folder)))
     return Run(category.name, seed, count, tuple(stored))

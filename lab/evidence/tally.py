@@ -1,7 +1,7 @@
 """Counts of a run: what was written, what was refused, and which laws were broken."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tests.evidence.laws import is_well_dated, replaces_a_live_holder
@@ -28,31 +28,40 @@ ROWS: Final = (
 """In the order of the table; broken laws follow."""
 
 
-def counted(records: Sequence[Record], law: str) -> Counter[str]:
-    """The rows to which the records of one history add."""
-    count: Counter[str] = Counter()
-    for record in records:
-        write, outcome = record.write, record.outcome
-        count[WRITES] += 1
-        count["probes"] += record.probe
-        count["not sent: plain renewals"] += not record.sent
-        if write.honest:
-            count["honest writes"] += 1
-            takeover = write.kind == "takeover"
-            count["honest takeovers"] += takeover and outcome.allowed
-            count["honest takeovers refused at first, allowed later"] += takeover and not outcome.allowed
-            count["honest writes refused, as known"] += not takeover and not outcome.allowed
-            continue
-        count["attacker's writes"] += 1
-        if write.mutations:
-            answer = "accepted" if outcome.allowed else "refused"
-            count[f"attacker's lists: {answer if record.sent else 'not sent'}"] += 1
-        if replaces_a_live_holder(write):
-            dated = "stamped" if is_well_dated(write) else "never stamped, or clock beyond the bound"
-            count[f"live holders replaced, {dated}: {_result(record)}"] += 1
+def count_rows(records: Sequence[Record], law: str) -> Counter[str]:
+    """Count the rows to which the records of one history add; `law` is the one that it breaks, if it does."""
+    count = Counter(row for record in records for row in _list_rows(record))
     if law:
         count[f"BROKEN: {law}"] += 1
     return count
+
+
+def _list_rows(record: Record) -> Iterator[str]:
+    """Yield each row that a record belongs to."""
+    write = record.write
+    yield WRITES
+    if record.probe:
+        yield "probes"
+    if not record.sent:
+        yield "not sent: plain renewals"
+    if write.honest:
+        yield "honest writes"
+        yield from _list_rows_of_honest(is_takeover=write.kind == "takeover", is_allowed=record.outcome.allowed)
+        return
+    yield "attacker's writes"
+    if write.mutations:
+        answer = "accepted" if record.outcome.allowed else "refused"
+        yield f"attacker's lists: {answer if record.sent else 'not sent'}"
+    if replaces_a_live_holder(write):
+        dated = "stamped" if is_well_dated(write) else "never stamped, or clock beyond the bound"
+        yield f"live holders replaced, {dated}: {_result(record)}"
+
+
+def _list_rows_of_honest(*, is_takeover: bool, is_allowed: bool) -> Iterator[str]:
+    if is_takeover:
+        yield "honest takeovers" if is_allowed else "honest takeovers refused at first, allowed later"
+    elif not is_allowed:
+        yield "honest writes refused, as known"
 
 
 def _result(record: Record) -> str:

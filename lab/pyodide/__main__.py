@@ -52,9 +52,10 @@ def main() -> int:
     shutil.rmtree(site, ignore_errors=True)
     put_packages(site, COMPILED)
     put_packages(site, _COMPILED_TOO, "requirements-test.txt")
-    failed = options.only != "outputs" and _tests(site, options.paths or SUITES)
-    failed |= options.only != "tests" and not options.paths and _outputs(site)
-    return int(failed)
+    has_failed = options.only != "outputs" and _tests(site, options.paths or SUITES)
+    if options.only != "tests" and not options.paths:
+        has_failed = _outputs(site) or has_failed
+    return 1 if has_failed else 0
 
 
 def _run(site: Path, module: str, words: Sequence[str], *folders: Path) -> int:

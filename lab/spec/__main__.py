@@ -352,7 +352,7 @@ def main() -> int:
     checked = [*recorded, *traces.corrupted(recorded)]
     others = unlike(packages, checked)
     failed += len(others)
-    counts = [len(recorded), sum(not trace.allowed for trace in recorded), len(checked) - len(recorded)]
+    counts = [len(recorded), sum(1 for trace in recorded if not trace.allowed), len(checked) - len(recorded)]
     print(f"{'FAILED' if others else 'ok':7} {counts} traces recorded, refused, corrupted {others}", flush=True)
     proven = [(statement, *intervals.decide(z3, statement)) for statement in intervals.statements(z3)]
     for statement, said, numbers in proven:

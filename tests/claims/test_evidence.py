@@ -288,7 +288,8 @@ def describe_taking(
 ) -> str:
     server, (db, *_) = healthy()
     server.wait(0.2)
-    (db.release if is_release else db.renew)()
+    write = db.release if is_release else db.renew
+    write()
     server.wait(seconds)
     server.elector("db-1", "shop/db", ahead=ahead).take()
     return text(account(view(server), server.now))

@@ -68,7 +68,7 @@ def test_the_worst_come_first_and_the_first_line_counts_them(capsys: pytest.Capt
     assert first.endswith("need attention")
     states = [row.split()[1] for row in rows]
     assert states.index("frozen") < states.index("live")
-    assert first.split()[0] == str(sum(len(row.split()) > 7 and row.split()[-1] != "-" for row in rows))
+    assert first.split()[0] == str(sum(1 for row in rows if len(row.split()) > 7 and row.split()[-1] != "-"))
 
 
 @pytest.mark.parametrize("order", ["worst", "name", "renewed", "changes"])

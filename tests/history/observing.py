@@ -30,7 +30,10 @@ def observe_all(target: ClusterHistory | TimelineBuilder, *inputs: Iterable[Item
     """Have every item observed; none of them may be anything else than an observation."""
     for item in merge_inputs(*inputs):
         assert isinstance(item, Observation | LogEnd | FenceReport | ElectionEvent)
-        (target.feed if isinstance(target, ClusterHistory) else target.observe)(item)
+        if isinstance(target, ClusterHistory):
+            target.feed(item)
+        else:
+            target.observe(item)
 
 
 def advise(account: Account) -> str:

@@ -252,7 +252,8 @@ class World:
         is_stale = copies and one.copy is not stored
         is_entitled = self._is_entitled(number, stored) and not is_stale
         if one.habit.numbered or (what and one.habit.release in ("cut", "deleted")):
-            is_entitled &= stored is None or self._is_stamped(stored) or not _is_held_by(one, stored)
+            is_free = stored is None or self._is_stamped(stored) or not _is_held_by(one, stored)
+            is_entitled = is_entitled and is_free
         try:
             found = self._send(one.user, request, number)
         except Refused as refused:

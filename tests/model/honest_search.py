@@ -184,4 +184,4 @@ def explore(place: Place, depth: int) -> Found:
                     traces[there] = trace
                     reached.append(there)
         frontier = reached
-    return Found(len(traces), sum(here.steals > 0 for here in traces))
+    return Found(len(traces), sum(1 for here in traces if here.steals > 0))

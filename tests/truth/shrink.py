@@ -28,7 +28,7 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
     yield from (replace(plan, faults=_drop_part(plan.faults, at)) for at in range(len(plan.faults)))
     for at, elector in enumerate(plan.electors):
         # Where no other lease is renewed, nothing in an input shows what it lacks.
-        if elector.lease == LEASE or sum(one.lease != LEASE for one in plan.electors) > 1:
+        if elector.lease == LEASE or sum(1 for one in plan.electors if one.lease != LEASE) > 1:
             yield replace(plan, electors=_drop_part(plan.electors, at))
     for at, outsider in enumerate(plan.outsiders):
         yield from (replace(plan, outsiders=_replace_part(plan.outsiders, at, one)) for one in _drop_steps(outsider))

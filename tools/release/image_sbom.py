@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     found = contents(options.archive)
     kinds = {
-        kind: sum(package.kind == kind for package in found.packages) for kind in ("deb", "pypi", "npm", "generic")
+        kind: sum(1 for package in found.packages if package.kind == kind) for kind in ("deb", "pypi", "npm", "generic")
     }
     if found.unknown or not kinds["deb"] or not kinds["pypi"]:
         print(f"FAILED: {kinds}; files that belong to no package: {', '.join(found.unknown[:20])}", file=sys.stderr)

@@ -88,7 +88,7 @@ def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -
     objects = [*make_prometheus_rules(watched, docs)]
     print(comment(_HEADER if form == "operator" else "Made by lease-webhook export alerts"))
     print(stream(objects if form == "operator" else [make_rules_file(objects)]), end="")
-    heartbeats = sum(lease.is_heartbeat for lease in watched)
+    heartbeats = sum(1 for lease in watched if lease.is_heartbeat)
     print_message(f"limits of {len(watched) - heartbeats} elections and {heartbeats} heartbeats")
     return progress.exit_code(2 if latest.unreadable else 0)
 

@@ -268,7 +268,8 @@ class Audit(Struct):
     def list_complaints(self) -> Iterator[str]:
         """Yield what the input does not show."""
         if not self.examined and not self.unreadable:
-            yield f"no lease and no candidate{self.only and f' of namespace {self.only}'} is in the input"
+            where = f" of namespace {self.only}" if self.only else ""
+            yield f"no lease and no candidate{where} is in the input"
         if self.inventory.leases and not self.inventory.has_managed_fields:
             yield "the input has no managedFields, so stamps are not examined; kubectl needs --show-managed-fields"
         yield from self.tokens.list_complaints()

@@ -145,7 +145,7 @@ def _print(reports: Sequence[Report], *, is_of_a_cluster: bool) -> None:
             print(format_advice("fix:", escape(finding.fix), 6, 6))
         print()
     entries = [report for report in reports if report.webhook]
-    fenced = sum(report.is_fence for report in reports)
+    fenced = sum(1 for report in reports if report.is_fence)
     total = sum(len(report.findings) for report in reports)
     examined = f"{count(len(entries), 'webhook entry', 'webhook entries')} that leases can reach"
     examined = f"{count(fenced, 'fence')}, {examined}" if fenced else examined

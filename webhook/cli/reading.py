@@ -286,7 +286,7 @@ def print_doubt_of_list(as_of: EvaluationTime, renewals: Iterable[int]) -> bool:
     Return whether they were.
     """
     times = sorted(renewals)
-    together = sum(at > times[-1] - MINUTE for at in times)
+    together = sum(1 for at in times if at > times[-1] - MINUTE)
     if together <= max(1, len(times) // 2) or abs(off := as_of.at - times[-1]) <= MINUTE:
         return False
     latest, since = canonical_seconds(times[-1]), f"{span(abs(off))} {'before' if off > 0 else 'after'}"

@@ -68,7 +68,8 @@ def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Clust
     only = find_namespace(cluster)
     text = make_binding_policy(seen, key, only)
     if not text:
-        raise Failure(f"nothing was seen of {f'lease {lease}' if lease else 'any lease'}{only and f' in {only}'}")
+        which, where = f"lease {lease}" if lease else "any lease", f" in {only}" if only else ""
+        raise Failure(f"nothing was seen of {which}{where}")
     parse(text)  # what a policy check would refuse is a bug
     print(text, end="")
     return progress.exit_code(2 if seen.unreadable else 0)

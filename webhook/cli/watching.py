@@ -60,7 +60,7 @@ def watch_one(
         namespace, name = key
         found = [one for one in histories.names() if one[1] == name and namespace in {"", one[0]}]
         if not found:
-            return [*_draw_lines([f"no lease {namespace}{namespace and '/'}{name} yet"])]
+            return [*_draw_lines([f"no lease {f'{namespace}/' if namespace else ''}{name} yet"])]
         account = account_of(histories, histories.history_of(found[0]), as_of.at)
         return [*_draw_lines(describe(account, as_of))]
 

@@ -320,7 +320,8 @@ def _format_findings(account: Account, *, verbose: bool) -> Iterator[str]:
         severity = style(finding.severity.value, fg=SEVERITY_COLORS[finding.severity])
         marks = "; ".join(filter(None, (describe_end(finding, account.now), describe_earlier(earlier, account.now))))
         yield ""
-        yield indent(f"{severity}  {finding.check}{marks and escape(f' ({marks})')}", 0, hanging=2)
+        marked = escape(f" ({marks})") if marks else ""
+        yield indent(f"{severity}  {finding.check}{marked}", 0, hanging=2)
         yield indent(escape(finding.message), 2)
         if verbose and finding.fix != account.advice.command:  # that is shown below
             yield format_advice("->", escape(finding.fix), 2, 5)

@@ -25,7 +25,7 @@ def mixed(work: Path, *, short: bool) -> Table:
         with measured(server.pid) as spent:
             report = run_load(server, "closed", listed, "-requests", str(wanted), "-connections", "16")
         tracebacks = server.log.count("Traceback")
-    denied = sum(not case.allowed for case in cases)
+    denied = sum(1 for case in cases if not case.allowed)
     good = report.right == wanted and not report.wrong and not tracebacks
     return Table(
         "Mixed reviews with known answers",

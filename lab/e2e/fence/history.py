@@ -109,7 +109,7 @@ def figures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) 
     stored = sorted((one for one in found if one.event == "stored"), key=lambda one: one.revision)
     writes = {one.entry: one for one in found if one.event == "write"}
     total = Figures(stored=len(stored), takeovers=max(0, len(held) - 1))
-    total += Figures(refused=sum(one.is_refused for one in writes.values()))
+    total += Figures(refused=sum(1 for one in writes.values() if one.is_refused))
     for number, tenure in enumerate(held):
         total += _foreign(tenure, stored, writes)
         total += _refused(tenure, list(writes.values()))
@@ -137,7 +137,7 @@ def _refused(tenure: Tenure, writes: Sequence[Event]) -> Figures:
         for one in writes
         if one.pod == tenure.pod and one.is_refused and tenure.since <= one.sent and one.at < tenure.until
     ]
-    late = sum(sent > tenure.since + SETTLED for sent in refused)
+    late = sum(1 for sent in refused if sent > tenure.since + SETTLED)
     return Figures(early=len(refused) - late, late=late)
 
 

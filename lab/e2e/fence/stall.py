@@ -144,7 +144,7 @@ def _takeover(bench: Bench, old: str, new: str, number: int, seconds: float) -> 
     _lease(bench, leader, holderIdentity="")
     _lease(bench, successor, holderIdentity=f"{new}-{number}")
     replies: list[Reply] = []
-    while sum(one.status == 200 for one in replies) < OWN_WRITES and len(replies) < 10 * OWN_WRITES:
+    while sum(1 for one in replies if one.status == 200) < OWN_WRITES and len(replies) < 10 * OWN_WRITES:
         replies.append(_write(successor, bench, names[0], f"{new}-{len(replies)}"))
     _write(successor, bench, names[1], new).expect(200)
     end = time.monotonic() + seconds
@@ -162,11 +162,11 @@ def _takeover(bench: Bench, old: str, new: str, number: int, seconds: float) -> 
     return Found(
         takeovers=1,
         sent=next(sent),
-        interleaved=sum(revision > own[0] for revision in stored),
+        interleaved=sum(1 for revision in stored if revision > own[0]),
         deleted=deleted,
         tries=early,
         honest=len(replies) - early,
-        refused=sum(one.status != 200 for one in replies[early:]),
+        refused=sum(1 for one in replies[early:] if one.status != 200),
     )
 
 

@@ -147,10 +147,10 @@ class Scene:
 
     def gives_up(self, replica: Replica) -> None:
         """Wait until a replica says that it no longer leads."""
-        count = sum(one.event == "stopped" for one in replica.printed())
+        count = sum(1 for one in replica.printed() if one.event == "stopped")
         wait_for(
             f"{replica.identity} stops leading",
-            lambda: sum(one.event == "stopped" for one in replica.printed()) > count,
+            lambda: sum(1 for one in replica.printed() if one.event == "stopped") > count,
             PATIENCE,
         )
 

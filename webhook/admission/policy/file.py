@@ -90,7 +90,8 @@ def _parse_snapshot(path: Path, snapshot: _Snapshot) -> Policy:
     if snapshot.error:
         # A bare word is more often a mistyped preset than a file.
         hint = "" if path.suffix or path.name != str(path) else nearest(str(path), PRESETS)
-        raise PolicyFileError(f"{path}: {snapshot.error}{hint and f', and no preset{hint}'}")
+        no_preset = f", and no preset{hint}" if hint else ""
+        raise PolicyFileError(f"{path}: {snapshot.error}{no_preset}")
     try:
         return parse(snapshot.content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -164,7 +164,7 @@ def diagnose(
     compared = histories.others_of(history, start, end)
     if went_on and (failed := [one for one in own if one.has_failed]):
         return _diagnose_failure(failed, compared)
-    if went_on and (conflicts := sum(one.code == 409 for one in own)):
+    if went_on and (conflicts := sum(1 for one in own if one.code == 409)):
         others = _other_writers(history, start, end)
         also = f" ({others})" if others else ""
         text = f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}"
@@ -330,7 +330,7 @@ def _diagnose_outage(
     if not is_silent:
         return Diagnosis(Blame.SERVER, late, ("api-server", "network", "stopped", *for_all))
     start, end = silence.start, silence.end
-    if answered := sum(start < one <= end - (end - start) // 4 for one in history.requests.answered):
+    if answered := sum(1 for one in history.requests.answered if start < one <= end - (end - start) // 4):
         reads = f"the API server answered {count(answered, 'read')} of this lease meanwhile"
         left = ("stopped", "network", "api-server", *for_all)
         return Diagnosis(Blame.UNKNOWN, f"{late}, but {reads}", left)

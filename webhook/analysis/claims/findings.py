@@ -51,12 +51,9 @@ _RARE: Final = 2.5
 """Requests whose intervals are so many times the usual one are held back."""
 _ENOUGH: Final = 2
 """Intervals after which it is known that they are not."""
-_WERE_SILENT: Final = {
-    None: "it, or its API server, had been paused, blocked, cut off or restarted",
-    True: "its node, or its API server, had been paused or cut off, or it had been restarted",
-    False: "it, or its API server, had been paused, blocked or restarted, or its pod alone cut off",
-}
-_WAS_SILENT: Final = f"{_WERE_SILENT[None]}, or its own rate limit had held it back"
+_SILENT: Final = "it, or its API server, had been paused, blocked, cut off or restarted"
+_SILENT_NODE: Final = "its node, or its API server, had been paused or cut off, or it had been restarted"
+_SILENT_POD: Final = "it, or its API server, had been paused, blocked or restarted, or its pod alone cut off"
 _ONE_POD: Final = (
     "both were written from one pod: unless that runs two electors, one process led throughout and its identity changed"
 )
@@ -260,8 +257,17 @@ def _afterwards(cause: causes.Diagnosis, before: Tenure, usual: int | None, now:
     if gaps and usual is not None and gaps[len(gaps) // 2] > _RARE * usual:
         rate = length(gaps[len(gaps) // 2])
         return f"{again}, but only every {rate}: its own rate limit, or overload, holds them back."
-    what = _WERE_SILENT[cause.is_node_silent] if len(gaps) >= _ENOUGH else _WAS_SILENT
+    what = _describe_silence(cause.is_node_silent)
+    if len(gaps) < _ENOUGH:
+        what = f"{_SILENT}, or its own rate limit had held it back"
     return f"{again}: {what}; unless it restarted, it may have acted as leader until it noticed."
+
+
+def _describe_silence(is_node_silent: bool | None) -> str:  # noqa: FBT001 - the only value that it is about
+    """Say what kept a process silent; None if it is not known whether its node was silent, too."""
+    if is_node_silent is None:
+        return _SILENT
+    return _SILENT_NODE if is_node_silent else _SILENT_POD
 
 
 def _find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Iterator[Claim]:

@@ -173,16 +173,16 @@ def _describe_writer(account: Account) -> str:
 
 def _takeable(status: LeaseStatus, now: int, *, is_coordinated: bool) -> Iterator[Line]:
     at = status.takeable_at
-    by = "by whom an API server names" if is_coordinated else ""
+    by = ", by whom an API server names" if is_coordinated else ""
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
-        yield Line("Can be taken", f"now{by and f', {by}'}")
+        yield Line("Can be taken", f"now{by}")
     elif status.block is not None:
         when = "never, unless it is repaired" if at is None else f"{clock(at, now)}, {ago(at, now)}"
         yield Line("Can be taken", when)
     elif at is not None and at > now and status.state is LeaseState.LIVE:
         yield Line("Expires", f"{clock(at, now)} ({ago(at, now)}) unless renewed")
     elif at is not None and status.state is LeaseState.EXPIRED:
-        when = f"now{by and f', {by}'}, since {clock(at, now)}, {status.duration} s after the last renewal"
+        when = f"now{by}, since {clock(at, now)}, {status.duration} s after the last renewal"
         yield Line("Can be taken", when)
 
 

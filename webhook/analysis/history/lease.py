@@ -392,7 +392,8 @@ class LeaseHistory(Struct):
         if not is_gap and (is_other or (act is Act.CREATED and self.kind is not InputKind.REVIEW)):
             self._delete_unseen(seen)
         was_deleted = self.is_deleted
-        self.existence.is_seen_created |= act is Act.CREATED and not self.tenures
+        if act is Act.CREATED and not self.tenures:
+            self.existence.is_seen_created = True
         before, known = (None, ()) if was_deleted else (self.lease, self.entries)
         moment: int | None = self.moment
         if is_old_state:
@@ -537,7 +538,8 @@ class LeaseHistory(Struct):
         self.continuity.is_partial = True
         # An API server may store a write and answer that it failed.
         is_explained = self.hidden_since is not None or any(one.has_failed for one in self.requests.refusals)
-        self.continuity.is_leaky |= self.write.is_logged and not is_explained
+        if self.write.is_logged and not is_explained:
+            self.continuity.is_leaky = True
         resumed = read_resumption(
             tenure,
             (before, lease),

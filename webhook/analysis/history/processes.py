@@ -258,4 +258,4 @@ class Processes(Struct):
     def count_requests(self, start: int, end: int) -> int | None:
         """Return how many requests of its pods were received between two instants; None if that cannot be known."""
         is_pod = self.own is not None and self.is_sure and bool(self.own.pod)
-        return sum(start < at <= end for at in self.requests) if is_pod else None
+        return sum(1 for at in self.requests if start < at <= end) if is_pod else None

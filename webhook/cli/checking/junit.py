@@ -34,7 +34,7 @@ def format_junit(outcomes: Iterable[DocumentOutcome], fails_on: Mode | None) -> 
         cases = list(suite.iter("testcase"))
         suite.set("tests", str(len(cases)))
         for attribute, tag in (("failures", "failure"), ("errors", "error")):
-            suite.set(attribute, str(sum(case.find(tag) is not None for case in cases)))
+            suite.set(attribute, str(sum(1 for case in cases if case.find(tag) is not None)))
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=False)
 

@@ -165,7 +165,7 @@ class Port:
     @property
     def requests_in_flight(self) -> int:
         """The number of requests that have begun and are not whole."""
-        return sum(one.state in READING for one in self._connections)
+        return sum(1 for one in self._connections if one.state in READING)
 
     def may_read(self, more: int) -> bool:
         """Return whether this many more bytes may be read in addition to those being read."""
@@ -194,7 +194,8 @@ class Port:
         """Stop counting a connection."""
         self._connections.discard(connection)
         self._weight -= connection.weight
-        self.has_freed_much |= connection.weight > 1
+        if connection.weight > 1:
+            self.has_freed_much = True
         connection.weight = 0
 
     def close_expired(self, now: float) -> None:

@@ -77,7 +77,8 @@ class RequestReader:
 
     def release(self) -> None:
         """Stop counting the body as in flight."""
-        self._port.has_freed_much |= self._in_flight > _MUCH
+        if self._in_flight > _MUCH:
+            self._port.has_freed_much = True
         self._port.bytes_in_flight -= self._in_flight
         self._in_flight = 0
 
