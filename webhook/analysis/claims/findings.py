@@ -257,17 +257,11 @@ def _afterwards(cause: causes.Diagnosis, before: Tenure, usual: int | None, now:
     if gaps and usual is not None and gaps[len(gaps) // 2] > _RARE * usual:
         rate = length(gaps[len(gaps) // 2])
         return f"{again}, but only every {rate}: its own rate limit, or overload, holds them back."
-    what = _describe_silence(cause.is_node_silent)
+    which = _SILENT_NODE if cause.is_node_silent else _SILENT_POD
+    what = _SILENT if cause.is_node_silent is None else which
     if len(gaps) < _ENOUGH:
         what = f"{_SILENT}, or its own rate limit had held it back"
     return f"{again}: {what}; unless it restarted, it may have acted as leader until it noticed."
-
-
-def _describe_silence(is_node_silent: bool | None) -> str:  # noqa: FBT001 - the only value that it is about
-    """Say what kept a process silent; None if it is not known whether its node was silent, too."""
-    if is_node_silent is None:
-        return _SILENT
-    return _SILENT_NODE if is_node_silent else _SILENT_POD
 
 
 def _find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Iterator[Claim]:
