@@ -31,7 +31,7 @@ def is_heartbeat(lease: Lease, namespace: str) -> bool:
 
 
 def is_named_for_heartbeats(namespace: str, name: str) -> bool:
-    """Return whether a lease of this name is the heartbeat of a node or of an API server, whatever was written to it.
+    """Return whether a lease of this name is a heartbeat of a node or an API server; what it holds does not matter.
 
     Source: pkg/controlplane/apiserver/server.go names the identity lease of an API server
     """

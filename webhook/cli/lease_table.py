@@ -99,7 +99,7 @@ def _make_wide_cells(account: Account) -> Row:
 
 @lru_cache(1000)
 def _make_cell(text: str = EMPTY, color: str = "") -> Cell:
-    """Return a cell that many of 100,000 rows have in common."""
+    """Return a cell; many of 100,000 rows share one."""
     return Cell(text, color)
 
 

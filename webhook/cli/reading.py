@@ -172,7 +172,7 @@ def widen_to_all_namespaces(cluster: Cluster) -> Cluster:
 
 
 def find_namespace(cluster: Cluster) -> str:
-    """Return the namespace to which the options restrict any input, too; "" for all."""
+    """Return the namespace to which the options also restrict inputs; "" for all."""
     return "" if cluster.all_namespaces else cluster.namespace
 
 

@@ -38,7 +38,7 @@ _NO_AUDIT: Final = "do not log findings of mode audit; default: one line a minut
 
 
 def _parse_docs_url(text: str) -> str:
-    """Return an address that a policy file could have, too; "" is none."""
+    """Return an address that a policy file could also have; "" is none."""
     try:
         return parse(json.dumps({"apiVersion": API_VERSION, "docs_url": text})).docs_url if text else ""
     except PolicyError as error:

@@ -119,7 +119,7 @@ def encode_line(document: dict[str, Any] | Struct) -> str:
 
 
 def print_message(text: str) -> None:
-    """Print one line on standard error, whatever is in the text; a terminal breaks it between words, but no command."""
+    """Print any text as one line on standard error; a terminal breaks it between words, but no command."""
     line = escape(text)
     is_broken = sys.stderr.isatty() and not _COMMAND.search(line)
     print(indent(line, 0, shutil.get_terminal_size().columns) if is_broken else line, file=sys.stderr)

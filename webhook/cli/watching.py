@@ -119,7 +119,7 @@ def _show_live(cluster: Cluster, policy: str | None, draw: Draw) -> int:
             while True:
                 began = time.monotonic()
                 with leases.now() as (histories, now):
-                    # Of a cluster that has not answered nothing is known, not even that it has no lease.
+                    # Until a cluster has answered, nothing is known, not even that it has no lease.
                     has_answered = not leases.status and began - started >= _ANSWER_SECONDS
                     is_known = histories.number > 0 or has_answered
                     last = draw(histories, EvaluationTime(now, CLOCK)) if is_known else []

@@ -64,7 +64,7 @@ def render(text: LazyText) -> str:
 def escape(text: str) -> str:
     """Show control, invisible and unpaired characters as escapes, so that one line stays one honest line.
 
-    So are letters that look like ASCII in a word that has ASCII letters, too.
+    In a word with ASCII letters, letters that look like ASCII are escaped, too.
     """
     if text.isascii() and text.isprintable():
         return text

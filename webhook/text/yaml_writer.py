@@ -38,7 +38,7 @@ def flow(texts: Iterable[str]) -> str:
 
 
 def comment(text: str) -> str:
-    """Return a text as a comment of one line, whatever it contains."""
+    """Return any text as a comment of one line."""
     return f"# {escape(truncate(text, _MAX_COMMENT))}"
 
 

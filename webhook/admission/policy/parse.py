@@ -65,7 +65,7 @@ _TYPE: Final = inspect.type_info(schema.PolicyDocument)
 
 
 def parse(text: str) -> Policy:
-    """Return the policy that a file describes; raises PolicyError, and no other error, whatever the text is."""
+    """Return the policy that a file describes; raises PolicyError, and no other error, for any text."""
     value = read(text)
     try:
         return _compile(convert(value))

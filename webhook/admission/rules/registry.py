@@ -73,7 +73,7 @@ class Checks:
         self._checks: dict[tuple[str, Operation, Event, Conditions, frozenset[str]], Sequence[tuple[Check, Rule]]] = {}
 
     def find_rules(self, resource: str, operation: Operation, event: Event) -> Sequence[Rule]:
-        """Return the rules that are evaluated on such a write, whatever conditions it meets."""
+        """Return the rules for such a write, before their conditions are checked."""
         return self._by_occasion[resource, operation, event]
 
     def find_checks(

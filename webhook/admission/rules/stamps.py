@@ -49,7 +49,7 @@ class Stamp(Struct, frozen=True, gc=False):
 
 
 def is_constant(entries: Sequence[Entry]) -> bool:
-    """True if managedFields are what the component leaves of them; a list without it may say so, too."""
+    """True if managedFields are what the component leaves of them; a list may also look so without the component."""
     return len(entries) == 1 and entries[0].manager == _MANAGER and entries[0].time == _TIME
 
 

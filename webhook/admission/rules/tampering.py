@@ -38,7 +38,7 @@ def is_stamped(change: LeaseChange) -> bool:
     """True if an API server stamped this write, whether or not the policy file lists the namespace.
 
     What a write sets has an owner of this moment, unless the API server replaced the list by the constant entry. So a
-    client can bring that entry only into a write that sets nothing. Of what is set, spec and the stamps count: other
+    client can bring that entry only into a write that sets nothing. Only spec and the stamps count, because other
     webhooks may set the rest. A stored list is not held against a later write.
     """
     if not is_constant(change.new_entries):

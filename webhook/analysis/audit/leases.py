@@ -1,6 +1,6 @@
 """Checks of one stored object: who can take it, who renews it, its timings, its place, its stamps; and of all of them.
 
-Of the webhook's own rules, those are checked that need no second state to compare with.
+The webhook's own rules are checked where they need no second state to compare with.
 """
 
 import re

@@ -389,7 +389,7 @@ def _diagnose_failure(failed: Sequence[Refusal], compared: OtherLeases) -> Diagn
 
 
 def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
-    """Return the cause if the API server was unable to store writes: of this lease only, or of others, too."""
+    """Return the cause if the API server was unable to store writes: of this lease only, or also of others."""
     last, late = failed[-1], _describe_late(compared)
     text = f"{count(len(failed), 'request')} answered with {last.code}"
     if last.has_failed_at_once and last.message:

@@ -28,7 +28,7 @@ _LENGTHS: Final = frozenset({"seconds", "longest_seconds"})
 class Kind(Struct, frozen=True):
     """A kind of claim: its `id`, on which programs may match, and what it means.
 
-    `means` is true or false of what happened, whatever the input shows of it. `evidence` is what an input must show
+    `means` is true or false of what happened, no matter what the input shows. `evidence` is what an input must show
     before such a claim is made. `arguments` are those that a claim may have; it has those that are known.
     """
 

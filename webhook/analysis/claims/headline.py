@@ -159,7 +159,7 @@ def _describe_since(at: int | None, now: int) -> str:
 
 
 def _describe_freed(account: "Account", status: LeaseStatus) -> str:
-    """Say when the lease was released; whoever removed the holder may have done so long after its last renewal."""
+    """Say when the lease was released; the holder may have been removed long after its last renewal."""
     tenure, lease = account.history.tenure, account.history.lease
     if tenure is not None and tenure.until is not None and not account.history.is_end_seen:
         return "no one holds it"  # another one may have held it meanwhile
@@ -171,7 +171,7 @@ def _describe_freed(account: "Account", status: LeaseStatus) -> str:
 
 
 def pods_at_once(account: "Account") -> list[str]:
-    """The pods that renew the lease in turns under the present holder's name, the latest three; none if one does."""
+    """The latest three of several pods that renew the lease by turns under its holder's name; none if only one does."""
     tenure = account.tenure
     if tenure is None or tenure.processes.own is None or not tenure.processes.own.pod:
         return []

@@ -126,7 +126,7 @@ class Bounds(Struct):
     def begins(self, ends: int) -> int:
         """Return where to begin to draw: with the first event, or the list before it; of dumps with the oldest state.
 
-        The states at the start of a watch are older than the watch. Of many the latest was renewed just before it.
+        The states at the start of a watch are older than the watch. If there are many, one was renewed just before it.
         """
         first = self._first_event
         if first is None:

@@ -101,7 +101,7 @@ def _stamp_of_state(seen: Observation, lease: Lease, known: Known) -> int | None
 def _is_undated_removal(lease: Lease, entries: Sequence[Entry], known: Known) -> bool:
     """Return whether a write that left no stamp removed the holder: a field that is gone has no owner.
 
-    With the fields of the latest write its stamp is gone, too.
+    The stamp of the latest write is gone with its fields.
     """
     is_removed = lease.spec.holder_identity is None and known.is_held and bool(entries)
     return is_removed and (latest_stamp(entries) or 0) <= (latest_stamp(known.entries) or 0)

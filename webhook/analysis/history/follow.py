@@ -324,7 +324,7 @@ class ClusterHistory(Struct):
     def others_of(self, history: LeaseHistory, start: int, end: int) -> OtherLeases:
         """Return how many other leases were late, and how many were renewed as usual, between two instants.
 
-        Of many leases some are compared, evenly spread: after an outage each lease asks this of all others.
+        If there are many, a sample is compared, evenly spread: after an outage each lease is compared with all others.
         """
         if len(self._names) != len(self.leases):
             self._names = sorted(self.leases)

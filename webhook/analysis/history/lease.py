@@ -160,7 +160,7 @@ class LeaseHistory(Struct):
             status = replace(status, state=LeaseState.RELEASED)  # someone removed all that its holders wrote
         if self.is_moment:
             return status
-        # Of several processes that renew in turns, each has a clock of its own.
+        # Several processes that take turns to renew have a clock each.
         ahead = holder.clock.ahead if holder and not holder.processes.has_several_writers else None
         is_over = status.ahead == 0  # by the present state; what renewals before a gap showed need not last
         return replace(status, ahead=0 if ahead and is_over else ahead)
@@ -277,7 +277,7 @@ class LeaseHistory(Struct):
         self.is_moment = self.is_moment and seen.input_kind is InputKind.DUMP
 
     def _hear(self, seen: Observation) -> None:
-        """Note what a request in an audit log shows, whatever it asked for."""
+        """Note what any request in an audit log shows."""
         self.requests.hear(seen)
         hear(seen, self.tenure, self._tenure_before)
         if self.continuity.sight is Sight.IN_HOLE and self._has_waited(seen):
@@ -311,7 +311,7 @@ class LeaseHistory(Struct):
         return not (is_own and seen.verb == "update")
 
     def _report_sharing(self) -> None:
-        """Report once of each tenure that several processes renew in turns."""
+        """Report each tenure once if several processes take turns to renew it."""
         tenure = self.tenure
         if (
             tenure

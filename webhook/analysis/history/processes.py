@@ -165,7 +165,7 @@ class Processes(Struct):
     def may_share(self, writer: Writer | None) -> bool:
         """Return whether a writer is another pod of its process's account, which may use the same identity.
 
-        Of an identity that names its pod, only one of the same name may: a pod that was replaced may live on.
+        If the identity names its pod, only a pod of that name may: one that was replaced may live on.
         """
         own = self.own
         if own is None or writer is None:

@@ -61,7 +61,7 @@ class Vacancy(Struct):
 def bound_time_between(last: int, since: int, write: Write, held: Tenure | None) -> int:
     """Return for how long, at most, there was nothing between the end of a tenure at `last` and a write at `since`.
 
-    Of two writes that a log dates it is the time between their answers. Stamps have whole seconds, a slow request
+    Between two writes that a log dates, it is the time between their answers. Stamps have whole seconds, a slow request
     is stored at some time before its answer, and clocks of API servers differ.
     """
     if not write.is_dated:

@@ -99,7 +99,7 @@ _Found = Document | Unreadable
 
 
 class LastLine(Struct, frozen=True, gc=False):
-    """The last event of an audit log, whatever it is about."""
+    """The last event of an audit log, on any subject."""
 
     text: bytes
 

@@ -1,6 +1,7 @@
 """The lines of a file that a document and its fields are on, found again in its text when they are to be shown.
 
-JSON is read as YAML for that. Of what YAML does not read, such as a tab that begins a line, only the start is known.
+JSON is read as YAML for that. If YAML cannot read a document, for example because a tab begins a line, only its start
+is known.
 """
 
 import re

@@ -36,7 +36,7 @@ class MatchRule(Struct, frozen=True, rename="camel"):
     scope: Literal["*", "Cluster", "Namespaced"] | None = None
 
     def matches(self, resource: str) -> bool:
-        """True if requests for this resource of our group match, whatever their version and operation."""
+        """True if requests for this resource of our group match, in any version and operation."""
         names_group = {GROUP, "*"} & set(self.api_groups or ())
         names_resource = {resource, "*", "*/*"} & set(self.resources or ())
         return bool(names_group and names_resource) and self.scope != "Cluster"

@@ -121,7 +121,7 @@ class Connection(asyncio.Protocol):
         self._apply_flow_control()
 
     def data_received(self, data: bytes) -> None:
-        """Read, or let it wait; whatever goes wrong ends this connection only."""
+        """Read, or let it wait; an error ends this connection only."""
         port = self._port
         self._now = monotonic()
         if len(data) > WIDE_READ and self.weight == 1:
