@@ -73,14 +73,14 @@ def savings() -> list[Saving]:
             yield
 
     return [
-        _measured("before Flask's routing", send, route),
-        _measured("`KnownHeads`", send, parse),
-        _measured("a review in one pass", send, send, without=in_parts),
-        _measured("`has_usual_entries`", send, send, without=searched),
+        _measure("before Flask's routing", send, route),
+        _measure("`KnownHeads`", send, parse),
+        _measure("a review in one pass", send, send, without=in_parts),
+        _measure("`has_usual_entries`", send, send, without=searched),
     ]
 
 
-def _measured(
+def _measure(
     name: str,
     fast: Callable[[], object],
     general: Callable[[], object],

@@ -140,12 +140,12 @@ def rows(directory: Path) -> Iterator[Row]:
     written(few, dump(FEW))
     peer = cost_of(["jq", "-c", ".items[]", str(large)]).seconds if shutil.which("jq") else None
     cost = measure(["audit", "--input", str(large), "--now", NOW])
-    yield from _beside_jq("`audit`", cost, peer)
+    yield from _compare_with_jq("`audit`", cost, peer)
     yield Row(f"`audit` of {LEASES:,} leases in a dump, CPU", f"{cost.seconds:.1f} s", "<= 20 s", cost.seconds <= 20)
     yield Row("its memory", f"{cost.mebibytes:.0f} MiB", "<= 400 MiB", cost.mebibytes <= 400)
     for what, words in (("the table of", []), ("one of", ["shop/checkout-7"])):
         cost = measure(["why", *words, "--input", str(large), "--now", NOW])
-        yield from _beside_jq("`why`", cost, peer) if not words else ()
+        yield from _compare_with_jq("`why`", cost, peer) if not words else ()
         text = f"`why`, {what} {LEASES:,} leases in a dump, CPU"
         yield Row(text, f"{cost.seconds:.1f} s", "<= 12 s", cost.seconds <= 12)
         yield Row("its memory", f"{cost.mebibytes:.0f} MiB", "<= 150 MiB", cost.mebibytes <= 150)
@@ -168,7 +168,7 @@ def rows(directory: Path) -> Iterator[Row]:
     yield _speed("`why` of 100 MB of it, gzipped", size, cost)
 
 
-def _beside_jq(command: str, ours: Cost, peer: float | None) -> Iterator[Row]:
+def _compare_with_jq(command: str, ours: Cost, peer: float | None) -> Iterator[Row]:
     """Yield how many times the CPU of jq a command takes that reads the same list."""
     if peer is not None:
         times = ours.seconds / peer
@@ -182,14 +182,14 @@ def words_of_incidents() -> Row:
     for truth in sorted(ROOT.glob("tests/data/*incidents/*/truth.json")):
         content = json.loads(truth.read_text())
         lease = f"{content['namespace']}/{content.get('lease') or content['name']}"
-        texts = (_printed(["why", lease, "--input", str(log)]) for log in truth.parent.glob("audit*.gz"))
+        texts = (_print(["why", lease, "--input", str(log)]) for log in truth.parent.glob("audit*.gz"))
         numbers += [len(text.split()) for text in texts]
     found = statistics.median(numbers)
     what = f"`why` of each of {len(numbers)} audit logs of incidents, median"
     return Row(what, f"{found:.0f} words", f"<= {MOST_WORDS} words", found <= MOST_WORDS)
 
 
-def _printed(words: list[str]) -> str:
+def _print(words: list[str]) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as out:
         run_command(words)
     return out.getvalue()

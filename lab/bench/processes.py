@@ -86,7 +86,7 @@ class Spent(msgspec.Struct):
 
 
 @contextmanager
-def measured(pid: int) -> Iterator[Spent]:
+def measure_tree(pid: int) -> Iterator[Spent]:
     """Measure a process tree while the block runs; children of this program count as ours, not as foreign."""
     spent = Spent()
     cpu, wall = cpu_seconds(pid), time.monotonic()

@@ -175,7 +175,7 @@ def write_page() -> None:
 def summary() -> str:
     """The section of docs/figures.md: what each program found, and a plot."""
     parts = []
-    for directory, title, table in ((BENCH, "What it costs", bars), (FAULTS, "What it survives", survived)):
+    for directory, title, table in ((BENCH, "What it costs", bars), (FAULTS, "What it survives", format_survival)):
         file = directory / "results.json"
         if not file.exists():
             continue
@@ -191,7 +191,7 @@ def summary() -> str:
     return "\n\n".join(parts)
 
 
-def survived(tables: Mapping[str, Table]) -> str:
+def format_survival(tables: Mapping[str, Table]) -> str:
     """One row for each fault: what was sent meanwhile, what came of it, and which bars were missed."""
     rows = [_row(rolling_restart(stored().rows))]
     for table in tables.values():

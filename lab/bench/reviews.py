@@ -42,7 +42,7 @@ LATER: Final = "2025-11-20T12:00:02Z"
 """Two seconds after the last write of the factories' lease: when a client renews."""
 
 
-def renewed(*tweaks: Tweak) -> Document:
+def make_renewal(*tweaks: Tweak) -> Document:
     """The factories' lease after its holder's next renewal, stamped by the API server, then changed."""
     return make_lease(
         put("metadata.managedFields", [make_entry(*SPEC_FIELDS, time=LATER)]),
@@ -53,7 +53,7 @@ def renewed(*tweaks: Tweak) -> Document:
 
 def update(*tweaks: Tweak, old: Document | None = None, user: Document | None = None) -> bytes:
     """The bytes of an UPDATE from the factories' lease to `renewed(*tweaks)`."""
-    review = make_review(new=renewed(*tweaks), old=old or make_lease())
+    review = make_review(new=make_renewal(*tweaks), old=old or make_lease())
     if user:
         review["request"]["userInfo"] = user
     return to_bytes(review)
@@ -74,7 +74,7 @@ def renewal(size: int = 2400) -> Case:
     """
     user = make_user(put("extra", _TOKEN))
     entries: list[Document] = []
-    while len(body := update(_with_entries(entries), old=make_lease(_with_entries(entries)), user=user)) < size:
+    while len(body := update(_put_entries(entries), old=make_lease(_put_entries(entries)), user=user)) < size:
         average = 2 * len(json.dumps(_label_entry(0), separators=(",", ":")))
         entries += [_label_entry(len(entries) + n) for n in range(max(1, (size - len(body)) // (average + 14)))]
     return Case(f"a renewal of {len(body)} bytes", body)
@@ -98,7 +98,7 @@ def _label_entry(number: int) -> Document:
     }
 
 
-def _with_entries(entries: list[Document]) -> Tweak:
+def _put_entries(entries: list[Document]) -> Tweak:
     def tweak(document: Document) -> None:
         document["metadata"]["managedFields"] += entries
 
@@ -119,7 +119,7 @@ _APISERVER: Final = make_user(put("username", "system:apiserver"), put("groups",
 _TAKEN: Final = (put("spec.holderIdentity", "checkout-6d5f9c-zzzzz_77aa"), put("spec.leaseTransitions", 6))
 
 
-def _written_at(time: str) -> Tweak:
+def _put_time(time: str) -> Tweak:
     return put("metadata.managedFields", [make_entry(*SPEC_FIELDS, time=time)])
 
 
@@ -139,7 +139,7 @@ def _candidate_update(*tweaks: Tweak) -> bytes:
 
 
 def _review(*tweaks: Tweak) -> bytes:
-    return to_bytes(make_review(*tweaks, new=renewed(), old=make_lease()))
+    return to_bytes(make_review(*tweaks, new=make_renewal(), old=make_lease()))
 
 
 def _ahead(**how: float) -> str:
@@ -155,8 +155,8 @@ def mixture() -> list[Case]:
         "renewal with a shorter duration": update(put("spec.leaseDurationSeconds", 10)),
         "renewal by a stranger (no binding)": update(user=_STRANGER),
         "label by its owner": update(put("metadata.labels", {"app": "checkout"})),
-        "takeover after expiry": update(*_TAKEN, _written_at(expired)),
-        "takeover after expiry from another namespace": update(*_TAKEN, _written_at(expired), user=_STRANGER),
+        "takeover after expiry": update(*_TAKEN, _put_time(expired)),
+        "takeover after expiry from another namespace": update(*_TAKEN, _put_time(expired), user=_STRANGER),
         "early takeover in its own namespace": update(*_TAKEN),
         "early takeover by the API server": update(*_TAKEN, user=_APISERVER),
         "release": update(put("spec.holderIdentity", ""), put("spec.leaseDurationSeconds", 1)),
@@ -168,7 +168,7 @@ def mixture() -> list[Case]:
         "a duration of two days": update(put("spec.leaseDurationSeconds", 172_800)),
         "renewTime an hour back": update(put("spec.renewTime", "2025-11-20T10:59:00.000000Z")),
         "renewTime an hour ahead": update(put("spec.renewTime", _ahead(hours=1))),
-        "a zero-width space in the holder": update(put("spec.holderIdentity", "check\u200bout"), _written_at(expired)),
+        "a zero-width space in the holder": update(put("spec.holderIdentity", "check\u200bout"), _put_time(expired)),
         "create": _create(),
         "create without a spec": _create(drop("spec"), drop("metadata.managedFields")),
         "create with an empty spec": _create(put("spec", {}), drop("metadata.managedFields")),
@@ -196,8 +196,8 @@ def mixture() -> list[Case]:
         "renewTime in ten years": update(put("spec.renewTime", _ahead(days=3650))),
         "renewTime in the year 10000": update(put("spec.renewTime", "9999-12-31T23:59:59.999999-01:00")),
         "renewTime is not a time": update(put("spec.renewTime", "tomorrow")),
-        "a holder of 5000 bytes": update(put("spec.holderIdentity", "x" * 5000), _written_at(expired)),
-        "a newline in the holder": update(put("spec.holderIdentity", "a\nb"), _written_at(expired)),
+        "a holder of 5000 bytes": update(put("spec.holderIdentity", "x" * 5000), _put_time(expired)),
+        "a newline in the holder": update(put("spec.holderIdentity", "a\nb"), _put_time(expired)),
         "a bad label": update(put("metadata.labels", {"-bad-": "x"})),
         "uid changed": update(put("metadata.uid", "6a1d4c52-8f4e-4d53-9d0c-000000000000")),
         "preferredHolder without a strategy": _create(put("spec.preferredHolder", "x"), user=_APISERVER),
@@ -219,7 +219,7 @@ def mixture() -> list[Case]:
         "managedFields emptied": update(drop("metadata.managedFields")),
         "managedFields an empty list": update(put("metadata.managedFields", [])),
         "stamp set back": update(
-            put("spec.renewTime", "2025-11-20T12:00:00.000000Z"), _written_at("2025-11-20T11:00:00Z")
+            put("spec.renewTime", "2025-11-20T12:00:00.000000Z"), _put_time("2025-11-20T11:00:00Z")
         ),
         "pingTime by a service account": _candidate(put("spec.pingTime", "2025-11-20T12:00:00.000000Z")),
     }

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from lab.cluster import dashboard
 from lab.cluster.image import NAME, Builder, built
-from lab.cluster.isolation import isolated
+from lab.cluster.isolation import run_isolated
 from lab.cluster.node import PAUSE, Node
-from lab.cluster.plan import CHECKS, Run, chosen, prepare, runs
+from lab.cluster.plan import CHECKS, Run, choose_checks, prepare, runs
 from lab.cluster.preflight import obstacle
 from lab.cluster.programs import node_programs
-from lab.cluster.table import published, rendered, repeated
+from lab.cluster.table import publish, render, replace_rows
 from lab.cluster.world import CLOSED, World
 from lab.e2e.toolchain import MissingToolchainError, cache_directory
 from lab.e2e.world import Row
@@ -52,18 +52,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.inside:
         return _inside(options)
     if os.environ.get("KUBECONFIG"):
-        return _given(options, parser)
+        return _run_given(options, parser)
     try:
         reason = obstacle()
-        return _skipped(reason, required=options.required) if reason else _own(options)
+        return _report_skip(reason, required=options.required) if reason else _own(options)
     except MissingToolchainError as missing:
-        return _skipped(str(missing), required=options.required)
+        return _report_skip(str(missing), required=options.required)
     except TimeoutError as error:
         print(f"FAILED: make cluster hangs in what the last line above began: {error}", file=sys.stderr)
         return 1
 
 
-def _skipped(reason: str, *, required: bool) -> int:
+def _report_skip(reason: str, *, required: bool) -> int:
     if required:
         print(f"FAILED: {reason}", file=sys.stderr)
         return 1
@@ -71,19 +71,19 @@ def _skipped(reason: str, *, required: bool) -> int:
     return 0
 
 
-def _given(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+def _run_given(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if not options.image:
         parser.error("with KUBECONFIG, name an image that the nodes have or can pull: IMAGE=registry.example/x:1")
     kubeconfig = Path(os.environ["KUBECONFIG"]).absolute()
     with tempfile.TemporaryDirectory(prefix="lease-webhook-cluster-") as directory:
         kubectl = node_programs().plane.kubectl
         with World(kubectl, kubeconfig, options.image, Path(directory), ours=False) as world:
-            return _report(world, runs(chosen(options.only, short=options.short), None), options)
+            return _report(world, runs(choose_checks(options.only, short=options.short), None), options)
 
 
 def _own(options: argparse.Namespace) -> int:
     programs = node_programs()
-    prepare(chosen(options.only, short=options.short))
+    prepare(choose_checks(options.only, short=options.short))
     images = cache_directory() / "images"
     images.mkdir(parents=True, exist_ok=True)
     pause = images / f"pause-{programs.pause.parent.name}.tar"
@@ -96,7 +96,7 @@ def _own(options: argparse.Namespace) -> int:
     flags += [f"--image={image.digest}", *(["--only", *options.only] if options.only else [])]
     command = [sys.executable, "-m", "lab.cluster"]
     limit = SHORT_LIMIT if options.short else LIMIT
-    status = isolated(programs.packages, lambda directory: [*command, f"--inside={directory}", *flags], limit)
+    status = run_isolated(programs.packages, lambda directory: [*command, f"--inside={directory}", *flags], limit)
     if dashboard.KEPT.exists() and not options.only:
         dashboard.drawn()
     return status
@@ -112,7 +112,7 @@ def _inside(options: argparse.Namespace) -> int:
             node.load(images / "lease-webhook.tar")
             kubeconfig = node.plane.kubeconfig("admin", "system:masters")
             with World(programs.plane.kubectl, kubeconfig, NAME, directory / "world", ours=True) as world:
-                return _report(world, runs(chosen(options.only, short=options.short), node), options)
+                return _report(world, runs(choose_checks(options.only, short=options.short), node), options)
     finally:
         if options.keep:
             options.keep.mkdir(parents=True, exist_ok=True)
@@ -132,11 +132,11 @@ def _report(world: World, checks: dict[str, Run], options: argparse.Namespace) -
         world.kubectl.run("delete", "namespace", CLOSED, "--ignore-not-found", "--wait=false")
     version = world.client.get("/version")["gitVersion"]
     minutes = (time.monotonic() - begin) / 60
-    print(rendered(rows))
+    print(render(rows))
     if options.only and world.ours:
-        repeated(rows, version)
+        replace_rows(rows, version)
     elif not options.short and not options.only:
-        published(rows, version, options.image, minutes, ours=world.ours)
+        publish(rows, version, options.image, minutes, ours=world.ours)
     failed = [row for found in rows.values() for row in found if not row.passed]
     for row in failed:
         print(f"FAILED: {row.claim}: {row.seen}", file=sys.stderr)

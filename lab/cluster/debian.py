@@ -15,7 +15,7 @@ MERGED = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 """Directories that are links into /usr on a Debian system, while packages may still name them."""
 
 
-def unpacked(*packages: str, complete: bool = False) -> Path:
+def unpack(*packages: str, complete: bool = False) -> Path:
     """The tree of `packages` and of what they need beyond this machine; `complete`: beyond an empty machine.
 
     No maintainer script is run. The directory is named after the exact versions, so an update makes another one.
@@ -45,7 +45,7 @@ def unpacked(*packages: str, complete: bool = False) -> Path:
     return tree
 
 
-def with_packages(tree: Path, command: Sequence[str | Path]) -> list[str]:
+def wrap_command(tree: Path, command: Sequence[str | Path]) -> list[str]:
     """The command, run in a mount namespace of its own in which the tree's programs lie in /usr. Needs root."""
     return ["unshare", "--mount", "sh", "-ec", f'{overlay(tree)}; exec "$@"', "sh", *map(str, command)]
 

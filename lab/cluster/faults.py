@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from msgspec import Struct
 
 from lab.cluster.elsewhere import run_elsewhere
-from lab.cluster.shortened import shortened
+from lab.cluster.shortened import shorten
 from lab.cluster.world import NAMESPACE, World
 from lab.e2e.manifests import sample_lease
 from lab.e2e.webhook_server import make_certificates
@@ -56,9 +56,9 @@ class Fault(Struct, frozen=True):
     also: tuple[str, ...] = ()
 
 
-def monitored(world: World) -> None:
+def apply_monitored(world: World) -> None:
     """Apply the installation that everything here is about, with its files as they are shipped."""
-    text = shortened(world.rendered("self-signed", "strict", "monitoring"))
+    text = shorten(world.rendered("self-signed", "strict", "monitoring"))
     world.kubectl.must("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
     world.rolled_out()
 
@@ -73,14 +73,14 @@ def no_pod(world: World) -> Iterator[None]:
 
 
 @contextmanager
-def abused(world: World) -> Iterator[None]:
+def abuse(world: World) -> Iterator[None]:
     """A pod of another namespace uses the TLS port, once."""
     run_elsewhere(world, ABUSE, world.pods()[0]["status"]["podIP"])
     yield
 
 
 @contextmanager
-def starved(world: World) -> Iterator[None]:
+def starve(world: World) -> Iterator[None]:
     """Pods with hardly any CPU, and writes of large Leases."""
     limits = {"requests": {"cpu": STARVED}, "limits": {"cpu": STARVED}}
     patch = json.dumps({"spec": {"containers": [{"name": "webhook", "resources": limits}]}})
@@ -109,14 +109,14 @@ def broken_policy(world: World) -> Iterator[None]:
 
 
 @contextmanager
-def forgotten(world: World) -> Iterator[None]:
+def forget(world: World) -> Iterator[None]:
     """A certificate that nobody renews, and a kill switch that is left on."""
     make_certificates(world.certs, "--days", str(SHORT_LIVED))
-    monitored(world)
+    apply_monitored(world)
     _put_policy(world, OFF)
     yield
     make_certificates(world.certs)
-    monitored(world)
+    apply_monitored(world)
     world.bring_volumes()
 
 
@@ -129,19 +129,19 @@ FAULTS = (
     Fault(
         "another pod sends bodies that are not reviews, and bodies that do not end",
         ("LeaseWebhookMalformedBody", "LeaseWebhookSheds"),
-        abused,
+        abuse,
     ),
     Fault(
         f"{STARVED} of CPU for each pod, and writes of very large Leases",
         ("LeaseWebhookSlow", "LeaseWebhookIncident"),
-        starved,
+        starve,
         also=("LeaseWebhookFailsOpen", "LeaseWebhookFailsClosed"),
     ),
     Fault("a policy that cannot be read", ("LeaseWebhookReloadFails",), broken_policy),
     Fault(
         f"a certificate for {SHORT_LIVED} days, and the kill switch",
         ("LeaseWebhookCertificateEnds", "LeaseWebhookAllowsEverything"),
-        forgotten,
+        forget,
     ),
 )
 """Each alert of the component `monitoring` belongs to one."""

@@ -16,7 +16,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from lab.cluster.debian import unpacked, with_packages
+from lab.cluster.debian import unpack, wrap_command
 from lab.e2e.toolchain import MissingToolchainError
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +41,7 @@ class Builder:
 
     def __init__(self, directory: Path, sources: Path = ROOT) -> None:
         """`directory` is on a disk and takes the store; `sources` is the checkout that is built."""
-        self._tree = unpacked("buildah")
+        self._tree = unpack("buildah")
         self._sources = sources
         self._directory = directory
 
@@ -54,7 +54,7 @@ class Builder:
 
     def python_base(self) -> None:
         """Make the base of the build stage."""
-        tree = unpacked(*BASE_PACKAGES, complete=True)
+        tree = unpack(*BASE_PACKAGES, complete=True)
         recipe = self._store / "Base"
         # The certificates and the settings of pip are the machine's; they are mounted, and never in the image.
         recipe.write_text("FROM scratch\nCOPY . /\nENV PIP_BREAK_SYSTEM_PACKAGES=1 PATH=/usr/local/bin:/usr/bin:/bin\n")
@@ -94,7 +94,7 @@ class Builder:
         store = [f"--root={self._store / 'root'}", f"--runroot={self._store / 'run'}", "--storage-driver=vfs"]
         action, *rest = arguments
         policy = f"--signature-policy={self._tree / 'etc' / 'containers' / 'policy.json'}"
-        command = with_packages(self._tree, ["buildah", *store, action, policy, *rest])
+        command = wrap_command(self._tree, ["buildah", *store, action, policy, *rest])
         done = subprocess.run(command, cwd=self._sources, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"buildah {action}: exit {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}")

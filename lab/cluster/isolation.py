@@ -30,7 +30,7 @@ BRIDGE = "cni0"
 LAST_LINES = 8
 
 
-def isolated(tree: Path, command: Callable[[Path], Sequence[str]], seconds: float) -> int:
+def run_isolated(tree: Path, command: Callable[[Path], Sequence[str]], seconds: float) -> int:
     """Run the command in namespaces of its own, with the tree's programs; its exit status.
 
     `command` is made for a new directory, which is deleted at the end. Everything ends when this process ends, even by
@@ -45,7 +45,7 @@ def isolated(tree: Path, command: Callable[[Path], Sequence[str]], seconds: floa
         for controller in controllers():
             (controller / group).mkdir(exist_ok=True)
         child = subprocess.Popen(
-            _in_namespaces(tree, command(directory)), env={**os.environ, "CLUSTER_CONTROL_GROUP": group}
+            _wrap_in_namespaces(tree, command(directory)), env={**os.environ, "CLUSTER_CONTROL_GROUP": group}
         )
         try:
             return child.wait(seconds)
@@ -59,9 +59,9 @@ def isolated(tree: Path, command: Callable[[Path], Sequence[str]], seconds: floa
         _remove(group)
 
 
-def refused(tree: Path) -> str:
+def explain_refusal(tree: Path) -> str:
     """Return why a node's namespaces cannot be made here, or their firewall cannot be read; "" if they can."""
-    trial = _in_namespaces(tree, ["/usr/sbin/xtables-nft-multi", "iptables", "-t", "nat", "-S"])
+    trial = _wrap_in_namespaces(tree, ["/usr/sbin/xtables-nft-multi", "iptables", "-t", "nat", "-S"])
     try:
         done = subprocess.run(trial, capture_output=True, text=True, check=False, timeout=60)
     except subprocess.TimeoutExpired:
@@ -70,13 +70,13 @@ def refused(tree: Path) -> str:
     return f"the namespaces of a node cannot be made here: {complaint}" if done.returncode else ""
 
 
-def _in_namespaces(tree: Path, command: Sequence[str]) -> list[str]:
+def _wrap_in_namespaces(tree: Path, command: Sequence[str]) -> list[str]:
     script = "; ".join(
         (
             "set -e",
             overlay(tree),
             *(f"mount -t tmpfs -o mode=755 tmpfs {path}" for path in PRIVATE),
-            *(_copied(f"/proc/sys/{name}") for name in SETTINGS),
+            *(_copy(f"/proc/sys/{name}") for name in SETTINGS),
             "mount --make-rshared /",
             "ip link set lo up",
             f"ip link add {BRIDGE} type bridge",
@@ -106,7 +106,7 @@ def _ends(directory: Path) -> str:
     return "\n".join(ends)
 
 
-def _copied(setting: str) -> str:
+def _copy(setting: str) -> str:
     copy = f"/run/{setting.strip('/').replace('/', '-')}"
     return f"if [ -e {setting} ]; then cat {setting} > {copy}; mount --bind {copy} {setting}; fi"
 

@@ -167,7 +167,7 @@ class Monitoring:
         self._processes.append(Process([str(program), *flags], self._node.directory / f"{name}.log"))
 
 
-def defined(world: World, *plurals: str) -> None:
+def apply_definitions(world: World, *plurals: str) -> None:
     """Give the cluster the definitions of custom resources."""
     files = [f"--filename={file}" for file in definitions_of(*plurals)]
     world.kubectl.must("apply", "--server-side", *files)

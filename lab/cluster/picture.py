@@ -63,7 +63,7 @@ def panel(axes: Any, shown: dict[str, Any], begin: float, end: float) -> None:
     if shown["unit"] == "s" and min(map(_highest, lines)) > DAY:
         unit, scale = "days", float(DAY)
     for index, line in enumerate(lines):
-        minutes, values = _with_gaps(line["values"], begin)
+        minutes, values = _insert_gaps(line["values"], begin)
         label = line["name"] if index < MAX_LINES and _highest(line) else None
         axes.plot(minutes, [value / scale for value in values], linewidth=1.2, label=label, zorder=3 - index / 1000)
     highest = [_highest(line) for line in lines]
@@ -82,7 +82,7 @@ def panel(axes: Any, shown: dict[str, Any], begin: float, end: float) -> None:
         legend.set_in_layout(False)
 
 
-def _with_gaps(samples: list[list[Any]], begin: float) -> tuple[list[float], list[float]]:
+def _insert_gaps(samples: list[list[Any]], begin: float) -> tuple[list[float], list[float]]:
     """Minutes and values, with a hole where there was no sample for longer than usual."""
     moments = [float(moment) for moment, _ in samples]
     step = min((later - one for one, later in itertools.pairwise(moments)), default=0.0)
@@ -119,10 +119,10 @@ def main(source: Path, target: Path) -> None:
     figure.text(0.012, 0.995, CAPTION, va="top", fontsize=9)
     figure.tight_layout(rect=(0, 0, 1, 0.985), h_pad=1.6)
     figure.savefig(target, metadata={"Date": None})
-    target.write_text(themed(target.read_text()))
+    target.write_text(apply_theme(target.read_text()))
 
 
-def themed(text: str) -> str:
+def apply_theme(text: str) -> str:
     """Return an SVG whose ground and texts follow the color scheme."""
     for color, name in ((INK, "ink"), (PAPER, "paper"), (RULE, "rule")):
         text = text.replace(color, f"var(--{name})")

@@ -81,7 +81,7 @@ CHECKS: Final = {
 }
 
 
-def chosen(only: Collection[str], *, short: bool) -> list[str]:
+def choose_checks(only: Collection[str], *, short: bool) -> list[str]:
     """Names of the checks of a run."""
     return [name for name, check in CHECKS.items() if (name in only if only else check.short or not short)]
 

@@ -5,7 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from lab.cluster.isolation import CONTROL_GROUPS, PREFIX, controllers, refused
+from lab.cluster.isolation import CONTROL_GROUPS, PREFIX, controllers, explain_refusal
 from lab.cluster.programs import node_packages
 
 PROGRAMS = {"unshare": "util-linux", "setpriv": "util-linux", "mount": "mount", "apt-get": "apt", "dpkg-deb": "dpkg"}
@@ -29,7 +29,7 @@ def obstacle() -> str:
         Path("/dev/kmsg").open("rb").close()
     except OSError as error:
         return f"a kubelet cannot run here: {error}"
-    return _groups() or refused(node_packages())
+    return _groups() or explain_refusal(node_packages())
 
 
 def _groups() -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from lab.cluster.debian import unpacked
+from lab.cluster.debian import unpack
 from lab.e2e.toolchain import Binaries, all_binaries, build, prometheus, stamp
 
 MODULES = Path(__file__).parent / "go"
@@ -56,4 +56,4 @@ def neighbors() -> Neighbors:
 
 def node_packages() -> Path:
     """The tree of Debian packages. Raises MissingToolchainError if they cannot be had."""
-    return unpacked("containerd", "runc", "containernetworking-plugins", "iptables", "conntrack", "iproute2")
+    return unpack("containerd", "runc", "containernetworking-plugins", "iptables", "conntrack", "iproute2")

@@ -11,7 +11,7 @@ UNITS = {"s": 1000, "m": 60_000, "h": 3_600_000}
 SPAN = re.compile(r"(?P<before>\[|offset )(?P<span>\d+[smh])(?=\]|\b)")
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """The manifests with the spans of PrometheusRules and ServiceMonitors divided."""
     documents = list(yaml.safe_load_all(text))
     for one in documents:
@@ -20,11 +20,11 @@ def shortened(text: str) -> str:
                 _shorten_rule(rule)
         if one["kind"] == "ServiceMonitor":
             for endpoint in one["spec"]["endpoints"]:
-                endpoint["interval"] = divided(endpoint["interval"])
+                endpoint["interval"] = divide_span(endpoint["interval"])
     return yaml.safe_dump_all(documents)
 
 
-def divided(span: str) -> str:
+def divide_span(span: str) -> str:
     """`10m` becomes `30000ms`. Raises ValueError for a span that FACTOR does not divide into milliseconds."""
     whole, rest = divmod(int(span[:-1]) * UNITS[span[-1]], FACTOR)
     if rest:
@@ -33,6 +33,6 @@ def divided(span: str) -> str:
 
 
 def _shorten_rule(rule: dict[str, Any]) -> None:
-    rule["expr"] = SPAN.sub(lambda found: found["before"] + divided(found["span"]), rule["expr"])
+    rule["expr"] = SPAN.sub(lambda found: found["before"] + divide_span(found["span"]), rule["expr"])
     if "for" in rule:
-        rule["for"] = divided(rule["for"])
+        rule["for"] = divide_span(rule["for"])

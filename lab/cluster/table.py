@@ -51,21 +51,21 @@ class Results(Struct):
     repeated: dict[str, str] = field(default_factory=dict)
 
 
-def rendered(rows: Mapping[str, Sequence[Row]]) -> str:
+def render(rows: Mapping[str, Sequence[Row]]) -> str:
     """The table of rows by the name of their check."""
     lines = ["| | | seen |", "|---|---|---|"]
     lines += [f"| {CHECKS[name].title} | {row.claim} | {_cell(row)} |" for name, found in rows.items() for row in found]
     return "\n".join(lines) + "\n"
 
 
-def published(rows: Mapping[str, list[Row]], version: str, image: str, minutes: float, *, ours: bool) -> None:
+def publish(rows: Mapping[str, list[Row]], version: str, image: str, minutes: float, *, ours: bool) -> None:
     """Keep what a whole run has found, and write the page."""
     _keep(
         Results(f"{dt.datetime.now(dt.UTC):%Y-%m-%d}", version, image, minutes, os.cpu_count() or 0, ours, dict(rows))
     )
 
 
-def repeated(rows: Mapping[str, list[Row]], version: str) -> None:
+def replace_rows(rows: Mapping[str, list[Row]], version: str) -> None:
     """Replace the rows of checks that ran alone on the same version as the last whole run, and write the page."""
     results = msgspec.json.decode(RESULTS.read_bytes(), type=Results)
     if results.version == version:
@@ -88,7 +88,7 @@ def page(results: Results) -> str:
         "every write reviewed.\nA write that no pod reviewed is a failed write. "
         "None may fail, except where a process is ended or stopped in the middle of a review.\n"
         "Times were taken on a busy machine: read them as upper limits.\n\n"
-        f"{rendered(results.rows)}\n"
+        f"{render(results.rows)}\n"
         f"{NEIGHBORS if results.ours else ''}"
         "What this page cannot show, and how to see it: several nodes, a network plugin that enforces policies, other "
         "container runtimes and processor architectures. On any cluster, kind for example:\n\n"

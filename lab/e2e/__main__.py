@@ -56,21 +56,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     begin = dt.datetime.now(dt.UTC)
     chosen = {
-        entry.version: _chosen(options, full=len(binaries) == 1 or entry.version.startswith(tuple(options.full)))
+        entry.version: _choose(options, full=len(binaries) == 1 or entry.version.startswith(tuple(options.full)))
         for entry in binaries
     }
     with tempfile.TemporaryDirectory(prefix="lease-webhook-e2e-") as temporary:
         directory = (options.keep or Path(temporary)).absolute()
         rows = _prove_all(binaries, directory, chosen)
         failed = {
-            version: [name for name, found in topics.items() if not _passed(found)] for version, topics in rows.items()
+            version: [name for name, found in topics.items() if not _has_passed(found)]
+            for version, topics in rows.items()
         }
         if any(failed.values()) and options.repeat:
             shown = "; ".join(f"{version} {' '.join(names)}" for version, names in failed.items() if names)
             print(f"{shown}: failed, run once more on fresh control planes", file=sys.stderr)
             again = _prove_all(binaries, directory / "repeated", failed)
             for version, topics in again.items():
-                rows[version] |= {name: _repeated(rows[version][name], found) for name, found in topics.items()}
+                rows[version] |= {name: _merge_rows(rows[version][name], found) for name, found in topics.items()}
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     print(render(rows))
     if not options.only and not options.without and len(rows) == len(VERSIONS):
@@ -87,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-def _chosen(options: argparse.Namespace, *, full: bool) -> list[str]:
+def _choose(options: argparse.Namespace, *, full: bool) -> list[str]:
     """Names of the topics that run on a version."""
     chosen = options.only or [topic.name for topic in TOPICS if full or topic.everywhere]
     return [name for name in chosen if name not in options.without]
@@ -107,7 +108,7 @@ def _prove_all(
         waiting = [job for job in jobs if (job[1] == ALONE) == alone and job[2]]
         with concurrent.futures.ThreadPoolExecutor(1 if alone else PLANES_AT_ONCE) as pool:
             begun = [
-                (entry.version, pool.submit(_proved, entry, directory / entry.version / name, topics))
+                (entry.version, pool.submit(_prove_or_fail, entry, directory / entry.version / name, topics))
                 for entry, name, topics in waiting
             ]
             for version, one in begun:
@@ -115,7 +116,7 @@ def _prove_all(
     return rows
 
 
-def _proved(binaries: Binaries, directory: Path, topics: Sequence[Topic]) -> dict[str, list[Row]]:
+def _prove_or_fail(binaries: Binaries, directory: Path, topics: Sequence[Topic]) -> dict[str, list[Row]]:
     """The same; without a control plane each topic has failed, so that it may be repeated."""
     try:
         return _prove(binaries, directory, topics)
@@ -140,14 +141,14 @@ def _prove(binaries: Binaries, directory: Path, topics: Sequence[Topic]) -> dict
     return rows
 
 
-def _passed(rows: Sequence[Row]) -> bool:
+def _has_passed(rows: Sequence[Row]) -> bool:
     return all(row.passed for row in rows)
 
 
-def _repeated(first: Sequence[Row], second: Sequence[Row]) -> list[Row]:
+def _merge_rows(first: Sequence[Row], second: Sequence[Row]) -> list[Row]:
     """The rows of the second run, with what failed in the first beside them."""
     failed = "; ".join(f"{row.claim}: {row.seen}" for row in first if not row.passed)
-    return [*second, Row("at the first attempt", failed, passed=_passed(second))]
+    return [*second, Row("at the first attempt", failed, passed=_has_passed(second))]
 
 
 def _phases(topics: Sequence[Topic]) -> Iterator[list[list[Topic]]]:

@@ -91,7 +91,7 @@ class ControlPlane:
         """A kubeconfig for a user with a client certificate."""
         certificate, key = self.authority.issue(name, organizations=groups)
         return self._kubeconfig(
-            certificate.stem, {"client-certificate-data": _encoded(certificate), "client-key-data": _encoded(key)}
+            certificate.stem, {"client-certificate-data": _encode(certificate), "client-key-data": _encode(key)}
         )
 
     def token_kubeconfig(self, name: str, token: str) -> Path:
@@ -99,7 +99,7 @@ class ControlPlane:
         return self._kubeconfig(name, {"token": token})
 
     def _kubeconfig(self, name: str, user: dict[str, str]) -> Path:
-        cluster = {"server": self.server, "certificate-authority-data": _encoded(self.authority.file)}
+        cluster = {"server": self.server, "certificate-authority-data": _encode(self.authority.file)}
         content: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -180,5 +180,5 @@ class ControlPlane:
             process.stop()
 
 
-def _encoded(file: Path) -> str:
+def _encode(file: Path) -> str:
     return base64.b64encode(file.read_bytes()).decode()

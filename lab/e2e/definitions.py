@@ -32,11 +32,11 @@ WRITTEN: Final = ("certificates", "issuers", "prometheusrules", "servicemonitors
 
 def definitions_of(*plurals: str) -> list[Path]:
     """The file of each custom resource, by its plural name."""
-    directory = _fetched()
+    directory = _fetch()
     return [one for plural in plurals for one in directory.glob(f"*_{plural}.yaml")]
 
 
-def _fetched() -> Path:
+def _fetch() -> Path:
     """A directory with the files of FILES, fetched into the cache once for each version.
 
     Raises MissingToolchainError without Go, RuntimeError if a module cannot be had or is not the one of go.sum.
@@ -52,7 +52,7 @@ def _fetched() -> Path:
             "custom resource definitions come from Go modules, and there is no `go` on the PATH"
         )
     print(f"fetching custom resource definitions into {target} (once)", file=sys.stderr, flush=True)
-    modules = _downloaded()
+    modules = _download()
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
     unfinished.mkdir(parents=True)
     for module, source in modules.items():
@@ -68,7 +68,7 @@ def versions() -> dict[str, str]:
     return {line[0]: line[1] for line in words if line and line[0] in FILES}
 
 
-def _downloaded() -> dict[str, Path]:
+def _download() -> dict[str, Path]:
     """Return where the Go client has unpacked each module, after it compared the hash with go.sum."""
     pinned = (MODULE / "go.sum").read_text()
     with tempfile.TemporaryDirectory() as copy:

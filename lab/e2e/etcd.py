@@ -3,7 +3,7 @@
 import base64
 
 
-def encoded(data: bytes) -> str:
+def encode(data: bytes) -> str:
     """Return a key or a value as the gateway takes it."""
     return base64.b64encode(data).decode()
 

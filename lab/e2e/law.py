@@ -346,7 +346,7 @@ def route_of(mode: Mode) -> str:
 
 
 @contextlib.contextmanager
-def installed(cluster: Cluster, directory: Path, modes: Sequence[Mode], batches: int) -> Iterator[None]:
+def install_modes(cluster: Cluster, directory: Path, modes: Sequence[Mode], batches: int) -> Iterator[None]:
     """The webhooks and policies of some modes, in force where a namespace is labeled."""
     cluster.stand_in_for_the_service()
     documents: list[Document] = []
@@ -414,7 +414,7 @@ def run(binaries: Binaries, directory: Path, seeds: range, at_once: int) -> Fail
     batches = [seeds[at : at + at_once] for at in range(0, len(seeds), at_once)]
     with ControlPlane(binaries, directory) as plane:
         cluster = Cluster(plane)
-        with installed(cluster, directory, modes, len(batches)):
+        with install_modes(cluster, directory, modes, len(batches)):
             common = strangers_of(cluster)
             for number, some in enumerate(batches):
                 Batch(cluster, number, modes, common).play(some, failures)

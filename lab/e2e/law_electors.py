@@ -31,7 +31,7 @@ from msgspec import Struct
 
 from lab.e2e.control_plane import ControlPlane
 from lab.e2e.electors import ASYNCIO_PROGRAM, THREADS_PROGRAM
-from lab.e2e.law import Batch, Place, Server, installed, modes_of, strangers_of
+from lab.e2e.law import Batch, Place, Server, install_modes, modes_of, strangers_of
 from lab.e2e.odd_electors import ODD, differences
 from lab.e2e.processes import Process
 from lab.e2e.toolchain import Binaries, all_binaries
@@ -367,7 +367,7 @@ def run(binaries: Binaries, directory: Path, options: Options) -> int:
     broken = 0
     with ControlPlane(binaries, directory, flags=[f"--audit-policy-file={policy}"]) as plane:
         cluster = Cluster(plane)
-        with installed(cluster, directory, modes, len(clients) + 1):
+        with install_modes(cluster, directory, modes, len(clients) + 1):
             common = strangers_of(cluster)
             if "rare habits" in names or not names:
                 problems = list(_check_rare_habits(Batch(cluster, len(clients), modes, common)))

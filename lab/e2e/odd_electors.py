@@ -50,7 +50,7 @@ class Seat:
 
     def create(self, metadata: Mapping[str, Any] = {}, by: int = 0, **spec: Any) -> Reply:
         """The creation by an elector."""
-        body = {"metadata": {"name": self.name} | dict(metadata), "spec": claimed(by) | spec}
+        body = {"metadata": {"name": self.name} | dict(metadata), "spec": make_claim(by) | spec}
         return self.note("creation", self.electors[by].send("POST", leases(self.namespace), body))
 
     def stored(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Seat:
         self._is_strangers = self._is_strangers or (bool(spec) and reply.status == 200 and is_stamped)
 
 
-def claimed(by: int = 0) -> dict[str, Any]:
+def make_claim(by: int = 0) -> dict[str, Any]:
     """The spec of a claim."""
     now = micro_time()
     return {
@@ -100,7 +100,7 @@ def _by_json_patch(seat: Seat) -> None:
         seat.patch(f"renewal after {list(filling)}", [test, renewal], JSON_PATCH)
     seat.patch("release", [test, {"op": "replace", "path": "/spec/holderIdentity", "value": ""}], JSON_PATCH)
     free = {"op": "test", "path": "/spec/holderIdentity", "value": ""}
-    claim = [{"op": "add", "path": f"/spec/{name}", "value": value} for name, value in claimed(1).items()]
+    claim = [{"op": "add", "path": f"/spec/{name}", "value": value} for name, value in make_claim(1).items()]
     seat.patch("claim", [free, *claim], JSON_PATCH, by=1)
 
 
@@ -119,7 +119,7 @@ def _by_two_managers(seat: Seat) -> None:
     for at, filling in enumerate(({}, *FILLINGS)):
         if at:
             seat.fill(filling)
-        spec = {"metadata": {"name": seat.name}, "spec": claimed()}
+        spec = {"metadata": {"name": seat.name}, "spec": make_claim()}
         seat.patch("apply of spec", head | spec, APPLY, fieldManager="elector", force=True)
         labels = {"metadata": {"name": seat.name, "labels": {"mine": str(at)}}}
         seat.patch("apply of a label", head | labels, APPLY, fieldManager="labels", force=at % 2 == 0)
@@ -157,7 +157,7 @@ def _puts_its_own_back(seat: Seat) -> None:
         seat.put(f"renewal after {list(filling)}", metadata=_own(seat, 0))
     time.sleep(DURATION + 2)
     for at in range(3):
-        seat.put(f"takeover {at}", by=1, metadata=_own(seat, 1), **claimed(1))
+        seat.put(f"takeover {at}", by=1, metadata=_own(seat, 1), **make_claim(1))
     seat.put("release", by=1, metadata=_own(seat, 1), holderIdentity="")
 
 
@@ -224,7 +224,7 @@ def _tries_first(seat: Seat) -> None:
 
 def _generates_its_name(seat: Seat) -> None:
     """Created by generateName, which it then keeps."""
-    body = {"metadata": {"generateName": f"{seat.name}-"}, "spec": claimed()}
+    body = {"metadata": {"generateName": f"{seat.name}-"}, "spec": make_claim()}
     created = seat.note("creation", seat.electors[0].send("POST", leases(seat.namespace), body))
     seat.name = created.body.get("metadata", {}).get("name", seat.name)
     seat.path = leases(seat.namespace, seat.name)
@@ -232,7 +232,7 @@ def _generates_its_name(seat: Seat) -> None:
         seat.fill(filling)
         seat.put(f"renewal after {list(filling)}")
     time.sleep(DURATION + 2)
-    seat.put("takeover", by=1, **claimed(1))
+    seat.put("takeover", by=1, **make_claim(1))
 
 
 def _starts_again(seat: Seat) -> None:
@@ -248,7 +248,7 @@ def _removes_its_spec(seat: Seat) -> None:
     """A release that removes the fields, from a lease with a label."""
     seat.create({"labels": {"a": "b"}})
     seat.put("release", holderIdentity=..., leaseDurationSeconds=..., acquireTime=..., renewTime=...)
-    seat.put("claim", by=1, **claimed(1))
+    seat.put("claim", by=1, **make_claim(1))
 
 
 ODD: Final[dict[str, Callable[[Seat], None]]] = {

@@ -36,7 +36,7 @@ def entry(manager: str, fields: Any, time: str = "2026-01-01T00:00:00Z", **more:
     return made | {"fieldsV1": fields} | more
 
 
-def nested(levels: int) -> str:
+def nest_fields(levels: int) -> str:
     """FieldsV1 of so many levels, as JSON."""
     return '{"f:metadata":' + '{"f:a":' * (levels - 2) + "{}" + "}" * (levels - 1)
 

@@ -81,7 +81,7 @@ def _keep(captured: Path, into: Path, binaries: Binaries, clients: Sequence[str]
         (into / line["file"]).unlink()
     entries = [line for line in lines if line not in replaced]
     for client in clients:
-        for number, entry in enumerate(_thinned(captured, client), 1):
+        for number, entry in enumerate(_thin(captured, client), 1):
             file = f"{kubernetes}/{client}/{number:02}-{entry['operation'].lower()}-{entry['event']}.json"
             (into / file).parent.mkdir(parents=True, exist_ok=True)
             (into / file).write_bytes((captured / entry["file"]).read_bytes())
@@ -91,7 +91,7 @@ def _keep(captured: Path, into: Path, binaries: Binaries, clients: Sequence[str]
     return len(entries) - len(lines) + len(replaced)
 
 
-def _thinned(captured: Path, namespace: str) -> Iterator[dict[str, Any]]:
+def _thin(captured: Path, namespace: str) -> Iterator[dict[str, Any]]:
     """Yield what was captured in a namespace, in order, without long rows of renewals and creations of what exists."""
     row, created = 0, set[str]()
     for line in (captured / INDEX).read_text().splitlines():

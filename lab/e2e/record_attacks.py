@@ -43,7 +43,7 @@ def record(binaries: Binaries, directory: Path, only: str) -> int:
                 rounds, failed = play_all(world, preset, actors, only)
             failures += failed
             for one in rounds:
-                reviews = list(_stored(list(_reviews(captured, one.attack.lease_name(preset)))))
+                reviews = list(_list_stored(list(_reviews(captured, one.attack.lease_name(preset)))))
                 if len(reviews) != len(one.audit_ids):
                     failures.append(f"{one.attack.id}, {preset}: {len(one.audit_ids)} writes, {len(reviews)} reviews")
                 recorded.store(one.attack, preset, reviews)
@@ -52,7 +52,7 @@ def record(binaries: Binaries, directory: Path, only: str) -> int:
     return 1 if failures else 0
 
 
-def _stored(reviews: list[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+def _list_stored(reviews: list[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
     """Without those of writes that etcd refused as too large: the API server sends them again without managedFields."""
     for (received, body), (_, following) in zip(reviews, [*reviews[1:], ("", b"")], strict=True):
         if not following or not _is_sent_again(body, following):

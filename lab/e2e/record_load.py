@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lab.bench.processes import cpu_seconds, peak_rss_mib
-from lab.e2e.etcd import encoded, end_of
+from lab.e2e.etcd import encode, end_of
 from lab.e2e.manifests import micro_time, sample_lease
 from lab.e2e.toolchain import all_binaries
 from lab.e2e.topics.live_timeline import Plane
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         world.namespace(NAMESPACE)
         account = shipped_account(world)
         _create(world, options.leases)
-        stored = _stored(plane)
+        stored = _list_stored(plane)
         print(f"{len(stored)} leases are there", flush=True)
         recording = Recording(plane, account, Path(name) / "history")
         recording.save_every = "60"
@@ -83,10 +83,10 @@ def _create(world: World, number: int) -> None:
         list(pool.map(create, range(number)))
 
 
-def _stored(plane: Plane) -> list[tuple[bytes, bytes]]:
+def _list_stored(plane: Plane) -> list[tuple[bytes, bytes]]:
     """Return the keys and values of the leases in etcd."""
     prefix = f"/registry/leases/{NAMESPACE}/".encode()
-    answer = _sent(_connected(plane), "range", {"key": encoded(prefix), "range_end": encoded(end_of(prefix))})
+    answer = _send(_connect(plane), "range", {"key": encode(prefix), "range_end": encode(end_of(prefix))})
     return [(base64.b64decode(one["key"]), base64.b64decode(one["value"])) for one in json.loads(answer)["kvs"]]
 
 
@@ -95,7 +95,7 @@ def _renew(plane: Plane, stored: list[tuple[bytes, bytes]], seconds: float) -> t
     number, began = int(len(stored) * seconds / EVERY) // _TOGETHER * _TOGETHER, time.monotonic()
 
     def renew(writer: int) -> float:
-        connection, late = _connected(plane), 0.0
+        connection, late = _connect(plane), 0.0
         for first in range(writer * _TOGETHER, number, WRITERS * _TOGETHER):
             wait = began + first * EVERY / len(stored) - time.monotonic()
             late = max(late, -wait)
@@ -103,19 +103,19 @@ def _renew(plane: Plane, stored: list[tuple[bytes, bytes]], seconds: float) -> t
             now, puts = rb"\g<1>" + micro_time().encode(), []
             for one in range(first, first + _TOGETHER):
                 key, value = stored[one % len(stored)]
-                puts.append({"request_put": {"key": encoded(key), "value": encoded(_TIME.sub(now, value))}})
-            _sent(connection, "txn", {"success": puts})
+                puts.append({"request_put": {"key": encode(key), "value": encode(_TIME.sub(now, value))}})
+            _send(connection, "txn", {"success": puts})
         return late
 
     with ThreadPoolExecutor(WRITERS) as pool:
         return number, max(pool.map(renew, range(WRITERS)))
 
 
-def _connected(plane: Plane) -> http.client.HTTPConnection:
+def _connect(plane: Plane) -> http.client.HTTPConnection:
     return http.client.HTTPConnection("127.0.0.1", plane.etcd_port, timeout=60)
 
 
-def _sent(connection: http.client.HTTPConnection, what: str, body: dict[str, Any]) -> bytes:
+def _send(connection: http.client.HTTPConnection, what: str, body: dict[str, Any]) -> bytes:
     connection.request("POST", f"/v3/kv/{what}", json.dumps(body))
     with connection.getresponse() as response:
         answer = response.read()

@@ -29,7 +29,7 @@ OTHERS: Final = _POLICIES[2:]
 """The guard and the bounds, each with its binding."""
 
 
-def _with_suffix(document: dict[str, Any]) -> dict[str, Any]:
+def _add_suffix(document: dict[str, Any]) -> dict[str, Any]:
     """The document with the suffix of this run, as docs/stamp.md has it replaced."""
     named = copy.deepcopy(document)
     for variable in named["spec"].get("variables", ()):
@@ -50,7 +50,7 @@ def _path(document: dict[str, Any]) -> str:
 def install(world: World, documents: Sequence[dict[str, Any]], manager: str = "e2e") -> None:
     """Apply documents with the suffix of this run."""
     for document in documents:
-        apply(world, _with_suffix(document), manager).expect()
+        apply(world, _add_suffix(document), manager).expect()
 
 
 def remove(world: World, documents: Sequence[dict[str, Any]]) -> None:

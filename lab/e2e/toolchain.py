@@ -38,19 +38,19 @@ class Binaries(Struct, frozen=True):
     @property
     def client_go(self) -> str:
         """The version of client-go that `clients` was built with."""
-        return _locked(
+        return _find_locked(
             MODULES / "clients" / ("kubernetes-1.31.mod" if self.minor <= 31 else "go.mod"), "k8s.io/client-go "
         )
 
     @property
     def kubernetes_asyncio(self) -> str:
         """The locked version of kubernetes_asyncio."""
-        return _locked(HERE / "requirements.txt", "kubernetes-asyncio==")
+        return _find_locked(HERE / "requirements.txt", "kubernetes-asyncio==")
 
     @property
     def kubernetes_python(self) -> str:
         """The locked version of the official Python client."""
-        return _locked(HERE / "requirements.txt", "\nkubernetes==")
+        return _find_locked(HERE / "requirements.txt", "\nkubernetes==")
 
     @property
     def candidate_versions(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class Binaries(Struct, frozen=True):
         return ("v1alpha2",) if self.minor == 32 else ("v1beta1", "v1alpha2")
 
 
-def _locked(file: Path, before: str) -> str:
+def _find_locked(file: Path, before: str) -> str:
     """The word that follows `before` in a lock file."""
     return file.read_text().partition(before)[2].split()[0]
 
@@ -77,7 +77,7 @@ def all_binaries(*beginnings: str) -> list[Binaries]:
     """
     assets = os.environ.get("KUBEBUILDER_ASSETS")
     if assets:
-        found = _from_assets(Path(assets))
+        found = _find_in_assets(Path(assets))
         return [found] if found.version.startswith(beginnings) else []
     kubectl = _build(f"kubernetes-{_line(KUBECTL)}", "k8s.io/kubernetes/cmd/kubectl", "kubectl", stamp(KUBECTL))
     etcd = _build("etcd", "go.etcd.io/etcd/server/v3", "etcd", ())
@@ -138,7 +138,7 @@ def fence_program() -> Path:
     return _build("fence", ".", "fence", ())
 
 
-def _from_assets(directory: Path) -> Binaries:
+def _find_in_assets(directory: Path) -> Binaries:
     printed = _run([str(directory / "kube-apiserver"), "--version"]).strip()
     version = printed.rpartition(" ")[2]
     etcd, apiserver, kubectl = (directory / name for name in ("etcd", "kube-apiserver", "kubectl"))

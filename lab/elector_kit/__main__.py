@@ -73,25 +73,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
         return 1
     given = [Elector(options.name, options.command, options.started, options.stopped)] if options.command else []
-    electors = given or [one for one in recorded(binaries) if options.only in one.name]
+    electors = given or [one for one in list_recorded(binaries) if options.only in one.name]
     with tempfile.TemporaryDirectory(prefix="lease-webhook-kit-") as folder:
         directory = Path(folder) / "plane"
         directory.mkdir()
         with ControlPlane(binaries, directory) as plane:
             world = World(plane)
             with ThreadPoolExecutor(len(electors)) as pool:
-                found = list(pool.map(lambda numbered: _tried(world, *numbered), enumerate(electors)))
+                found = list(pool.map(lambda numbered: _try(world, *numbered), enumerate(electors)))
     results = [Result(one.name, binaries.version, wrong) for one, wrong in zip(electors, found, strict=True)]
     print(format_results(results))
     if options.results:
-        results = _beside_others(results, binaries)
+        results = _merge_stored(results, binaries)
         RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
         write_between(PAGE, "electors", format_results(results))
     has_failed = bool(given) and any(any(one.found.values()) for one in results)
     return 1 if has_failed else 0
 
 
-def recorded(binaries: Binaries) -> list[Elector]:
+def list_recorded(binaries: Binaries) -> list[Elector]:
     """Return the clients that are recorded and can be run here."""
     go = f"{binaries.clients} elector -kubeconfig={{kubeconfig}} -namespaces={{namespace}} -lease={{lease}} "
     go += "-identity={identity} -duration={duration}s -deadline={deadline}s -retry={retry}s"
@@ -128,18 +128,18 @@ def _format_result(result: Result) -> str:
     return head + "".join(f"- {name}: {words}\n" for name, words in wrong.items())
 
 
-def stored() -> list[Result]:
+def read_stored() -> list[Result]:
     """Return what the page shows."""
     return msgspec.json.decode(RESULTS.read_bytes(), type=list[Result]) if RESULTS.exists() else []
 
 
-def _beside_others(results: Sequence[Result], binaries: Binaries) -> list[Result]:
+def _merge_stored(results: Sequence[Result], binaries: Binaries) -> list[Result]:
     """Return these and the stored results of the electors that were not tried this time, in the order of the table."""
-    tried = {one.elector: one for one in (*stored(), *results)}
-    return [tried[one.name] for one in recorded(binaries) if one.name in tried]
+    tried = {one.elector: one for one in (*read_stored(), *results)}
+    return [tried[one.name] for one in list_recorded(binaries) if one.name in tried]
 
 
-def _tried(world: World, number: int, elector: Elector) -> dict[str, str]:
+def _try(world: World, number: int, elector: Elector) -> dict[str, str]:
     try:
         with Stage(world, elector, f"kit-{number}") as stage:
             found = checks.run(stage)

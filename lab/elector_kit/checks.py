@@ -106,9 +106,9 @@ def _stolen(stage: Stage) -> Found:
     one = _leader(stage)
     time.sleep(2 * RETRY)
     stolen = _boss(stage, duration=4 * DURATION)
-    stopped = _stopped(stage, one)
+    stopped = _stop(stage, one)
     early = (version for version in stage.written(stolen.revision) if version.at < stolen.at + DURATION - RETRY)
-    yield from _written(one, early, "after another took the lease")
+    yield from _find_written(one, early, "after another took the lease")
     yield from _late(stopped, DEADLINE + 2 * RETRY, "after another took the lease")
 
 
@@ -159,7 +159,7 @@ def _cut_off(stage: Stage) -> Found:
     one, other = _leader(stage), stage.replica("b")
     time.sleep(2 * RETRY)
     one.way.cut()
-    stopped = _stopped(stage, one)
+    stopped = _stop(stage, one)
     led = stage.until(_SOON, lambda: stage.holder == other.identity)
     yield from _late(stopped, DURATION + RETRY, "while its network was cut")
     if led is None:
@@ -167,7 +167,7 @@ def _cut_off(stage: Stage) -> Found:
     revision = stage.revision
     one.way.heal()
     time.sleep(DURATION)
-    yield from _written(one, stage.written(revision), "when its network was back")
+    yield from _find_written(one, stage.written(revision), "when its network was back")
 
 
 def _paused(stage: Stage) -> Found:
@@ -180,8 +180,8 @@ def _paused(stage: Stage) -> Found:
         yield "no leader", "no one led after the leader was paused"
     revision = stage.revision
     one.send(signal.SIGCONT)
-    stopped = _stopped(stage, one)
-    yield from _written(one, stage.written(revision), "after a pause")
+    stopped = _stop(stage, one)
+    yield from _find_written(one, stage.written(revision), "after a pause")
     yield from _late(stopped, DEADLINE + 2 * RETRY, "after a pause")
 
 
@@ -208,7 +208,7 @@ _PLAYS: Final[dict[Callable[[Stage], Found], str]] = {
 """The faults, and when two replicas led in them."""
 
 
-def _written(one: Replica, versions: Iterator[Version], when: str) -> Found:
+def _find_written(one: Replica, versions: Iterator[Version], when: str) -> Found:
     """Yield what it wrote itself; a renewal in the name of another replica cannot be seen."""
     words = {one.identity: "wrote itself into the lease", "": "released the lease", "boss": "renewed the lease"}
     first = next((version for version in versions if version.holder in words), None)
@@ -216,7 +216,7 @@ def _written(one: Replica, versions: Iterator[Version], when: str) -> Found:
         yield "writes after it lost", f"{words[first.holder]} of its new holder {when}"
 
 
-def _stopped(stage: Stage, one: Replica) -> float | None:
+def _stop(stage: Stage, one: Replica) -> float | None:
     return stage.until(_SOON, lambda: not one.leads)
 
 

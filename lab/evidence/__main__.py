@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from lab.evidence.field_manager import FieldManager
 from lab.evidence.history import History
-from lab.evidence.play import CATEGORIES, Category, drawn, play
-from lab.evidence.recorded import REPRODUCED, reproduced
-from lab.evidence.reduction import reduced
+from lab.evidence.play import CATEGORIES, Category, draw, play
+from lab.evidence.recorded import REPRODUCED, count_reproduced
+from lab.evidence.reduction import reduce_history
 from lab.evidence.tally import WRITES, count_rows, table
 from lab.evidence.toolchain import field_manager
 from tests.evidence import reviews
@@ -48,7 +48,7 @@ def run(category: Category, seed: int, writes: int, program: Path, folder: Path)
     stored: list[str] = []
     with FieldManager(program) as manager:
         while count[WRITES] < writes:
-            history = drawn(category, random)
+            history = draw(category, random)
             played = play(history, manager, reviews.evaluate)
             count += count_rows(played.records, played.law)
             if played.law and len(stored) < STORED:
@@ -58,7 +58,7 @@ def run(category: Category, seed: int, writes: int, program: Path, folder: Path)
 
 def reduce(history: History, law: str, manager: FieldManager) -> tuple[Record, ...]:
     """The records of the shortest history that breaks the same law."""
-    shortest = reduced(history, lambda shorter: play(shorter, manager, reviews.evaluate).law == law)
+    shortest = reduce_history(history, lambda shorter: play(shorter, manager, reviews.evaluate).law == law)
     return play(shortest, manager, reviews.evaluate).records
 
 
@@ -75,12 +75,12 @@ def main() -> int:
     jobs = [(one, seed) for one in chosen for seed in options.seeds]
     share = options.count // len(options.seeds)
     with FieldManager(program) as manager:
-        same, updates = reproduced(manager)
+        same, updates = count_reproduced(manager)
     recorded = f"{same} of {updates} recorded updates come out of the field manager as kube-apiserver stored them"
     print(recorded, flush=True)
     with ProcessPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
         futures = [pool.submit(run, one, seed, share, program, options.into) for one, seed in jobs]
-        runs = [_shown(future.result()) for future in futures]
+        runs = [_show(future.result()) for future in futures]
     counts = [(one.name, _sum(found for found in runs if found.category == one.name)) for one in chosen]
     tables = [table(counts[start : start + WIDEST]) for start in range(0, len(counts), WIDEST)]
     print("\n\n".join(tables))
@@ -111,7 +111,7 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _shown(found: Run) -> Run:
+def _show(found: Run) -> Run:
     print(f"{found.category}, seed {found.seed}: {found.count[WRITES]:,} writes", flush=True)
     return found
 

@@ -127,7 +127,7 @@ CATEGORIES: Final = (
 )
 
 
-def drawn(category: Category, random: Random) -> History:
+def draw(category: Category, random: Random) -> History:
     """A history of a category."""
     first = "honest create"
     attacked = category.attacks > 0
@@ -138,12 +138,12 @@ def drawn(category: Category, random: Random) -> History:
         if category.toggles and random.random() < category.toggles:
             steps.append(Step("honest toggle_the_label", any_seed(random)))
         elif random.random() < category.attacks:
-            attack = _weighted(random, ATTACKS)
+            attack = _draw_weighted(random, ATTACKS)
             steps.append(Step(f"attack {attack.__name__}", any_seed(random), _forgeries(random)))
             if category.probes:
                 steps.append(Step("probe", any_seed(random)))
         else:
-            action = _weighted(random, ELECTORS if random.random() < 0.76 else THIRD_PARTIES)
+            action = _draw_weighted(random, ELECTORS if random.random() < 0.76 else THIRD_PARTIES)
             steps.append(Step(f"honest {action.__name__}", any_seed(random)))
     return History(any_seed(random), tuple(steps), attacked, category.far, category.stamps, category.listed)
 
@@ -151,11 +151,11 @@ def drawn(category: Category, random: Random) -> History:
 def _forgeries(random: Random) -> tuple[Forgery, ...]:
     if random.random() < 0.12:
         return ()
-    chosen = (_weighted(random, WEIGHTS) for _ in range(random.choice((1, 1, 2, 3))))
+    chosen = (_draw_weighted(random, WEIGHTS) for _ in range(random.choice((1, 1, 2, 3))))
     return tuple(Forgery(mutation.__name__, any_seed(random)) for mutation in chosen)
 
 
-def _weighted(random: Random, weights: Mapping[Drawn, int]) -> Drawn:
+def _draw_weighted(random: Random, weights: Mapping[Drawn, int]) -> Drawn:
     return random.choices(tuple(weights), tuple(weights.values()))[0]
 
 

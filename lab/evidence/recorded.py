@@ -22,7 +22,7 @@ Most of those sent managedFields of their own; some set the zero time, which the
 """
 
 
-def reproduced(manager: FieldManager) -> tuple[int, int]:
+def count_reproduced(manager: FieldManager) -> tuple[int, int]:
     """Return how many recorded updates of Leases v1 the field manager makes as recorded, and how many there are."""
     updates = list(_updates())
     return sum(_is_reproduced(manager, old, new) for old, new in updates), len(updates)

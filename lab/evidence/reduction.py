@@ -12,7 +12,7 @@ MAX_TRIES: Final = 400
 Breaks = Callable[[History], bool]
 
 
-def reduced(history: History, breaks: Breaks) -> History:
+def reduce_history(history: History, breaks: Breaks) -> History:
     """The shortest history found by taking out runs of steps, then single mutations, until nothing more can go."""
     tries = MAX_TRIES
     while tries > 0:

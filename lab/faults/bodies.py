@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from lab.bench.processes import cpu_seconds, measured, peak_rss_mib
+from lab.bench.processes import cpu_seconds, measure_tree, peak_rss_mib
 from lab.bench.servers import Running, ours, running
 from lab.bench.table import Bar, Table
 from lab.faults.hostile_bodies import BODIES, candidate_with, filled
@@ -42,7 +42,7 @@ def bodies(work: Path, *, short: bool) -> Table:
     rows, slowest, highest = [], ("", 0.0), ("", 0.0)
     with (
         running(ours("--policy", str(work / "policy.yaml")), work / "server") as server,
-        measured(server.pid) as spent,
+        measure_tree(server.pid) as spent,
     ):
         (worker,) = server.workers
         for name, make in BODIES.items():

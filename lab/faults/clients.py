@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab.bench.load import Report, finish_load, start_load, write_cases
-from lab.bench.processes import measured, open_files
+from lab.bench.processes import measure_tree, open_files
 from lab.bench.reviews import renewal
 from lab.bench.servers import Running, ours, running
 from lab.bench.table import Table
@@ -67,7 +67,7 @@ async def _stall(stage: str, port: int, context: ssl.SSLContext, request: bytes)
             writer.write(request[:sent])
             if stage.endswith("a second"):
                 return await _drip(stage, reader, writer, request[sent:], began)
-        return await _until_closed(stage, reader, writer, began)
+        return await _wait_until_closed(stage, reader, writer, began)
     except OSError:
         return Stalled(stage, time.monotonic() - began)
 
@@ -88,7 +88,7 @@ async def _drip(
     return Stalled(stage, time.monotonic() - began)
 
 
-async def _until_closed(
+async def _wait_until_closed(
     stage: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, began: float
 ) -> Stalled:
     try:
@@ -147,7 +147,7 @@ async def _hold(
 def slow_and_silent(work: Path, *, short: bool) -> Table:
     """300 stalled and 900 silent connections, and good clients beside them."""
     each, silent, seconds = (10, 100, 7.0) if short else (50, 900, 15.0)
-    with running(ours(), work / "server", workers=2) as server, measured(server.pid) as spent:
+    with running(ours(), work / "server", workers=2) as server, measure_tree(server.pid) as spent:
         (kept, fresh), stalled, used = asyncio.run(_hold(server, each, silent, work, seconds))
         rows = [
             row("good clients, kept-alive", server, kept),

@@ -46,7 +46,7 @@ def _plain(server: Running) -> socket.socket:
     return socket.create_connection(server.health_address, 30)
 
 
-def _pipelined(connections: list[socket.socket], request: bytes, count: int, seconds: float) -> None:
+def _pipeline(connections: list[socket.socket], request: bytes, count: int, seconds: float) -> None:
     """The same request again and again on each connection, whether answers are read or not."""
     until = time.monotonic() + seconds
     for connection in connections:
@@ -67,22 +67,22 @@ def _pipelined(connections: list[socket.socket], request: bytes, count: int, sec
 
 
 def _scrapes(server: Running, seconds: float) -> None:
-    _pipelined([_plain(server) for _ in range(4)], b"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n", 8000, seconds)
+    _pipeline([_plain(server) for _ in range(4)], b"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n", 8000, seconds)
 
 
 def _unknown_paths(server: Running, seconds: float) -> None:
-    _pipelined([connect(server) for _ in range(10)], b"GET /x HTTP/1.1\r\nHost:\r\n\r\n", 9000, seconds)
+    _pipeline([connect(server) for _ in range(10)], b"GET /x HTTP/1.1\r\nHost:\r\n\r\n", 9000, seconds)
 
 
 def _bad_media(server: Running, seconds: float) -> None:
     request = b"POST /validate HTTP/1.1\r\nHost:\r\nContent-Length: 2\r\n\r\n{}"
-    _pipelined([connect(server) for _ in range(10)], request, 5000, seconds)
+    _pipeline([connect(server) for _ in range(10)], request, 5000, seconds)
 
 
 def _reviews(server: Running, seconds: float) -> None:
     body = renewal().body
     request = HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
-    _pipelined([connect(server) for _ in range(4)], request, 100, seconds)
+    _pipeline([connect(server) for _ in range(4)], request, 100, seconds)
 
 
 def _small_chunks(server: Running, seconds: float) -> None:

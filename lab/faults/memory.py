@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from lab.bench.load import finish_load, start_load, write_cases
-from lab.bench.processes import measured, memory_mib
+from lab.bench.processes import measure_tree, memory_mib
 from lab.bench.reviews import renewal
 from lab.bench.servers import ours, running
 from lab.bench.table import Table
@@ -20,7 +20,7 @@ def soak(work: Path, *, short: bool) -> Table:
     samples: list[tuple[float, float]] = []
     with running(ours(), work / "server", workers=2) as server:
         idle = memory_mib(server.pid)
-        with measured(server.pid) as spent:
+        with measure_tree(server.pid) as spent:
             began = time.monotonic()
             loading = start_load(
                 server, "open", cases, "-rate", "600", "-burst", str(BURST), "-requests", str(requests)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.bench.load import Report, finish_load, run_load, start_load, write_cases
-from lab.bench.processes import Spent, measured
+from lab.bench.processes import Spent, measure_tree
 from lab.bench.reviews import Case, mixture
 from lab.bench.servers import Running
 from lab.bench.table import Bar, Table
@@ -28,7 +28,7 @@ def under_load(
     listed = write_cases(cases or mixture(), work / "mixed")
     run_load(server, "open", listed, "-requests", "100", "-rate", "200")
     load = Load()
-    with measured(server.pid) as load.spent:
+    with measure_tree(server.pid) as load.spent:
         loading = start_load(server, "open", listed, "-rate", str(rate), "-duration", f"{seconds}s", *flags)
         try:
             yield load

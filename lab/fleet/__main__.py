@@ -47,11 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="lease-webhook-fleet-") as name:
         folder = Path(name)
-        recorded(folder / "recorded" / "audit")
+        copy_incidents(folder / "recorded" / "audit")
         failed = _compare(folder / "recorded", options.only)
         if options.events:
             log = folder / "generated" / "audit" / "one" / "audit.jsonl"
-            generated(log, options.events)
+            generate_log(log, options.events)
             took: dict[str, float] = {}
             failed += _compare(folder / "generated", options.only, took)
             began = time.monotonic()
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def recorded(folder: Path) -> None:
+def copy_incidents(folder: Path) -> None:
     """Give each incident the folder of a cluster."""
     logs = [*(DATA / "incidents").glob("*/audit.log.gz"), *(DATA / "measured-incidents").glob("*/audit.jsonl.gz")]
     for log in logs:
@@ -73,7 +73,7 @@ def recorded(folder: Path) -> None:
         (cluster / "audit.jsonl").write_bytes(gzip.decompress(log.read_bytes()))
 
 
-def generated(path: Path, number: int) -> None:
+def generate_log(path: Path, number: int) -> None:
     """Write a log of leases that are renewed every two seconds, and lost by one holder in every thousand renewals.
 
     The objects of requests, and managedFields, are left out, as an audit policy can have it.
@@ -114,7 +114,7 @@ def _compare(folder: Path, names: Iterable[str], took: dict[str, float] | None =
     """Compare with `why`, and return how many rows differ; `took` gets how long each of them needs for handovers."""
     took = {} if took is None else took
     began = time.monotonic()
-    expected = {cluster.name: _followed(cluster) for cluster in sorted((folder / "audit").iterdir())}
+    expected = {cluster.name: _follow(cluster) for cluster in sorted((folder / "audit").iterdir())}
     took["why"] = time.monotonic() - began
     failed = 0
     for name in names:
@@ -152,7 +152,7 @@ def _find_near(rows: Iterable[Any], wanted: Iterable[Any]) -> set[Any]:
     }
 
 
-def _followed(folder: Path) -> ClusterHistory:
+def _follow(folder: Path) -> ClusterHistory:
     histories = ClusterHistory()
     for item in Merged(find_inputs([str(folder)]), 2**62):
         histories.feed(item)

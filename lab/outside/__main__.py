@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for _ in range(options.trials):
         with tempfile.TemporaryDirectory(prefix="lease-webhook-outside-") as name:
             directory = Path(name)
-            with ControlPlane(binaries, directory / "plane") as plane, Stores(_made(directory / "stores")) as stores:
+            with ControlPlane(binaries, directory / "plane") as plane, Stores(_make(directory / "stores")) as stores:
                 for store, (stale, all_writes) in _trial(
                     plane, stores, program, is_stamped=not options.without_stamps
                 ).items():
@@ -129,7 +129,7 @@ def _stale(found: Sequence[str]) -> int:
     return found[found.index(SECOND) :].count(FIRST) if SECOND in found else 0
 
 
-def _made(directory: Path) -> Path:
+def _make(directory: Path) -> Path:
     directory.mkdir()
     directory.parent.chmod(0o755)
     return directory

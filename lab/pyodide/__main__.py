@@ -89,7 +89,7 @@ def _outputs(site: Path) -> bool:
     different = [
         (one, inside[one.text])
         for one, outside in zip(chosen, all_outputs(chosen), strict=True)
-        if inside[one.text] != outside and inside[one.text] != _by_python(one)
+        if inside[one.text] != outside and inside[one.text] != _run_in_python(one)
     ]
     for invocation, found in different:
         print(
@@ -102,7 +102,7 @@ def _outputs(site: Path) -> bool:
     return bool(different)
 
 
-def _by_python(invocation: Invocation) -> Output:
+def _run_in_python(invocation: Invocation) -> Output:
     """Return what a command prints if YAML is parsed by PyYAML's own parser instead of libyaml."""
     by_libyaml, yaml_reader.LOADER = yaml_reader.LOADER, yaml.SafeLoader
     try:

@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.bench.load import run_load, write_cases
-from lab.bench.processes import measured
+from lab.bench.processes import measure_tree
 from lab.bench.servers import Running, Server, free_port, running
 from lab.bench.tables.kinds import cases
 from tests.server.harness import make_certificates
@@ -264,7 +264,7 @@ def costs(work: Path) -> dict[str, str]:
             run_load(one, "closed", file, "-requests", "500", cpus="1")
         for _ in range(ROUNDS):
             for one in everyone:
-                with measured(one.pid) as spent:
+                with measure_tree(one.pid) as spent:
                     report = run_load(one, "closed", file, "-duration", "0.7s", "-connections", "8", cpus="1")
                 found[one.server.name].append(spent.cpu / report.sent * 1e6)
     ours = found[SERVERS[0].name]

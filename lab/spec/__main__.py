@@ -348,8 +348,8 @@ def main() -> int:
             took = f"{outcome.seconds:5.1f} s {outcome.states:8} states"
             print(f"{'FAILED' if wrong else 'ok':7} {took}  {check.title}: {wrong or said}", flush=True)
             done[check.title] = (check, outcome)
-    recorded = list(traces.recorded())
-    checked = [*recorded, *traces.corrupted(recorded)]
+    recorded = list(traces.read_recorded())
+    checked = [*recorded, *traces.corrupt(recorded)]
     others = unlike(packages, checked)
     failed += len(others)
     counts = [len(recorded), sum(1 for trace in recorded if not trace.allowed), len(checked) - len(recorded)]

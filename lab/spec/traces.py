@@ -36,7 +36,7 @@ class Trace(Struct, frozen=True):
     allowed: bool = True
 
 
-def recorded() -> Iterator[Trace]:
+def read_recorded() -> Iterator[Trace]:
     """Return the leases of every incident, cut where a write is refused by the rules, which is a trace of its own."""
     for file in sorted(INCIDENTS.glob("*/leases.json.gz")):
         events = map(json.loads, gzip.decompress(file.read_bytes()).splitlines())
@@ -58,7 +58,7 @@ def watched(source: str, events: Iterable[dict[str, Any]]) -> Iterator[Trace]:
             yield from pieces(name, life)
 
 
-def corrupted(traces: Sequence[Trace]) -> Iterator[Trace]:
+def corrupt(traces: Sequence[Trace]) -> Iterator[Trace]:
     """Return what must not be allowed: an older stamp, and a holder who was never replaced."""
     for trace in traces:
         if not trace.allowed or len(trace.versions) < 4:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.evidence.history import Forgery, History, Step
-from lab.evidence.reduction import reduced
+from lab.evidence.reduction import reduce_history
 from tests.evidence.laws import (
     CALLED_TAMPERED,
     FROZEN,
@@ -139,6 +139,6 @@ def test_history_is_reduced_to_what_breaks_the_law() -> None:
         planted = actions.get("step 7")
         return "step 13" in actions and planted is not None and forgeries[1] in planted.forgeries
 
-    shortest = reduced(History(1, steps), breaks).steps
+    shortest = reduce_history(History(1, steps), breaks).steps
     assert [step.action for step in shortest] == ["step 0", "step 7", "step 13"]
     assert [step.forgeries for step in shortest] == [(), (forgeries[1],), ()]

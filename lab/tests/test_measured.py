@@ -69,7 +69,7 @@ def test_the_design_shows_what_servers_were_seen_to_do() -> None:
 
 def test_the_faults_begin_with_what_users_see() -> None:
     tables = msgspec.json.decode((results.FAULTS / "results.json").read_bytes(), type=dict[str, Table])
-    first = results.survived(tables).splitlines()[4]
+    first = results.format_survival(tables).splitlines()[4]
     assert first.startswith("| Rolling restart behind a Service")
 
 
@@ -96,4 +96,4 @@ def test_what_versions_show_alike_is_said_once() -> None:
 
 def test_a_table_without_reviews_is_summed_up_by_its_bars() -> None:
     table = Table("Hostile bodies", (), ("body", "MiB", "CPU s", "answer"), (("a", "20.0", "0.1", "413"),))
-    assert results.survived({"bodies": table}).splitlines()[-1] == "| Hostile bodies |  |  |  | all 0 bars met |"
+    assert results.format_survival({"bodies": table}).splitlines()[-1] == "| Hostile bodies |  |  |  | all 0 bars met |"

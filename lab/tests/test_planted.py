@@ -9,11 +9,11 @@ from lab.torture.defects import DEFECTS
 
 
 def test_the_page_shows_what_noticed_each_defect() -> None:
-    assert planted.table(planted.stored()) in planted.PAGE.read_text(encoding="utf-8")
+    assert planted.table(planted.read_stored()) in planted.PAGE.read_text(encoding="utf-8")
 
 
 def test_each_defect_is_noticed_twice() -> None:
-    found = {one.name: sum(map(bool, one.by.values())) for one in planted.stored()}
+    found = {one.name: sum(map(bool, one.by.values())) for one in planted.read_stored()}
     assert {one.name for one in DEFECTS} == set(found)
     assert {name for name, number in found.items() if number < planted.ENOUGH} == set()
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from lab.spec.stamped_traces import Stamped, Tenures, corrupted_stamps
 from lab.torture import __main__ as torture
 from lab.torture import laws
-from lab.torture.history import Attack, Denial, Gap, History, Stored, kept
+from lab.torture.history import Attack, Denial, Gap, History, Stored, read_history
 from webhook.kubernetes.times import SECOND, canonical, canonical_seconds
 
 FILE = Path(__file__).parents[2] / "tests" / "data" / "torture" / "seed-11.json.gz"
@@ -19,7 +19,7 @@ FILE = Path(__file__).parents[2] / "tests" / "data" / "torture" / "seed-11.json.
 
 @pytest.fixture(scope="module")
 def history() -> History:
-    return kept(FILE)
+    return read_history(FILE)
 
 
 def changed(history: History, name: str, change: Callable[[dict[str, Any]], None]) -> History:
@@ -125,8 +125,8 @@ def test_another_writer_is_corrupt_only_while_the_lease_is_live(duration: int, s
 
 
 def test_the_page_shows_the_runs() -> None:
-    assert torture.table(torture.stored()) in torture.PAGE.read_text(encoding="utf-8")
+    assert torture.table(torture.read_stored()) in torture.PAGE.read_text(encoding="utf-8")
 
 
 def test_no_run_broke_a_law() -> None:
-    assert [one.seed for one in torture.stored() if one.protected and one.verdict.problems] == []
+    assert [one.seed for one in torture.read_stored() if one.protected and one.verdict.problems] == []

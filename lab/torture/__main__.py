@@ -22,7 +22,7 @@ from msgspec import Struct
 from lab.e2e.toolchain import Binaries, MissingToolchainError, all_binaries, cache_directory
 from lab.spec.__main__ import packages_of_the_specification, write_between
 from lab.torture.electors import porcupine
-from lab.torture.history import keep, kept
+from lab.torture.history import keep, read_history
 from lab.torture.laws import Verdict, verdict
 from lab.torture.run import Run
 
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("*** there is no Java: TLC does not check the histories ***", file=sys.stderr)
     packages = None if options.no_specification or without_java else packages_of_the_specification()
     if options.check:
-        histories = [kept(file) for file in options.check]
+        histories = [read_history(file) for file in options.check]
         checked = [
             Result(one.seed, one.protected, (), verdict(one, program, packages), one.versions) for one in histories
         ]
@@ -94,13 +94,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs = [(seed, protected) for seed in seeds for protected in ((True, False) if options.without else (True,))]
     results = []
     for seed, protected in runs:
-        results.append(_one(binaries, seed, options, program, packages, protected=protected))
+        results.append(_run_one(binaries, seed, options, program, packages, protected=protected))
         if options.results:
             write(results[-1:])
     return int(any(one.verdict.problems for one in results if one.protected))
 
 
-def _one(
+def _run_one(
     binaries: Sequence[Binaries],
     seed: int,
     options: argparse.Namespace,
@@ -131,13 +131,13 @@ def _one(
 
 def write(results: Sequence[Result]) -> None:
     """Replace the runs of the same seeds in what is stored, and write the table."""
-    known = {(one.seed, one.protected): one for one in (*stored(), *results)}
+    known = {(one.seed, one.protected): one for one in (*read_stored(), *results)}
     ordered = [known[key] for key in sorted(known, key=lambda key: (key[0], not key[1]))]
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
     write_between(PAGE, "torture", table(ordered))
 
 
-def stored() -> list[Result]:
+def read_stored() -> list[Result]:
     """Return the runs of which the page has a table."""
     return msgspec.json.decode(RESULTS.read_bytes(), type=list[Result]) if RESULTS.exists() else []
 

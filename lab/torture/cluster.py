@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from lab.e2e.api_client import ApiClient
 from lab.e2e.control_plane import ControlPlane, free_port
-from lab.e2e.etcd import encoded, end_of
+from lab.e2e.etcd import encode, end_of
 from lab.e2e.forwarder import HeldStreams
 from lab.e2e.processes import Process
 from lab.e2e.toolchain import Binaries
@@ -94,7 +94,7 @@ class Cluster(ControlPlane):
 
     def revision(self) -> int:
         """The revision of the last write to anything."""
-        return int(self._ask("kv/range", {"key": encoded(b"\0"), "limit": 1})["header"]["revision"])
+        return int(self._ask("kv/range", {"key": encode(b"\0"), "limit": 1})["header"]["revision"])
 
     def stored(self, *prefixes: str) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
         """Return what was stored below these: revision, key without its prefix, and the object unless deleted."""
@@ -102,7 +102,7 @@ class Cluster(ControlPlane):
             path = _REGISTRY + prefix.encode()
             last = self.revision()
             # An event of its own ends the watch.
-            self._ask("kv/put", {"key": encoded(path + b"~"), "value": encoded(b"{}")})
+            self._ask("kv/put", {"key": encode(path + b"~"), "value": encode(b"{}")})
             for event in self._watched(path):
                 key = base64.b64decode(event["kv"]["key"])[len(_REGISTRY) :].decode()
                 revision = int(event["kv"]["mod_revision"])
@@ -112,7 +112,7 @@ class Cluster(ControlPlane):
                 yield revision, key, None if deleted else json.loads(base64.b64decode(event["kv"]["value"]))
 
     def _watched(self, path: bytes) -> Iterator[dict[str, Any]]:
-        asked = {"key": encoded(path), "range_end": encoded(end_of(path)), "start_revision": 1}
+        asked = {"key": encode(path), "range_end": encode(end_of(path)), "start_revision": 1}
         with self._open("watch", {"create_request": asked}) as answer:
             for line in answer:
                 yield from json.loads(line)["result"].get("events", ())

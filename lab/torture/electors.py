@@ -31,7 +31,7 @@ class Programs:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._built, self.missing = languages()
-        self.clock = _preloaded()
+        self.clock = _build_preloaded()
 
     def command(self, language: str, kubeconfig: Path, namespace: str, lease: str, identity: str) -> list[str] | None:
         """The command of an elector, None if it is not here."""
@@ -141,14 +141,14 @@ def _digest(*files: Path) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-def _needed(program: str) -> str:
+def _require(program: str) -> str:
     found = shutil.which(program)
     if found is None:
         raise MissingToolchainError(f"there is no `{program}` on the PATH")
     return found
 
 
-def _made(command: Sequence[str], folder: Path) -> None:
+def _make(command: Sequence[str], folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise MissingToolchainError(f"{command[0]} failed: {(done.stdout + done.stderr)[-1500:]}")
@@ -158,13 +158,13 @@ def _java() -> list[str]:
     source = HERE / "java" / "src" / "main" / "java" / "Elector.java"
     pom = HERE / "java" / "pom.xml"
     folder = cache_directory() / "java" / _digest(source, pom)
-    java = _needed("java")
+    java = _require("java")
     if not (folder / "Elector.class").exists():
-        maven, javac = _needed("mvn"), _needed("javac")
+        maven, javac = _require("mvn"), _require("javac")
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(pom, folder)
-        _made([maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"], folder)
-        _made([javac, "-cp", "lib/*", "-d", ".", str(source)], folder)
+        _make([maven, "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"], folder)
+        _make([javac, "-cp", "lib/*", "-d", ".", str(source)], folder)
     return [
         java,
         "-Xmx128m",
@@ -181,23 +181,23 @@ def _rust() -> list[str]:
     folder = cache_directory() / "rust" / _digest(source, manifest)
     program = folder / "elector"
     if not program.exists():
-        cargo = _needed("cargo")
+        cargo = _require("cargo")
         (folder / "src").mkdir(parents=True, exist_ok=True)
         shutil.copy(manifest, folder)
         shutil.copy(source, folder / "src")
-        _made([cargo, "generate-lockfile", "--quiet"], folder)
+        _make([cargo, "generate-lockfile", "--quiet"], folder)
         # The crate accepts several versions of k8s-openapi, and must get that of kube.
-        _made([cargo, "update", "--quiet", "k8s-openapi@0.29.0", "--precise", "0.28.0"], folder)
-        _made([cargo, "build", "--release", "--quiet"], folder)
+        _make([cargo, "update", "--quiet", "k8s-openapi@0.29.0", "--precise", "0.28.0"], folder)
+        _make([cargo, "build", "--release", "--quiet"], folder)
         shutil.copy(folder / "target" / "release" / "elector", program)
         shutil.rmtree(folder / "target")
     return [str(program)]
 
 
-def _preloaded() -> Path:
+def _build_preloaded() -> Path:
     """Build the library that moves the clock of a process. Without a compiler no clock is moved but that of Python."""
     library = cache_directory() / "clock" / f"{_digest(_CLOCK)}.so"
     if not library.exists():
         library.parent.mkdir(parents=True, exist_ok=True)
-        _made([_needed("cc"), "-shared", "-fPIC", "-O2", "-o", str(library), str(_CLOCK), "-ldl"], library.parent)
+        _make([_require("cc"), "-shared", "-fPIC", "-O2", "-o", str(library), str(_CLOCK), "-ldl"], library.parent)
     return library

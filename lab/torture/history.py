@@ -92,6 +92,6 @@ def keep(history: History, file: Path) -> None:
     file.write_bytes(gzip.compress(msgspec.json.encode(history), 9, mtime=0))
 
 
-def kept(file: Path) -> History:
+def read_history(file: Path) -> History:
     """Read it from a file."""
     return msgspec.json.decode(gzip.decompress(file.read_bytes()), type=History)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from lab.spec import __main__ as spec
 from lab.spec.stamped_traces import Stamped, Tenures, corrupted_stamps, stamped_of
-from lab.spec.traces import Trace, corrupted, pieces
+from lab.spec.traces import Trace, corrupt, pieces
 from lab.torture.electors import RETRY
 from lab.torture.history import History, Stored
 from webhook.kubernetes.times import SECOND, parse, parse_seconds
@@ -42,7 +42,7 @@ def verdict(history: History, porcupine: Path, packages: Path | None) -> Verdict
             f"fence: {one}" for one in interleaved
         ]
         found += [*denied_renewals(history), *lost(history)]
-    copies = (list(corrupted(reviewed)), list(corrupted_stamps(stamped)))
+    copies = (list(corrupt(reviewed)), list(corrupted_stamps(stamped)))
     if packages:
         found += [f"module Takeover: {name}" for name in spec.unlike(packages, [*reviewed, *copies[0]])]
         if history.protected:

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Before the first of them runs for minutes.
     for defect in DEFECTS:
         changed_text(defect)
-    known = {one.name: one for one in stored()}
+    known = {one.name: one for one in read_stored()}
     for defect in DEFECTS:
         if options.only not in f"{defect.kind} {defect.name}":
             continue
@@ -76,17 +76,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }
         print(f"{time.monotonic() - began:4.0f} s {defect.kind}: {defect.name}: {by}", flush=True)
         # Another process may have written meanwhile.
-        now = {one.name: one for one in stored()}
+        now = {one.name: one for one in read_stored()}
         latest = now[defect.name].by if defect.name in now else {}
         by |= {catcher: latest.get(catcher) for catcher in CATCHERS if catcher in options.without}
         now[defect.name] = Found(defect.kind, defect.name, by)
         ordered = [now[one.name] for one in DEFECTS if one.name in now]
         RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
     write_page()
-    return int(any(sum(map(bool, one.by.values())) < ENOUGH for one in stored()))
+    return int(any(sum(map(bool, one.by.values())) < ENOUGH for one in read_stored()))
 
 
-def stored() -> list[Found]:
+def read_stored() -> list[Found]:
     """Return what was found last."""
     return msgspec.json.decode(RESULTS.read_bytes(), type=list[Found]) if RESULTS.exists() else []
 
@@ -102,7 +102,7 @@ def table(found: Sequence[Found]) -> str:
 
 def write_page() -> None:
     """Write the table into docs/proof.md."""
-    spec.write_between(PAGE, "planted", table(stored()))
+    spec.write_between(PAGE, "planted", table(read_stored()))
 
 
 def _cell(words: str | None) -> str:
@@ -115,21 +115,21 @@ def _cell(words: str | None) -> str:
 
 def _caught(catcher: str, defect: Defect, options: argparse.Namespace) -> str | None:
     if catcher == "specification":
-        return _refuted(defect.clause)
+        return _find_refutation(defect.clause)
     with tempfile.TemporaryDirectory(prefix="lease-webhook-planted-") as folder:
         tree = Path(folder) / "tree"
         _plant(defect, tree)
         if catcher == "traces":
-            return _by_traces(tree) if defect.kind == "rule" else None
+            return _check_traces(tree) if defect.kind == "rule" else None
         if catcher == "torture":
-            return _by_torture(tree, options.seed, options.minutes)
+            return _check_torture(tree, options.seed, options.minutes)
         tests = ("tests/attacks", "tests/model") if catcher == "attacks" else TESTS[defect.kind]
         if catcher == "attacks" and defect.kind in ("token", "fence"):
             return None
-        return _by_tests(tree, tests)
+        return _check_tests(tree, tests)
 
 
-def _refuted(clause: str) -> str | None:
+def _find_refutation(clause: str) -> str | None:
     """Return the law by which `make spec` refuted the clause, as it wrote it into the page."""
     module, _, defect = clause.partition(": ")
     found = re.search(
@@ -173,7 +173,7 @@ def _run(tree: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _by_traces(tree: Path) -> str:
+def _check_traces(tree: Path) -> str:
     said = _run(tree, "-m", "lab.spec", "--only", "no check at all").stdout
     lines = [
         line for line in said.splitlines() if line.startswith("FAILED") and ("traces" in line or "samples" in line)
@@ -182,7 +182,7 @@ def _by_traces(tree: Path) -> str:
     return ", ".join(names[word] for word in names if any(word in line for line in lines))
 
 
-def _by_torture(tree: Path, seed: int, minutes: float) -> str:
+def _check_torture(tree: Path, seed: int, minutes: float) -> str:
     """The run is that of the copy; what it stored is checked by the whole tree."""
     kept = tree / "kept"
     flags = ("--seeds", str(seed), "--minutes", str(minutes), "--keep", str(kept), "--no-specification")
@@ -201,7 +201,7 @@ def _short(problem: str) -> str:
     return "term" if " fell from " in rest else subject
 
 
-def _by_tests(tree: Path, tests: Sequence[str]) -> str:
+def _check_tests(tree: Path, tests: Sequence[str]) -> str:
     """Return the first module that fails, and that does not without the defect."""
     first = _first_failure(tree, tests)
     if not first:
@@ -217,10 +217,10 @@ def _first_failure(tree: Path, tests: Sequence[str]) -> str:
     done = _run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-x", *tests)
     if done.returncode not in (0, 1):
         raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
-    return next(_failed(done.stdout), "")
+    return next(_find_failed(done.stdout), "")
 
 
-def _failed(text: str) -> Iterator[str]:
+def _find_failed(text: str) -> Iterator[str]:
     for line in text.splitlines():
         found = re.match(r"(?:FAILED|ERROR) (\S+?)(?:::\S+?)?(?:\[| |$)", line)
         if found:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lab.e2e.api_client import MERGE, ApiClient
-from lab.e2e.fence.trial import allow_service_accounts, exported
+from lab.e2e.fence.trial import allow_service_accounts, export_fence
 from lab.e2e.forwarder import Partition
 from lab.e2e.kubectl import Kubectl
 from lab.e2e.stamping import label
@@ -228,7 +228,7 @@ class Run:
             "token": True,
             "when_unheld": "deny",
         }
-        return named + "\n---\n" + exported(FENCE, f"{STAMPED}/operator", suffix=suffix, **own)
+        return named + "\n---\n" + export_fence(FENCE, f"{STAMPED}/operator", suffix=suffix, **own)
 
     def _install(self, suffix: str) -> None:
         self.cluster.ready()

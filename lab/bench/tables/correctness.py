@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from lab.bench.load import finish_load, run_load, start_load, write_cases
-from lab.bench.processes import measured, peak_rss_mib
+from lab.bench.processes import measure_tree, peak_rss_mib
 from lab.bench.reviews import long_identity, mixture, renewal
 from lab.bench.servers import Running, ours, running
 from lab.bench.table import Bar, Table
@@ -22,7 +22,7 @@ def mixed(work: Path, *, short: bool) -> Table:
     listed = write_cases(cases, work / "mixed")
     wanted = int(os.environ.get("BENCH_REVIEWS", "100000" if short else "1000000"))
     with running(ours(), work / "server", workers=2) as server:
-        with measured(server.pid) as spent:
+        with measure_tree(server.pid) as spent:
             report = run_load(server, "closed", listed, "-requests", str(wanted), "-connections", "16")
         tracebacks = server.log.count("Traceback")
     denied = sum(1 for case in cases if not case.allowed)
@@ -61,7 +61,7 @@ def large_beside_small(work: Path, *, short: bool) -> Table:
     small, large = write_cases([renewal()], work / "small"), write_cases([long_identity(18_500_000)], work / "large")
     with running(ours(), work / "server", workers=2) as server:
         run_load(server, "open", small, "-requests", "200", "-rate", "200")
-        with measured(server.pid) as spent:
+        with measure_tree(server.pid) as spent:
             loading = start_load(server, "open", small, "-rate", "200", "-duration", f"{seconds}s")
             big = run_load(server, "open", large, "-rate", "1", "-duration", f"{seconds}s")
             report = finish_load(loading)
@@ -116,7 +116,7 @@ def kills(work: Path, *, short: bool) -> Table:
     connections = 25
     with running(ours(), work / "server", workers=2) as server:
         killer = _Killer(server, count)
-        with measured(server.pid) as spent:
+        with measure_tree(server.pid) as spent:
             killer.start()
             report = run_load(server, "open", cases, "-rate", "400", "-duration", f"{count * 2 + 4}s")
             killer.join()

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab.bench.load import run_load, write_cases
-from lab.bench.processes import measured, memory_mib
+from lab.bench.processes import measure_tree, memory_mib
 from lab.bench.reviews import renewal
 from lab.bench.rounds import Round, quietest
 from lab.bench.servers import CONTROLLER_RUNTIME, PEERS, Running, Server, ours, running
@@ -49,7 +49,7 @@ class _Cost(Struct, frozen=True):
     wrong: int
 
 
-def _one_round(
+def _measure_round(
     everyone: list[Running], cases: dict[int, Path], seconds: float, number: int
 ) -> Round[dict[tuple[str, int], _Cost]]:
     """All servers, small and large, forwards or backwards."""
@@ -57,7 +57,7 @@ def _one_round(
     for size in SIZES:
         for server in everyone if number % 2 == 0 else reversed(everyone):
             flags = ("-duration", f"{seconds}s", "-connections", str(CONNECTIONS))
-            with measured(server.pid) as spent:
+            with measure_tree(server.pid) as spent:
                 report = run_load(server, "closed", cases[size], *flags, cpus="1")
             result[server.server.name, size] = _Cost(
                 spent.cpu / report.sent * 1e6, report.sent / report.seconds, report.wrong + report.not_answered
@@ -75,7 +75,7 @@ def run(work: Path, *, short: bool) -> Table:
         everyone = start_all(servers, work, stack, workers=1, cpus="0")
         for server in everyone:
             run_load(server, "closed", cases[2400], "-requests", "2000", cpus="1")
-        rounds = quietest(partial(_one_round, everyone, cases, seconds), wanted)
+        rounds = quietest(partial(_measure_round, everyone, cases, seconds), wanted)
         memory = {server.server.name: memory_mib(server.pid) for server in everyone}
     wrong = sum(one.wrong for result in rounds.results for one in result.values())
     keys = [(server.server.name, size) for server in everyone for size in SIZES]

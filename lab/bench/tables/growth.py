@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from lab.bench.load import run_load, write_cases
-from lab.bench.processes import measured
+from lab.bench.processes import measure_tree
 from lab.bench.reviews import Case, long_identity, renewal
 from lab.bench.servers import Running, ours, running
 from lab.bench.table import Bar, Table, median
@@ -32,7 +32,7 @@ NOW = 1_763_640_002_000_000
 def _over_the_wire(server: Running, case: Case, work: Path, requests: int) -> tuple[float, float]:
     cases = write_cases([case], work / f"{len(case.body)}-{case.name[-6:]}")
     run_load(server, "closed", cases, "-requests", "2", "-connections", "1", cpus="1")
-    with measured(server.pid) as spent:
+    with measure_tree(server.pid) as spent:
         report = run_load(server, "closed", cases, "-requests", str(requests), "-connections", "1", cpus="1")
     if report.right != requests:
         raise RuntimeError(f"{case.name}: {report}")
@@ -196,7 +196,7 @@ def workers(work: Path, *, short: bool) -> Table:
         noise = [0.0]
         for number in range(rounds):
             for name, server, others in runs if number % 2 == 0 else reversed(runs):
-                with measured(server.pid) as spent, _busy(others):
+                with measure_tree(server.pid) as spent, _busy(others):
                     report = run_load(server, "closed", cases, "-duration", f"{seconds}s", "-connections", "16")
                 micros[name].append(spent.cpu / report.sent * 1e6)
                 rates[name].append(report.sent / report.seconds)

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from lab.bench.load import run_load, write_cases
-from lab.bench.processes import measured, memory_mib
+from lab.bench.processes import measure_tree, memory_mib
 from lab.bench.reviews import Case
 from lab.bench.rounds import Round, quietest
 from lab.bench.servers import CONTROLLER_RUNTIME, Running, echo, interpreter_name, ours, running
@@ -95,14 +95,14 @@ class _Cost(Struct, frozen=True):
 Costs = dict[tuple[str, str], _Cost]
 
 
-def _one_round(everyone: dict[str, Running], files: dict[str, Path], seconds: float, number: int) -> Round[Costs]:
+def _measure_round(everyone: dict[str, Running], files: dict[str, Path], seconds: float, number: int) -> Round[Costs]:
     """All kinds, each by all servers, forwards or backwards."""
     result: Costs = {}
     noise = [0.0]
     for kind, file in files.items():
         for name in everyone if number % 2 == 0 else reversed(everyone):
             flags = ("-duration", f"{seconds}s", "-connections", str(CONNECTIONS))
-            with measured(everyone[name].pid) as spent:
+            with measure_tree(everyone[name].pid) as spent:
                 report = run_load(everyone[name], "closed", file, *flags, cpus="1")
             result[name, kind] = _Cost(spent.cpu / report.sent * 1e6, report.wrong + report.not_answered)
             noise.append(spent.foreign_cores)
@@ -118,7 +118,7 @@ def beside_controller_runtime(work: Path, *, short: bool) -> Table:
         everyone = {one.server.name: one for one in start_all(servers, work, stack, workers=1, cpus="0")}
         for server in everyone.values():
             run_load(server, "closed", files[MIX], "-requests", "2000", cpus="1")
-        rounds = quietest(partial(_one_round, everyone, files, seconds), wanted)
+        rounds = quietest(partial(_measure_round, everyone, files, seconds), wanted)
         memory = memory_mib(everyone[servers[0].name].pid)
     wrong = sum(one.wrong for result in rounds.results for one in result.values())
     mine, theirs = (
@@ -198,7 +198,7 @@ def by_layer(work: Path, *, short: bool) -> Table:
         everyone = {one.server.name: one for one in start_all(servers, work, stack, workers=1, cpus="0")}
         for server in everyone.values():
             run_load(server, "closed", files["takeover"], "-requests", "2000", cpus="1")
-        rounds = quietest(partial(_one_round, everyone, files, seconds), wanted)
+        rounds = quietest(partial(_measure_round, everyone, files, seconds), wanted)
     micros = {key: median([result[key].micros for result in rounds.results]) for key in rounds.results[0]}
     rows = []
     for before, name in zip([None, *PARTS], PARTS, strict=False):
@@ -242,10 +242,10 @@ def make_cluster_table(work: Path, *, short: bool) -> Table:
         idle = []
         for server in everyone.values():
             run_load(server, "closed", files[MIX], "-requests", "2000", cpus="1")
-            with measured(server.pid) as spent:
+            with measure_tree(server.pid) as spent:
                 time.sleep(seconds * 5)
             idle.append(spent.cpu / spent.wall * 1000)
-        rounds = quietest(partial(_one_round, everyone, files, seconds), wanted)
+        rounds = quietest(partial(_measure_round, everyone, files, seconds), wanted)
     micros = {key: median([result[key].micros for result in rounds.results]) for key in rounds.results[0]}
     rows = []
     for way in ways:

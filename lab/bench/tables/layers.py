@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from lab.bench.load import finish_load, run_load, start_load, write_cases
-from lab.bench.processes import measured
+from lab.bench.processes import measure_tree
 from lab.bench.servers import ours, running
 from lab.bench.table import Bar, Table
 from lab.bench.tables.growth import best_of
@@ -99,7 +99,7 @@ def sampled(work: Path, *, short: bool) -> Table:
             [perf, "record", "--pid", str(worker), "--output", str(data), "--freq", "999", "--", "sleep", str(seconds)],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        with measured(server.pid) as spent:
+        with measure_tree(server.pid) as spent:
             report = finish_load(loading)
     del spent
     if recorded.returncode or not data.exists():

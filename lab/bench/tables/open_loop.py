@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from lab.bench.load import Report, run_load, write_cases
-from lab.bench.processes import Spent, measured
+from lab.bench.processes import Spent, measure_tree
 from lab.bench.reviews import renewal
 from lab.bench.rounds import Round, quietest
 from lab.bench.servers import CONTROLLER_RUNTIME, OPA, Running, ours
@@ -16,14 +16,14 @@ LOADS = {"500/s": ("-rate", "500"), "bursts of 30 at 500/s": ("-rate", "500", "-
 CPU_BARS = {"500/s": (0.60, "<= 0.45"), "bursts of 30 at 500/s": (0.80, "")}
 
 
-def _one_round(
+def _measure_round(
     everyone: list[Running], cases: Path, seconds: float, number: int
 ) -> Round[dict[tuple[str, str], tuple[Spent, Report]]]:
     """All servers under all loads, forwards or backwards."""
     result, noise = {}, [0.0]
     for load, flags in LOADS.items():
         for server in everyone if number % 2 == 0 else reversed(everyone):
-            with measured(server.pid) as spent:
+            with measure_tree(server.pid) as spent:
                 report = run_load(server, "open", cases, "-duration", f"{seconds}s", *flags)
             result[server.server.name, load] = spent, report
             noise.append(spent.foreign_cores)
@@ -39,7 +39,7 @@ def run(work: Path, *, short: bool) -> Table:
         everyone = start_all(servers, work, stack, workers=2, cpus="")
         for server in everyone:
             run_load(server, "open", cases, "-requests", "1000", "-rate", "500")
-        rounds = quietest(partial(_one_round, everyone, cases, seconds), wanted)
+        rounds = quietest(partial(_measure_round, everyone, cases, seconds), wanted)
     results = {
         (server.server.name, load): [result[server.server.name, load] for result in rounds.results]
         for server in everyone

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Iterator
 
 from lab.cluster import dashboard
-from lab.cluster.faults import FAULTS, OPEN, Fault, monitored
+from lab.cluster.faults import FAULTS, OPEN, Fault, apply_monitored
 from lab.cluster.load import Load
-from lab.cluster.monitoring import WATCHED, Monitoring, defined
+from lab.cluster.monitoring import WATCHED, Monitoring, apply_definitions
 from lab.cluster.node import Node
 from lab.cluster.shortened import FACTOR
 from lab.cluster.world import CLOSED, World
@@ -22,10 +22,10 @@ def alerts(node: Node) -> Callable[[World], Iterator[Row]]:
     """Needs the node, beside which the operator and Prometheus run."""
 
     def check(world: World) -> Iterator[Row]:
-        defined(world, *WATCHED)
+        apply_definitions(world, *WATCHED)
         for namespace, labels in ((CLOSED, {"lease-webhook/fail": "closed"}), (OPEN, {})):
             world.namespace(namespace, labels)
-        monitored(world)
+        apply_monitored(world)
         wait_for("two ready pods", world.all_ready, 120, 0.5)
         begin = time.time()
         with Monitoring(world, node) as prometheus, Load(world), Load(world, OPEN):
@@ -37,13 +37,13 @@ def alerts(node: Node) -> Callable[[World], Iterator[Row]]:
             seen = f"{', '.join(sorted(others)) or 'none'} under load, before any fault"
             yield Row("alerts that fire without a fault", seen, passed=not others)
             for fault in FAULTS:
-                yield from _proved(world, prometheus, fault)
+                yield from _prove(world, prometheus, fault)
             yield from dashboard.queried(prometheus, begin, time.time())
 
     return check
 
 
-def _proved(world: World, prometheus: Monitoring, fault: Fault) -> Iterator[Row]:
+def _prove(world: World, prometheus: Monitoring, fault: Fault) -> Iterator[Row]:
     wait_for("no alert fires", lambda: not prometheus.firing(), LONGEST_TO_CLEAR, 0.2)
     fired: dict[str, float] = {}
     others: set[str] = set()

@@ -20,38 +20,38 @@ PERSON = "system:serviceaccount:default:default"
 def causes(world: World) -> Iterator[Row]:
     """Break one thing after another; the webhook is installed, and stays so."""
     world.apply("self-signed")
-    yield _told(world, "nothing", "refused a lease", code=0)
+    yield _await_reason(world, "nothing", "refused a lease", code=0)
     make_certificates(world.directory / "another-ca")
     another = base64.b64encode((world.directory / "another-ca" / "ca.crt").read_bytes()).decode()
-    with _changed(world, CONFIGURATION, "/webhooks/0/clientConfig/caBundle", another):
-        yield _told(world, "a caBundle of another CA", "certificate-untrusted")
-    with _changed(world, CONFIGURATION, "/webhooks/0/clientConfig/service/port", 444):
-        yield _told(world, "a port that the Service lacks", "service-port-missing")
-    with _changed(world, CONFIGURATION, "/webhooks/0/clientConfig/service/name", "other"):
-        yield _told(world, "a Service that is not there", "service-missing")
+    with _change(world, CONFIGURATION, "/webhooks/0/clientConfig/caBundle", another):
+        yield _await_reason(world, "a caBundle of another CA", "certificate-untrusted")
+    with _change(world, CONFIGURATION, "/webhooks/0/clientConfig/service/port", 444):
+        yield _await_reason(world, "a port that the Service lacks", "service-port-missing")
+    with _change(world, CONFIGURATION, "/webhooks/0/clientConfig/service/name", "other"):
+        yield _await_reason(world, "a Service that is not there", "service-missing")
         # It leads to the same pods, whose certificate lacks its name.
         world.kubectl.must("-n", NAMESPACE, "expose", "deployment/lease-webhook", "--name=other", *_PORTS)
-        yield _told(world, "a name that the certificate lacks", "certificate-untrusted")
+        yield _await_reason(world, "a name that the certificate lacks", "certificate-untrusted")
         world.kubectl.must("-n", NAMESPACE, "delete", "service", "other")
-    with _changed(world, SERVICE, "/spec/ports/0/targetPort", "nothing"):
+    with _change(world, SERVICE, "/spec/ports/0/targetPort", "nothing"):
         _end_connections(world)
-        yield _told(world, "a targetPort that no container names", "target-port-missing")
-    with _changed(world, SERVICE, "/spec/ports/0/targetPort", 9999):
+        yield _await_reason(world, "a targetPort that no container names", "target-port-missing")
+    with _change(world, SERVICE, "/spec/ports/0/targetPort", 9999):
         _end_connections(world)
-        yield _told(world, "a targetPort at which nothing listens", "target-port-closed")
+        yield _await_reason(world, "a targetPort at which nothing listens", "target-port-closed")
     replicas = {"spec": {"replicas": 0}}
     world.client.send("PATCH", WORKLOAD, replicas, media="application/merge-patch+json").expect(200)
-    yield _told(world, "no pods", "no-ready-endpoint")
+    yield _await_reason(world, "no pods", "no-ready-endpoint")
     role = ["clusterrole", "status-lease-writer", "--verb=create", "--resource=leases.coordination.k8s.io"]
     world.kubectl.must("create", *role)
     world.kubectl.must(
         "create", "clusterrolebinding", role[1], f"--clusterrole={role[1]}", "--serviceaccount=default:default"
     )
-    yield _told(world, "no pods, asked by who may only write leases", "why is not known", "--as", PERSON)
+    yield _await_reason(world, "no pods, asked by who may only write leases", "why is not known", "--as", PERSON)
     for kind in ("clusterrole", "clusterrolebinding"):
         world.kubectl.must("delete", kind, role[1])
     world.apply("self-signed")
-    yield _told(world, "nothing any longer", "refused a lease", code=0)
+    yield _await_reason(world, "nothing any longer", "refused a lease", code=0)
 
 
 _PORTS = ("--port=443", "--target-port=webhook")
@@ -63,7 +63,7 @@ def _end_connections(world: World) -> None:
     world.rolled_out()
 
 
-def _told(world: World, broken: str, expected: str, *words: str, code: int = 1) -> Row:
+def _await_reason(world: World, broken: str, expected: str, *words: str, code: int = 1) -> Row:
     """Ask until the reason has the text: API servers and controllers take a change after some seconds."""
     exit_code, reason = 0, ""
 
@@ -81,7 +81,7 @@ def _told(world: World, broken: str, expected: str, *words: str, code: int = 1) 
 
 
 @contextmanager
-def _changed(world: World, path: str, place: str, value: object) -> Iterator[None]:
+def _change(world: World, path: str, place: str, value: object) -> Iterator[None]:
     """Change one place of an object, and change it back."""
     before: Object = world.client.get(path)
     old: Any = before

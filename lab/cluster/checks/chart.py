@@ -54,10 +54,10 @@ def lifetime(world: World) -> Iterator[Row]:
     ours = [one for one in left if one not in {"configmap/kube-root-ca.crt", "pod/lease-webhook-test"}]
     seen = f"{', '.join(ours) or 'nothing'} left; {report}"
     yield Row("helm uninstall under load, failing closed", seen, passed=not ours and report.passed)
-    yield _without_pods(world)
+    yield _uninstall_without_pods(world)
 
 
-def _without_pods(world: World) -> Row:
+def _uninstall_without_pods(world: World) -> Row:
     """An uninstallation where the image cannot be pulled, which is when people uninstall."""
     image = ("--set=image.repository=registry.invalid/nothing", "--set=image.tag=v1")
     _helm(world, "install", "guard", str(CHART), "--create-namespace", *image)

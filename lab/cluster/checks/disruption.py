@@ -68,15 +68,15 @@ Disruption = Callable[[World], tuple[str, str, bool]]
 
 def short_ones(world: World) -> Iterator[Row]:
     """Yield what takes seconds."""
-    yield from _disrupted(world, roll_out, forced_deletion, eviction)
+    yield from _disrupt(world, roll_out, forced_deletion, eviction)
 
 
 def disruptions(world: World) -> Iterator[Row]:
     """Yield what takes a minute and more, and what a process cannot survive."""
-    yield from _disrupted(world, deletion, full_memory, out_of_memory, stuck)
+    yield from _disrupt(world, deletion, full_memory, out_of_memory, stuck)
 
 
-def _disrupted(world: World, *chosen: Disruption) -> Iterator[Row]:
+def _disrupt(world: World, *chosen: Disruption) -> Iterator[Row]:
     """Each disruption under load; between them the installation comes back to two ready pods."""
     with Load(world) as load:
         for disruption in chosen:

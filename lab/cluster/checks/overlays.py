@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator
 
 from lab.cluster.load import Load
-from lab.cluster.monitoring import defined
+from lab.cluster.monitoring import apply_definitions
 from lab.cluster.node import Node
 from lab.cluster.programs import neighbors
 from lab.cluster.world import NAMESPACE, World
@@ -36,7 +36,7 @@ def cert_manager(node: Node) -> Callable[[World], Iterator[Row]]:
     """The overlay cert-manager: issued, injected, renewed."""
 
     def check(world: World) -> Iterator[Row]:
-        defined(world, *KINDS)
+        apply_definitions(world, *KINDS)
         world.remove()
         command = [str(neighbors().cert_manager), str(node.plane.kubeconfig("cert-manager", "system:masters"))]
         with Process(command, node.directory / "cert-manager.log") as controllers:
@@ -45,12 +45,12 @@ def cert_manager(node: Node) -> Callable[[World], Iterator[Row]]:
             controllers.check_alive()
             seen = f"certificate issued, caBundle injected, both pods ready after {took:.0f} s, the proof is refused"
             yield Row("overlay cert-manager, with cert-manager's own controllers", seen, passed=True)
-            yield _renewed(world)
+            yield _renew(world)
 
     return check
 
 
-def _renewed(world: World) -> Row:
+def _renew(world: World) -> Row:
     before = _serving(world)
     status = world.client.get(CERTIFICATE)["status"]
     # What `cmctl renew` does.

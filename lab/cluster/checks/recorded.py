@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 
-from lab.cluster.monitoring import defined
+from lab.cluster.monitoring import apply_definitions
 from lab.cluster.world import NAMESPACE, PYTHON, World
 from lab.e2e.manifests import micro_time, sample_lease
 from lab.e2e.world import Row, leases
@@ -28,7 +28,7 @@ SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 
 def recorded(world: World) -> Iterator[Row]:
     """Yield what the metrics say of a lease that is held, silent and taken, and what `why` says of the history."""
-    defined(world, "prometheusrules", "servicemonitors")
+    apply_definitions(world, "prometheusrules", "servicemonitors")
     world.namespace(SHOP, {})
     world.apply("self-signed", "recorder", "recorder-metrics", edit=IN_MEMORY)
     world.kubectl.must("-n", NAMESPACE, "rollout", "status", "statefulset/lease-recorder", "--timeout=120s")

@@ -29,7 +29,7 @@ def static_pod(node: Node) -> Callable[[World], Iterator[Row]]:
             f"the proof refused {took:.0f} s after the files were there; {listed} webhook configurations in the API",
             passed=listed == 0,
         )
-        (name,) = wait_for("the kubelet shows the pod", partial(_shown, world), 30, 0.5)
+        (name,) = wait_for("the kubelet shows the pod", partial(_list_mirrors, world), 30, 0.5)
         world.kubectl.must("-n", "kube-system", "delete", "pod", name, "--wait=false")
         time.sleep(5)
         yield Row("after its pod was deleted through the API", "still enforced", passed=world.is_enforced())
@@ -39,7 +39,7 @@ def static_pod(node: Node) -> Callable[[World], Iterator[Row]]:
                 file.unlink()
         wait_for("nothing is reviewed", lambda: not world.is_enforced(), 150, 0.5)
         away = time.monotonic() - begin
-        wait_for("the pod is gone", lambda: not _shown(world), 90, 0.5)
+        wait_for("the pod is gone", lambda: not _list_mirrors(world), 90, 0.5)
         yield Row("break-glass: the files deleted from the disk", f"not reviewed after {away:.0f} s", passed=True)
 
     return check
@@ -66,7 +66,7 @@ def _place(node: Node, world: World) -> None:
     (node.static / "pods" / "lease-webhook.yaml").write_text(pod)
 
 
-def _shown(world: World) -> list[str]:
+def _list_mirrors(world: World) -> list[str]:
     """The names of the mirrors of our static pod that are not about to end."""
     items = world.client.get(PODS)["items"]
     names = [one["metadata"]["name"] for one in items if "deletionTimestamp" not in one["metadata"]]

@@ -10,7 +10,7 @@ import yaml
 
 from lab.cluster.load import Load
 from lab.cluster.world import CLOSED, NAMESPACE, PYTHON, Object, World
-from lab.e2e.fence.trial import exported
+from lab.e2e.fence.trial import export_fence
 from lab.e2e.manifests import sample_lease
 from lab.e2e.world import Row, leases
 from tests.waiting import wait_for
@@ -71,8 +71,8 @@ def together(world: World) -> Iterator[Row]:
     time.sleep(5)
     try:
         with Load(world) as load:
-            yield from _fenced(world)
-            yield from _audited(world)
+            yield from _check_fence(world)
+            yield from _check_audit(world)
             report = load.report()
         yield Row("writes under load meanwhile, failing closed", str(report), passed=report.passed)
         # No one renews these any more.
@@ -85,8 +85,8 @@ def together(world: World) -> Iterator[Row]:
         world.kubectl.run("delete", "namespace", SHOP, "--ignore-not-found", "--wait=false")
 
 
-def _fenced(world: World) -> Iterator[Row]:
-    fence = exported("operator", f"{SHOP}/operator", writers=[f"{SHOP}/operator"], resources=["configmaps"])
+def _check_fence(world: World) -> Iterator[Row]:
+    fence = export_fence("operator", f"{SHOP}/operator", writers=[f"{SHOP}/operator"], resources=["configmaps"])
     pods = [_pod(world, name) for name in ("op-a", "op-b")]
     for thing in (*OPERATOR, *pods):
         world.kubectl.must("apply", "--server-side", "-f", "-", manifest=thing)
@@ -134,7 +134,7 @@ def _send(world: World, pod: str, method: str, path: str, body: Object) -> str:
     return world.python(pod, SEND, method, path, json.dumps(body), namespace=SHOP).strip()
 
 
-def _audited(world: World) -> Iterator[Row]:
+def _check_audit(world: World) -> Iterator[Row]:
     """The lease of the operator, whose holder no longer renews it, is the one finding; renewed, there is none."""
     status, printed = _next_job(world)
     found = {f"{one['kind']} {one['namespace']}/{one['name']} {one['check']}" for one in _severe(printed)}

@@ -59,7 +59,7 @@ def _effect(world: World, component: str) -> bool:
 def network(world: World) -> Iterator[Row]:
     """The NetworkPolicy, asked of the network: from a pod of another namespace, and from ours outwards."""
     address = world.pods()[0]["status"]["podIP"]
-    inwards = _from_elsewhere(world, address)
+    inwards = _reach_from_elsewhere(world, address)
     outwards = world.python(sorted(world.names())[0], REACH, *_api_server(world)).strip() == "reached"
     enforced = not inwards["8081"] and not outwards
     what = "another pod reached 8443 only, and a pod of ours reached nothing"
@@ -68,7 +68,7 @@ def network(world: World) -> Iterator[Row]:
     yield Row("NetworkPolicy", what if enforced else unenforced, passed=passed)
 
 
-def _from_elsewhere(world: World, address: str) -> dict[str, bool]:
+def _reach_from_elsewhere(world: World, address: str) -> dict[str, bool]:
     """Return whether a pod in `default` reaches each of our ports."""
     return {port: run_elsewhere(world, REACH, address, port).strip() == "reached" for port in ("8443", "8081")}
 

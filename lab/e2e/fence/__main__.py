@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         needs_none = options.only in ([LATE], [RESTORE])
         program = Path() if needs_none else fence_program()
-        everything = _chosen(options.kubernetes)
+        everything = _choose(options.kubernetes)
     except MissingToolchainError as missing:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
         return 1
@@ -69,10 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     single += [] if options.only else facts(plane, plane.client(plane.port), kubectl)
             late = None
             if binaries.minor >= FIRST_MINOR and options.only in ([], [LATE]):
-                late, more = _with_a_late_watch(binaries, directory.absolute() / "token", options.trials)
+                late, more = _try_late_watch(binaries, directory.absolute() / "token", options.trials)
                 single += more
             if binaries.minor >= FIRST_MINOR and options.only in ([], [RESTORE]):
-                single += _after_a_restore(binaries, directory.absolute() / "restore")
+                single += _try_restore(binaries, directory.absolute() / "restore")
             sections.append(Section(binaries.version, found, tuple(single), late))
     minutes = (dt.datetime.now(dt.UTC) - begin).total_seconds() / 60
     text = render(sections, costs, options.trials, f"{dt.datetime.now(dt.UTC):%Y-%m-%d}", minutes, os.cpu_count() or 0)
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if sections and all([*(one.passed for one in sections), *(one.passed for one in costs)]) else 1
 
 
-def _with_a_late_watch(binaries: Binaries, directory: Path, trials: int) -> tuple[dict[str, Found], list[Fact]]:
+def _try_late_watch(binaries: Binaries, directory: Path, trials: int) -> tuple[dict[str, Found], list[Fact]]:
     """On a control plane of its own, whose second API server can learn of leases late."""
     directory.mkdir()
     with TwoServers(binaries, directory) as plane:
@@ -93,14 +93,14 @@ def _with_a_late_watch(binaries: Binaries, directory: Path, trials: int) -> tupl
         return stalls(plane, kubectl, len(STALLS) * trials, HONEST), single
 
 
-def _after_a_restore(binaries: Binaries, directory: Path) -> list[Fact]:
+def _try_restore(binaries: Binaries, directory: Path) -> list[Fact]:
     """On a control plane of its own, whose etcd goes back."""
     directory.mkdir()
     with TwoServers(binaries, directory) as plane:
         return [*restored(plane, Kubectl(binaries.kubectl, plane.admin_kubeconfig))]
 
 
-def _chosen(beginning: str) -> list[Binaries]:
+def _choose(beginning: str) -> list[Binaries]:
     if beginning:
         return all_binaries(beginning)
     return [*all_binaries(VERSIONS[0]), *all_binaries(VERSIONS[-1])]

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
 from lab.e2e.control_plane import ControlPlane
-from lab.e2e.fence.trial import FIRST, SECOND, Operator, exported
+from lab.e2e.fence.trial import FIRST, SECOND, Operator, export_fence
 from lab.e2e.kubectl import Kubectl
 
 PLACE: Final = "facts"
@@ -44,7 +44,7 @@ def facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iterator[F
     def apply(**keys: str) -> str:
         own = f"{PLACE}/operator"
         keys = {"missing_lease": "deny", **keys}
-        text = exported("facts", own, writers=[own], resources=["configmaps", "deployments.apps/scale"], **keys)
+        text = export_fence("facts", own, writers=[own], resources=["configmaps", "deployments.apps/scale"], **keys)
         kubectl.must("apply", "--server-side", "-f", "-", manifest=text)
         time.sleep(SETTLING)
         return text
@@ -103,7 +103,7 @@ def facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iterator[F
 
 
 def _largest() -> str:
-    return exported(
+    return export_fence(
         "f" * 57,
         f"{'n' * 60}/{'l' * 240}",
         writers=[f"{'n' * 60}/{number:03}{'a' * 240}" for number in range(32)],

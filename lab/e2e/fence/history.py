@@ -112,7 +112,7 @@ def figures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) 
     total += Figures(refused=sum(1 for one in writes.values() if one.is_refused))
     for number, tenure in enumerate(held):
         total += _foreign(tenure, stored, writes)
-        total += _refused(tenure, list(writes.values()))
+        total += _count_refused(tenure, list(writes.values()))
         if number:
             total += _delays(tenure, list(writes.values()))
     return total
@@ -131,7 +131,7 @@ def _foreign(tenure: Tenure, stored: Sequence[Event], writes: Mapping[str, Event
     return Figures(foreign=len(others), interleaved=len(after), sent_late=len(late))
 
 
-def _refused(tenure: Tenure, writes: Sequence[Event]) -> Figures:
+def _count_refused(tenure: Tenure, writes: Sequence[Event]) -> Figures:
     refused = [
         one.sent
         for one in writes

@@ -54,7 +54,7 @@ def restored(plane: TwoServers, kubectl: Kubectl) -> Iterator[Fact]:
     yield _is("restarted: the leader of the copy", _write(bench, a, "a"), 403, f"was written in term {int(late)}")
     bench.move(a, b, "77ab")
     yield _is("restarted: its successor", _write(bench, b, "b"), 403, f"was written in term {int(late)}")
-    found = _audited(bench, kubectl)
+    found = _audit(bench, kubectl)
     yield Fact("audit --fence finds it", [one["check"] for one in found] == ["token-ahead"], str(found))
     kubectl.must("-n", PLACE, "annotate", "--overwrite", "configmap", "log", f"{key}={'0' * 18}")
     yield _is("set to zero: the leader", _write(bench, b, "b"), 200)
@@ -71,7 +71,7 @@ def _is(claim: str, reply: Reply, status: int, words: str = "") -> Fact:
     return Fact(claim, reply.status == status and words in reply.message, f"{reply.status} {reply.message[:400]}")
 
 
-def _audited(bench: Bench, kubectl: Kubectl) -> list[dict[str, str]]:
+def _audit(bench: Bench, kubectl: Kubectl) -> list[dict[str, str]]:
     """Return what `audit --fence` finds about objects, with the lease as kubectl lists it."""
     time.sleep(1)
     shown = ("-n", PLACE, "-o", "json", "--show-managed-fields")

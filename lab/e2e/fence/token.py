@@ -12,7 +12,7 @@ from msgspec import Struct
 from lab.e2e.api_client import APPLY, JSON_PATCH, MERGE, STRATEGIC, ApiClient, Reply
 from lab.e2e.fence.facts import SETTLING, Fact
 from lab.e2e.fence.plane import TwoServers
-from lab.e2e.fence.trial import FIRST, RBAC, SECOND, Operator, exported
+from lab.e2e.fence.trial import FIRST, RBAC, SECOND, Operator, export_fence
 from lab.e2e.kubectl import Kubectl
 from lab.e2e.manifests import micro_time
 from lab.e2e.stamp_cases import SUFFIX
@@ -96,7 +96,7 @@ class Bench:
 
     def apply(self, **keys: Any) -> None:
         """Apply the fence, with changes."""
-        text = exported(self.namespace, f"{self.namespace}/operator", suffix=SUFFIX, **(self.keys | keys))
+        text = export_fence(self.namespace, f"{self.namespace}/operator", suffix=SUFFIX, **(self.keys | keys))
         self.kubectl.must("apply", "--server-side", "-f", "-", manifest=text)
         time.sleep(SETTLING)
 
@@ -174,7 +174,7 @@ def _within_a_term(bench: Bench) -> Iterator[Fact]:
     for kind in KINDS:
         before = bench.admin.get(f"{kind.path}/x")
         for media in (MERGE, APPLY):
-            body = _applied(kind, "x", {}) if media == APPLY else kind.content
+            body = _make_object(kind, "x", {}) if media == APPLY else kind.content
             query: dict[str, Any] = {"fieldManager": "op", "force": True} if media == APPLY else {}
             sent = [a.send("PATCH", f"{kind.path}/x", body, media=media, **query) for _ in range(2)]
             same = sent[0].body["metadata"]["resourceVersion"] == sent[1].body["metadata"]["resourceVersion"]
@@ -193,7 +193,7 @@ def _applied_by_two(bench: Bench) -> Iterator[Fact]:
     a, kind = bench.pod(FIRST), KINDS[0]
     for number in range(2):
         for manager in ("one", "two"):
-            body = _applied(kind, "shared", {"data": {manager: str(number)}})
+            body = _make_object(kind, "shared", {"data": {manager: str(number)}})
             reply = a.send("PATCH", f"{kind.path}/shared", body, media=APPLY, fieldManager=manager)
             yield Fact("apply without force: no conflict", reply.status in (200, 201), reply.message)
             _change(a, kind, "shared", {"data": {"three": str(number)}}).expect()
@@ -269,7 +269,7 @@ def _stale_writes(client: ApiClient, kind: Kind) -> Iterator[tuple[str, Reply]]:
     yield "PUT without annotations", client.send("PUT", path, stored | {"metadata": bare})
     yield (
         "apply",
-        client.send("PATCH", path, _applied(kind, "x", kind.change), media=APPLY, fieldManager="l", force=True),
+        client.send("PATCH", path, _make_object(kind, "x", kind.change), media=APPLY, fieldManager="l", force=True),
     )
     for name, annotations in (("a forged token", FORGED), ("without the token", {KEY: None}), ("with none", None)):
         yield name, client.send("PATCH", path, {"metadata": {"annotations": annotations}}, media=MERGE)
@@ -291,13 +291,13 @@ def _tampered(bench: Bench) -> Iterator[Fact]:
         "applies": lambda: eve.send(
             "PATCH",
             f"{kind.path}/x",
-            _applied(kind, "x", {"metadata": {"name": "x", "annotations": FORGED}}),
+            _make_object(kind, "x", {"metadata": {"name": "x", "annotations": FORGED}}),
             media=APPLY,
             fieldManager="eve",
             force=True,
         ),
         "applies without it": lambda: eve.send(
-            "PATCH", f"{kind.path}/x", _applied(kind, "x", {}), media=APPLY, fieldManager="eve", force=True
+            "PATCH", f"{kind.path}/x", _make_object(kind, "x", {}), media=APPLY, fieldManager="eve", force=True
         ),
         "writes words": lambda: eve.send(
             "PATCH", f"{kind.path}/x", {"metadata": {"annotations": {KEY: "soon"}}}, media=MERGE
@@ -420,7 +420,7 @@ def _clock(bench: Bench) -> Iterator[Fact]:
             b.send(
                 "PATCH",
                 f"{kind.path}/x",
-                _applied(kind, "x", {"data": {"d": "1"}}),
+                _make_object(kind, "x", {"data": {"d": "1"}}),
                 media=APPLY,
                 fieldManager="o",
                 force=True,
@@ -459,7 +459,7 @@ def _scale(client: ApiClient, replicas: int = 2) -> Reply:
     return client.send("PATCH", f"{KINDS[1].path}/x/scale", {"spec": {"replicas": replicas}}, media=MERGE)
 
 
-def _applied(kind: Kind, name: str, content: dict[str, Any]) -> dict[str, Any]:
+def _make_object(kind: Kind, name: str, content: dict[str, Any]) -> dict[str, Any]:
     version = {"ConfigMap": "v1", "Deployment": "apps/v1"}.get(kind.name, "example.com/v1")
     return {"apiVersion": version, "kind": kind.name, "metadata": {"name": name}, **content}
 
@@ -514,11 +514,11 @@ def _account(bench: Bench, name: str, *, exists: bool = False) -> ApiClient:
 
 
 def _text(bench: Bench) -> str:
-    return exported(bench.namespace, f"{bench.namespace}/operator", suffix=SUFFIX, **bench.keys)
+    return export_fence(bench.namespace, f"{bench.namespace}/operator", suffix=SUFFIX, **bench.keys)
 
 
 def _largest() -> str:
-    return exported(
+    return export_fence(
         "f" * 57,
         f"{'n' * 60}/{'l' * 240}",
         suffix="s" * 32,

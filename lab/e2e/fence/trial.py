@@ -46,7 +46,7 @@ def allow_service_accounts(admin: ApiClient, namespace: str = "") -> None:
     admin.send("POST", f"{RBAC}/clusterrolebindings", body).expect()
 
 
-def exported(name: str, lease: str, *, suffix: str = "", **keys: Any) -> str:
+def export_fence(name: str, lease: str, *, suffix: str = "", **keys: Any) -> str:
     """Return what `lease-webhook export fence` prints for one fence, of mode deny unless `keys` say otherwise.
 
     `suffix` is that of the stamps of its lease, if there are any.
@@ -98,7 +98,7 @@ class Operator:
         """The fence of this operator."""
         own = f"{self.namespace}/operator"
         name = f"{self.namespace}-operator"
-        return exported(name, own, writers=[own], resources=["configmaps"], namespaces=[self.namespace], **keys)
+        return export_fence(name, own, writers=[own], resources=["configmaps"], namespaces=[self.namespace], **keys)
 
     def stamp(self) -> None:
         """Label the namespace, so that its leases are stamped."""

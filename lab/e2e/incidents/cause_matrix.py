@@ -288,13 +288,13 @@ def answers(directory: Path, name: str, data: bytes) -> dict[str, dict[str, Any]
 def answer_of(cause: str, found: Mapping[str, Any]) -> str:
     """Return which cause `why` names; a wrong one counts if it names several, and else the most exact one."""
     said = [one for one in found["findings"] if one["check"] in {"leader-lost", "renewal-late"}]
-    named = [_named(one) for one in said]
+    named = [_name_cause(one) for one in said]
     wrong = [one for one in named if one not in RIGHT[cause] and one != "unknown"]
     exact = [one for one in named if one in _SAID.values()]
     return next(iter([*wrong, *exact, *(one for one in named if one != "unknown"), *named]), "nothing")
 
 
-def _named(finding: Mapping[str, Any]) -> str:
+def _name_cause(finding: Mapping[str, Any]) -> str:
     message = finding["message"]
     if "in the path of this lease only" in message:
         return "path"
@@ -325,7 +325,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kept.mkdir(parents=True, exist_ok=True)
         if not options.again:
             _induce(Path(temporary), kept, options.seed, options.each, options.only)
-        counted = _counted(kept)
+        counted = _count(kept)
     cells = [
         Cell(TITLES[cause], source, ANSWERS.get(answer, answer), number, is_wrong(cause, source, answer))
         for cause, source, answer in sorted(counted, key=_order)
@@ -375,7 +375,7 @@ def _order(key: tuple[str, str, str]) -> tuple[int, int, str]:
     return [*FAULTS].index(cause), SOURCES.index(source), answer
 
 
-def _counted(kept: Path) -> Counter[tuple[str, str, str]]:
+def _count(kept: Path) -> Counter[tuple[str, str, str]]:
     counted: Counter[tuple[str, str, str]] = Counter()
     for file in sorted(kept.glob("wave-*.audit.jsonl")):
         log = file.read_bytes()

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from lab.e2e.api_client import MERGE
 from lab.e2e.electors import ASYNCIO_PROGRAM
-from lab.e2e.fence.trial import exported
+from lab.e2e.fence.trial import export_fence
 from lab.e2e.incidents.scene import DURATION, Replica, Scene
 from lab.e2e.incidents.stage import Pod
 from lab.e2e.incidents.truth import Led
@@ -91,7 +91,7 @@ def fenced(scene: Scene) -> None:
     log = f"/api/v1/namespaces/{space}/configmaps"
     stage.admin.send("POST", log, {"metadata": {"name": "log"}}).expect()
     writer = f"{space}/{scene.lease}"
-    text = exported("shipping", writer, writers=[writer], resources=["configmaps"], namespaces=[space])
+    text = export_fence("shipping", writer, writers=[writer], resources=["configmaps"], namespaces=[space])
     stage.kubectl.must("apply", "--server-side", "-f", "-", manifest=text)
     time.sleep(3)
     first = _worker(scene, "operator-6d5f8b-x2x8p")

@@ -40,7 +40,7 @@ def run(world: World) -> Iterator[Row]:
         with served(world, policy_text(preset), world.directory) as server:
             route(world, server.port, renewals=False)
             rounds, failures = play_all(world, preset, actors)
-        found = [problem for one in rounds for problem in problems(one.attack, preset, _with_findings(world, one))]
+        found = [problem for one in rounds for problem in problems(one.attack, preset, _add_findings(world, one))]
         found += failures
         writes = sum(len(one.played) for one in rounds)
         denied = sum(not played.outcome.stored for one in rounds for played in one.played)
@@ -104,21 +104,21 @@ def play_all(
     return [one for one in ended if isinstance(one, Round)], [one for one in ended if isinstance(one, str)]
 
 
-def _with_findings(world: World, one: Round) -> list[Played]:
+def _add_findings(world: World, one: Round) -> list[Played]:
     """The outcomes with what the webhook wrote to the audit log; a write that was not reviewed has none."""
-    audited = _audited(world, one.attack.lease.namespace)
+    audited = _read_audit(world, one.attack.lease.namespace)
     ids = one.audit_ids[-len(one.played) :]
     missing = [audit_id for audit_id in ids if audit_id not in audited]
     if missing:
-        wait_for("the audit events", lambda: set(ids) <= _audited(world, one.attack.lease.namespace).keys(), 10)
-        audited = _audited(world, one.attack.lease.namespace)
+        wait_for("the audit events", lambda: set(ids) <= _read_audit(world, one.attack.lease.namespace).keys(), 10)
+        audited = _read_audit(world, one.attack.lease.namespace)
     return [
         replace(played, outcome=replace(played.outcome, findings=audited[audit_id]))
         for played, audit_id in zip(one.played, ids, strict=True)
     ]
 
 
-def _audited(world: World, namespace: str) -> dict[str, dict[str, str]]:
+def _read_audit(world: World, namespace: str) -> dict[str, dict[str, str]]:
     key = f"{WEBHOOK}/rules"
     return {event["auditID"]: _rules(event.get("annotations", {}).get(key, "")) for event in world.audit(namespace)}
 

@@ -46,7 +46,7 @@ def run(world: World) -> Iterator[Row]:
         for number, (name, (policy, client, refused)) in enumerate(cases.items()):
             route = f"conformance-{('standard', 'strict', str(exempt)).index(policy)}"
             place = world.namespace(f"conformance-test-{number}", route=route)
-            step, reply = _played(client, place)
+            step, reply = _play(client, place)
             seen = f"{step}: HTTP {reply.status} {reply.message[-90:]}" if reply else "passes"
             yield Row(name, seen, step == refused)
 
@@ -60,7 +60,7 @@ def _spec(holder: str, seconds: int, acquired: int, renewed: int, transitions: i
     return {"holderIdentity": holder, "leaseDurationSeconds": seconds, "leaseTransitions": transitions} | times
 
 
-def _played(client: ApiClient, place: str) -> tuple[str, Reply | None]:
+def _play(client: ApiClient, place: str) -> tuple[str, Reply | None]:
     """The first request that is refused, and its reply; ("", None) if none is."""
     path, one = leases(place), leases(place, "lease")
     first = {"metadata": {"name": "lease"}, "spec": _spec("holder", 30, 2, 5, 0)}

@@ -87,7 +87,7 @@ def run(world: World) -> Iterator[Row]:
         world.register(NAMESPACE, server.port, failure_policy="Fail")
         world.settle()
         reviews = server.reviews()
-        for client, files in _recorded().items():
+        for client, files in _list_recorded().items():
             replay = _Replay(world.admin, client)
             for file in files:
                 replay.play(json.loads(file.read_bytes())["request"])
@@ -98,7 +98,7 @@ def run(world: World) -> Iterator[Row]:
             yield Row(client, seen, passed)
 
 
-def _recorded() -> dict[str, list[Path]]:
+def _list_recorded() -> dict[str, list[Path]]:
     """Recorded reviews of leases by client, in the order of the run."""
     found: dict[str, list[Path]] = {}
     for line in (RECORDINGS / "index.jsonl").read_text().splitlines():

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
 from lab.e2e.counting import CountingWebhook
-from lab.e2e.one_lease import DEEP, FIRST, NEXT, OneLease, entry, nested
+from lab.e2e.one_lease import DEEP, FIRST, NEXT, OneLease, entry, nest_fields
 from lab.e2e.world import Row, World, leases
 from tests import protobuf
 from tests.waiting import wait_for
@@ -54,7 +54,7 @@ def run(world: World) -> Iterator[Row]:
 
 
 def _deep(lease: OneLease, levels: int) -> Reply:
-    return lease.put_protobuf(fields=nested(levels).encode())
+    return lease.put_protobuf(fields=nest_fields(levels).encode())
 
 
 def _spoil(lease: OneLease) -> str:
@@ -88,7 +88,7 @@ def _apply(world: World, client: ApiClient) -> None:
     lease.create().expect(201)
 
     def refuses() -> bool:
-        body = protobuf.lease(lease.changed(), [entry("z", nested(DEEPEST_ALLOWED + 1).encode())])
+        body = protobuf.lease(lease.changed(), [entry("z", nest_fields(DEEPEST_ALLOWED + 1).encode())])
         return client.send("PUT", lease.path, body, media=protobuf.MEDIA, dryRun="All").status == 422
 
     wait_for("the depth policy", refuses, 30, 0.5)
@@ -100,14 +100,14 @@ def _refused(client: ApiClient) -> Iterator[str]:
         for levels in (DEEPEST_ALLOWED + 1, 1200, 9990, *UNSPEAKABLE)
     }
     writes["9,900 levels in JSON"] = lambda lease: lease.put(
-        entries=lambda old: [*old, entry("z", DEEP)], deep=nested(9900)
+        entries=lambda old: [*old, entry("z", DEEP)], deep=nest_fields(9900)
     )
     for number, (name, write) in enumerate(writes.items()):
         lease = OneLease(client, NAMESPACE, f"refused-{number}")
         lease.create().expect(201)
         yield from _unexpected(name, write(lease), 422)
     document = {"metadata": {"name": "created", "namespace": NAMESPACE}, "spec": {"holderIdentity": "a"}}
-    body = protobuf.lease(document, [entry("z", nested(UNSPEAKABLE[0]).encode())])
+    body = protobuf.lease(document, [entry("z", nest_fields(UNSPEAKABLE[0]).encode())])
     yield from _unexpected("CREATE", client.send("POST", leases(NAMESPACE), body, media=protobuf.MEDIA), 422)
 
 

@@ -15,7 +15,7 @@ from lab.e2e.watched_leases import WatchedLeases
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import COORDINATION, Account, Row, World, leases
 from lab.spec.__main__ import packages_of_the_specification, unlike
-from lab.spec.traces import corrupted, watched
+from lab.spec.traces import corrupt, watched
 from tests.waiting import wait_for
 
 POLICIES = ("standard", "strict")
@@ -81,7 +81,7 @@ def _behaviors(watches: Sequence[WatchedLeases]) -> Row:
         return Row(claim, "not checked: there is no Java", passed=True)
     traces = [trace for one in watches for trace in watched("e2e", one.events)]
     elected = [trace for trace in traces if any(name in trace.name for name in ELECTED)]
-    copies = list(corrupted(elected))
+    copies = list(corrupt(elected))
     others = unlike(packages_of_the_specification(), [*elected, *copies])
     seen = "; ".join(others) or f"{len(elected)} traces are, {len(copies)} corrupted copies are not"
     refused = [trace.name for trace in elected if not trace.allowed]

@@ -49,7 +49,7 @@ def run(world: World) -> Iterator[Row]:
             world.namespace(name, route="" if name in STAMPED[:2] else "harmless")
         pods = {name: [world.account(name, "op", f"op-{at}").client for at in range(2)] for name in PLACES}
         strangers = {name: world.account(name, "deployer").client for name in PLACES}
-        filled = {name: list(_filled(world, name)) for name in STAMPED}
+        filled = {name: list(_fill(world, name)) for name in STAMPED}
         world.register("harmless", server.port, failure_policy="Fail")
         install(world, (*STAMP, *OTHERS), manager="kubectl")
         for name in STAMPED:
@@ -83,7 +83,7 @@ def _refusal(what: str, lease: Callable[[], Any]) -> Iterator[str]:
         yield f"{what}: HTTP {reply.status} {reply.message[-250:]}"
 
 
-def _filled(world: World, namespace: str) -> Iterator[str]:
+def _fill(world: World, namespace: str) -> Iterator[str]:
     """Yield names of leases, filled before the namespace is labeled."""
     client = world.person("filler")[0]
     plants: dict[str, Metadata] = {
@@ -121,16 +121,16 @@ def _lived_in(name: str, namespace: str, keeper: ApiClient, other: ApiClient) ->
     """The holder renews with what it always sets, releases or dies; the next one takes the lease, and is stamped."""
     mine, theirs = (OneLease(client, namespace, name) for client in (keeper, other))
     for at in range(2):
-        metadata = _with_own(mine) if at and name != "full" else None
+        metadata = _put_back_own(mine) if at and name != "full" else None
         yield from _refusal(f"{name}: renewal {at}", partial(mine.put, metadata, renewTime=micro_time()))
     if name.endswith(("9", "1", "full")):
         time.sleep(4.5)
     else:
-        release = partial(mine.put, _with_own(mine), holderIdentity="", renewTime=micro_time())
+        release = partial(mine.put, _put_back_own(mine), holderIdentity="", renewTime=micro_time())
         yield from _refusal(f"{name}: release", release)
     for at in range(2):
         fields: Metadata = {"holderIdentity": "op-1_b", "renewTime": micro_time(), "leaseDurationSeconds": 600}
-        yield from _refusal(f"{name}: takeover {at}", partial(theirs.put, _with_own(theirs), **fields))
+        yield from _refusal(f"{name}: takeover {at}", partial(theirs.put, _put_back_own(theirs), **fields))
     if not all(stamps(theirs.get())):
         yield f"{name}: the next holder has no stamps"
 
@@ -140,13 +140,13 @@ def _released_late(namespace: str, keeper: ApiClient, stranger: ApiClient) -> It
     mine, theirs = (OneLease(client, namespace, "late") for client in (keeper, stranger))
     if theirs.patch({"metadata": {"annotations": {"y": ""}}}).status == 200:
         yield "a stranger added an annotation beyond the bound"
-    release = partial(mine.put, _with_own(mine), holderIdentity="", leaseDurationSeconds=1, renewTime=micro_time())
+    release = partial(mine.put, _put_back_own(mine), holderIdentity="", leaseDurationSeconds=1, renewTime=micro_time())
     yield from _refusal("the release", release)
     if len(mine.get()["metadata"]["annotations"]) != 4:
         yield "what others left is still there beside the stamps"
 
 
-def _with_own(lease: OneLease, **more: Any) -> Metadata:
+def _put_back_own(lease: OneLease, **more: Any) -> Metadata:
     """Metadata as it is stored, with what electors put back: client-go labels, component-helpers an owner."""
     stored = lease.get()["metadata"]
     finalizers = stored.get("finalizers", [])
@@ -178,19 +178,19 @@ def _put_back(namespace: str, keeper: ApiClient, other: ApiClient, stranger: Api
         if namespace in ("harmless", "harmless-reviewed") and reply.status == 200:
             yield f"a stranger changed metadata of a held lease: {list(filling)}"
         for write in (OneLease.put, OneLease.renew_by_patch):
-            metadata = _with_own(mine)
+            metadata = _put_back_own(mine)
             yield from _refusal(
                 f"renewal after {list(filling)}", partial(write, mine, metadata, renewTime=micro_time())
             )
     time.sleep(5)
     for at in range(3):
         fields = {"holderIdentity": "op-1_b", "renewTime": micro_time(), "leaseTransitions": 2}
-        yield from _refusal(f"takeover {at}", partial(second.put, _with_own(second), **fields))
-    yield from _refusal("release", lambda: second.put(_with_own(second), holderIdentity="", renewTime=micro_time()))
+        yield from _refusal(f"takeover {at}", partial(second.put, _put_back_own(second), **fields))
+    yield from _refusal("release", lambda: second.put(_put_back_own(second), holderIdentity="", renewTime=micro_time()))
     for filling in fillings:
         theirs.patch({"metadata": filling})
     fields = {"holderIdentity": "op-0_a", "renewTime": micro_time(), "leaseTransitions": 3}
-    yield from _refusal("a claim of the free lease", lambda: mine.put(_with_own(mine), **fields))
+    yield from _refusal("a claim of the free lease", lambda: mine.put(_put_back_own(mine), **fields))
 
 
 def _values(pods: Sequence[ApiClient], stranger: ApiClient) -> Iterator[str]:
@@ -222,7 +222,7 @@ def _values(pods: Sequence[ApiClient], stranger: ApiClient) -> Iterator[str]:
 
 def _storm(world: World, stack: ExitStack, stranger: ApiClient) -> Row:
     """Changes of a label, as many as four connections can send, while client-go holds the lease."""
-    statuses, is_kept, seen, steal = _stormed(world, stack, stranger, "harmless", 4)
+    statuses, is_kept, seen, steal = _send_storm(world, stack, stranger, "harmless", 4)
     good = statuses[200] == 0 and is_kept and steal == 403
     return Row("a storm of labels on a held lease", f"{seen}; a steal: HTTP {steal}", good)
 
@@ -237,13 +237,13 @@ def _few_seats(world: World, stack: ExitStack) -> Row:
         path = f"/apis/flowcontrol.apiserver.k8s.io/v1/{plural}/{one['metadata']['name']}"
         world.admin.send("PATCH", path, one, media=APPLY, fieldManager="e2e", force=True).expect()
     world.settle()
-    statuses, is_kept, seen, _ = _stormed(world, stack, stranger, place, 12)
+    statuses, is_kept, seen, _ = _send_storm(world, stack, stranger, place, 12)
     # Whether the leader gets through depends on the machine, so it is said and not required: docs/promises.md.
     seen += "; kept" if is_kept else "; lost"
     return Row("the same by 12 connections, one at a time: most are rejected", seen, statuses[429] > statuses[200])
 
 
-def _stormed(
+def _send_storm(
     world: World, stack: ExitStack, stranger: ApiClient, place: str, connections: int
 ) -> tuple[Counter[int], bool, str, int]:
     """Return the statuses of the storm, whether client-go kept the lease, both in words, and the status of a steal."""

@@ -151,7 +151,7 @@ class _Comparison:
         # The one failure that an API server before 1.37 records may be one of which the table says nothing.
         if not (wanted == seen if self._whole else seen <= wanted and bool(broken) >= bool(wanted)):
             differs = f"engine {sorted(wanted - seen)} policies {sorted(seen - wanted)}"
-            self.from_engine.append(f"{differs} {_shown(request)}")
+            self.from_engine.append(f"{differs} {_show(request)}")
         texts = compared.texts(verdict)
         self.texts.update(
             f"{one.rule} {'as ours' if one.text == texts[one.rule] else 'other'}"
@@ -193,7 +193,7 @@ def _equal(
     yield Row("as the CEL library says", f"{len(other)} differ" if other else same, not other)
 
 
-def _shown(request: Mapping[str, Any]) -> str:
+def _show(request: Mapping[str, Any]) -> str:
     new, old = (request.get(name) or {} for name in ("object", "oldObject"))
     some = {"user": request["userInfo"]["username"], "operation": request["operation"], "name": request.get("name")}
     fields = [{"spec": one.get("spec"), "entries": one.get("metadata", {}).get("managedFields")} for one in (old, new)]

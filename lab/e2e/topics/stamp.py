@@ -71,11 +71,11 @@ def run(world: World) -> Iterator[Row]:
 
 def _row(claim: str, checks: Sequence[Callable[[], list[str]]]) -> Row:
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        problems = [problem for found in pool.map(_tried, checks) for problem in found]
+        problems = [problem for found in pool.map(_try, checks) for problem in found]
     return Row(claim, "; ".join(problems) or f"{len(checks)} as they should be", not problems)
 
 
-def _tried(check: Callable[[], list[str]]) -> list[str]:
+def _try(check: Callable[[], list[str]]) -> list[str]:
     """Return its problems; that a lease is gone is one of them."""
     try:
         return check()

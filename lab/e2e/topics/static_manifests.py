@@ -10,7 +10,7 @@ import yaml
 
 from lab.e2e.api_client import ApiClient
 from lab.e2e.control_plane import ControlPlane
-from lab.e2e.one_lease import OneLease, entry, nested
+from lab.e2e.one_lease import OneLease, entry, nest_fields
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
 from tests import protobuf
@@ -76,7 +76,7 @@ def _in_force(admin: ApiClient, webhook: WebhookServer) -> Iterator[Row]:
     yield Row("the match condition holds", seen, (renewed, taken) == (0, 1))
     deep = OneLease(admin, NAMESPACE, "deep")
     deep.create().expect(201)
-    body = protobuf.lease(deep.changed(), [entry("z", nested(9).encode())])
+    body = protobuf.lease(deep.changed(), [entry("z", nest_fields(9).encode())])
     reply = admin.send("PUT", deep.path, body, media=protobuf.MEDIA)
     yield Row("the depth policy: 9 levels", f"HTTP {reply.status}", reply.status == 422)
 

@@ -62,7 +62,7 @@ class _Trial:
         self._elect("recorded")
         self._steal()
         bindings = self._suggested("bindings", "shop/checkout")
-        is_granted = "other/intruder" in _uncommented(bindings)
+        is_granted = "other/intruder" in _uncomment(bindings)
         yield _row("the intruder is left out", is_granted, bindings, "other/intruder")
         policy = self._policy("bindings.yaml", bindings)
         with WebhookServer(self.world.directory, self.world.certs, policy=str(policy)) as server:
@@ -167,7 +167,7 @@ def _held(holder: str) -> dict[str, Any]:
     return {"spec": {"holderIdentity": holder, "renewTime": micro_time(), "leaseDurationSeconds": 15}}
 
 
-def _uncommented(text: str) -> str:
+def _uncomment(text: str) -> str:
     return "\n".join(line.partition("#")[0] for line in text.splitlines())
 
 
