@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.history.observing import merged
+from tests.history.observing import merge_inputs
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of, as_json
 from webhook.analysis.claims.happened import list_events, list_latest
@@ -38,7 +38,7 @@ def found_in(name: str, *sources: str) -> Account:
     folder, histories = Path(name), ClusterHistory()
     truth: dict[str, Any] = json.loads((folder / "truth.json").read_bytes())
     paths = [next(folder / file for file in FILES[one] if (folder / file).exists()) for one in sources]
-    for item in merged(*(read(path.name, [gzip.decompress(path.read_bytes())]) for path in paths)):
+    for item in merge_inputs(*(read(path.name, [gzip.decompress(path.read_bytes())]) for path in paths)):
         histories.take(item)
     history = histories.leases[truth["namespace"], truth.get("lease") or truth["name"]]
     assert histories.bounds.until is not None

@@ -108,7 +108,7 @@ def _shown_by(command: str, history: History, read: Reading) -> Iterator[Evaluat
 def shown_in(history: History, given: Input) -> Iterator[tuple[dict[str, Any], Facts]]:
     """Yield everything that is shown beside claims, with the facts of its lease at the moment of evaluation."""
     with tempfile.TemporaryDirectory() as folder:
-        read = _read(given, _written(Path(folder), given))
+        read = _read(given, _write_inputs(Path(folder), given))
         now = _true_time(history, canonical(read.as_of.at))
         for command in SHOWING:
             yield from ((shown, Facts(history, *key, max(now, given.last))) for key, shown in _SHOWN[command](read))

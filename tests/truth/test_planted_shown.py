@@ -13,7 +13,7 @@ from tests.truth.facts import Facts
 from tests.truth.inputs import Kind, input_of
 from tests.truth.play import play
 from tests.truth.shown_predicates import SHOWN
-from tests.truth.test_planted import Defect, names_another, only, says, swapped
+from tests.truth.test_planted import Defect, names_another, only, says, swap_value
 from webhook.analysis.history import status
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.timeline import lanes
@@ -131,7 +131,7 @@ PLANTED: Final[dict[str, tuple[str, Defect]]] = {
     "it was renewed long before": ("row-renewed", only(is_dated, moved(-40, "at"))),
     "it has expired while it is live": (
         "row-state",
-        only(lambda _, facts: facts.is_surely_live(facts.now + 3 * SECOND), swapped("state", live="expired")),
+        only(lambda _, facts: facts.is_surely_live(facts.now + 3 * SECOND), swap_value("state", live="expired")),
     ),
     "it can be taken before it expires": (
         "row-takeable",
