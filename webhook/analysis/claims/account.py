@@ -17,6 +17,7 @@ from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.findings import drop_repeated, find_incidents
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.heartbeats import is_heartbeat
+from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.status import LeaseState, LeaseStatus, date_renewal, date_state
@@ -55,6 +56,8 @@ class Account(Struct, frozen=True):
     unrecorded: tuple[RecordingGap, ...] = ()
     is_leaky: bool = False
     """An audit log lacks requests here and there."""
+    candidate_events: tuple[LeaseEvent, ...] = ()
+    """What was done to its LeaseCandidates."""
 
     @property
     def state(self) -> LeaseState:
@@ -177,7 +180,8 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     quoted = tuple(sorted(one for one in said if one[0] <= now))
     bounds = histories.bounds
     is_leaky = bounds.is_leaky and history.kind is InputKind.AUDIT_LOG
-    return Account(history, now, status, tuple(findings), cause, quoted, tuple(bounds.unrecorded), is_leaky)
+    candidates = tuple(histories.candidate_events.get((history.namespace, history.name), ()))
+    return Account(history, now, status, tuple(findings), cause, quoted, tuple(bounds.unrecorded), is_leaky, candidates)
 
 
 def account_of_state(

@@ -349,6 +349,9 @@ def _advise_when_renewed(account: "Account", status: LeaseStatus) -> Advice:
             f"{clock(changes.since, account.now)}. Its log may say why:"
         )
         return Advice(sentence, command_for_log_of_holder(history.namespace, status.holder))
+    if account.candidate_events:
+        candidates = f"{kubectl_in(history.namespace)} get leasecandidates -o yaml"
+        return Advice("It is held and renewed now. See whether its candidates were to be changed:", candidates)
     if account.is_partial:
         return Advice("It is held and renewed now; what the input does not show may have gone wrong.")
     return Advice("Nothing to do now: it is held and renewed.")

@@ -41,7 +41,8 @@ _T = TypeVar("_T")
 def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
     """Yield the latest events, oldest first."""
     history, now = account.history, account.now
-    found = sorted([*_events(history), *_list_edits(history), *_list_gaps(account)], key=_TIME)
+    candidates = _list_candidates(account)
+    found = sorted([*_events(history), *_list_edits(history), *candidates, *_list_gaps(account)], key=_TIME)
     if history.is_mixed or (len(found) == 1 and history.tenure and history.tenure.began is Handover.SEEN):
         return  # the headline says as much
     if len(found) > most:
@@ -55,6 +56,7 @@ def list_latest(account: Account) -> Iterator[Line]:
     history = account.history
     is_told = any(isinstance(one, Claim) and _is_loud(one) for one in account.findings)
     shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
+    shown += _list_candidates(account)[-_MAX_LATEST:]
     shown += [] if is_told else _last_handover(history)
     for at, text in [] if history.is_mixed else sorted(shown, key=_TIME):
         yield Line(clock(at, account.now), text)
@@ -95,6 +97,11 @@ def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Even
         for one in history.edits
         if not (by_others and _is_usual(one))
     ]
+
+
+def _list_candidates(account: Account) -> list[_Event]:
+    """Return what was done to candidates of a coordinated election, which chooses by what they say."""
+    return [(one.at, f"{one.text}{by_writer(one.writer)}{describe_dating_of(one)}") for one in account.candidate_events]
 
 
 def _is_usual(edit: LeaseEvent) -> bool:

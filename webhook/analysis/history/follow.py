@@ -3,6 +3,7 @@
 import zlib
 from array import array
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -11,6 +12,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
+from webhook.analysis.history.candidates import read_event
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import NOT_FOUND, Refusal
@@ -166,6 +168,8 @@ class ClusterHistory(Struct):
     """Without those that are only `stored`."""
     stored: StoredLeases = field(default_factory=StoredLeases)
     candidates: dict[Key, LeaseCandidate] = field(default_factory=dict)
+    candidate_events: dict[Key, deque[LeaseEvent]] = field(default_factory=dict)
+    """The latest deletions and edits of candidates, by the lease that they are for."""
     election_events: dict[Key, set[tuple[int, str]]] = field(default_factory=dict)
     """Time and text of Events. Clients write them, so they are not part of a history."""
     bounds: Bounds = field(default_factory=Bounds)
@@ -244,11 +248,21 @@ class ClusterHistory(Struct):
             self._find_hole(seen)
             if seen.kind == "Lease":
                 return self._feed_lease(key, seen)
-            if isinstance(seen.object, LeaseCandidate) and seen.is_stored:
-                self.candidates[key] = seen.object
-            if seen.act is Act.DELETED:
-                self.candidates.pop(key, None)
+            self._feed_candidate(key, seen)
         return []
+
+    def _feed_candidate(self, key: Key, seen: Observation) -> None:
+        """Remember a candidate, and what was done to it that no renewal does, by the lease that it is for."""
+        before = self.candidates.get(key)
+        at = seen.at if seen.at is not None else self.bounds.until
+        event = None if at is None else read_event(seen, before, at)
+        lease = before.spec.lease_name if before else None
+        if event is not None and lease:
+            self.candidate_events.setdefault((seen.namespace, lease), deque(maxlen=MAX_LISTED)).append(event)
+        if isinstance(seen.object, LeaseCandidate) and seen.is_stored:
+            self.candidates[key] = seen.object
+        if seen.act is Act.DELETED:
+            self.candidates.pop(key, None)
 
     def is_of_a_lease(self, seen: Observation) -> bool:
         """Return whether it is of a lease: a creation without a name is refused, and a dry run stores nothing."""

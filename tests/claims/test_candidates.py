@@ -1,0 +1,114 @@
+"""What is done to the LeaseCandidates of an election is said: an API server chooses by what they say."""
+
+import json
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.factories import Document
+from tests.history.fake_server import FakeServer
+from tests.history.observing import advise, cluster_of
+from tests.inputs.reading import read
+from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.kubernetes.times import canonical
+
+SPEC = {
+    "leaseName": "db",
+    "binaryVersion": "1.37.0",
+    "emulationVersion": "1.37.0",
+    "strategy": "OldestEmulationVersion",
+    "renewTime": "2026-11-18T11:06:40.000000Z",
+}
+
+
+def candidate(**changes: object) -> Document:
+    spec = {key: value for key, value in (SPEC | changes).items() if value is not None}
+    metadata = {"name": "db-1", "namespace": "shop", "uid": "u", "resourceVersion": "7"}
+    return {"apiVersion": "coordination.k8s.io/v1beta1", "kind": "LeaseCandidate", "metadata": metadata, "spec": spec}
+
+
+def event(server: FakeServer, verb: str, stored: Document | None, code: int = 200) -> None:
+    """Have the log of a server show a write of mallory to the candidate."""
+    server.log.append(
+        {
+            "apiVersion": "audit.k8s.io/v1",
+            "kind": "Event",
+            "level": "RequestResponse",
+            "stage": "ResponseComplete",
+            "verb": verb,
+            "user": {"username": "mallory"},
+            "objectRef": {
+                "resource": "leasecandidates",
+                "apiGroup": "coordination.k8s.io",
+                "apiVersion": "v1beta1",
+                "namespace": "shop",
+                "name": "db-1",
+            },
+            "responseStatus": {"code": code},
+            "responseObject": stored or {"kind": "Status", "apiVersion": "v1"},
+            "requestReceivedTimestamp": canonical(server.now),
+            "stageTimestamp": canonical(server.now),
+        }
+    )
+
+
+def led(*writes: tuple[str, Document | None, int]) -> FakeServer:
+    server, (db, *_) = shop()
+    db.lead(20)
+    for verb, stored, code in writes:
+        event(server, verb, stored, code)
+    db.lead(20)
+    return server
+
+
+CREATED = ("create", candidate(), 201)
+
+
+@pytest.mark.parametrize(
+    ("write", "said"),
+    [
+        (("update", candidate(emulationVersion="1.36.0"), 200), 'emulationVersion "1.37.0" -> "1.36.0" by mallory'),
+        (("update", candidate(emulationVersion=None), 200), 'emulationVersion "1.37.0" -> absent by mallory'),
+        (("update", candidate(leaseName="mail"), 200), 'leaseName "db" -> "mail" by mallory'),
+        (("delete", None, 200), "LeaseCandidate db-1 was deleted by mallory"),
+    ],
+)
+def test_an_edit_or_a_deletion_is_said_with_its_writer(write: tuple[str, Document | None, int], said: str) -> None:
+    server = led(CREATED, write)
+    one = account(cluster_of(server.audit_log()), server.now)
+    (line,) = [line.text for line in list_latest(one) if "LeaseCandidate" in line.text]
+    assert said in line
+    assert line in text(one)
+    assert advise(one).startswith("It is held and renewed now. See whether its candidates were to be changed:")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        ("update", candidate(renewTime="2026-11-18T11:07:40.000000Z"), 200),
+        ("update", candidate(pingTime="2026-11-18T11:07:40.000000Z"), 200),
+        ("update", candidate(emulationVersion="1.36.0"), 403),
+        ("delete", None, 403),
+        ("get", candidate(emulationVersion="1.36.0"), 200),
+    ],
+    ids=["a renewal", "a ping", "a refused edit", "a refused deletion", "a read"],
+)
+def test_what_changes_nothing_is_not_said(write: tuple[str, Document | None, int]) -> None:
+    server = led(CREATED, write)
+    one = account(cluster_of(server.audit_log()), server.now)
+    assert "LeaseCandidate" not in text(one)
+    assert advise(one) == "Nothing to do now: it is held and renewed."
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_watch_shows_a_deletion_without_its_writer(is_known: bool) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    before = [{"type": "ADDED", "object": candidate()}] if is_known else []
+    changes = [*before, {"type": "DELETED", "object": candidate()}]
+    histories = ClusterHistory()
+    for item in read("in", [server.watch() + b"".join(json.dumps(one).encode() + b"\n" for one in changes)]):
+        histories.take(item)
+    said = text(account(histories, server.now))
+    assert ("LeaseCandidate db-1 was deleted, then or later" in said) == is_known
