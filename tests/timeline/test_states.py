@@ -155,6 +155,15 @@ def test_a_lease_that_was_never_held_has_had_no_leader_to_lose(tmp_path: Path) -
     assert lane.handovers == 0
 
 
+def test_a_lease_that_nothing_was_written_to_since_its_creation_was_never_held(tmp_path: Path) -> None:
+    empty = stored("ready", **dict.fromkeys(
+        ("holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions")
+    ))  # fmt: skip
+    empty["metadata"]["managedFields"][0]["time"] = "2026-11-22T08:00:00Z"
+    (span,) = lane_of(written(tmp_path, empty)).spans
+    assert (span.kind, canonical(span.begins)) == (SpanKind.NEVER_HELD, "2026-11-22T08:00:00.000000Z")
+
+
 def test_an_empty_lease_without_any_time_begins_with_the_timeline() -> None:
     empty = make_lease(put("spec", {}), put("metadata.creationTimestamp", None), put("metadata.managedFields", []))
     builder = TimelineBuilder(START)

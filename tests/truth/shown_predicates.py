@@ -95,7 +95,8 @@ def _held(facts: Facts, shown: Claim) -> bool:
 
 def _is_written(facts: Facts, shown: Claim) -> bool:
     """Return whether a writer, and a field manager, that are shown wrote the lease by the end of a span."""
-    end = facts.latest(shown, "to")
+    # What a first state shows may have been written after its holder was last seen to renew.
+    end = facts.now if "seen_from" in shown else facts.latest(shown, "to")
     writes = [one for one in facts.writes if one.begin <= end]
     texts = {text for one in writes for text in _writers(one.process)}
     is_own = all(one in texts for one in shown["writer"].split(" and ")) if shown["writer"] else True
