@@ -16,7 +16,8 @@ from webhook.analysis.history.processes import Processes
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.times import length
+from webhook.findings import Severity
+from webhook.kubernetes.times import canonical_seconds, length
 
 
 def test_a_leader_at_work() -> None:
@@ -233,6 +234,63 @@ def test_two_applications_on_one_lease() -> None:
     assert "lease-shared" not in text(account(follow_log(server), server.now))
 
 
+@pytest.mark.parametrize(
+    ("asks", "severity", "words"),
+    [
+        ((), Severity.WARNING, "one after the other"),
+        (("queue-1",), Severity.INFO, "one after the other"),
+        (("queue-1", "db-1"), Severity.WARNING, "have held this lease: shop/db, shop/queue"),
+    ],
+    ids=["a log without reads", "the one before is not heard", "a replica of the one before waits"],
+)
+def test_a_lease_that_passes_on_once_may_be_that_of_a_new_version(
+    asks: tuple[str, ...], severity: Severity, words: str
+) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    db.release()
+    server.wait(1)
+    server.elector("queue-0", "shop/db", user="system:serviceaccount:shop:queue").lead(20)
+    for pod in asks:
+        server.elector(pod, "shop/db", user=f"system:serviceaccount:shop:{pod.partition('-')[0]}").ask()
+    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-shared")
+    assert (found.severity, words in found.message) == (severity, True)
+    assert ("one after the other" in found.message) == ("db-1" not in asks)
+
+
+def test_two_users_that_take_a_lease_in_turns_share_it() -> None:
+    server, (db, *_) = shop()
+    queue = server.elector("queue-0", "shop/db", user="system:serviceaccount:shop:queue")
+    for one in (db, queue, db):
+        one.lead(20)
+        one.release()
+        server.wait(1)
+    queue.ask()
+    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-shared")
+    assert (found.severity, "one after the other" in found.message) == (Severity.WARNING, False)
+
+
+@pytest.mark.parametrize(("seconds", "may_lead"), [(4, True), (25, False)], ids=["at once", "once it had expired"])
+def test_two_may_lead_after_a_deletion_only_if_the_lease_would_not_have_expired(seconds: float, may_lead: bool) -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete("shop/db")
+    server.wait(seconds)
+    server.elector("db-1", "shop/db").lead(4)
+    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-deleted")
+    assert ("two may have led at once" in found.message, found.severity is Severity.ERROR) == (may_lead, may_lead)
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(20, "wrote it regularly"), (0, "had written it last")])
+def test_who_wrote_a_lease_once_did_not_do_so_regularly(seconds: float, words: str) -> None:
+    server, (db, *_) = shop()
+    db.take()
+    db.lead(seconds)
+    server.delete("shop/db")
+    (found,) = (one for one in account(follow_metadata(server), server.now).findings if one.check == "lease-deleted")
+    assert found.message.endswith(f"while db-0 {words}")
+
+
 def test_a_refusal_without_a_message_is_no_proof_of_a_missing_right() -> None:
     server, (db, *_) = shop()
     db.lead(20)
@@ -409,12 +467,21 @@ def test_a_creation_without_a_name_is_of_no_lease_if_several_are_missing(others:
     assert not [one for one in one.findings if one.check == "write-refused"]
 
 
+_WAITED, _HELD = "but it had finalizers: it was gone", "while db-0_1 held it"
+
+
 @pytest.mark.parametrize(
     ("view", "words"),
     [
-        (follow_log, "admin deleted the lease at 11:07:04Z while db-0_1 held it"),
+        (
+            follow_log,
+            f"admin deleted the lease at 11:07:00Z, {_WAITED} at 11:07:04Z, when janitor removed the last one, {_HELD}",
+        ),
         (follow_watch, "the lease was deleted at 11:07:00Z or later while db-0_1 held it"),
-        (follow_both, "admin deleted the lease at 11:07:04Z while db-0_1 held it"),
+        (
+            follow_both,
+            f"admin deleted the lease at 11:07:00Z, {_WAITED} at 11:07:04Z, when janitor removed the last one, {_HELD}",
+        ),
     ],
     ids=["in a log", "in a watch", "in both"],
 )
@@ -426,6 +493,42 @@ def test_who_removes_the_last_finalizer_has_not_deleted_the_lease(view: View, wo
     db.lead(10)
     found = [one for one in account(view(server), server.now).findings if one.check == "lease-deleted"]
     assert [one.message.partition(";")[0] for one in found] == [words]
+
+
+def test_a_lease_with_finalizers_that_is_renewed_is_gone_after_that() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    now, metadata = server.now, server.leases["shop/db"]["metadata"]
+    metadata |= {"deletionTimestamp": canonical_seconds(now), "finalizers": ["example.com/guard"]}
+    server.wait(2)
+    db.lead(10)
+    server.delete("shop/db")
+    db.lead(4)
+    (found,) = (one for one in account(follow_watch(server), server.now).findings if one.check == "lease-deleted")
+    assert found.message.partition(";")[0] == (
+        f"the lease was deleted at 11:07:00Z, {_WAITED} at 11:07:12Z or later {_HELD}"
+    )
+
+
+@pytest.mark.parametrize("view", [follow_log, follow_watch], ids=["log", "watch"])
+def test_a_lease_without_a_duration_neither_expires_nor_is_lost(view: View) -> None:
+    server, (db, *_) = shop()
+    pool = [db, server.elector("db-1", "shop/db"), server.elector("db-2", "shop/db")]
+    for _ in range(6):
+        for one in pool:
+            one.take(leaseDurationSeconds=None)
+            server.wait(1)
+    found = account(view(server), server.now)
+    assert found.state is LeaseState.UNKNOWN
+    assert {one.check for one in found.findings} & {
+        "leader-lost",
+        "expired",
+        "heartbeat-silent",
+        "lease-stolen",
+    } == set()
+    said = text(found)
+    assert "db-2_1 is named, renewed 1 s ago; the lease has no duration, so it does not say until when" in said
+    assert "db-2_1 was written into it after db-1_1" in said
 
 
 def test_a_lease_that_was_deleted() -> None:

@@ -166,6 +166,81 @@ def describe_taking_after_writes(
     return messages(server)["leader-lost"]
 
 
+@pytest.mark.parametrize("writer", ["shop/labeler", ""], ids=["another one wrote", "no one else did"])
+def test_a_conflict_with_no_other_write_is_not_said_to_be_with_others(writer: str) -> None:
+    server, (db, *others) = shop()
+    together(40, db, *others)
+    for second in range(18):
+        server.wait(1)
+        if writer and second == 2:
+            server.write("shop/db", server.leases["shop/db"]["spec"], "labeler", writer, "")
+        if 4 <= second <= 14:
+            db.fail(409)
+        for one in others if second % 2 else ():
+            one.renew()
+    server.elector("db-1", "shop/db").lead(10)
+    assert ("Its updates were in conflict" in messages(server)["leader-lost"]) == bool(writer)
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "advice"),
+    [
+        ("update", "a webhook that it calls for this lease, or the one API server in use", "lease-webhook doctor"),
+        ("get", "reads failed as well, which pass no webhook: the one in use, or its etcd", "/readyz"),
+    ],
+)
+def test_no_webhook_makes_reads_fail(verb: str, words: str, advice: str) -> None:
+    server, (db, *others) = shop()
+    electors = [db, *others, server.elector("index-0", "shop/index")]
+    together(40, *electors)
+    for second in range(18):
+        server.wait(1)
+        if 2 <= second <= 12:
+            db.fail(504)
+            db.fail(500, verb=verb)
+        for one in electors[1:] if second % 2 else ():
+            one.renew()
+    server.elector("db-1", "shop/db").lead(10)
+    one = account(follow_log(server), server.now)
+    (lost,) = (found for found in one.findings if found.check == "leader-lost")
+    assert "answered with 500 and 504" in lost.message
+    assert words in lost.message
+    assert advice in advise(one)
+
+
+@pytest.mark.parametrize(
+    ("user", "unnamed", "advice"),
+    [
+        ("system:serviceaccount:shop:db", False, "describe pod db-0"),
+        ("machine", False, "it writes as machine, and not with the token of a pod"),
+        ("machine", True, "See whether the credentials of machine, such as a certificate, have expired"),
+    ],
+)
+def test_a_holder_that_is_no_pod_is_not_looked_for_as_one(user: str, unnamed: bool, advice: str) -> None:
+    server, (db, *others) = shop()
+    db.user, db.pod = user, "db-0" if user.startswith("system:") else ""
+    together(40, db, *others)
+    for second in range(20):
+        server.wait(1)
+        if unnamed and second % 2:
+            db.fail_unauthenticated()
+        for one in others if second % 2 else ():
+            one.renew()
+    server.elector("db-1", "shop/db").lead(10)
+    for event in server.log:
+        event.pop("sourceIPs", None)
+    assert advice in advise(account(follow_log(server), server.now))
+
+
+def test_a_holder_with_a_dot_is_not_looked_for_as_a_pod() -> None:
+    server, (_, *others) = shop()
+    together(40, server.elector("laptop-7.local", "shop/db"), *others)
+    together(20, *others)
+    server.elector("db-1", "shop/db").lead(10)
+    said = advise(account(follow_watch(server), server.now))
+    assert said == "See whether it is one of the pods: kubectl -n shop get pods"
+
+
 def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> None:
     server, (db, *_) = shop()
     db.lead(40)
@@ -183,7 +258,10 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
     ("changes", "said"),
     [
         ({"after": 8}, "The API server could not store its writes: 2 requests answered with 504; 3 other leases"),
-        ({"after": 8, "answered": 409}, "Its updates were in conflict: 2 updates of it conflicted"),
+        (
+            {"after": 8, "answered": 409},
+            "(network, proxy), or wrote from an old copy: 2 updates of it conflicted (409), although nothing else was",
+        ),
         ({"after": 8, "answered": 200, "took": 2}, "The API server was slow or unavailable: it took up to 2 s"),
         (
             {},

@@ -45,7 +45,7 @@ ENTRY = "metadata.managedFields[0]"
             LeaseState.UNKNOWN,
             id="as Pekko writes it",
         ),
-        pytest.param((drop("spec.leaseDurationSeconds"),), LeaseState.EXPIRED, id="no duration"),
+        pytest.param((drop("spec.leaseDurationSeconds"),), LeaseState.UNKNOWN, id="no duration"),
         pytest.param((drop(RENEWED), drop("metadata.managedFields")), LeaseState.UNKNOWN, id="no renewTime"),
         pytest.param((put("spec.leaseDurationSeconds", -1),), LeaseState.EXPIRED, id="a negative duration"),
         pytest.param((put("spec.leaseTransitions", 2**31 - 1),), LeaseState.FROZEN, id="transitions at the end"),

@@ -13,7 +13,7 @@ from webhook.analysis.audit.repairs import repair_of
 from webhook.analysis.claims.causes import Blame, Diagnosis
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.succession import find_frequent_changes
-from webhook.analysis.claims.words import clock, name, writer
+from webhook.analysis.claims.words import clock, name, user, writer
 from webhook.analysis.heartbeats import owner_of
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import By, Refusal
@@ -73,9 +73,9 @@ def command_for_log_of_holder(namespace: str, holder: str) -> str:
 
 
 def _command_for_holder(verb: str, namespace: str, holder: str) -> str:
-    # No controller names a pod without a hyphen.
+    # No controller names a pod without a hyphen; a dot is in names of machines.
     where, pod = kubectl_in(namespace), pod_of(holder)
-    return f"{where} {verb} {pod}" if "-" in pod else f"{where} get pods"
+    return f"{where} {verb} {pod}" if "-" in pod and "." not in pod else f"{where} get pods"
 
 
 def command_for_pod_of_writer(namespace: str, writer: Writer) -> str:
@@ -135,6 +135,11 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     if cause.refusal and cause.refusal.failed_webhook:
         webhook = name(cause.refusal.failed_webhook)
         return Advice(f"See why webhook {webhook}, which the API server calls for each write, fails:", _WEBHOOKS)
+    if cause.left == ("failed",) and cause.refusal and cause.refusal.is_read:
+        sentence = (
+            "Look at the API server that answered it, and at its way to etcd, in the log and by each one's address:"
+        )
+        return Advice(sentence, "kubectl get --raw '/readyz?verbose'")
     if cause.left == ("failed",):
         return Advice("Look for a webhook that the API server calls for this lease:", _WEBHOOKS)
     step = _NEXT_STEPS[cause.blame]
@@ -147,11 +152,29 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
 
 def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagnosis) -> Advice:
     pod = _pod(tenure) or tenure.holder
+    own = _user_without_pod(tenure)
+    if own is not None and "refused-credentials" in cause.left:
+        sentence = f"See whether the credentials of {user(own)}, such as a certificate, have expired. To see the lease:"
+        return Advice(sentence, f"{_lease_command(history)} -o yaml")
+    if own is not None:
+        sentence = (
+            f"Why {name(tenure.holder)} did not renew shows where it runs: it writes as {user(own)}, and not with the "
+            "token of a pod. Whether that may:"
+        )
+        return Advice(sentence, command_for_rights("update", history.namespace, history.name, own))
     if tenure.processes.heard_again and (found := pod_of(pod)):
         again = "" if cause.requests else " again"
         sentence = f"Its pod was heard{again}; see what it did meanwhile:"
         return Advice(sentence, f"{kubectl_in(history.namespace)} logs {found}")
-    return Advice("See its pod:", command_for_pod_of_holder(history.namespace, pod))
+    command = command_for_pod_of_holder(history.namespace, pod)
+    return Advice("See its pod:" if "describe" in command else "See whether it is one of the pods:", command)
+
+
+def _user_without_pod(tenure: Tenure) -> Writer | None:
+    """Return the user that a log shows as the holder, if that is no service account: no token of a pod is one of it."""
+    own = tenure.processes.own
+    is_pod = own is None or own.pod or own.uid or UserInfo(own.user).service_account
+    return None if is_pod or not tenure.processes.renewals else own
 
 
 def _pod(tenure: Tenure) -> str:

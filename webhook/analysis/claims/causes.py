@@ -164,7 +164,11 @@ def diagnose(
     compared = histories.others_of(history, start, end)
     if went_on and (failed := [one for one in own if one.has_failed]):
         return _diagnose_failure(failed, compared)
-    if went_on and (conflicts := sum(1 for one in own if one.code == 409)):
+    conflicts = sum(1 for one in own if one.code == 409)
+    if went_on and conflicts and not hidden and tenure and _is_written_by_none_else(history, tenure, start, end):
+        text = f"{count(conflicts, 'update')} of it conflicted (409), although nothing else was written to the lease"
+        return Diagnosis(Blame.CLIENT, text, ("unanswered", "conflict"), requests=requests or 0)
+    if went_on and conflicts:
         others = _other_writers(history, start, end)
         also = f" ({others})" if others else ""
         text = f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}"
@@ -182,6 +186,16 @@ def diagnose(
     if own and not slow and cause.blame is Blame.CLIENT:
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
     return cause
+
+
+def _is_written_by_none_else(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
+    """Return whether a log that has all writes has none by another between the last renewal of a holder and `end`.
+
+    A write that conflicts then is based on a state before that renewal, of which the answer may not have arrived.
+    """
+    is_touched = tenure.touched is not None and start <= tenure.touched[0] < end
+    times = (*(at for at, _ in history.others), *(at for at, _ in history.requests.accepted))
+    return not is_touched and not any(start <= at < end for at in times)
 
 
 def _drop_late_answers(own: Sequence[Refusal], gives_up: int) -> list[Refusal]:
@@ -391,15 +405,19 @@ def _diagnose_failure(failed: Sequence[Refusal], compared: OtherLeases) -> Diagn
 def _diagnose_unstored(failed: Sequence[Refusal], compared: OtherLeases) -> Diagnosis:
     """Return the cause if the API server was unable to store writes: of this lease only, or also of others."""
     last, late = failed[-1], _describe_late(compared)
-    text = f"{count(len(failed), 'request')} answered with {last.code}"
+    codes = " and ".join(map(str, sorted({one.code for one in failed})))
+    text = f"{count(len(failed), 'request')} answered with {codes}"
     if last.has_failed_at_once and last.message:
         text += f", the last one: {last.message}"
     if all(one.failed_webhook for one in failed):
         return Diagnosis(Blame.SERVER, text, ("failed",), last)
     if late or not compared.on_time:
         return Diagnosis(Blame.SERVER, f"{text}; {late}" if late else text, ("failed", "api-server"), last)
+    read = next((one for one in reversed(failed) if one.is_read), None)
     path = "so not the API server as a whole: a webhook that it calls for this lease, or the one API server in use"
-    return Diagnosis(Blame.SERVER, f"{text}; {_describe_punctual(compared)}, {path}", ("failed",), last)
+    if read is not None:
+        path = "so not all API servers; reads failed as well, which pass no webhook: the one in use, or its etcd"
+    return Diagnosis(Blame.SERVER, f"{text}; {_describe_punctual(compared)}, {path}", ("failed",), read or last)
 
 
 def _describe_punctual(compared: OtherLeases) -> str:
@@ -453,6 +471,9 @@ _SILENT: Final = "It sent no renewal (killed, paused, blocked, cut off), or its 
 _NODE_SILENT: Final = "Its node was silent as well"
 _OWN_SIDE: Final = "It stopped renewing (killed, paused, blocked, cut off), or its API server hung"
 _HIDDEN_SIDE: Final = "It stopped, its writes were refused or failed, or its API server hung"
+_UNANSWERED: Final = (
+    "It may not have received the answer to its last renewal (network, proxy), or wrote from an old copy"
+)
 
 
 def describe_cause(cause: Diagnosis) -> str:
@@ -463,6 +484,8 @@ def describe_cause(cause: Diagnosis) -> str:
         return f"Its process ran, and made no request for the lease: {cause.evidence}."
     if cause.blame is Blame.CLIENT and cause.is_silent:
         return f"{_NODE_SILENT if cause.is_node_silent else _SILENT}: {cause.evidence}."
+    if cause.blame is Blame.CLIENT and "unanswered" in cause.left:
+        return f"{_UNANSWERED}: {cause.evidence}."
     if cause.blame is Blame.CLIENT and "refused-rights" in cause.left:
         return f"{_HIDDEN_SIDE}: {cause.evidence}."
     if cause.blame is Blame.CLIENT:

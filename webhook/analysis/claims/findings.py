@@ -1,7 +1,7 @@
 """Findings about the history of a lease: lost leaders, late renewals, odd writers, refused writes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, Final
 
 from webhook.admission.policy.model import is_always_exempt
@@ -523,19 +523,14 @@ def _find_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, 
     silence = (before.until or 0) - before.last_renewal
     if not before.is_deleted or (before.is_writer and silence > 5 * (history.renewals.usual or silence) // 4):
         return
-    who = before.deleted_by
-    by = f"{writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
-    later = " or later" if not before.is_end_dated or (history.kind is InputKind.WATCH and not who) else ""
-    at = "" if before.until is None else f" at {clock(before.until, now)}{later}"
-    held = "wrote it regularly" if before.is_writer else "held it"
-    message = f"{by}{at} while {name(before.holder)} {held}"
+    who, message = before.deleted_by, _describe_deletion(history, before, now)
     if before.had_expired:
         message += f", which had not renewed it for {length(silence)}"
     if after is not None:
         bound = length if before.is_end_dated else at_most
         message += f"; {describe_creation(after)} {_later(after, bound)}"
-    # An undated deletion may have been made after the lease had expired.
-    latest = after.since if after is not None and not before.is_end_dated else before.until
+    # Who creates it again once the lease would have expired waited for as long as after any loss.
+    latest = after.since if after is not None else before.until
     may_lead = not has_expired(before.last_renewal, before.duration, latest or 0) or before.duration is None
     # No one leads by a heartbeat, and an API server that ends deletes its own.
     is_election = not is_named_for_heartbeats(history.namespace, history.name)
@@ -569,6 +564,22 @@ def _find_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, 
             **interval_of(before.ended, after.taken if after else None),
         },
     )
+
+
+def _describe_deletion(history: LeaseHistory, before: Tenure, now: int) -> str:
+    """Say who deleted a held lease, and when it was gone: with finalizers that is when the last of them is removed."""
+    who, last = before.deleted_by, before.last_finalizer_by
+    by = f"{writer(who)} deleted the lease" if who and who.name else "the lease was deleted"
+    later = " or later" if not before.is_end_dated or (history.kind is InputKind.WATCH and not who) else ""
+    at = "" if before.until is None else f" at {clock(before.until, now)}{later}"
+    held = "held it"
+    if before.is_writer:
+        held = "wrote it regularly" if before.last_renewal > before.since else "had written it last"
+    if not before.marked_at or (before.until or 0) - before.marked_at < SECOND:
+        return f"{by}{at} while {name(before.holder)} {held}"
+    remover = f", when {writer(last)} removed the last one," if last and last.user else ""
+    asked = f"{by} at {clock(before.marked_at, now)}, but it had finalizers"
+    return f"{asked}: it was gone{at}{remover} while {name(before.holder)} {held}"
 
 
 def _later(after: Tenure, bound: Callable[[int], str]) -> str:
@@ -658,10 +669,52 @@ def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     message = f"at least {len(names)} {kind} have {'held' if held else 'written'} this lease: {shown}{more}"
     sentence = "If they are two applications, give each a lease name (election ID) of its own. To see what runs there:"
+    severity = Severity.WARNING
+    if held and _has_passed_on(history):
+        message += (
+            ", one after the other: one application whose new version writes under another name, or two applications, "
+            "of which one then always waits"
+        )
+        sentence = f"If that was one application, nothing is to be done. {sentence}"
+        severity = Severity.INFO if _is_seen_to_wait_no_more(history) else Severity.WARNING
     advice = Advice(sentence, f"{kubectl_in(history.namespace)} get pods -o wide")
     yield make_claim(
-        history, "lease-shared", Severity.WARNING, message, advice, "shared-lease", arguments={"identities": names}
+        history, "lease-shared", severity, message, advice, "shared-lease", arguments={"identities": names}
     )
+
+
+def _has_passed_on(history: LeaseHistory) -> bool:
+    """Return whether each user or program had a lease once, took it when it was free, and no earlier one asks for it.
+
+    So it is with a new version under another account. Of two applications, the one that waits asks for it.
+    """
+    if any(one.may_be_stolen or one.is_close for one in history.tenures):
+        return False
+    names = [_program_of(one) for one in history.tenures]
+    followed = [one for one, _ in groupby(filter(None, names))]
+    return len(followed) == len(set(followed)) and not _is_asked_for_by_another(history)
+
+
+def _program_of(tenure: Tenure) -> str:
+    return tenure.processes.writers[0].name if tenure.processes.writers else tenure.manager
+
+
+def _is_asked_for_by_another(history: LeaseHistory) -> bool:
+    """Return whether a process of another user than the last holder's read the lease while that one had it."""
+    last, requests = history.tenures[-1], history.requests
+    others = {
+        who.user: who.name
+        for one in history.tenures
+        for who in one.processes.writers
+        if _program_of(one) != _program_of(last)
+    }
+    names = (one for user, name in others.items() for one in (name, *requests.accounts.get(user, ())))
+    return any(requests.readers.get(one, (0, 0))[1] > last.since for one in names)
+
+
+def _is_seen_to_wait_no_more(history: LeaseHistory) -> bool:
+    """Return whether a log has reads of the lease, so that one that still waits for it would be heard."""
+    return history.kind is InputKind.AUDIT_LOG and bool(history.requests.readers)
 
 
 def _find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now: int) -> Iterator[Claim]:

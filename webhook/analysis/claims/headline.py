@@ -87,6 +87,9 @@ def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
         if not is_constant(account.history.entries):
             why = "renewTime and its stamp differ, and one who wrote the lease after that may have set the stamp"
         return f"{holder} holds it; whether it is renewed is not known: {why}"
+    if status.duration is None and status.last_renewal is not None:
+        renewed = f"{holder} is named, renewed{_describe_since(status.last_renewal, account.now)}"
+        return f"{renewed}; the lease has no duration, so it does not say until when"
     return f"{holder} holds it, but the lease does not say until when"
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.analysis.claims.words import at_most, clock, count, name, writer
+from webhook.analysis.claims.words import at_most, by_writer, clock, count, name, writer
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.processes import Other
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -88,6 +88,10 @@ def describe_handover(tenure: Tenure, before: Tenure | None) -> str:
         holder, previous, when = name(tenure.holder), name(tenure.previous), _describe_dating_of_start(tenure)
         gap = "" if tenure.leaderless is None else f"; not renewed for {at_most(tenure.leaderless)}"
         return f"{holder} took it from {previous}{when}: whether it had expired is not known{gap}{term}"
+    if tenure.is_after_no_duration:
+        taker = tenure.processes.taken_by
+        took = f"{name(tenure.holder)} was written into it after {name(tenure.previous)}{by_writer(taker)}"
+        return f"{took}; the lease had no duration, so it did not say until when{term}"
     return (
         _first_write(tenure)
         if tenure.is_writer

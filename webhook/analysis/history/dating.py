@@ -68,6 +68,8 @@ def _moment_of(seen: Observation, known: Known, bounds: Bounds) -> int | None:
     at = seen.at
     if at is None and seen.act is Act.DELETED:
         at = stamp_of(seen.object.metadata.deletion_timestamp) if seen.object else None
+        if at is not None and known.at is not None and known.at >= at + SECOND:
+            return None  # it waited for finalizers, while others still wrote it
         if at is None:
             # A watch does not date it; it may have been made in what a recorder did not see.
             at = known.at if bounds.unrecorded else bounds.until

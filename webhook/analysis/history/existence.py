@@ -18,14 +18,17 @@ class Existence(Struct):
     """The input shows how it was created."""
     is_mixed: bool = False
     """Two leases of this name were written in turns: the input is of several clusters, so nothing is known."""
+    marked_at: int = 0
+    """When its deletion was asked for, which waits for finalizers; 0 if there is none."""
     _marked_by: Writer | None = None
     """The writer whose deletion waits for finalizers; None if there is none."""
     _uid_before: str | None = None
     """The uid of the lease that was deleted before the latest one was created."""
 
-    def mark(self, writer: Writer | None) -> None:
-        """Note a deletion that waits for finalizers."""
-        self._marked_by = writer
+    def mark(self, writer: Writer | None, at: int) -> None:
+        """Note a deletion that waits for finalizers, or who asked for it; a later one changes nothing."""
+        if not self.marked_at or (self._marked_by is None and writer is not None):
+            self.marked_at, self._marked_by = at, writer
 
     def find_deleter(self, seen: Observation) -> Writer | None:
         """Return who deleted it: who removes the last finalizer does not, another one has before."""
@@ -37,7 +40,8 @@ class Existence(Struct):
 
     def restore(self) -> None:
         """Note that it exists."""
-        self.is_deleted = False
+        if self.is_deleted:
+            self.is_deleted, self.marked_at, self._marked_by = False, 0, None
 
     def forget_uid(self) -> None:
         """Forget the lease before: the store was put back, so that it may be there again."""

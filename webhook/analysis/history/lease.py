@@ -344,10 +344,12 @@ class LeaseHistory(Struct):
         if seen.is_deletion:
             self._store_deletion(seen)
         elif isinstance(seen.object, Lease):
-            if seen.act is Act.DELETED:
-                self.existence.mark(seen.writer)
             if not self._is_older(seen.object):
                 self._change(seen, seen.object, seen.entries, seen.act)
+            if seen.act is Act.DELETED:
+                self.existence.mark(seen.writer, self.moment)
+            elif marked := stamp_of(seen.object.metadata.deletion_timestamp):
+                self.existence.mark(None, marked)
         elif seen.at is not None and not seen.problem:
             if self.lease is not None:
                 self._take_hidden_write(seen.at, seen.writer)
@@ -369,7 +371,8 @@ class LeaseHistory(Struct):
     def _delete(self, seen: Observation, at: int) -> None:
         holder, is_dated = self.holder, seen.at is not None
         if holder is not None:
-            holder.note_deletion(self.existence.find_deleter(seen), is_dated=is_dated)
+            by, marked_at = self.existence.find_deleter(seen), self.existence.marked_at
+            holder.note_deletion(by, is_dated=is_dated, marked_at=marked_at, last_finalizer_by=seen.writer)
         self._events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=is_dated))
         if holder is not None or self.lease is None:
             self._end(at, Handover.DELETED)

@@ -147,8 +147,8 @@ def _state(spec: LeaseSpec, renewed: int | None, expires: int | None, now: int) 
     if not spec.holder_identity:
         was_held = renewed is not None or normalize(spec.acquire_time) is not None or bool(spec.lease_transitions)
         return LeaseState.RELEASED if was_held else LeaseState.NEVER_HELD
-    if normalize(spec.renew_time) is None:
-        # Pekko keeps it elsewhere. Some electors take such a lease at once, others wait for its whole duration.
+    if normalize(spec.renew_time) is None or spec.lease_duration_seconds is None:
+        # Pekko keeps them elsewhere. Some electors take such a lease at once, others wait for its whole duration.
         return LeaseState.UNKNOWN
     if expires is None or now >= expires:
         return LeaseState.RELEASED if is_release(spec) else LeaseState.EXPIRED

@@ -26,12 +26,13 @@ def classify_taking(
     | the write is dated | the lease, by the API servers' clocks | it was |
     |---|---|---|
     | no | | UNKNOWN: it may have been written long after `at` |
+    | yes | without a duration | UNKNOWN: nothing says until when it was held |
     | yes | live or not, within those limits | UNKNOWN |
     | yes | its whole duration had passed | EXPIRED |
     | yes | live | STOLEN |
     | yes | neither: it ended within the tolerance for clocks | UNKNOWN |
     """
-    if not is_dated:
+    if not is_dated or duration is None:
         return Handover.UNKNOWN
     was_live_before, was_live_after = (was_live(kept_until, duration, at + shift) for shift in (-less, more))
     if was_live_before != was_live_after:
@@ -70,7 +71,7 @@ def find_taking(tenure: Tenure | None, old: LeaseSpec, known: Sequence[Entry], w
     how = classify_write(tenure, kept, duration, write, is_dated=write.is_dated_by_a_server and not is_unseen)
     if how is Handover.EXPIRED and tenure and is_held and tenure.step_down.asked is not None:
         how = Handover.PREFERRED
-    is_close = how is Handover.UNKNOWN and write.is_dated and not (is_unseen or write.skew)
+    is_close = how is Handover.UNKNOWN and write.is_dated and not (is_unseen or write.skew) and duration is not None
     is_end_known = how in {Handover.EXPIRED, Handover.PREFERRED} or is_close
     ended = last if is_end_known and last is not None else at
     return Taking(how=how, kept_until=kept, duration=duration, ended=ended, is_close=is_close)

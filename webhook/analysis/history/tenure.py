@@ -97,6 +97,9 @@ class Tenure(Struct):
     is_deleted: bool = False
     """It ended because the lease was deleted."""
     deleted_by: Writer | None = None
+    marked_at: int = 0
+    """When the deletion of a lease with finalizers was asked for; 0 if it had none."""
+    last_finalizer_by: Writer | None = None
     manager: str = ""
     """The field manager of its last renewal."""
     clock: HolderClock = HolderClock()
@@ -257,9 +260,15 @@ class Tenure(Struct):
             is_under_other_manager=is_hint and bool(self.manager) and manager not in {"", self.manager},
         )
 
-    def note_deletion(self, by: Writer | None, *, is_dated: bool) -> None:
-        """Note that the lease was deleted, by whom, and whether the input says when."""
+    def note_deletion(
+        self, by: Writer | None, *, is_dated: bool, marked_at: int, last_finalizer_by: Writer | None
+    ) -> None:
+        """Note that the lease was deleted, by whom, and whether the input says when.
+
+        If it had finalizers, it was asked for at `marked_at`, and is gone once a write removes the last of them.
+        """
         self.is_deleted, self.deleted_by, self.is_end_dated = True, by, is_dated
+        self.marked_at, self.last_finalizer_by = marked_at, last_finalizer_by if marked_at else None
 
     def end(self, at: int, write: Write) -> None:
         """End it with a write that removed or replaced the holder, or deleted the lease."""
@@ -366,6 +375,12 @@ class Tenure(Struct):
         """True if it took the lease from another holder, and it is not known whether the lease had expired."""
         is_taken = self.began is Handover.UNKNOWN and bool(self.previous) and self.leaderless is None
         return self.is_close or (is_taken and not (self.is_unseen or self.is_writer))
+
+    @property
+    def is_after_no_duration(self) -> bool:
+        """True if it took the lease from another holder, and nothing said until when that one had it."""
+        is_taken = self.began is Handover.UNKNOWN and bool(self.previous) and self.is_dated
+        return is_taken and self.duration is None and not (self.is_unseen or self.is_writer)
 
     @property
     def is_release_known(self) -> bool:
