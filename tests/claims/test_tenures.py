@@ -433,6 +433,14 @@ def test_a_holder_that_goes_on_after_its_release_holds_the_lease_again() -> None
     )
 
 
+def test_a_lease_that_was_released_with_its_name_does_not_wait_to_expire() -> None:
+    server, first, _ = shop()
+    server.wait(1)
+    now = first._time()
+    first.renew(leaseDurationSeconds=1, acquireTime=now, renewTime=now)
+    assert "expires" not in {one.check for one in account(follow_log(server), server.now).claims}
+
+
 def test_another_pod_that_renews_under_the_same_name_after_expiry_takes_nothing() -> None:
     server, first, _ = shop()
     first.lead(20)

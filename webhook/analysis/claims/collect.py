@@ -19,6 +19,7 @@ from webhook.analysis.history.status import (
     LeaseState,
     LeaseStatus,
     has_written_both,
+    is_release,
     is_renewal_dated,
     latest_expiry,
 )
@@ -112,7 +113,8 @@ def _collect_state(account: "Account") -> Iterator[Claim]:
         text = f"{name(holder)} is named and the lease has expired"
         text += "" if since is None else f", since {clock(since, now)}"
         yield _fact(account, "expired", text, identity=holder, from_=since, to=now, over_since=0)
-    if status.state is LeaseState.LIVE and takeable is not None:
+    is_released = history.lease is not None and is_release(history.lease.spec)
+    if status.state is LeaseState.LIVE and takeable is not None and not is_released:
         yield _fact(
             account, "expires", f"it expires at {clock(takeable, now)} unless renewed", identity=holder, from_=takeable
         )
