@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tests.factories import Document
 from tests.model.api_server import Lease, Spec, User
-from tests.truth.evaluation import Evaluated, evaluate
+from tests.truth.evaluation import CLAIMING, Evaluated, evaluate
 from tests.truth.inputs import Input, Kind
 from tests.truth.plans import Plan, Role
 from tests.truth.records import END, History, Process, Refusal, Request, Span, State
@@ -65,7 +65,7 @@ def evaluate_incident(name: str, kind: Kind) -> Iterator[Evaluated]:
         history = _cut_history(history, [one["object"] for one in changes if one["type"] != "BOOKMARK"])
     given = Input(kind, files, now=history.end if is_list else None, shown=((history.begin, history.end),))
     truth = _truth(name)
-    for one in evaluate(history, replace(given, last=_last(history, kind)), without=_CAUSES):
+    for one in evaluate(history, replace(given, last=_last(history, kind)), CLAIMING, without=_CAUSES):
         if one.id not in UNKNOWN and one.lease in ("", f"{truth['namespace']}/{truth['lease']}"):
             yield one
 
