@@ -252,3 +252,16 @@ def test_a_write_without_a_user_in_a_log_without_objects_is_of_no_one() -> None:
     server.log[-1]["user"] = {}
     one = account(follow_metadata(server), server.now)
     assert one.holder == "db-0"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "words"),
+    [
+        (STRATEGY, "An API server names the next holder, one of its candidates:"),
+        ("example.com/Nearest", "No API server chooses by the strategy example.com/Nearest"),
+    ],
+)
+def test_who_names_the_next_holder_of_a_free_lease(strategy: str, words: str) -> None:
+    server = FakeServer()
+    server.write("shop/db", {"strategy": strategy, "leaseDurationSeconds": 15}, "kubectl", "admin", "")
+    assert advise(explain_server(server)).startswith(words)

@@ -1,13 +1,14 @@
 """The list of rules: complete and explained."""
 
 import pkgutil
+import tracemalloc
 from importlib import import_module
 
 import pytest
 
 from tests.rules import election
-from webhook.admission.rules.change import Event
-from webhook.admission.rules.registry import CHECKS, RULES, RULES_IN_ORDER
+from webhook.admission.rules.change import Condition, Event
+from webhook.admission.rules.registry import CHECKS, RULES, RULES_IN_ORDER, Checks
 from webhook.admission.rules.rule import Rule, texts
 from webhook.kubernetes.request import Operation
 
@@ -77,3 +78,20 @@ def test_the_wording_of_each_policy_rule_is_pinned_beside_its_tests() -> None:
     modules = [import_module(found.name) for found in pkgutil.iter_modules(election.__path__, f"{election.__name__}.")]
     pinned = {case.values[0] for module in modules for case in getattr(module, "WORDING", ())}
     assert pinned == {rule.id for rule in RULES.values() if not rule.parity}
+
+
+def test_exemptions_that_a_name_chooses_take_no_memory() -> None:
+    """A policy may have as many sets of exempt rules as subsets of its exemptions; who names a lease chooses one."""
+    checks = Checks(RULES_IN_ORDER)
+    met = (True,) * len(Condition)
+    occasion = "leases", Operation.UPDATE, Event.STEAL
+    every = {rule.id for _, rule in checks.find_checks(*occasion, met)}
+    tracemalloc.start()
+    try:
+        for number in range(1000):
+            exempt = frozenset({"takeover-before-expiry", f"rule-{number}"})
+            assert {rule.id for _, rule in checks.find_checks(*occasion, met, exempt)} == every - exempt
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000

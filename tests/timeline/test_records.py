@@ -197,7 +197,7 @@ def test_a_lease_without_a_duration_expires_at_no_moment() -> None:
     b.take()
     (lane,) = built(*server.log).lanes
     assert [span.kind for span in lane.spans] == [SpanKind.HELD, SpanKind.HELD]
-    assert kinds(lane) == [MarkKind.CREATED, MarkKind.TAKEOVER_BY_EXPIRY]
+    assert kinds(lane) == [MarkKind.CREATED, MarkKind.TAKEOVER]
 
 
 def test_a_lease_without_a_holder_has_no_leader() -> None:

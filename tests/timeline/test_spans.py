@@ -50,6 +50,14 @@ def test_that_no_one_holds_a_lease_ends_with_the_lease(kind: SpanKind) -> None:
     assert [span.kind for span in record.spans(None, 50, is_gone=False)] == [kind]
 
 
+@pytest.mark.parametrize(("at", "kinds"), [(10, [SpanKind.HELD]), (12, [SpanKind.CHOSEN, SpanKind.HELD])])
+def test_a_holder_that_renews_when_it_is_chosen_leads_from_then_on(at: int, kinds: list[SpanKind]) -> None:
+    record = SpanRecord()
+    record.begin(SpanKind.HELD, 10)
+    record.delay(at, is_expired=True)
+    assert [span.kind for span in record.spans(None, 50, is_gone=False)] == kinds
+
+
 def test_a_frozen_lease_is_not_overdue_as_well() -> None:
     record = SpanRecord()
     record.begin(SpanKind.HELD, 10)

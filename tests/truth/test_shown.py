@@ -36,6 +36,7 @@ STILL_FALSE: Final[dict[str, set[str]]] = {
     "a-lease-that-was-created-again-in-the-gap-of-a-record": {"timeline-gap", "timeline-leaderless"},
     "a-list-evaluated-just-before-the-lease-expires": {"timeline-unrecorded"},
     "a-patch-logged-without-its-object-before-the-renewal-that-came-first": {"json-holder", "row-holder"},
+    "a-restored-holder-whose-duration-another-one-shortens": {"timeline-held"},
     "a-slow-holder-before-one-whose-clock-is-behind": {"json-state", "row-state"},
     "a-stamp-forged-ahead-in-the-gap-of-a-record": {"json-last-renewal", "metric-renewal-age-seconds", "row-renewed"},
     "a-stamp-forged-to-fit-a-clock-that-is-ahead": {

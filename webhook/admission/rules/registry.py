@@ -69,7 +69,9 @@ class Checks:
             ]
             for resource, operation, event in product(Resource, Operation, Event)
         }
-        # It has an entry for each set of conditions that a write has met, and of exempt rules, which are few.
+        self._exemptible = frozenset(rule.id for rule in rules if not rule.parity and not rule.never_exempt)
+        # It has an entry for each set of conditions that a write has met, which are few, with exemptions from all and
+        # from none. Of other sets of exempt rules a policy may have very many, of which a client chooses one by a name.
         self._checks: dict[tuple[str, Operation, Event, Conditions, frozenset[str]], Sequence[tuple[Check, Rule]]] = {}
 
     def find_rules(self, resource: str, operation: Operation, event: Event) -> Sequence[Rule]:
@@ -88,16 +90,19 @@ class Checks:
 
         Those of the rules that the writer is exempt from are left out.
         """
+        if exempt and exempt != self._exemptible:
+            checks = self.find_checks(resource, operation, event, conditions)
+            return tuple(one for one in checks if one[1].id not in exempt)
         key = resource, operation, event, conditions, exempt
-        checks = self._checks.get(key)
-        if checks is None:
+        known = self._checks.get(key)
+        if known is None:
             rules = self._by_occasion[resource, operation, event]
-            checks = self._checks[key] = tuple(
+            known = self._checks[key] = tuple(
                 (rule.check, rule)
                 for rule in rules
                 if (rule.only_if is None or conditions[rule.only_if]) and rule.id not in exempt
             )
-        return checks
+        return known
 
 
 RULES_IN_ORDER: Final = (

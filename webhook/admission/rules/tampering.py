@@ -52,7 +52,8 @@ def has_usual_entries(change: LeaseChange) -> bool:
     """True if a write sets renewTime, and managedFields are at first sight what an API server makes of that.
 
     One entry, stamped and not of an apply, owns renewTime; all others were there before, with the same times. Then
-    neither `find_tampering_in_update` nor `find_tampering_in_create` finds anything, which are slower by far.
+    neither `find_tampering_in_update` nor `find_tampering_in_create` finds anything, which are slower by far. A CREATE
+    has no entries from before, whatever its review brings as oldObject: `decode` drops it.
     """
     new, old = change.new_entries, change.old_entries
     if not change.renews or len(new) > len(old) + 1 or not (old or change.is_create):

@@ -21,6 +21,7 @@ from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
+from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
 from webhook.kubernetes.request import UserInfo
 from webhook.text.commands import fill_in, kubectl_in, quote_for_shell, quote_name
 
@@ -285,8 +286,12 @@ def advise(account: "Account") -> Advice:
 
 def _advise_while_free(account: "Account") -> Advice:
     history, where = account.history, kubectl_in(account.history.namespace)
-    if history.lease is not None and history.lease.spec.strategy:
+    strategy = history.lease.spec.strategy if history.lease is not None else None
+    if strategy == OLDEST_EMULATION_VERSION:
         return Advice("An API server names the next holder, one of its candidates:", f"{where} get leasecandidates")
+    if strategy:
+        sentence = f"No API server chooses by the strategy {name(strategy)}; see that what implements it runs:"
+        return Advice(sentence, f"{where} get leasecandidates")
     asks = "" if history.requests.readers else "; if none runs, the lease stays free"
     return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
 

@@ -522,8 +522,7 @@ def _beside_an_outage(cause: Diagnosis) -> Iterator[str]:
         yield from ("it was down", "the log lacks their requests")
     if "failed" in cause.left:
         yield "a webhook or policy stopped all writes"
-    if "stopped" in cause.left:
-        yield _STOPPED_THEN
+    yield _STOPPED_THEN
 
 
 def _describe_late(company: OtherLeases) -> str:

@@ -215,7 +215,10 @@ class Tenure(Struct):
         one itself.
         """
         is_own = is_renewed and self.is_by(writer, *managers)
-        if is_renewed and not is_own and self.processes.may_renew(writer):
+        is_unheld = self.processes.is_own_taking is not True and not self.processes.renewals
+        may_be_own = is_renewed and self.processes.may_renew(writer)
+        # Of a holder that was written in and has not renewed, no process knows another duration.
+        if not is_own and (may_be_own or is_unheld):
             self.shorter = seconds
         if is_own or self.duration is None or (seconds or 0) > self.duration:
             self.duration = seconds
