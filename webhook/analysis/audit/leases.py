@@ -259,7 +259,7 @@ def _check_timing(subject: Subject) -> Iterator[ReportFinding]:
         severity = Severity.WARNING if status.duration < TIGHTEST else Severity.INFO
         assumed = "" if found.is_seen else f", if it is renewed every {found.retry:.0f} s"
         message = (
-            f"it lasts {status.duration} s: an API server that is away for more than {found.survives:.0f} s costs "
+            f"it lasts {status.duration} s: an API server that is away for more than {found.survives:.0f} s may cost "
             f"the leader its lease{assumed}"
         )
         yield subject.make_finding("timing-tight", severity, message, _FIX_TIMING)

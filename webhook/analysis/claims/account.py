@@ -16,6 +16,7 @@ from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.findings import drop_repeated, find_incidents
 from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.urgency import say_when
 from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -266,7 +267,7 @@ def as_json(account: Account) -> dict[str, Any]:
             }
             for one in account.findings
         ],
-        "advice": {"sentence": account.advice.sentence, "command": account.advice.command},
+        "advice": {"sentence": say_when(account).sentence, "command": account.advice.command},
     }
 
 

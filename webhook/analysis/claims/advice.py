@@ -357,7 +357,10 @@ def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
             sentence = "See whether its holder runs:"
         return Advice(sentence, command_for_pod_of_holder(history.namespace, status.holder))
     if warnings:
-        return Advice("The lease is held and renewed; repair what is wrong:", warnings[0].fix)
+        # A tight timing is a risk, and nothing that is wrong now.
+        is_risk = all(one.check == "timing-tight" for one in warnings)
+        to_do = "to keep it through an outage" if is_risk else "repair what is wrong"
+        return Advice(f"The lease is held and renewed; {to_do}:", warnings[0].fix)
     if history.lease and history.lease.metadata.deletion_timestamp:
         sentence = "The lease is held, but was deleted: it is gone as soon as its finalizers are. To see them:"
         return Advice(sentence, f"{_lease_command(history)} -o yaml")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _LASTING: Final = frozenset({"renewal-late", "identity-shared"})
 _PASSED: Final = frozenset({"leader-lost", "renewal-late"})
 """Findings after which nothing is to be done at once, if the lease is held and renewed."""
-_NOW: Final = "Act now: "
-_IF_USED: Final = "Act now if it is used: "
+_NOW: Final = "Act now. "
+_IF_USED: Final = "Act now if it is used. "
 _HELD: Final = "Held and renewed now. "
 _NOTHING: Final = "Nothing to do now. "
 
@@ -28,8 +28,6 @@ def say_when(account: "Account") -> Advice:
     sentence = advice.sentence
     if not start or sentence.startswith(("Nothing to do", "It is held", "The lease is held")):
         return advice
-    if start in {_NOW, _IF_USED}:
-        sentence = sentence[:1].lower() + sentence[1:]
     return replace(advice, sentence=f"{start}{sentence}")
 
 
