@@ -50,6 +50,41 @@ def test_a_leader_whose_writes_were_refused_is_followed(message: str, said: str,
 
 
 @pytest.mark.parametrize(
+    ("verb", "renewals", "words", "advice"),
+    [
+        (
+            "update",
+            0,
+            "Its release was refused: 1 write answered with 422",
+            "refuses a release, which leaves no holder,",
+        ),
+        ("update", 2, "Its writes were refused: 3 writes answered with 422", "refuses the writes of shop/db"),
+        ("patch", 0, "Its writes were refused: 1 write answered with 422", "refuses the writes of shop/db"),
+    ],
+    ids=["a release alone", "a release after renewals", "a patch, which may have been anything"],
+)
+def test_a_refused_release_kept_no_holder_from_renewing(verb: str, renewals: int, words: str, advice: str) -> None:
+    server, (db, *_) = shop()
+    db.lead(40)
+    for _ in range(renewals):
+        server.wait(2)
+        db.fail(422, POLICY)
+    server.wait(1)
+    spec = server.leases["shop/db"]["spec"] | {"holderIdentity": "", "leaseDurationSeconds": 1}
+    db.fail(422, POLICY, verb=verb)
+    server.log[-1]["requestObject"] = server.leases["shop/db"] | {"spec": spec}
+    server.wait(16)
+    server.elector("db-1", "shop/db").lead(10)
+    one = account(follow_log(server), server.now)
+    (lost,) = (found for found in one.findings if found.check == "leader-lost")
+    assert words in lost.message
+    assert lost.message.endswith("It asked to give the lease up, which then had to expire.") == (
+        verb == "update" and not renewals
+    )
+    assert advice in advise(one)
+
+
+@pytest.mark.parametrize(
     ("verbs", "what"),
     [(["update"], "1 write"), (["get", "get"], "2 reads"), (["get", "update"], "2 requests")],
     ids=["it writes", "it reads first", "it does both"],
@@ -230,6 +265,24 @@ def test_a_holder_that_is_no_pod_is_not_looked_for_as_one(user: str, unnamed: bo
     for event in server.log:
         event.pop("sourceIPs", None)
     assert advice in advise(account(follow_log(server), server.now))
+
+
+@pytest.mark.parametrize(
+    ("user", "command"),
+    [
+        ("system:serviceaccount:ops:failover", "kubectl -n ops describe pod failover-6f9d7-x2x8p"),
+        ("failover", "kubectl -n shop describe pod failover-6f9d7-x2x8p"),
+    ],
+)
+def test_a_holder_that_another_pod_renewed_is_looked_for_there(user: str, command: str) -> None:
+    server, (db, *others) = shop()
+    db.identity, db.user, db.pod = "drill-2026-11", user, "failover-6f9d7-x2x8p"
+    together(40, db, *others)
+    together(20, *others)
+    server.elector("db-1", "shop/db").lead(10)
+    assert advise(account(follow_log(server), server.now)).endswith(
+        f"See the pod that renewed as drill-2026-11: {command}"
+    )
 
 
 def test_a_holder_with_a_dot_is_not_looked_for_as_a_pod() -> None:

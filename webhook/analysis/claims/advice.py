@@ -167,6 +167,11 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         again = "" if cause.requests else " again"
         sentence = f"Its pod was heard{again}; see what it did meanwhile:"
         return Advice(sentence, f"{kubectl_in(history.namespace)} logs {found}")
+    writing = _find_pod_of_another_name(tenure)
+    if writing is not None:
+        place = UserInfo(writing.user).service_account
+        sentence = f"See the pod that renewed as {name(tenure.holder)}:"
+        return Advice(sentence, command_for_pod_of_writer(place[0] if place else history.namespace, writing))
     command = command_for_pod_of_holder(history.namespace, pod)
     return Advice("See its pod:" if "describe" in command else "See whether it is one of the pods:", command)
 
@@ -176,6 +181,14 @@ def _user_without_pod(tenure: Tenure) -> Writer | None:
     own = tenure.processes.own
     is_pod = own is None or own.pod or own.uid or UserInfo(own.user).service_account
     return None if is_pod or not tenure.processes.renewals else own
+
+
+def _find_pod_of_another_name(tenure: Tenure) -> Writer | None:
+    """Return the process that renewed as a holder whose text names no pod, or another one, if a log has its pod."""
+    own = tenure.processes.own
+    if own is None or not own.pod or not tenure.processes.renewals or own.pod == pod_of(tenure.holder):
+        return None
+    return own
 
 
 def _pod(tenure: Tenure) -> str:
@@ -209,7 +222,8 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
         sentence = "The API server did not accept the credentials, such as a token that had expired. To see the pods:"
         return Advice(sentence, f"{kubectl_in(history.namespace)} get pods")
     if refusal.by is By.POLICY:
-        return Advice(f"See why the policy refuses the writes of {who}:", _POLICIES)
+        what = "a release, which leaves no holder," if refusal.is_release else "the writes"
+        return Advice(f"See why the policy refuses {what} of {who}:", _POLICIES)
     if _TERMINATED in refusal.message:
         sentence = "The namespace is being deleted, and nothing is created in it any more:"
         return Advice(sentence, f"kubectl get namespace {quote_name(history.namespace)}")

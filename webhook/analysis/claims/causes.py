@@ -261,7 +261,8 @@ def _list_causes_left(compared: OtherLeases, hidden: Sequence[str]) -> tuple[str
 
 
 def _diagnose_refusal(refused: Sequence[Refusal], beside: Sequence[str]) -> Diagnosis:
-    last = refused[-1]
+    # Who cannot renew gives up, and may release the lease then, which is refused as well.
+    last = ([one for one in refused if not one.is_release] or refused)[-1]
     message = f", the last one: {last.message}" if last.message else ""
     by = _REFUSED[last.by]
     left = (by, *(one for one in beside if one != by))
@@ -494,9 +495,17 @@ def describe_cause(cause: Diagnosis) -> str:
         return f"Why is not known: {cause.evidence}."
     if cause.blame is Blame.COORDINATED:
         return f"{_SENTENCES[cause.blame]}: {cause.evidence}, and did, or stopped then."
+    return f"{_describe_outside(cause)}: {cause.evidence}.{_describe_end(cause)}"
+
+
+def _describe_end(cause: Diagnosis) -> str:
+    """Say what else may have ended a holder whose writes were refused."""
+    if cause.blame is not Blame.REFUSED:
+        return ""
+    if cause.refusal is not None and cause.refusal.is_release:
+        return " It asked to give the lease up, which then had to expire."
     # A holder that did not go on until it must have given up may have had another reason.
-    also = " It may have stopped as well." if cause.blame is Blame.REFUSED and "stopped" in cause.left else ""
-    return f"{_describe_outside(cause)}: {cause.evidence}.{also}"
+    return " It may have stopped as well." if "stopped" in cause.left else ""
 
 
 def _describe_outside(cause: Diagnosis) -> str:
@@ -507,6 +516,8 @@ def _describe_outside(cause: Diagnosis) -> str:
     has_failed_at_once = refusal is not None and refusal.has_failed_at_once
     if cause.blame is Blame.SERVER and (cause.left == ("failed",) or has_failed_at_once):
         return "The API server could not store its writes"
+    if cause.blame is Blame.REFUSED and refusal is not None and refusal.is_release:
+        return "Its release was refused"
     if cause.blame is Blame.REFUSED:
         read = refusal is not None and refusal.is_read
         return "Its reads were refused, so it did not get to write" if read else _SENTENCES[cause.blame]

@@ -525,7 +525,7 @@ def _find_deletion(history: LeaseHistory, before: Tenure, after: Tenure | None, 
         return
     who, message = before.deleted_by, _describe_deletion(history, before, now)
     if before.had_expired:
-        message += f", which had not renewed it for {length(silence)}"
+        message += f", which had not renewed it for {length(silence)}: it had expired"
     if after is not None:
         bound = length if before.is_end_dated else at_most
         message += f"; {describe_creation(after)} {_later(after, bound)}"

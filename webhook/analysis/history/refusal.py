@@ -50,6 +50,8 @@ class Refusal(Struct, frozen=True):
     source: str = ""
     """The address and the program that it came from, as far as a log says."""
     is_read: bool = False
+    is_release: bool = False
+    """The write would have left no holder, so its writer asked to give the lease up."""
 
     @classmethod
     def from_observation(cls, seen: Observation) -> "Refusal | None":
@@ -58,8 +60,16 @@ class Refusal(Struct, frozen=True):
         if answer is None or (answer.is_stored and answer.took <= SLOW):
             return None
         message = truncate(answer.message, MAX_MESSAGE)
-        is_read = seen.act is Act.READ
-        return cls(seen.at or 0, answer.code, message, answer.took, seen.writer or Writer(), seen.source, is_read)
+        return cls(
+            at=seen.at or 0,
+            code=answer.code,
+            message=message,
+            took=answer.took,
+            writer=seen.writer or Writer(),
+            source=seen.source,
+            is_read=seen.act is Act.READ,
+            is_release=seen.is_refused_release,
+        )
 
     @property
     def received(self) -> int:

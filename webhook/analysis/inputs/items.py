@@ -200,6 +200,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """The object in JSON, of a list or a watch only."""
     is_stamp_old: bool = False
     """The stamp of the API server is that of an earlier write: this one was made by a writer that is not stamped."""
+    is_refused_release: bool = False
+    """An update that was not stored would have left no holder, as who releases a lease writes; of an audit log only."""
     stretch: CountedRenewals | None = None
     """The renewals since the state before, if a recorder kept only their number."""
 

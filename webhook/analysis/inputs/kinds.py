@@ -398,6 +398,7 @@ def _interpret_event(document: Document) -> Observation | FenceReport | None:
         problem=problem,
         at=answered if answered is not None else asked,
         verb=event.verb,
+        is_refused_release=_is_refused_release(event, kind),
         writer=event.writer,
         answer=Answer(
             event.response_status.code,
@@ -424,6 +425,14 @@ def _is_dry_run(event: AuditEvent) -> bool:
         return False
     options = msgspec.json.decode(event.request_object)
     return isinstance(options, dict) and options.get("dryRun") == ["All"]
+
+
+def _is_refused_release(event: AuditEvent, kind: str) -> bool:
+    """Return whether an update that was not stored would have left a lease without a holder."""
+    if event.verb != "update" or event.response_status.code < 400 or b'"spec"' not in bytes(event.request_object):
+        return False
+    asked, _, _ = decode_our_object(kind, event.object_ref.api_version, event.request_object)
+    return isinstance(asked, Lease) and not asked.spec.holder_identity
 
 
 def _choose_object(event: AuditEvent, act: Act) -> Raw | None:
