@@ -10,6 +10,7 @@ from tests.history.observing import advise, follow_log, follow_metadata, follow_
 from tests.history.test_refusal import POLICY
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import as_json
+from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER
 
 STRATEGY = "OldestEmulationVersion"
@@ -263,5 +264,8 @@ def test_a_write_without_a_user_in_a_log_without_objects_is_of_no_one() -> None:
 )
 def test_who_names_the_next_holder_of_a_free_lease(strategy: str, words: str) -> None:
     server = FakeServer()
-    server.write("shop/db", {"strategy": strategy, "leaseDurationSeconds": 15}, "kubectl", "admin", "")
-    assert advise(explain_server(server)).startswith(words)
+    spec = {"strategy": strategy, "leaseDurationSeconds": 5, "renewTime": "2026-11-18T11:06:40.000000Z"}
+    server.write("shop/db", spec, "kube-apiserver", API_SERVER, "")
+    one = explain_server(server)
+    assert one.state is LeaseState.NEVER_HELD
+    assert advise(one).startswith(words)

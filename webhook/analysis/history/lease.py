@@ -158,6 +158,10 @@ class LeaseHistory(Struct):
             status = replace(status, state=LeaseState.UNKNOWN)  # its holder's clock alone does not say that
         if status.state is LeaseState.NEVER_HELD and self.tenures:
             status = replace(status, state=LeaseState.RELEASED)  # someone removed all that its holders wrote
+        is_blank = normalize(lease.spec.acquire_time) is None and not lease.spec.lease_transitions
+        if status.state is LeaseState.RELEASED and self.existence.is_seen_created and not self.tenures and is_blank:
+            # Who creates a lease for a coordinated election writes renewTime, and no holder.
+            status = replace(status, state=LeaseState.NEVER_HELD)
         if self.is_moment:
             return status
         # Several processes that take turns to renew have a clock each.
