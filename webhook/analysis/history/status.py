@@ -162,8 +162,10 @@ def latest_expiry(spec: LeaseSpec, entries: Sequence[Entry]) -> int | None:
     before that write, whose stamp is true.
     """
     stamp = date_last_renewal(entries)
-    later = [one.stamp or 0 for one in entries if not one.owns_renew_time]
-    if stamp is None or is_renewal_dated(spec, entries) or max(later, default=0) <= stamp:
+    if stamp is None or is_renewal_dated(spec, entries):
+        return None
+    later = [one.stamp for one in entries if one.stamp is not None and one.stamp > stamp and not one.owns_renew_time]
+    if not later:
         return None
     return max(later) + SECOND + max(0, spec.lease_duration_seconds or 0) * SECOND
 
