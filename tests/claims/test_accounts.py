@@ -510,6 +510,30 @@ def test_a_lease_with_finalizers_that_is_renewed_is_gone_after_that() -> None:
     )
 
 
+def test_a_lease_that_was_created_unseen_has_not_the_finalizers_of_the_one_before() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete_with_finalizer("shop/db")
+    del server.events[-1:]  # its deletion
+    seen = len(server.events)
+    db.lead(20)
+    server.events[seen:] = [(server.now, "ADDED", server.leases["shop/db"])]  # the watch begins again
+    db.lead(10)
+    server.delete("shop/db")
+    (found,) = (one for one in account(follow_watch(server), server.now).findings if one.check == "lease-deleted")
+    assert found.message.partition(";")[0] == f"the lease was deleted at 11:07:34Z or later {_HELD}"
+
+
+def test_who_asks_again_for_a_deletion_removes_no_finalizer() -> None:
+    server, (db, *_) = shop()
+    db.lead(20)
+    server.delete_with_finalizer("shop/db")
+    server.log.pop()  # the removal of the finalizer
+    server.log_request("shop/db", "delete", "mallory", "", {"kind": "Status", "apiVersion": "v1"})
+    (found,) = (one for one in account(follow_log(server), server.now).findings if one.check == "lease-deleted")
+    assert found.message.partition(";")[0] == f"mallory deleted the lease at 11:07:04Z {_HELD}"
+
+
 @pytest.mark.parametrize("view", [follow_log, follow_watch], ids=["log", "watch"])
 def test_a_lease_without_a_duration_neither_expires_nor_is_lost(view: View) -> None:
     server, (db, *_) = shop()

@@ -38,14 +38,19 @@ class Existence(Struct):
         """Note that it is gone."""
         self.is_deleted, self.deleted_at = True, at
 
-    def restore(self) -> None:
-        """Note that it exists."""
-        if self.is_deleted:
-            self.is_deleted, self.marked_at, self._marked_by = False, 0, None
+    def restore(self, *, is_other: bool) -> None:
+        """Note that it exists; `is_other`: as another lease than the one that was known, whose deletion it has not."""
+        if self.is_deleted or is_other:
+            self.is_deleted = False
+            self._unmark()
 
     def forget_uid(self) -> None:
-        """Forget the lease before: the store was put back, so that it may be there again."""
+        """Forget the lease before, and a deletion: the store was put back, perhaps to a state before either."""
         self._uid_before = None
+        self._unmark()
+
+    def _unmark(self) -> None:
+        self.marked_at, self._marked_by = 0, None
 
     def replace_uid(self, known: str | None, uid: str | None) -> bool:
         """Return whether the lease that was known is gone, and one of another uid was created with its name."""

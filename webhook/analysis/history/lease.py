@@ -375,7 +375,9 @@ class LeaseHistory(Struct):
     def _delete(self, seen: Observation, at: int) -> None:
         holder, is_dated = self.holder, seen.at is not None
         if holder is not None:
-            by, marked_at = self.existence.find_deleter(seen), self.existence.marked_at
+            # Who asks again for a deletion that waits for finalizers removes none of them.
+            is_request = seen.act is Act.DELETED and seen.writer is not None
+            by, marked_at = self.existence.find_deleter(seen), 0 if is_request else self.existence.marked_at
             holder.note_deletion(by, is_dated=is_dated, marked_at=marked_at, last_finalizer_by=seen.writer)
         self._events.append(LeaseEvent(EventKind.DELETED, at, holder, seen.writer, is_dated=is_dated))
         if holder is not None or self.lease is None:
@@ -407,7 +409,7 @@ class LeaseHistory(Struct):
             moment = None if self._known_state.shows_same(lease) else date_state(lease.spec, entries)
             self.write = date_state_before(moment, self.at or 0, self.write.skew)
         at, writer = moment or self.at or 0, None if is_old_state else seen.writer
-        self._set_state(seen, lease, entries)
+        self._set_state(seen, lease, entries, is_other=is_other)
         old, new = before.spec if before else LeaseSpec(), lease.spec
         self._note_log(seen, before, lease, act)
         self.stamped = stamp_between(old, new, known, entries) if before and seen.at is None else 0
@@ -429,9 +431,9 @@ class LeaseHistory(Struct):
             self._examine(seen, before, known, at, act, is_same_path=is_same_path)
         self._reach(moment or None)
 
-    def _set_state(self, seen: Observation, lease: Lease, entries: Sequence[Entry]) -> None:
+    def _set_state(self, seen: Observation, lease: Lease, entries: Sequence[Entry], *, is_other: bool) -> None:
         self.lease, self.entries = lease, entries
-        self.existence.restore()
+        self.existence.restore(is_other=is_other)
         self.continuity.path, self.continuity.version = seen.place.path, seen.resource_version
 
     def _note_log(self, seen: Observation, before: Lease | None, lease: Lease, act: Act) -> None:
@@ -733,7 +735,7 @@ class LeaseHistory(Struct):
         """Take in a write to a lease that no input shows: who writes regularly leads, as far as can be known."""
         writer, tenure = seen.writer or Writer(), self.holder
         if tenure is None:
-            self.existence.restore()
+            self.existence.restore(is_other=False)
             self._add(name_writer(writer), at, self._begin_of_writer(seen), writer).stand_in()
             self._rival.begin(seen.verb)
         else:
