@@ -58,6 +58,7 @@ def led(*writes: tuple[str, Document | None, int]) -> FakeServer:
     db.lead(20)
     for verb, stored, code in writes:
         event(server, verb, stored, code)
+        server.wait(1)
     db.lead(20)
     return server
 
@@ -99,6 +100,12 @@ def test_what_changes_nothing_is_not_said(write: tuple[str, Document | None, int
     one = account(cluster_of(server.audit_log()), server.now)
     assert "LeaseCandidate" not in text(one)
     assert advise(one) == "Nothing to do now: it is held and renewed."
+
+
+def test_a_refused_deletion_leaves_the_candidate_known() -> None:
+    server = led(CREATED, ("delete", None, 403), ("update", candidate(emulationVersion="1.36.0"), 200))
+    said = text(account(cluster_of(server.audit_log()), server.now))
+    assert 'emulationVersion "1.37.0" -> "1.36.0" by mallory' in said
 
 
 @pytest.mark.parametrize("is_known", [True, False])

@@ -259,7 +259,9 @@ class ClusterHistory(Struct):
         lease = before.spec.lease_name if before else None
         if event is not None and lease:
             self.candidate_events.setdefault((seen.namespace, lease), deque(maxlen=MAX_LISTED)).append(event)
-        if isinstance(seen.object, LeaseCandidate) and seen.is_stored:
+        if not seen.is_stored:
+            return
+        if isinstance(seen.object, LeaseCandidate):
             self.candidates[key] = seen.object
         if seen.act is Act.DELETED:
             self.candidates.pop(key, None)
