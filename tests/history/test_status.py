@@ -101,6 +101,17 @@ def test_without_stamps_the_holders_own_clock_decides() -> None:
     assert (found.state, found.from_stamps, found.last_renewal, found.ahead) == (LeaseState.LIVE, False, NOW, None)
 
 
+def test_a_lease_of_before_1970_expires() -> None:
+    stamped = {**make_entry("holderIdentity", "renewTime"), "time": "1965-11-20T12:00:00Z"}
+    lease = lease_of(put(RENEWED, "1965-11-20T12:00:00.000000Z"), put("metadata.managedFields", [stamped]))
+    entries = entries_of(lease.metadata.managed_fields)
+    renewed = entries[0].stamp
+    assert renewed is not None
+    assert renewed < 0
+    states = [status_of(lease, entries, renewed + seconds * SECOND).state for seconds in (14, 15)]
+    assert states == [LeaseState.LIVE, LeaseState.EXPIRED]
+
+
 def test_a_stamp_of_the_future_is_none() -> None:
     entry = {**make_entry("holderIdentity", "renewTime"), "time": "2025-11-20T12:10:00Z"}
     found = status_after(put("metadata.managedFields", [entry]))

@@ -91,8 +91,9 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
     duration = spec.lease_duration_seconds
     expires = None if renewed is None or duration is None else renewed + max(0, duration) * SECOND
     state = _state(spec, renewed, expires, now)
-    if state is LeaseState.EXPIRED and logged is None and from_stamps and (latest_expiry(spec, entries) or 0) > now:
-        state = LeaseState.UNKNOWN
+    if state is LeaseState.EXPIRED and logged is None and from_stamps:
+        latest = latest_expiry(spec, entries)
+        state = LeaseState.UNKNOWN if latest is not None and latest > now else state
     status = LeaseStatus(
         state=state,
         holder=holder,
