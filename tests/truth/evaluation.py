@@ -5,6 +5,7 @@ import io
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,11 +55,10 @@ def evaluate(
     """Yield every claim that the commands make of every lease, with its truth; `without` these arguments."""
     with tempfile.TemporaryDirectory() as folder:
         paths = _write_inputs(Path(folder), given)
-        read: Reading | None = None
+        read = cache(partial(_read, given, paths))
         for command in commands:
             if command in _SHOWN:
-                read = read or _read(given, paths)
-                yield from _shown_by(command, history, read)
+                yield from _shown_by(command, history, given, read)
             else:
                 yield from _claims_of(command, history, given, paths, without)
 
@@ -89,19 +89,19 @@ def _read(given: Input, paths: Sequence[str]) -> Reading:
         return Reading(given, paths)
 
 
-def _shown_by(command: str, history: History, read: Reading) -> Iterator[Evaluated]:
+def _shown_by(command: str, history: History, given: Input, read: Callable[[], Reading]) -> Iterator[Evaluated]:
     try:
-        found = list(_SHOWN[command](read))
+        found = list(_SHOWN[command](read()))
+        at = canonical(read().as_of.at)
     except Exception as error:  # noqa: BLE001 - whatever ends a command is reported as false
         yield Evaluated(command, "", {"claim": CRASH, "text": f"{type(error).__name__}: {error}"}, False)
         return
     everything: dict[tuple[str, str], tuple[Facts, ...]] = {}
     for key, shown in found:
         if key not in everything:
-            at = canonical(read.as_of.at)
             # What is shown is as of a moment, which may be before the last write that nothing dates.
             standing = Facts(history, *key, _true_time(history, at))
-            everything[key] = (*_ends(history, key, read.given, at), standing)
+            everything[key] = (*_ends(history, key, given, at), standing)
         yield _evaluate(command, "/".join(key), shown, everything[key])
 
 
@@ -109,9 +109,10 @@ def shown_in(history: History, given: Input) -> Iterator[tuple[dict[str, Any], F
     """Yield everything that is shown beside claims, with the facts of its lease at the moment of evaluation."""
     with tempfile.TemporaryDirectory() as folder:
         read = _read(given, _write_inputs(Path(folder), given))
-        now = _true_time(history, canonical(read.as_of.at))
+        now = max(given.last, _true_time(history, canonical(read.as_of.at)))
+        facts_of = cache(partial(Facts, history, now=now))
         for command in SHOWING:
-            yield from ((shown, Facts(history, *key, max(now, given.last))) for key, shown in _SHOWN[command](read))
+            yield from ((shown, facts_of(*key)) for key, shown in _SHOWN[command](read))
 
 
 def _ends(history: History, key: tuple[str, str], given: Input, evaluated_at: str) -> tuple[Facts, ...]:

@@ -1,15 +1,17 @@
 """What is counted of histories: claims by outcome, and how much is said of each loss of a holder."""
 
+import pytest
 from msgspec.structs import replace
 
 from tests.truth.completeness import HOW, LOSSES, TAKER, count_losses
-from tests.truth.evaluation import evaluate
+from tests.truth.evaluation import COMMANDS, CRASH, evaluate
 from tests.truth.inputs import Kind, input_of
 from tests.truth.page import page
 from tests.truth.plans import ElectorPlan, Fault, FaultKind, Plan
 from tests.truth.play import play
 from tests.truth.shrink import shrink
 from tests.truth.tally import tally_of
+from webhook.analysis.history.follow import ClusterHistory
 
 KILLED = Plan(
     seed=1,
@@ -37,6 +39,18 @@ def test_what_nobody_says_is_not_counted_as_said() -> None:
     assert given is not None
     said = count_losses(history, given, ())
     assert (said[LOSSES], said[TAKER], said[HOW]) == (1, 0, 0)
+
+
+def test_an_input_on_which_reading_fails_is_a_crash_of_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RecursionError
+
+    history = play(KILLED)
+    given = input_of(history, Kind.LOG)
+    assert given is not None
+    monkeypatch.setattr(ClusterHistory, "take", fail)
+    found = list(evaluate(history, given))
+    assert [(one.command, one.id, one.is_true) for one in found] == [(command, CRASH, False) for command in COMMANDS]
 
 
 def test_a_plan_is_shrunk_to_what_is_needed() -> None:
