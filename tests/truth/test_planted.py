@@ -4,66 +4,35 @@ They are the ways in which claims were false before: the wrong process, the wron
 lease changed hands, what is over called ongoing, a cause that was not.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
 
 import pytest
 
-from tests.truth.draw import draw
 from tests.truth.evaluation import claims_in
 from tests.truth.facts import Facts
-from tests.truth.inputs import Kind, input_of
-from tests.truth.play import play
+from tests.truth.planting import (
+    Claim,
+    Defect,
+    check_noticed,
+    find_true,
+    move_instants,
+    names_another,
+    only,
+    says,
+    swap_value,
+)
 from tests.truth.predicates import PREDICATES
 from tests.truth.records import Process
-from webhook.kubernetes.times import SECOND, canonical, parse
+from webhook.kubernetes.times import SECOND
 
-Claim = dict[str, Any]
-Defect = Callable[[Claim, Facts], Claim | None]
-INPUTS = (Kind.LOG, Kind.WATCH, Kind.LIST)
-HISTORIES = 60
 WRITES = ("earliest", "latest")
 
 
 @cache
 def true_claims() -> Mapping[str, list[tuple[Claim, Facts]]]:
     """What `why` says that is true, by the kind of claim."""
-    found: dict[str, list[tuple[Claim, Facts]]] = {}
-    for seed in range(HISTORIES):
-        history = play(draw(seed))
-        for kind in INPUTS:
-            given = input_of(history, kind)
-            assert given is not None
-            for claim, facts in claims_in(history, given):
-                predicate = PREDICATES.get(claim["claim"])
-                if predicate and facts.namespace == "shop" and predicate(facts, claim):
-                    found.setdefault(claim["claim"], []).append((claim, facts))
-    return found
-
-
-# ---- defects --------------------------------------------------------------------------------------------------------
-
-
-def says(**changes: Any) -> Defect:
-    """A claim with other arguments, whatever happened."""
-    return lambda claim, _: claim | changes
-
-
-def names_another(key: str) -> Defect:
-    """A claim that names an identity that nobody has."""
-    return lambda claim, _: claim | {key: "checkout-zzz"} if claim.get(key) else None
-
-
-def move_instants(seconds: float, *keys: str) -> Defect:
-    """A claim whose instants are earlier or later."""
-
-    def change(claim: Claim, _: Facts) -> Claim | None:
-        if any(key not in claim for key in keys):
-            return None
-        return claim | {key: canonical(parse(claim[key]) + int(seconds * SECOND)) for key in keys}
-
-    return change
+    return find_true(range(60), claims_in, PREDICATES)
 
 
 def blames(role_of: Callable[[Process], bool]) -> Defect:
@@ -71,7 +40,7 @@ def blames(role_of: Callable[[Process], bool]) -> Defect:
 
     def change(claim: Claim, facts: Facts) -> Claim | None:
         by = claim.get("by") or {}
-        others = [one for one in facts.history.processes if one.uid and role_of(one) and not _is(by, one)]
+        others = [one for one in facts.history.processes if one.uid and role_of(one) and one.uid != by.get("uid")]
         if not by.get("uid") or not others:
             return None
         other = others[0]
@@ -81,18 +50,9 @@ def blames(role_of: Callable[[Process], bool]) -> Defect:
     return change
 
 
-def _is(by: Mapping[str, Any], process: Process) -> bool:
-    return by.get("uid") == process.uid
-
-
 def bystander(process: Process) -> bool:
     """Whether it is a process of another lease."""
     return process.lease not in ("", "shop/checkout")
-
-
-def only(condition: Callable[[Claim, Facts], Any], defect: Defect) -> Defect:
-    """A defect of some claims alone."""
-    return lambda claim, facts: defect(claim, facts) if condition(claim, facts) else None
 
 
 def expired_long_before(claim: Claim, facts: Facts) -> bool:
@@ -105,12 +65,6 @@ def renewed_before(claim: Claim, facts: Facts) -> bool:
     at = facts.earliest(claim, "from")
     own = (one for one in facts.writes if one.is_renewal and facts.is_own(one, claim["previous"]))
     return len([one for one in own if at - 20 * SECOND < one.at < at - 2 * SECOND]) > 2
-
-
-def swap_value(key: str, **pairs: str) -> Defect:
-    """A claim that has another value of a closed set."""
-    table = {old.replace("_", "-"): new.replace("_", "-") for old, new in pairs.items()}
-    return lambda claim, _: claim | {key: table[claim[key]]} if claim.get(key) in table else None
 
 
 PLANTED: dict[str, tuple[str, Defect]] = {
@@ -159,11 +113,4 @@ PLANTED: dict[str, tuple[str, Defect]] = {
 
 @pytest.mark.parametrize(("kind", "defect"), PLANTED.values(), ids=PLANTED)
 def test_a_planted_defect_is_noticed(kind: str, defect: Defect) -> None:
-    changed = [(one, facts) for claim, facts in true_claims().get(kind, []) if (one := defect(claim, facts))]
-    assert changed, "no history has such a claim"
-    noticed = [one for one, facts in changed if not PREDICATES[kind](facts, one)]
-    assert len(noticed) >= 0.9 * len(changed), next(_find_missed(changed, kind))
-
-
-def _find_missed(changed: list[tuple[Claim, Facts]], kind: str) -> Iterator[str]:
-    yield from (f"{facts.history.plan.seed}: {one}" for one, facts in changed if PREDICATES[kind](facts, one))
+    check_noticed(true_claims().get(kind, []), defect, PREDICATES[kind])
