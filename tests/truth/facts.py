@@ -259,15 +259,17 @@ class Facts(Struct, frozen=True, dict=True):
             return True
         return is_process(by, process)
 
-    def find_processes(self, by: Mapping[str, Any] | None) -> tuple[Process, ...]:
-        """Return the processes that a claim names."""
-        return tuple(one for one in self.history.processes if by is not None and is_process(by, one))
-
     def is_own(self, write: Write, identity: str) -> bool:
         """Return whether the writer is a process of an identity, or runs in the pod of one as its user."""
         own = write.process
         return own.identity == identity or any(
             one.uid and one.writer == own.writer for one in self.processes_of(identity)
+        )
+
+    def has_renewals(self, identity: str, begin: int, end: int) -> bool:
+        """Return whether an identity surely renewed the lease itself in a time."""
+        return any(
+            one.is_renewal and begin < one.begin and one.end < end and self.is_own(one, identity) for one in self.writes
         )
 
     # ---- why ----

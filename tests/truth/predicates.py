@@ -379,8 +379,7 @@ def _renewal_late(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.inside(claim)
     if any(spec.holder != identity for _, spec, _ in _states_in(facts, begin + POINT, end - POINT)):
         return False
-    renewals = [one for one in facts.writes if one.is_renewal and facts.is_own(one, identity)]
-    if any(begin + POINT < one.begin and one.end < end - POINT for one in renewals):
+    if facts.has_renewals(identity, begin + POINT, end - POINT):
         return False
     return _is_cause(facts, claim, identity)
 

@@ -105,17 +105,16 @@ def _of_lane(lane: Lane, timeline: Timeline, given: Input) -> Iterator[dict[str,
         kind, text = f"timeline-{span.kind.value}", span.text(gaps, timeline.ends)
         yield {"claim": kind, **shown, "from": _time(span.begins), "to": until, "text": text}
     for gap in gaps:
-        times = {"from": _time(gap.begins), "expires": _time(gap.expires), "to": canonical(gap.ends)}
-        said = {"seconds": gap.length / SECOND, "is_open": gap.is_open, "identity": gap.holder}
+        times = {"from": _time(gap.begins), "to": canonical(gap.ends)}
+        said = {"seconds": gap.length / SECOND, "identity": gap.holder}
         yield {"claim": "timeline-gap", **times, **said, "text": gap.text(timeline.ends)}
     for doubt, text in lane.doubts(gaps, timeline.ends):
         times = {"from": _time(doubt.begins), "to": canonical(doubt.ends or timeline.ends)}
         yield {"claim": f"timeline-{doubt.kind.value}", "identity": doubt.holder, **times, "text": text}
     for mark in lane.marks:
         is_dated = "then or later" not in mark.text and mark.kind is not MarkKind.DELETED
-        moment = {"at": _time(mark.begins), "is_dated": is_dated, "is_logged": given.kind in LOGS}
-        more = {"identity": mark.holder, "writer": mark.writer, "seconds": lane.duration_seconds}
-        yield {"claim": f"timeline-{mark.kind.value}", **moment, **more, "text": mark.text}
+        moment = {"at": _time(mark.begins), "is_dated": is_dated}
+        yield {"claim": f"timeline-{mark.kind.value}", **moment, "identity": mark.holder, "text": mark.text}
     hidden = {"is_hidden": any(one.kind is SpanKind.WRITTEN for one in lane.spans)}
     for at in lane.ticks.moments:
         yield {"claim": "timeline-renewal", "at": canonical(at), **hidden}

@@ -121,9 +121,7 @@ def _overdue(facts: Facts, shown: Claim) -> bool:
 @_is("timeline-chosen")
 def _chosen(facts: Facts, shown: Claim) -> bool:
     """It names who was chosen, and that has not renewed it."""
-    own = [one for one in facts.writes if one.is_renewal and facts.is_own(one, shown["identity"])]
-    begin, end = _inside(facts, shown)
-    if any(begin < one.begin and one.end < end for one in own):
+    if facts.has_renewals(shown["identity"], *_inside(facts, shown)):
         return False
     return all(_is_of(facts, spec, shown["identity"]) for _, _, spec, _ in _states(facts, shown))
 
@@ -184,8 +182,7 @@ def _never(_: Facts, __: Claim) -> bool:
 def _gap(facts: Facts, shown: Claim) -> bool:
     """It was not renewed, or named no one, for as long as the caption says, which is exact or a bound."""
     begin, end = facts.latest(shown, "from", 0), facts.earliest(shown, "to", facts.now)
-    own = (one for one in facts.writes if one.is_renewal and facts.is_own(one, shown["identity"]))
-    if any(begin + POINT < one.begin and one.end < end - POINT for one in own):
+    if facts.has_renewals(shown["identity"], begin + POINT, end - POINT):
         return False
     if "no leader" in shown["text"]:
         return bool(_unled_time(facts, begin, end) <= shown["seconds"] * SECOND + 2 * POINT + facts.spread)
@@ -203,9 +200,7 @@ def _unled_time(facts: Facts, begin: int, end: int) -> int:
 @_is("timeline-silent")
 def _silent(facts: Facts, shown: Claim) -> bool:
     """The holder did not renew it, after its last renewal."""
-    begin, end = _inside(facts, shown)
-    own = (one for one in facts.writes if one.is_renewal and facts.is_own(one, shown["identity"]))
-    return not any(begin < one.begin and one.end < end for one in own)
+    return not facts.has_renewals(shown["identity"], *_inside(facts, shown))
 
 
 @_is("timeline-contested")
@@ -308,8 +303,7 @@ def _late(facts: Facts, shown: Claim) -> bool:
     at = facts.moment(shown["at"])
     shortest = min([15, *(one.duration for one in _specs(facts) if one.duration and one.duration > 1)])
     begin = at.last - shortest * SECOND * 2 // 3 + POINT
-    own = (one for one in facts.writes if one.is_renewal and facts.is_own(one, shown["identity"]))
-    return not any(begin < one.begin and one.end < at.first - POINT for one in own)
+    return not facts.has_renewals(shown["identity"], begin, at.first - POINT)
 
 
 @_is("timeline-identity-shared")
