@@ -52,7 +52,7 @@ def make_renewal(*tweaks: Tweak) -> Document:
 
 
 def update(*tweaks: Tweak, old: Document | None = None, user: Document | None = None) -> bytes:
-    """The bytes of an UPDATE from the factories' lease to `renewed(*tweaks)`."""
+    """The bytes of an UPDATE from the factories' lease to `make_renewal(*tweaks)`."""
     review = make_review(new=make_renewal(*tweaks), old=old or make_lease())
     if user:
         review["request"]["userInfo"] = user

@@ -27,7 +27,7 @@ from tests.evidence.records import Record
 
 RESULTS: Final = Path(__file__).parent / "RESULTS.md"
 STORED: Final = 3
-"""Broken histories that one run of a category reduces and stores; all of them are count_rows."""
+"""Broken histories that one run of a category reduces and stores; all of them are counted."""
 WIDEST: Final = 5
 """Categories in one table: more columns do not fit the width of a page on GitHub."""
 
