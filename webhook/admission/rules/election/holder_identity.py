@@ -31,12 +31,6 @@ def holder_identity_shape(change: LeaseChange) -> Iterable[Finding]:
     if holder == change.old_holder or not holder:
         return NO_FINDINGS
     limits = change.limits.holder_identity_shape
-    if (
-        len(holder) <= min(limits.warn_above_bytes, limits.deny_above_bytes)
-        and holder.isascii()
-        and holder.isprintable()
-    ):
-        return NO_FINDINGS
     size = len(holder.encode())
     if size > limits.deny_above_bytes:
         return (_too_long(holder, size, limits.deny_above_bytes, Mode.DENY),)

@@ -219,8 +219,6 @@ def _wrong_on_update(new: ObjectMeta, old: ObjectMeta, namespace: str) -> Iterat
 
 
 def _unreadable_times(metadata: ObjectMeta) -> Iterator[FieldError]:
-    if metadata.deletion_timestamp is None and times.stamp_of(metadata.creation_timestamp) is not None:
-        return
     for field, text in (
         (CREATION_TIMESTAMP, metadata.creation_timestamp),
         (DELETION_TIMESTAMP, metadata.deletion_timestamp),

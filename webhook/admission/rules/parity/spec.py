@@ -166,12 +166,7 @@ MAX_STRATEGIES: Final = 10_000
 """Strategies of one candidate that are looked at; an API server has looked at all of them before it calls us."""
 
 
-_USUAL: Final = (OLDEST_EMULATION_VERSION,)
-
-
 def _wrong_strategies(spec: LeaseCandidateSpec) -> Iterable[Finding]:
-    if spec.strategies == _USUAL:
-        return NO_FINDINGS
     return first_findings(
         error
         for index, strategy in enumerate(spec.strategies[:MAX_STRATEGIES])
@@ -240,10 +235,8 @@ def candidate_emulation_version(change: CandidateChange) -> Iterable[Finding]:
 )
 def candidate_version_order(change: CandidateChange) -> Iterable[Finding]:
     """spec.binaryVersion must be greater than or equal to spec.emulationVersion, by semver precedence."""
-    texts = change.new_spec.binary_version or "", change.new_spec.emulation_version or ""
-    if texts[0] == texts[1]:
-        return NO_FINDINGS
-    binary, emulation = map(parse_version, texts)
+    binary = parse_version(change.new_spec.binary_version or "")
+    emulation = parse_version(change.new_spec.emulation_version or "")
     if binary is None or emulation is None or binary >= emulation:
         return NO_FINDINGS
     detail = "must be greater than or equal to `emulationVersion`"
@@ -262,14 +255,12 @@ def candidate_versions_required(change: CandidateChange) -> Iterable[Finding]:
     spec = change.new_spec
     if OLDEST_EMULATION_VERSION not in spec.strategies:
         return NO_FINDINGS
-    missing = [EMULATION_VERSION] if _is_missing(spec.emulation_version) else []
-    # In later versions another rule requires binaryVersion, whatever the strategy is.
-    if not spec.schema.needs_binary_version and _is_missing(spec.binary_version):
-        missing.append(BINARY_VERSION)
-    if not missing:
-        return NO_FINDINGS
+    versions = [(EMULATION_VERSION, spec.emulation_version)]
+    if not spec.schema.needs_binary_version:
+        # In later versions another rule requires binaryVersion, whatever the strategy is.
+        versions.append((BINARY_VERSION, spec.binary_version))
     detail = f"must be specified when `strategy` is '{OLDEST_EMULATION_VERSION}'"
-    return tuple(Finding(required(field, detail)) for field in missing)
+    return tuple(Finding(required(field, detail)) for field, text in versions if not text or _is_zero(text))
 
 
 def _not_a_version(field: str, text: str) -> Iterable[Finding]:
@@ -278,9 +269,7 @@ def _not_a_version(field: str, text: str) -> Iterable[Finding]:
     return (Finding(invalid(field, text, "must be a valid semantic version")),)
 
 
-def _is_missing(text: str | None) -> bool:
-    # 0.0.0 counts as none. A number has no leading zeros.
-    if not text or not text.startswith("0.0.0"):
-        return not text
-    version = parse_version(text)
+def _is_zero(text: str) -> bool:
+    # A number has no leading zeros.
+    version = parse_version(text) if text.startswith("0.0.0") else None
     return version is not None and not version.prerelease
