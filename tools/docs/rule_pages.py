@@ -11,9 +11,9 @@ from tests.recordings import recordings
 from tools.docs.fields_page import anchor
 from tools.docs.pages import DOCS
 from webhook.admission.policy.file import load
-from webhook.admission.policy.schema import EXEMPTIBLE, RULE_IDS
+from webhook.admission.policy.schema import RULE_IDS
 from webhook.admission.rules.fields import fields_of
-from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Rule
 from webhook.api_server.rule_policies import is_refused_upstream
 from webhook.cli.rules import PRESETS, REFUSED_UPSTREAM, all_rules, describe_renewals, file_of, kinds_of, operations_of

@@ -24,7 +24,7 @@ from webhook.admission.policy.schema import ANYWHERE, MODE, PolicyError
 from webhook.admission.rules import holders
 from webhook.admission.rules.change import Event
 from webhook.admission.rules.holders import POD, Binding
-from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Mode, Rule
 from webhook.api_server.fence.objects import ACTIONS, BINDING, MADE_BY, make_literal, make_pair
 from webhook.api_server.install.objects import stamp_objects
@@ -196,7 +196,7 @@ class _PolicyFile:
         return {
             number: _join_with_and(_match_writer(one), *_match_place(one))
             for number, one in self._exemptions.items()
-            if rule in (one.rules or schema.EXEMPTIBLE)
+            if rule in (one.rules or EXEMPTIBLE)
         }
 
     def make_variables(self, kind: str, validations: Iterable[Manifest]) -> dict[str, str]:
@@ -224,7 +224,7 @@ class _PolicyFile:
         texts = (about.broken, about.warned, about.message, about.warning or about.message)
         broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
         exempt = ["variables.administrator", *(f"variables.exempt{number}" for number in self.find_exemptions(rule.id))]
-        when = (_make_occasion(rule), f"!({' || '.join(exempt)})" if rule.id in schema.EXEMPTIBLE else "")
+        when = (_make_occasion(rule), f"!({' || '.join(exempt)})" if rule.id in EXEMPTIBLE else "")
         tiers = [("", broken, message, Mode.DENY)]
         if warned:
             tiers.append(("Warned", _join_with_and(f"!({broken})", warned), warning, Mode.WARN))

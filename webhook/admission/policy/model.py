@@ -10,10 +10,11 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from webhook.admission.policy.fences import Fence
-from webhook.admission.policy.schema import ANYWHERE, EXEMPTIBLE, MODE, PolicyDocument, PolicyError, Setting, Value
+from webhook.admission.policy.schema import ANYWHERE, MODE, PolicyDocument, PolicyError, Setting, Value
 from webhook.admission.rules import holders
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
+from webhook.admission.rules.registry import EXEMPTIBLE, NO_RULES
 from webhook.admission.rules.rule import Mode
 from webhook.admission.rules.stamps import Stamps
 from webhook.kubernetes.request import Operation, UserInfo, cached
@@ -22,8 +23,6 @@ T = TypeVar("T")
 ALWAYS_EXEMPT: Final = frozenset({"user:system:apiserver", "group:system:masters"})
 """Requesters that every policy exempts from all that can have exemptions: the API server itself, and people who can
 remove this webhook anyway."""
-_NO_RULES: Final[frozenset[str]] = frozenset()
-_EXEMPTIBLE_RULES: Final = frozenset(EXEMPTIBLE)
 _RULE: Final = "{rule}"
 """What stands for the rule's id in `docs_url`."""
 MAX_ENTRIES: Final = 500
@@ -154,12 +153,12 @@ class Policy(Struct, frozen=True, dict=True):
     def exempt_rules(self, user: UserInfo, namespace: str, name: str, operation: Operation, now: int) -> frozenset[str]:
         """Return the ids of the rules that this writer is exempt from for such a write; `now` in microseconds."""
         if is_always_exempt(user):
-            return _EXEMPTIBLE_RULES
+            return EXEMPTIBLE
         if not self.exemptions or self.exemptions.keys().isdisjoint(user.requesters):
-            return _NO_RULES  # nearly every writer
+            return NO_RULES  # nearly every writer
         indexes = [self.exemptions[one] for one in user.requesters if one in self.exemptions]
         found = (one for index in indexes for one in index.find(namespace, name))
-        return _NO_RULES.union(*(one.rules for one in found if now < one.until and operation in one.operations))
+        return NO_RULES.union(*(one.rules for one in found if now < one.until and operation in one.operations))
 
 
 def is_always_exempt(user: UserInfo) -> bool:

@@ -27,7 +27,7 @@ from webhook.admission.policy.model import (
     apply_settings,
 )
 from webhook.admission.rules.holders import Binding
-from webhook.admission.rules.registry import OBJECT_TYPES_ID, RULES
+from webhook.admission.rules.registry import EXEMPTIBLE, OBJECT_TYPES_ID, RULES
 from webhook.admission.rules.rule import Mode
 from webhook.admission.rules.stamps import Stamps
 from webhook.kubernetes.decoding_errors import (
@@ -275,7 +275,7 @@ def _index_exemptions(exemptions: list[schema.Exemption]) -> dict[str, LeaseInde
         if not (names or exemption.namespaces or exemption.leases):
             raise schema.PolicyError("must have users, groups, service_accounts, namespaces or leases", path)
         combinations = _count_combinations(combinations, path, names, exemption.namespaces, exemption.leases)
-        rules = frozenset(exemption.rules or schema.EXEMPTIBLE)
+        rules = frozenset(exemption.rules or EXEMPTIBLE)
         exempt = ExemptRules(rules, schema.operations_of(exemption), schema.find_end(exemption))
         for requester in names or [""]:  # anyone
             found.setdefault(requester, LeaseIndex()).put(exemption.namespaces, exemption.leases, exempt, path)

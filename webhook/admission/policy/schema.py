@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field, to_builtin
 from msgspec.structs import fields
 
 from webhook.admission.rules.limits import DEFAULT_LIMITS
-from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Mode
 from webhook.kubernetes.request import Operation
 from webhook.text.quoting import escape, quote, truncate
@@ -31,8 +31,6 @@ Setting = tuple[str, str]
 Value = Mode | int
 
 RULE_IDS: Final = tuple(RULES)
-EXEMPTIBLE: Final = tuple(rule.id for rule in RULES.values() if not rule.parity and not rule.never_exempt)
-"""The rules that an exemption applies to, and may name."""
 
 _CONTROL: Final = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
 """Characters that would control a terminal on which a policy is shown, without tab and line feed."""
@@ -56,7 +54,7 @@ def _require_form(
 
 Some = Meta(min_length=1)
 ModeWord = Literal["deny", "warn", "audit", "off"]
-ExemptibleRule: Any = Literal[EXEMPTIBLE]
+ExemptibleRule: Any = Literal[tuple(rule for rule in RULE_IDS if rule in EXEMPTIBLE)]
 Operations = Annotated[
     list[Literal["CREATE", "UPDATE", "DELETE"]],
     Some,

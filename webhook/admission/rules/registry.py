@@ -54,7 +54,7 @@ OBJECT_TYPES_RULE: Final = _parity_rule(metadata.object_types, BOTH, ANY_OPERATI
 OBJECT_TYPES_ID: Final = OBJECT_TYPES_RULE.id
 
 Occasion = tuple[str, Operation, Event]
-_NO_RULES: Final[frozenset[str]] = frozenset()
+NO_RULES: Final[frozenset[str]] = frozenset()
 
 
 class Checks:
@@ -69,7 +69,6 @@ class Checks:
             ]
             for resource, operation, event in product(Resource, Operation, Event)
         }
-        self._exemptible = frozenset(rule.id for rule in rules if not rule.parity and not rule.never_exempt)
         # It has an entry for each set of conditions that a write has met, which are few, with exemptions from all and
         # from none. Of other sets of exempt rules a policy may have very many, of which a client chooses one by a name.
         self._checks: dict[tuple[str, Operation, Event, Conditions, frozenset[str]], Sequence[tuple[Check, Rule]]] = {}
@@ -84,13 +83,13 @@ class Checks:
         operation: Operation,
         event: Event,
         conditions: Conditions,
-        exempt: frozenset[str] = _NO_RULES,
+        exempt: frozenset[str] = NO_RULES,
     ) -> Sequence[tuple[Check, Rule]]:
         """Return the checks that may find something in a write that meets these conditions, with their rules.
 
         Those of the rules that the writer is exempt from are left out.
         """
-        if exempt and exempt != self._exemptible:
+        if exempt and exempt != EXEMPTIBLE:
             checks = self.find_checks(resource, operation, event, conditions)
             return tuple(one for one in checks if one[1].id not in exempt)
         key = resource, operation, event, conditions, exempt
@@ -175,5 +174,8 @@ RULES_IN_ORDER: Final = (
 """The order of findings in a verdict; when several state one fact, the last supplies the text."""
 
 RULES: Final = {rule.id: rule for rule in RULES_IN_ORDER}
+
+EXEMPTIBLE: Final = frozenset(rule.id for rule in RULES_IN_ORDER if not rule.parity and not rule.never_exempt)
+"""The rules that an exemption applies to, and may name."""
 
 CHECKS: Final = Checks(RULES.values())
