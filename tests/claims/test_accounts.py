@@ -371,7 +371,7 @@ def test_a_dump_without_managed_fields() -> None:
     server, (db, *_) = shop()
     db.lead(20)
     one = account(cluster_of(server.dump(managed_fields=False)), server.now)
-    assert "Evidence: the holder's own clock: the input has no time of the API server for this lease" in text(one)
+    assert "Evidence: the holder's own clock: the input has no time set by the API server for this lease" in text(one)
     assert as_json(one)["evidence"] == "holder"
 
 

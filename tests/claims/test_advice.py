@@ -57,7 +57,7 @@ def test_an_invalid_write_of_the_next_holder_is_not_about_rights() -> None:
 
 def test_the_refused_writes_of_a_stranger_are_not_what_keeps_a_lease_free() -> None:
     found = advise_after_expiry(RIGHTS, user="system:serviceaccount:shop:mallory")
-    assert found.startswith("See whether db-0_1 still runs, and why no other takes over:")
+    assert found.startswith("Check whether db-0_1 still runs, and why no other replica takes over:")
     assert "auth can-i" not in found
 
 
@@ -150,8 +150,10 @@ def write_holder_in(*, wait: float) -> FakeServer:
 def test_of_a_holder_that_never_ran_it_is_not_asked_why_it_stopped() -> None:
     server = write_holder_in(wait=30)
     one = account(follow_log(server), server.now)
-    assert make_headline(one).startswith("alice from pod alice wrote ghost-0_1 in 30 s ago, which has not renewed it")
-    assert advise(one).startswith("See whether ghost-0_1, which alice from pod alice wrote in, exists:")
+    assert make_headline(one).startswith(
+        "alice from pod alice wrote ghost-0_1 into it 30 s ago, and ghost-0_1 has not renewed it"
+    )
+    assert advise(one).startswith("Check whether ghost-0_1, which alice from pod alice wrote in, exists:")
     assert advise(one).endswith(" kubectl -n shop get pods")
 
 

@@ -81,7 +81,7 @@ def test_an_edit_or_a_deletion_is_said_with_its_writer(write: tuple[str, Documen
     (line,) = [line.text for line in list_latest(one) if "LeaseCandidate" in line.text]
     assert said in line
     assert line in text(one)
-    assert advise(one).startswith("It is held and renewed now. See whether its candidates were to be changed:")
+    assert advise(one).startswith("It is held and renewed now. Check whether its candidates should have changed:")
 
 
 @pytest.mark.parametrize(

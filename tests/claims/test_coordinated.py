@@ -122,7 +122,7 @@ def test_a_client_that_the_api_server_throttles_is_told_apart() -> None:
     server.wait(8)
     server.elector("db-1", "shop/db").lead(10)
     one = explain_server(server)
-    assert "The API server limited it (priority and fairness): 1 request answered with 429" in text(one)
+    assert "The API server throttled it (priority and fairness): 1 request answered with 429" in text(one)
     assert "See which priority level limits it" in advise(one)
 
 

@@ -214,7 +214,7 @@ def test_a_conflict_with_no_other_write_is_not_said_to_be_with_others(writer: st
         for one in others if second % 2 else ():
             one.renew()
     server.elector("db-1", "shop/db").lead(10)
-    assert ("Its updates were in conflict" in messages(server)["leader-lost"]) == bool(writer)
+    assert ("Its updates conflicted" in messages(server)["leader-lost"]) == bool(writer)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_no_webhook_makes_reads_fail(verb: str, words: str, advice: str) -> None
     [
         ("system:serviceaccount:shop:db", False, "describe pod db-0"),
         ("machine", False, "it writes as machine, and not with the token of a pod"),
-        ("machine", True, "See whether the credentials of machine, such as a certificate, have expired"),
+        ("machine", True, "Check whether the credentials of machine, such as a certificate, have expired"),
     ],
 )
 def test_a_holder_that_is_no_pod_is_not_looked_for_as_one(user: str, unnamed: bool, advice: str) -> None:
@@ -291,7 +291,7 @@ def test_a_holder_with_a_dot_is_not_looked_for_as_a_pod() -> None:
     together(20, *others)
     server.elector("db-1", "shop/db").lead(10)
     said = advise(account(follow_watch(server), server.now))
-    assert said == "See whether it is one of the pods: kubectl -n shop get pods"
+    assert said == "Check whether it is one of the pods: kubectl -n shop get pods"
 
 
 def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> None:
@@ -313,7 +313,7 @@ def test_a_write_without_credentials_is_not_the_holder_s_if_that_is_heard() -> N
         ({"after": 8}, "The API server could not store its writes: 2 requests answered with 504; 3 other leases"),
         (
             {"after": 8, "answered": 409},
-            "(network, proxy), or wrote from an old copy: 2 updates of it conflicted (409), although nothing else was",
+            "(network, proxy), or wrote from an old copy: 2 of its updates conflicted (409), although nothing else was",
         ),
         ({"after": 8, "answered": 200, "took": 2}, "The API server was slow or unavailable: it took up to 2 s"),
         (
@@ -422,7 +422,7 @@ def test_a_thief_of_another_account_is_named(user: str) -> None:
     (found,) = (each for each in one.findings if each.check == "lease-stolen")
     if user.endswith("job"):
         assert "db-1_1 took the lease (shop/job from pod db-1) while db-0_1 still held it" in found.message
-        assert advise(one).startswith("Find out why shop/job took the lease from shop/db. Whether it may:")
+        assert advise(one).startswith("Find out why shop/job took the lease from shop/db. To see whether it may:")
     else:
         assert "db-1_1 took the lease while db-0_1 still held it" in found.message
         assert advise(one).startswith("Find out why db-1_1 does not wait until the lease expires")
@@ -706,7 +706,7 @@ def test_a_stored_object_that_breaks_a_rule_comes_first() -> None:
     db.take(leaseTransitions=-1)
     one = account(cluster_of(server.dump()), server.now)
     assert one.findings[0].severity.value == "error"
-    assert one.advice.sentence == "Repair what is wrong:"
+    assert one.advice.sentence == "Fix it:"
     assert one.advice.command == one.findings[0].fix
 
 
@@ -819,8 +819,8 @@ def advise_after_steal(*, thief_renews: bool, is_lost_later: bool, is_lost_now: 
         ({"thief_renews": True, "is_lost_later": False}, "Find out why thief-0_1 does not wait"),
         ({"thief_renews": False, "is_lost_later": True}, "Find out why thief-0_1 does not wait"),
         ({"thief_renews": True, "is_lost_later": True}, "To know the cause, "),
-        ({"thief_renews": True, "is_lost_later": False, "is_lost_now": True}, "See whether thief-0_1 still runs"),
-        ({"thief_renews": False, "is_lost_later": True, "is_lost_now": True}, "See whether db-1_1 still runs"),
+        ({"thief_renews": True, "is_lost_later": False, "is_lost_now": True}, "Check whether thief-0_1 still runs"),
+        ({"thief_renews": False, "is_lost_later": True, "is_lost_now": True}, "Check whether db-1_1 still runs"),
         ({"thief_renews": False, "is_lost_later": False, "is_lost_now": True}, "Find out why thief-0_1 does not wait"),
     ],
     ids=[
@@ -1029,7 +1029,7 @@ def test_a_list_shows_that_the_holder_was_written_after_the_last_renewal() -> No
     assert said.startswith(
         "mallory holds it, as far as the lease says\nHeld by: mallory, since when is not known: its metadata, which "
     )
-    assert "Another one than the holder may have written it after its last renewal. To see who:" in said
+    assert "A writer other than the holder may have written it after its last renewal. To see who:" in said
     for changes in ({}, {"leaseTransitions": 7}, {"strategy": "OldestEmulationVersion", "holderIdentity": "db-1"}):
         assert "as far as the lease says" not in describe_list(1, **changes)
 

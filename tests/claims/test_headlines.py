@@ -158,9 +158,7 @@ def test_a_lease_without_stamps_is_not_all_right() -> None:
         histories.take(item)
     one = account_of(histories, histories.history_of(("shop", "wiped")), parse_moment("2025-11-20T12:00:04Z"))
     assert "lease-without-stamps" in [found.check for found in one.findings]
-    assert advise(one).startswith(
-        "The lease is held and renewed; repair what is wrong: kubectl -n shop get lease wiped"
-    )
+    assert advise(one).startswith("The lease is held and renewed; fix the finding: kubectl -n shop get lease wiped")
 
 
 @pytest.mark.parametrize(("seconds", "is_over"), [(4, False), (30, True)], ids=["a moment ago", "long ago"])
@@ -182,7 +180,7 @@ def test_a_holder_that_never_renewed_is_not_said_to_have_renewed_last() -> None:
     together(20, mail, cart)
     together(10, server.elector("db-1", "shop/db"), mail, cart)
     said = [line.text for line in list_events(account(follow_log(server), server.now))]
-    assert "the lease expired, 15 s after alice from pod alice wrote ghost-0_1 in" in said
+    assert "the lease expired, 15 s after alice from pod alice wrote ghost-0_1 into it" in said
 
 
 def test_who_creates_a_lease_again_is_not_the_holder_that_it_names() -> None:

@@ -78,7 +78,7 @@ def test_a_frozen_lease_is_not_overdue_as_well() -> None:
         ),
         pytest.param(
             Span(SpanKind.REMOVED, 0),
-            "no one holds it: another one removed its holder, which may lead on",
+            "no one holds it: another writer removed its holder, which may still lead",
             id="holder removed",
         ),
         pytest.param(Span(SpanKind.FROZEN, 0, holder="a", reason="why"), "frozen: held by a, and why", id="frozen"),

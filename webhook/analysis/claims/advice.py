@@ -138,7 +138,7 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
         return Advice(f"See why webhook {webhook}, which the API server calls for each write, fails:", _WEBHOOKS)
     if cause.left == ("failed",) and cause.refusal and cause.refusal.is_read:
         sentence = (
-            "Look at the API server that answered it, and at its way to etcd, in the log and by each one's address:"
+            "Look at the API server that answered it, and its connection to etcd, in its log and at its own address:"
         )
         return Advice(sentence, "kubectl get --raw '/readyz?verbose'")
     if cause.left == ("failed",):
@@ -155,12 +155,14 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
     pod = _pod(tenure) or tenure.holder
     own = _user_without_pod(tenure)
     if own is not None and "refused-credentials" in cause.left:
-        sentence = f"See whether the credentials of {user(own)}, such as a certificate, have expired. To see the lease:"
+        sentence = (
+            f"Check whether the credentials of {user(own)}, such as a certificate, have expired. To see the lease:"
+        )
         return Advice(sentence, f"{_lease_command(history)} -o yaml")
     if own is not None:
         sentence = (
-            f"Why {name(tenure.holder)} did not renew shows where it runs: it writes as {user(own)}, and not with the "
-            "token of a pod. Whether that may:"
+            f"Look where {name(tenure.holder)} runs: it writes as {user(own)}, and not with the token of a pod. To see "
+            "whether it may:"
         )
         return Advice(sentence, command_for_rights("update", history.namespace, history.name, own))
     if tenure.processes.heard_again and (found := pod_of(pod)):
@@ -173,7 +175,7 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         sentence = f"See the pod that renewed as {name(tenure.holder)}:"
         return Advice(sentence, command_for_pod_of_writer(place[0] if place else history.namespace, writing))
     command = command_for_pod_of_holder(history.namespace, pod)
-    return Advice("See its pod:" if "describe" in command else "See whether it is one of the pods:", command)
+    return Advice("See its pod:" if "describe" in command else "Check whether it is one of the pods:", command)
 
 
 def _user_without_pod(tenure: Tenure) -> Writer | None:
@@ -197,7 +199,7 @@ def _pod(tenure: Tenure) -> str:
 
 def _advise_on_appointed_holder(history: LeaseHistory, tenure: Tenure, taker: Writer) -> Advice:
     """Return what to do about a holder that no process is known to renew as."""
-    sentence = f"See whether {name(tenure.holder)}, which {writer(taker)} wrote in, exists:"
+    sentence = f"Check whether {name(tenure.holder)}, which {writer(taker)} wrote in, exists:"
     return Advice(sentence, f"{kubectl_in(history.namespace)} get pods")
 
 
@@ -255,7 +257,7 @@ def advise_after_deletion(history: LeaseHistory, who: Writer) -> Advice:
     if who.user in CLEANUP_CONTROLLERS:
         sentence = "Kubernetes deletes what belongs to an owner that is gone. To see the lease's owner:"
         return Advice(sentence, f"{_lease_command(history)} -o jsonpath='{{.metadata.ownerReferences}}'")
-    sentence = f"Decide whether {name(who.name)} should delete leases. Whether it may:"
+    sentence = f"Decide whether {name(who.name)} should delete leases. To see whether it may:"
     return Advice(sentence, command_for_rights("delete", history.namespace, history.name, who))
 
 
@@ -263,7 +265,7 @@ def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return what to do about several processes that renew under one identity: of another user, or replicas."""
     last, own = tenure.processes.sharers[-1], tenure.processes.own
     if own is not None and last.user != own.user:
-        sentence = f"Find out why {name(last.name)} renews it as {name(tenure.holder)}. Whether it may:"
+        sentence = f"Find out why {name(last.name)} renews it as {name(tenure.holder)}. To see whether it may:"
         return Advice(sentence, command_for_rights("update", history.namespace, history.name, last))
     where, pods = kubectl_in(history.namespace), " ".join(quote_name(one) for one in tenure.processes.pods[-3:])
     sentence = "Give each replica an identity of its own, such as its pod's name:"
@@ -291,7 +293,7 @@ def advise(account: "Account") -> Advice:
         return _advise_after_expiry(account, status)
     if account.written_later is not None:
         clock = "" if status.from_stamps else ", unless its clock is behind"
-        sentence = f"Another one than the holder may have written it after its last renewal{clock}. To see who:"
+        sentence = f"A writer other than the holder may have written it after its last renewal{clock}. To see who:"
         return Advice(sentence, command_for_audit_log(history.namespace, history.name))
     if status.state in {LeaseState.RELEASED, LeaseState.NEVER_HELD}:
         return _advise_while_free(account)
@@ -304,7 +306,7 @@ def _advise_while_free(account: "Account") -> Advice:
     if strategy == OLDEST_EMULATION_VERSION:
         return Advice("An API server names the next holder, one of its candidates:", f"{where} get leasecandidates")
     if strategy:
-        sentence = f"No API server chooses by the strategy {name(strategy)}; see that what implements it runs:"
+        sentence = f"No API server chooses by the strategy {name(strategy)}; check that its implementation runs:"
         return Advice(sentence, f"{where} get leasecandidates")
     asks = "" if history.requests.readers else "; if none runs, the lease stays free"
     return Advice(f"Any replica may take the lease at once{asks}:", f"{where} get pods")
@@ -368,12 +370,12 @@ def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
             sentence = "With the policy file that names its namespace in `stamps`, it says when it was renewed:"
             return Advice(sentence, f"lease-webhook why {lease} --policy FILE")
         else:
-            sentence = "See whether its holder runs:"
+            sentence = "Check whether its holder runs:"
         return Advice(sentence, command_for_pod_of_holder(history.namespace, status.holder))
     if warnings:
         # A tight timing is a risk, and nothing that is wrong now.
         is_risk = all(one.check == "timing-tight" for one in warnings)
-        to_do = "to keep it through an outage" if is_risk else "repair what is wrong"
+        to_do = "to keep it through an outage" if is_risk else "fix the finding"
         return Advice(f"The lease is held and renewed; {to_do}:", warnings[0].fix)
     if history.lease and history.lease.metadata.deletion_timestamp:
         sentence = "The lease is held, but was deleted: it is gone as soon as its finalizers are. To see them:"
@@ -383,7 +385,7 @@ def _advise_while_held(account: "Account", status: LeaseStatus) -> Advice:
     if account.is_renewed_as_usual:
         return _advise_when_renewed(account, status)
     pod = command_for_pod_of_holder(history.namespace, status.holder)
-    return Advice("The input does not show two renewals by the same process, so see whether it runs:", pod)
+    return Advice("The input does not show two renewals by the same process, so check whether it runs:", pod)
 
 
 def _advise_when_renewed(account: "Account", status: LeaseStatus) -> Advice:
@@ -396,7 +398,7 @@ def _advise_when_renewed(account: "Account", status: LeaseStatus) -> Advice:
         return Advice(sentence, command_for_log_of_holder(history.namespace, status.holder))
     if account.candidate_events:
         candidates = f"{kubectl_in(history.namespace)} get leasecandidates -o yaml"
-        return Advice("It is held and renewed now. See whether its candidates were to be changed:", candidates)
+        return Advice("It is held and renewed now. Check whether its candidates should have changed:", candidates)
     if account.is_partial:
         return Advice("It is held and renewed now; what the input does not show may have gone wrong.")
     return Advice("Nothing to do now: it is held and renewed.")
@@ -413,7 +415,7 @@ def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:
     )
     if cause is not None and tenure and (is_explained or is_odd):
         return advise_after_silence(cause, history, tenure)
-    sentence = f"See whether {name(status.holder)} still runs, and why no other takes over:"
+    sentence = f"Check whether {name(status.holder)} still runs, and why no other replica takes over:"
     pods = f"{kubectl_in(history.namespace)} get pods"
     pod = command_for_pod_of_holder(history.namespace, (_pod(tenure) if tenure else "") or status.holder)
     return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
@@ -444,11 +446,13 @@ def _advise_on_heartbeat(account: "Account", status: LeaseStatus) -> Advice:
     kind, _, owner = (owner_of(lease) if lease else "").partition(" ")
     if owner and kind.isalnum():
         command = f"{kubectl_in(namespace)} describe {quote_name(kind.lower())} {quote_name(owner)}"
-        return Advice("See whether its owner, which clients name, still runs:", command)
-    return Advice(f"See whether {name(status.holder)} still runs:", command_for_pod_of_holder(namespace, status.holder))
+        return Advice("Check whether its owner, which clients name, still runs:", command)
+    return Advice(
+        f"Check whether {name(status.holder)} still runs:", command_for_pod_of_holder(namespace, status.holder)
+    )
 
 
 def _advise_on_finding(finding: ReportFinding) -> Advice:
     if isinstance(finding, Claim):
         return Advice(finding.advice, finding.fix)
-    return Advice("Repair what is wrong:", finding.fix)
+    return Advice("Fix it:", finding.fix)

@@ -166,12 +166,12 @@ def diagnose(
         return _diagnose_failure(failed, compared)
     conflicts = sum(1 for one in own if one.code == 409)
     if went_on and conflicts and not hidden and tenure and _is_written_by_none_else(history, tenure, start, end):
-        text = f"{count(conflicts, 'update')} of it conflicted (409), although nothing else was written to the lease"
+        text = f"{conflicts} of its updates conflicted (409), although nothing else was written to the lease"
         return Diagnosis(Blame.CLIENT, text, ("unanswered", "conflict"), requests=requests or 0)
     if went_on and conflicts:
         others = _other_writers(history, start, end)
         also = f" ({others})" if others else ""
-        text = f"{count(conflicts, 'update')} of it conflicted with other writes (409){also}"
+        text = f"{conflicts} of its updates conflicted with other writes (409){also}"
         return Diagnosis(Blame.CONFLICT, text, ("conflict",))
     slow = max((one.took for one in own if one.code < 300 and went_on), default=0)
     usual, duration = history.renewals.usual, (tenure.duration if tenure else None) or history.duration
@@ -456,9 +456,9 @@ def diagnose_snapshot(histories: ClusterHistory, history: LeaseHistory, now: int
 _SENTENCES: Final = {
     Blame.SERVER: "The API server was slow or unavailable",
     Blame.NETWORK: "Clients did not reach the API server",
-    Blame.CONFLICT: "Its updates were in conflict",
+    Blame.CONFLICT: "Its updates conflicted",
     Blame.REFUSED: "Its writes were refused",
-    Blame.THROTTLED: "The API server limited it (priority and fairness)",
+    Blame.THROTTLED: "The API server throttled it (priority and fairness)",
     Blame.COORDINATED: "A coordinated election",
 }
 _OF_ALL: Final = {

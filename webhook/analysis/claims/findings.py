@@ -291,7 +291,7 @@ def _find_replaced_pod(history: LeaseHistory, before: Tenure, after: Tenure, now
         f"to {length(deadline_of(before.duration))}"
     )
     pods = dict.fromkeys(quote_name(one.pod) for one in (before.processes.own, after.processes.own) if one and one.pod)
-    sentence = "See whether the pod before still runs, on a node that is not reached or after a forced deletion:"
+    sentence = "Check whether the pod before still runs, on a node that is not reached or after a forced deletion:"
     advice = Advice(sentence, " ".join((kubectl_in(history.namespace), "get pods", *pods, "-o wide")))
     yield make_claim(
         *(history, "identity-shared", Severity.WARNING, message, advice, REPLACED),
@@ -337,7 +337,7 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
         message += (
             f"; {name(after.holder)} took the lease {bound} later: two may have led at once, until the old one noticed"
         )
-    sentence = f"Find out why {by} did{_describe_strict(who)}. Whether it may:"
+    sentence = f"Find out why {by} did{_describe_strict(who)}. To see whether it may:"
     advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, who))
     return make_claim(
         *(history, "foreign-release", severity, message, advice, "foreign-release"),
@@ -367,7 +367,7 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, now: int) -> Cl
         message += f". The field manager was {name(before.removal.manager)}; its renewals have {name(before.manager)}"
     advice = Advice("The audit log shows who removed it:", command_for_audit_log(history.namespace, history.name))
     if who is not None and who.user:
-        sentence = f"Find out which program of {user(who)} removed it. Whether it may:"
+        sentence = f"Find out which program of {user(who)} removed it. To see whether it may:"
         advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, who))
     within, renewal = {**interval_of(before.ended)}, before.renewed or before.taken
     if "earliest" in within and not renewal.is_claimed:
@@ -387,7 +387,7 @@ def _find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:
         assert edit.writer is not None
         who = f"at {clock(edit.at, now)} {writer(edit.writer)} changed preferredHolder"
         message = f"{who}, as only an API server should ({edit.text})"
-        sentence = f"Find out why {name(edit.writer.name)} writes it. Whether it may:"
+        sentence = f"Find out why {name(edit.writer.name)} writes it. To see whether it may:"
         command = command_for_rights("update", history.namespace, history.name, edit.writer)
         asked = edit.tenure.step_down if edit.tenure else None
         arguments = {
@@ -447,14 +447,14 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
         )
     elif is_one_pod:
         message = f"at {at} {took}{held}; {_ONE_POD}"
-        cause, sentence = "renamed", "See whether a webhook rewrites holderIdentity, or the pod runs two electors:"
+        cause, sentence = "renamed", "Check whether a webhook rewrites holderIdentity, or the pod runs two electors:"
         advice = Advice(sentence, "kubectl get mutatingwebhookconfigurations")
     elif other and before.processes.own and before.processes.is_sure and before.processes.own.is_pod_of(other):
         message = f"at {at} {took}{held}: the old holder handed it over itself, without a release"
-        cause, sentence = "handed-over", "If that was intended, nothing is to be done. What it logged:"
+        cause, sentence = "handed-over", "If that was intended, no action is needed. To see what it logged:"
         advice = Advice(sentence, command_for_log_of_holder(history.namespace, other.pod or before.holder))
     elif other:
-        sentence = f"Find out why {user(other)} writes the holder of this lease. Whether it may:"
+        sentence = f"Find out why {user(other)} writes the holder of this lease. To see whether it may:"
         advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, other))
     elif after.processes.taken_by is None:
         if after.is_renaming:
@@ -465,7 +465,9 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
             command_for_audit_log(history.namespace, history.name),
         )
     elif stranger and before.processes.own:
-        sentence = f"Find out why {user(stranger)} took the lease from {user(before.processes.own)}. Whether it may:"
+        sentence = (
+            f"Find out why {user(stranger)} took the lease from {user(before.processes.own)}. To see whether it may:"
+        )
         advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, stranger))
     else:
         advice = Advice(
@@ -631,7 +633,7 @@ def _claim_doubled_renewals(history: LeaseHistory, holder: str) -> Claim:
     intervals = list(history.renewals.latest)[-4:]
     shown = ", ".join(f"{one / 1_000_000:.1f}" for one in intervals)
     message = (
-        f"{name(holder)} is renewed in two rhythms (the last intervals: {shown} s), as by two processes under one "
+        f"{name(holder)} is renewed in two rhythms (the last intervals: {shown} s), as if by two processes under one "
         "identity"
     )
     sentence = "A watch does not show who writes; the audit log does:"
@@ -675,7 +677,7 @@ def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator
             ", one after the other: one application whose new version writes under another name, or two applications, "
             "of which one then always waits"
         )
-        sentence = f"If that was one application, nothing is to be done. {sentence}"
+        sentence = f"If that was one application, no action is needed. {sentence}"
         severity = Severity.INFO if _is_seen_to_wait_no_more(history) else Severity.WARNING
     advice = Advice(sentence, f"{kubectl_in(history.namespace)} get pods -o wide")
     yield make_claim(

@@ -157,7 +157,7 @@ def _last_sign(tenure: Tenure) -> str:
     if tenure.touched and tenure.kept_until != tenure.last_renewal:
         return f"the last renewal by {writer(tenure.touched[1])}"
     if tenure.processes.is_never_renewed and tenure.processes.taken_by:
-        return f"{writer(tenure.processes.taken_by)} wrote {name(tenure.holder)} in"
+        return f"{writer(tenure.processes.taken_by)} wrote {name(tenure.holder)} into it"
     return f"the last renewal by {name(tenure.holder)}"
 
 

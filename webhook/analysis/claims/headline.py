@@ -85,7 +85,7 @@ def _describe_held(account: "Account", status: LeaseStatus, holder: str) -> str:
     if status.duration is not None and status.last_renewal is not None:
         why = "--policy FILE says which stamps to believe"
         if not is_constant(account.history.entries):
-            why = "renewTime and its stamp differ, and one who wrote the lease after that may have set the stamp"
+            why = "renewTime and its stamp differ, and a later writer may have set the stamp"
         return f"{holder} holds it; whether it is renewed is not known: {why}"
     if status.duration is None and status.last_renewal is not None:
         renewed = f"{holder} is named, renewed{_describe_since(status.last_renewal, account.now)}"
@@ -137,7 +137,8 @@ def _describe_expired(account: "Account", holder: str) -> str:
         return f"{holder} was chosen{_describe_since(account.last_renewal, now)} and has not renewed since"
     taker = tenure.processes.taken_by if tenure and tenure.processes.is_never_renewed else None
     if tenure and taker:
-        return f"{writer(taker)} wrote {holder} in{_describe_since(tenure.since, now)}, which has not renewed it"
+        since = _describe_since(tenure.since, now)
+        return f"{writer(taker)} wrote {holder} into it{since}, and {holder} has not renewed it"
     return f"{holder} has not renewed it{_describe_lateness(account, account.last_renewal)}"
 
 

@@ -136,14 +136,14 @@ CAUSES: Final[dict[str, str]] = {
     "refused-other": "its writes were refused by the API server for another reason, such as an invalid object",
     "failed": "its writes failed in the API server, or in a webhook that it called",
     "throttled": "the API server answered that there were too many requests",
-    "conflict": "its writes were in conflict with other ones",
+    "conflict": "its writes conflicted with other writes",
     "unanswered": "the API server answered it, and it did not receive the answers, or not in time",
     "api-server": "the API server, or its etcd, was slow or away for all of its clients",
     "network": "no client reached the API server",
     "interval": "it renews less often than the lease lasts",
     "asked-to-step-down": "it was asked to step down in a coordinated election, and did",
     "not-taken-up": "it was chosen in a coordinated election, and has not renewed since",
-    "not-running": "it was written into the lease by another one, and has not renewed since",
+    "not-running": "it was written into the lease by another writer, and has not renewed since",
 }
 """The causes of a silence, each with what it means."""
 

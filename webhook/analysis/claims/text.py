@@ -100,8 +100,8 @@ def _describe_missing_stamps(history: LeaseHistory, now: int) -> str:
     if is_constant(history.entries):
         return "the API server's stamps count only with --policy FILE"
     if history.kind is InputKind.AUDIT_LOG:
-        return "the log says when requests were answered; the lease itself shows no time of the API server"
-    return "the input has no time of the API server for this lease"
+        return "the log says when requests were answered; the lease itself has no time set by the API server"
+    return "the input has no time set by the API server for this lease"
 
 
 def _list_unverified(account: Account) -> Iterator[Line]:

@@ -105,7 +105,7 @@ class Span(Struct, frozen=True, gc=False):
         if self.kind is SpanKind.WRITTEN:
             return f"written by {_name_or(self.holder)}: the input does not show who holds it"
         if self.kind is SpanKind.REMOVED:
-            return "no one holds it: another one removed its holder, which may lead on"
+            return "no one holds it: another writer removed its holder, which may still lead"
         if self.kind is SpanKind.UNRECORDED:
             return "not recorded: the input does not show who held it"
         if self.kind is SpanKind.FROZEN:
