@@ -10,13 +10,13 @@ from msgspec.structs import asdict
 from tests.recordings import recordings
 from tools.docs.fields_page import anchor
 from tools.docs.pages import DOCS
+from tools.docs.upstream import describe_upstream
 from webhook.admission.policy.file import load
 from webhook.admission.policy.schema import RULE_IDS
 from webhook.admission.rules.fields import fields_of
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Rule
-from webhook.api_server.rule_policies import is_refused_upstream
-from webhook.cli.rules import PRESETS, REFUSED_UPSTREAM, all_rules, describe_renewals, file_of, kinds_of, operations_of
+from webhook.cli.rules import PRESETS, all_rules, describe_renewals, file_of, kinds_of, operations_of
 from webhook.server.reviewer import respond
 
 FOLDER: Final = DOCS / "rules"
@@ -83,8 +83,7 @@ def page(rule: Rule) -> Iterator[str]:
         yield f"| renewals | {describe_renewals(rule)} ([`Event.RENEWAL`](../glossary.md#the-three-renewals){plain}) |"
     if linked := field_links(rule):
         yield f"| fields | {linked} |"
-    if is_refused_upstream(rule):
-        yield f"| upstream | {REFUSED_UPSTREAM} |"
+    yield f"| does the API server refuse it? | {describe_upstream(rule)} |"
     yield f"| source | {rule.texts.source} |"
     yield f"| code | `{file_of(rule)}` |"
     yield from ("", "## Why", "", rule.texts.why)
