@@ -1,13 +1,15 @@
 """`rules`: every rule can be found and explained."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 import webhook
 from webhook.admission.policy.schema import RULE_IDS
-from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.registry import ALL_RULES, RULES
+from webhook.api_server.doctor import in_force
 from webhook.cli.checking.problems import NOT_RULES
 from webhook.cli.main import main
 from webhook.cli.rules import all_rules
@@ -87,6 +89,17 @@ def test_an_unknown_rule(name: str, hint: str, capsys: pytest.CaptureFixture[str
 
 def test_no_summary_is_longer_than_a_line() -> None:
     assert [rule.id for rule in RULES.values() if len(rule.texts.summary) > 110] == []
+
+
+def test_everything_counts_the_same_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    (exempt,) = in_force.describe_writer(None, "admin", ("system:masters",), "shop", 0)
+    told = re.search(r"of (\d+) rules", exempt.text)
+    assert told
+    assert main(["rules", "--format", "json"]) == 0
+    listed = {json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()}
+    pages = {path.stem for path in Path("docs/rules").glob("*.md")} - {"README"}
+    assert listed == pages == ALL_RULES.keys()
+    assert int(told[1]) == len(listed)
 
 
 def test_what_a_program_reads(capsys: pytest.CaptureFixture[str]) -> None:

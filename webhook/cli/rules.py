@@ -13,7 +13,7 @@ from webhook.admission.policy.model import LeasePolicy
 from webhook.admission.policy.schema import RULE_IDS
 from webhook.admission.rules.change import Event
 from webhook.admission.rules.fields import fields_of
-from webhook.admission.rules.registry import OBJECT_TYPES_RULE, RULES
+from webhook.admission.rules.registry import ALL_RULES, RULES
 from webhook.admission.rules.rule import Rule
 from webhook.api_server.rule_policies import is_refused_upstream
 from webhook.cli.checking.problems import NOT_RULES
@@ -59,7 +59,7 @@ def describe_renewals(rule: Rule) -> str:
 
 def all_rules() -> dict[str, Rule]:
     """Return every rule that a verdict or a report may name."""
-    return {one.id: one for one in (*RULES.values(), OBJECT_TYPES_RULE)}
+    return ALL_RULES
 
 
 @click.command(

@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 from webhook import __version__
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.change import Event
-from webhook.admission.rules.registry import OBJECT_TYPES_ID, RULES
+from webhook.admission.rules.registry import ALL_RULES
 from webhook.admission.rules.rule import Mode
 from webhook.certificates.files import Certificate
 from webhook.kubernetes.request import Resource
@@ -255,7 +255,7 @@ _COUNTERS: Final[dict[str, tuple[str, tuple[str, ...], tuple[tuple[str, ...], ..
         ("resource", "operation", "event", "verdict"),
         tuple(_reviews()),
     ),
-    "findings": ("Findings of rules, by mode.", ("rule", "mode"), tuple(product((*RULES, OBJECT_TYPES_ID), _MODES))),
+    "findings": ("Findings of rules, by mode.", ("rule", "mode"), tuple(product(ALL_RULES, _MODES))),
     "shed": ("Requests answered with 503: too many bytes were being read.", (), ()),
     "connections_closed": ("Connections closed because there were too many, longest idle first.", (), ()),
     "malformed": ("Requests rejected before evaluation.", ("class",), tuple((kind,) for kind in KINDS_OF_REFUSAL)),

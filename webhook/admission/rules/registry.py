@@ -174,6 +174,8 @@ RULES_IN_ORDER: Final = (
 """The order of findings in a verdict; when several state one fact, the last supplies the text."""
 
 RULES: Final = {rule.id: rule for rule in RULES_IN_ORDER}
+ALL_RULES: Final = {**RULES, OBJECT_TYPES_ID: OBJECT_TYPES_RULE}
+"""Every rule that a verdict or a report may name."""
 
 EXEMPTIBLE: Final = frozenset(rule.id for rule in RULES_IN_ORDER if not rule.parity and not rule.never_exempt)
 """The rules that an exemption applies to, and may name."""

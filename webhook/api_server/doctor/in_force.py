@@ -12,7 +12,7 @@ from msgspec import Struct, ValidationError, convert
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
-from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.registry import ALL_RULES
 from webhook.admission.rules.rule import Mode
 from webhook.api_server.doctor.certificate import SOON, check_bundle, find_end_of_bundle, refuse
 from webhook.api_server.doctor.checks import check_form, examine
@@ -192,8 +192,8 @@ def describe_writer(
         why = f"in {_MASTERS}, which every policy exempts" if _MASTERS in groups else "exempt by the policy"
         yield Fact(
             "you",
-            f"{user} is {why}: {len(exempt)} of {len(RULES)} rules deny such a user nothing. To see a denial, write as"
-            f" another: kubectl --as system:serviceaccount:{namespace}:default",
+            f"{user} is {why}: {len(exempt)} of {len(ALL_RULES)} rules deny such a user nothing. To see a denial, write"
+            f" as another: kubectl --as system:serviceaccount:{namespace}:default",
         )
 
 
