@@ -38,7 +38,7 @@ $(DEV): $(READY) requirements-dev.txt
 setup: $(DEV) ## a virtual environment with the locked packages
 
 run: $(READY) certs ## make certificates and serve on https://127.0.0.1:8443
-	@echo 'An example of a timeline: $(BIN)/lease-webhook timeline --example; open lease-timeline.html in a browser'
+	@echo 'An example of a timeline: $(BIN)/lease-webhook timeline --example -o lease-timeline.html; open it in a browser'
 	$(BIN)/lease-webhook serve
 
 certs: $(READY) ## make or renew the certificates in certs/
