@@ -65,14 +65,24 @@ class OwnedFields(Struct, frozen=True, gc=False):
     member of the set if its value is `{}` or has the key `"."`; other keys are about what is below the field.
     Source: sigs.k8s.io/structured-merge-diff `fieldpath/serialize.go`.
     `below` are names of fields of spec below which something is owned, although each of them is a scalar; `is_deep` is
-    true if the list of the entry nests deeper than `MAX_LEVELS`. What is owned in metadata is read when it is asked
-    for: few writes set anything there, and an entry may own 80,000 labels.
+    true if the list of the entry nests deeper than `MAX_LEVELS`; `fields` is all of it. What is owned in metadata is
+    read when it is asked for: few writes set anything there, and an entry may own 80,000 labels.
     """
 
     spec: frozenset[str] = _NOTHING
     below: tuple[str, ...] = ()
     is_deep: bool = False
-    in_metadata: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
+
+    @property
+    def in_metadata(self) -> dict[str, Any]:
+        """What is owned in metadata, as it is written."""
+        return _object_in(self.fields, "f:metadata")
+
+    @property
+    def in_spec(self) -> dict[str, Any]:
+        """What is owned in spec, as it is written."""
+        return _object_in(self.fields, "f:spec")
 
     @property
     def metadata(self) -> frozenset[str]:
@@ -164,15 +174,19 @@ MAX_REMEMBERED: Final = 512  # texts of up to 1 KiB, in 3 MiB: clients of one ki
 @cached_if_short(max_entries=MAX_REMEMBERED, max_length=1024)
 def _owned_by(text: bytes) -> OwnedFields:
     fields = _fields.decode(text) or {}
-    spec, metadata = fields.get("f:spec"), fields.get("f:metadata")
-    spec = spec if isinstance(spec, dict) else {}
+    spec = _object_in(fields, "f:spec")
     below = [
         name.removeprefix("f:") for name, value in spec.items() if isinstance(value, dict) and value.keys() - {"."}
     ]
     # The list and the entry are two levels; nearly every text has fewer brackets than levels that are allowed.
     may_be_deep = text.count(b"{") + text.count(b"[") > MAX_LEVELS - 2
     is_deep = may_be_deep and _levels(fields) + 2 > MAX_LEVELS
-    return OwnedFields(_members(spec), tuple(below), is_deep, metadata if isinstance(metadata, dict) else {})
+    return OwnedFields(_members(spec), tuple(below), is_deep, fields)
+
+
+def _object_in(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    found = fields.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _members(node: object) -> frozenset[str]:

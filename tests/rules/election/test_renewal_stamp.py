@@ -77,6 +77,27 @@ def depth(levels: int) -> Document:
     return entry(manager="deep", time=AN_HOUR_AGO, fieldsV1=fields)
 
 
+def owned_too(*path: str) -> Tweak:
+    """The first entry owns this field as well."""
+
+    def tweak(lease: Document) -> None:
+        node = lease["metadata"]["managedFields"][0]["fieldsV1"]
+        for step in path:
+            node = node.setdefault(step, {})
+
+    return tweak
+
+
+STRATEGY = ("f:spec", "f:strategy")
+PREFERRED = ("f:spec", "f:preferredHolder")
+DROPPED = owner_of(*STRATEGY, manager="kubectl-patch")
+"""What is left of a patch of strategy where the API server drops it."""
+
+
+def dropped_beside(**fields: Any) -> Document:
+    return DROPPED | {"fieldsV1": DROPPED["fieldsV1"] | fields}
+
+
 TAMPERED_UPDATES = {
     "(a) emptied alone": update(put(ENTRIES, [])),
     "(a) removed alone": update(drop(ENTRIES)),
@@ -179,6 +200,43 @@ TAMPERED_UPDATES = {
             add(entry("acquireTime", operation="Apply", manager="b", time=IN_AN_HOUR)),
         ],
     ),
+    "(l) an owner of a dropped field, an hour ahead": update(add(DROPPED | {"time": IN_AN_HOUR})),
+    "(l) an owner of a dropped field, an hour ago": update(add(DROPPED | {"time": AN_HOUR_AGO})),
+    "(l) an owner of a dropped field, of no time": update(add({**DROPPED, "time": None})),
+    "(l) an owner of a dropped field, folded": update(add(DROPPED | {"manager": "ancient-changes"})),
+    "(l) an owner of a dropped field and of a label that is not there": update(
+        add(dropped_beside(**{"f:metadata": {"f:labels": {"f:a": {}}}}))
+    ),
+    "(l) an owner of a dropped field and of something else of spec": update(
+        add(dropped_beside(**{"f:spec": {"f:strategy": {}, "f:junk": {}}}))
+    ),
+    "(l) an owner of a dropped field and of something outside spec and metadata": update(
+        add(dropped_beside(**{"f:junk": {}}))
+    ),
+    "(l) an owner of a dropped field and of what is no object": update(add(dropped_beside(**{"f:metadata": 5}))),
+    "(l) the same, where it was so before": update(
+        put(f"{ENTRIES}[1].time", NOW_TEXT), old=[add(dropped_beside(**{"f:metadata": 5}) | {"time": SECONDS_AGO})]
+    ),
+    "(l) an owner of a dropped field in a write that sets something": update(
+        put("metadata.labels.tier", "1"), add(DROPPED)
+    ),
+    "(l) a second owner of a dropped field": update(
+        add(DROPPED | {"manager": "b"}), old=[add(DROPPED | {"time": SECONDS_AGO})]
+    ),
+    "(l) an owner of a strategy that the lease has": update(
+        put("spec.strategy", "OldestEmulationVersion"),
+        add(DROPPED),
+        old=[put("spec.strategy", "OldestEmulationVersion")],
+    ),
+    "(l) a deep owner of a dropped field, where one nested deeply before": update(
+        add(depth(33), DROPPED | {"fieldsV1": depth(33)["fieldsV1"] | DROPPED["fieldsV1"]}), old=[add(depth(33))]
+    ),
+    "(l) the renewing manager's owner of a dropped field, dated back": update(
+        owned_too(*STRATEGY), put(TIME, HALF_A_MINUTE_AGO)
+    ),
+    "(l) the renewing manager's owner of a dropped field, half a minute ahead": update(
+        owned_too(*STRATEGY), put(TIME, "2025-11-20T12:00:30Z")
+    ),
     **{
         f"(h) every time moved to the past while {path} loses something, which stamps nothing": update(
             put(TIME, "2020-01-01T00:00:00Z"), old=[put(path, value)]
@@ -209,17 +267,6 @@ STEPPED_BACK = [
     ("spec.leaseTransitions", 6, ("f:spec", "f:leaseTransitions")),
     ("spec.unknown", 6, ("f:spec", "f:unknown")),
 ]
-
-
-def owned_too(*path: str) -> Tweak:
-    """The first entry owns this field as well."""
-
-    def tweak(lease: Document) -> None:
-        node = lease["metadata"]["managedFields"][0]["fieldsV1"]
-        for step in path:
-            node = node.setdefault(step, {})
-
-    return tweak
 
 
 LABELED: Document = {"f:metadata": {"f:labels": {"f:tier": {}}}}
@@ -280,6 +327,31 @@ HONEST_UPDATES = {
     ),
     "an owner below a field without a name that was there before": update(
         RENEWAL, old=[add(entry(time=AN_HOUR_AGO, manager="x", fieldsV1={"f:spec": {"f:": {"f:x": {}}}}))]
+    ),
+    "a strategy that the API server dropped": update(add(DROPPED)),
+    "a preferredHolder that the API server dropped": update(add(owner_of(*PREFERRED))),
+    "both dropped, for the renewing manager": update(owned_too(*STRATEGY), owned_too(*PREFERRED), put(TIME, NOW_TEXT)),
+    "a strategy dropped, and a label removed": update(
+        add(DROPPED),
+        old=[put("metadata.labels.tier", "1"), add(owner_of("f:metadata", "f:labels", "f:tier", time=AN_HOUR_AGO))],
+    ),
+    "a strategy dropped that its manager set before": update(
+        put(f"{ENTRIES}[1].time", NOW_TEXT), old=[add(DROPPED | {"time": SECONDS_AGO})]
+    ),
+    "a strategy dropped, for a manager that owns a label": update(
+        put(f"{ENTRIES}[1].time", NOW_TEXT),
+        put(f"{ENTRIES}[1].fieldsV1", LABELED | DROPPED["fieldsV1"]),
+        old=[put("metadata.labels.tier", "1"), add(owner_of("f:metadata", "f:labels", "f:tier", time=AN_HOUR_AGO))],
+    ),
+    "a strategy dropped that another manager set before": update(
+        put(f"{ENTRIES}[1].time", NOW_TEXT),
+        put(f"{ENTRIES}[1].manager", "b"),
+        old=[add(DROPPED | {"time": SECONDS_AGO})],
+    ),
+    "a preferredHolder dropped, where a strategy is stored": update(
+        put("spec.strategy", "OldestEmulationVersion"),
+        add(owner_of(*PREFERRED)),
+        old=[put("spec.strategy", "OldestEmulationVersion")],
     ),
     **{
         f"{path} set by the renewing manager on an API server whose clock stepped back": update(
@@ -355,6 +427,13 @@ def created(*tweaks: Tweak) -> Document:
         pytest.param(created(add(entry(fieldsV1=NESTED))), id="(c) an owner of something below renewTime"),
         pytest.param(created(drop(ENTRIES)), id="(k) no entries"),
         pytest.param(
+            created(put("spec", {}), put(ENTRIES, [DROPPED | {"time": IN_AN_HOUR}])), id="(l) of dropped fields, ahead"
+        ),
+        pytest.param(created(put(ENTRIES, [DROPPED])), id="(l) of dropped fields, beside a spec"),
+        pytest.param(
+            created(put("spec", {}), put(ENTRIES, [DROPPED, owner_of(*PREFERRED)])), id="(l) two of dropped fields"
+        ),
+        pytest.param(
             created(add(depth(33)), put("metadata.resourceVersion", "5")), id="(b) a PUT of a name that does not exist"
         ),
         *(
@@ -371,6 +450,7 @@ def test_created_with_entries_that_no_api_server_makes(review: Document) -> None
     "review",
     [
         pytest.param(created(), id="by an honest client"),
+        pytest.param(created(put("spec", {}), put(ENTRIES, [DROPPED])), id="of dropped fields only"),
         pytest.param(
             created(add(owner_of("f:metadata", "f:labels", "f:x", time=AN_HOUR_AGO))), id="beside an old entry"
         ),

@@ -22,6 +22,7 @@ from webhook.kubernetes.managed_fields import (
     BEFORE_FIRST_APPLY,
     MAX_LEVELS,
     Entry,
+    OwnedFields,
     nest_too_deeply,
 )
 from webhook.kubernetes.times import canonical_seconds, instant
@@ -96,6 +97,8 @@ def find_tampering_in_create(change: LeaseChange) -> str | None:
     if problem:
         return problem
     writers_entries = change.was_set.owners_among(new)
+    if len(new) == 1 and _is_of_dropped_fields(change, new[0]):
+        return None
     latest = stamp_of_writer(writers_entries)
     if latest is None or any(entry.is_fold for entry in writers_entries):
         return "creates the object with entries whose fields another entry owns"
@@ -147,12 +150,51 @@ def _check_additions(change: LeaseChange, writers_entries: Sequence[Entry]) -> s
     for entry in new:
         if entry.operation == APPLY or (entry.key, entry.stamp) in known or change.was_set.any_owned_by(entry):
             continue
+        if _is_of_dropped_fields(change, entry):
+            continue
         if foldable is None:
             # Only Update entries are folded. An invented Apply entry may have any time; its fold would fold renewals.
             foldable = {one.stamp for one in old if one.operation != APPLY}
         if not (entry.is_fold and entry.stamp in foldable):
             return f"brings an entry {_describe_entry(entry)}, which owns nothing that this write sets"
     return None
+
+
+def _is_of_dropped_fields(change: LeaseChange, entry: Entry) -> bool:
+    """True if an entry is what an API server makes of a write of which it dropped all that was set.
+
+    Without the feature gate CoordinatedLeaderElection it drops strategy and preferredHolder where the lease has none,
+    after it has recorded who set them (PrepareForUpdate in `pkg/registry/coordination/lease/strategy.go` of
+    kubernetes). Their one owner is then stamped now, and owns nothing else that it did not own before.
+
+    A client can invent such an entry as well. It gains no more than by a label of its own: there is one at most for
+    each of the two fields, since a second owner of one is refused, and what is dated ahead is measured as in any write.
+    """
+    new, old = change.new_spec, change.old_spec
+    dropped = {
+        name
+        for name, after, before in (
+            ("f:strategy", new.strategy, old.strategy),
+            ("f:preferredHolder", new.preferred_holder, old.preferred_holder),
+        )
+        if after is None and before is None and name in entry.owned.spec
+    }
+    if not dropped or change.was_set or entry.is_fold or entry.owned.is_deep:
+        return False
+    if entry.stamp is None or abs(change.now - entry.stamp) > BOUND:
+        return False
+    if sum(not dropped.isdisjoint(one.owned.spec) for one in change.new_entries) > 1:
+        return False
+    owned = next((one.owned for one in change.old_entries if one.key == entry.key), OwnedFields())
+    allowed = {**owned.fields, "f:spec": {**owned.in_spec, **{name: {} for name in dropped}}}
+    return _is_within(entry.owned.fields, allowed)
+
+
+def _is_within(fields: object, others: object) -> bool:
+    """True if all that an entry owns is among what another owns; neither nests deeply."""
+    if not (isinstance(fields, dict) and isinstance(others, dict)):
+        return False
+    return all(name in others and _is_within(value, others[name]) for name, value in fields.items())
 
 
 def _is_one_apply(change: LeaseChange, writers_entries: Sequence[Entry], at: int) -> bool:

@@ -52,7 +52,9 @@ def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     They hold the time of the last renewal, which a write may neither remove nor move. What an earlier write stored is
     never held against a later one. Renaming and merging entries is allowed. `kubectl` moving a manifest with renewTime
     from client-side to server-side apply is refused as well, and kubectl itself calls that refusal non-fatal. Where the
-    API server stamps writers, its one entry is accepted if the write sets something.
+    API server stamps writers, its one entry is accepted if the write sets something. So is the
+    entry of a write of which the API server dropped `strategy` and `preferredHolder`, as it does while the feature gate
+    CoordinatedLeaderElection is off.
     """
     if has_usual_entries(change) or is_stamped(change):
         return NO_FINDINGS
