@@ -1,13 +1,18 @@
 """The pages name what is in deploy/, and nothing else."""
 
 import re
+from pathlib import Path
 
-from tests.deploy.sources import DEPLOY, base_object, documents
+import pytest
+
+from tests.deploy.sources import DEPLOY, Object, base_object, documents
 from tests.factories import make_review, put, to_bytes
 from tools.docs import chart_values
 from tools.docs.pages import DOCS, README, ROOT, section, table
 from webhook.admission.policy.file import load
 from webhook.admission.policy.parse import parse
+from webhook.api_server.fence.objects import LABELS
+from webhook.api_server.rule_policies import make_manifests
 from webhook.server.reviewer import respond
 
 INSTALL = DOCS / "install.md"
@@ -36,10 +41,49 @@ def test_only_overlays_use_the_parts() -> None:
         assert "parts/" not in path.read_text()
 
 
-def test_break_glass_names_the_configuration() -> None:
-    name = base_object("ValidatingWebhookConfiguration")["metadata"]["name"]
-    first_line = section(README, "Break-glass").strip().splitlines()[1]
-    assert first_line.startswith(f"kubectl delete validatingwebhookconfiguration {name} ")
+def deletes(text: str, one: Object) -> bool:
+    """True if a command of a page deletes an object, by its name or by a label."""
+    for command in re.findall(r"^kubectl delete (.*?)(?: +#.*)?$", text, re.MULTILINE):
+        kind, *names = [word for word in command.split() if not word.startswith("--")]
+        labels = [f"{key}={value}" for key, value in one["metadata"].get("labels", {}).items()]
+        by_label = names[0] == "-l" and names[1] in labels
+        if kind == one["kind"].lower() and (by_label or one["metadata"]["name"] in names):
+            return True
+    return False
+
+
+def shipped() -> list[Object]:
+    """Every object of deploy/ that is not a template, and the policies that `install --policies-only` prints."""
+    files = [path for path in DEPLOY.rglob("*.yaml") if "templates" not in path.parts]
+    return [one for path in files for one in documents(path)] + make_manifests(load("strict"), 0, "true", [])
+
+
+def denying() -> list[Object]:
+    """Configurations of webhooks, and bindings of policies that deny."""
+    return [
+        one
+        for one in shipped()
+        if one.get("kind", "").endswith("WebhookConfiguration")
+        or "Deny" in one.get("spec", {}).get("validationActions", ())
+    ]
+
+
+@pytest.mark.parametrize("page", [README, DOCS / "denied.md"])
+def test_break_glass_deletes_all_that_denies(page: Path) -> None:
+    title = "Break-glass" if page == README else "Stop every denial at once"
+    text = section(page, title)
+    found = {(one["kind"], one["metadata"]["name"]): deletes(text, one) for one in denying()}
+    assert {key for key, is_deleted in found.items() if not is_deleted} == set()
+    assert {name for _, name in found} >= {"lease-webhook", "lease-webhook-depth", "lease-webhook-stamp-bounds"}
+    assert {name for _, name in found} >= {"lease-webhook-stamp-guard", "lease-webhook-rules-leases-deny"}
+
+
+def test_break_glass_says_what_stays() -> None:
+    text = section(README, "Break-glass")
+    staying = [one for one in shipped() if one.get("kind") == "MutatingAdmissionPolicyBinding"]
+    assert {one["metadata"]["name"] for one in staying} == {"lease-webhook-stamp"}
+    assert "`kubectl delete mutatingadmissionpolicybinding lease-webhook-stamp`" in text
+    assert f"-l app.kubernetes.io/component={LABELS['app.kubernetes.io/component']}`" in text
 
 
 def test_the_kill_switch_edits_the_policy_that_is_mounted() -> None:
