@@ -43,7 +43,7 @@ def test_the_pages_of_rules_name_the_versions_that_refuse_the_same() -> None:
     upstream = {rule.id for rule in RULES.values() if is_refused_upstream(rule)} | {"object-types"}
     refusing = defaultdict[str, list[str]](list)
     for corpus in COMPARED:
-        refused, only_ours = set(), set()
+        refused, only_ours = set[str](), set[str]()
         for case in cases(corpus):
             expected = case["expected"]
             words = {in_words_of_1_36((one["type"], one["field"], one["detail"])) for one in expected["errors"]}
