@@ -231,7 +231,8 @@ def test_nothing_is_found_only_where_something_was_examined(
     other = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "other"}}
     code, out, err = run(capsys, "--input", dump(tmp_path, other), "--now", NOW)
     assert (code, out) == (2, f"0 examined{skipped}\n")
-    assert "no lease and no candidate is in the input\n" in err
+    of_version = f" of {api_version}" if kind == "Lease" else ""
+    assert f"no lease and no candidate is in the input: {tmp_path / 'dump.json'} has {kind}{of_version} 1\n" in err
 
 
 def test_heartbeats_of_other_projects_are_no_elections(capsys: pytest.CaptureFixture[str]) -> None:

@@ -137,6 +137,8 @@ COMPLAINTS = [
     pytest.param(["db"], "db is not NAMESPACE/NAME", id="a lease without a namespace"),
     pytest.param(["a/b/c"], "a/b/c is not NAMESPACE/NAME", id="a lease with too many parts"),
     pytest.param(["shop/other"], "lease shop/other is not in the input; 2 others are", id="another lease"),
+    pytest.param(["shop/bd"], "lease shop/bd is not in the input; did you mean shop/db?", id="a mistyped lease"),
+    pytest.param(["-n", "shpo"], "no lease of namespace shpo is in the input; did you mean shop?", id="a namespace"),
     pytest.param(["--format", "png"], "'png' is not one of", id="an unknown format"),
     pytest.param(["--bind", "127.0.0.1:80"], "--bind is for --serve", id="an address without a server"),
     pytest.param(["--serve", "shop/db"], "--serve shows everything", id="a server of one lease"),
@@ -157,7 +159,8 @@ def test_what_cannot_be_drawn_is_said_in_one_line(
 def test_an_input_without_leases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}')
-    assert run(capsys, "--input", str(path))[::2] == (2, "lease-webhook: no lease is in the input\n")
+    said = f"lease-webhook: no lease is in the input: {path} has ConfigMap 1\n"
+    assert run(capsys, "--input", str(path))[::2] == (2, said)
 
 
 def test_a_file_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -122,14 +122,17 @@ def test_a_moment_before_the_end_of_the_input_is_said_to_be_one(
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("shop/bd", "--input", "FILE"), "lease shop/bd is not in the input; there are shop/db, shop/mail"),
+        (("shop/bd", "--input", "FILE"), "lease shop/bd is not in the input; did you mean shop/db?"),
+        (("mial", "--input", "FILE"), "lease mial is not in the input; did you mean shop/mail?"),
+        (("shop/x", "--input", "FILE"), "lease shop/x is not in the input; there are shop/db, shop/mail"),
+        (("-n", "shpo", "--input", "FILE"), "no lease of namespace shpo is in the input; did you mean shop?"),
         (("gone/x", "--input", "FILE"), "lease gone/x is not in the input; 2 others are"),
         (("x", "--input", "FILE"), "lease x is not in the input"),
         (("a/b/c", "--input", "FILE"), "a/b/c must be NAMESPACE/NAME"),
         (("/b", "--input", "FILE"), "/b must be NAMESPACE/NAME"),
         (("a/-b", "--input", "FILE"), "a/-b is not the name of a lease"),
         (("--input", "FILE", "--now", "soon"), '"soon" is not an RFC 3339 time'),
-        (("--input", "/dev/null"), "no lease is in the input"),
+        (("--input", "/dev/null"), "no lease is in the input: /dev/null is empty"),
     ],
 )
 def test_what_is_missing_is_said(

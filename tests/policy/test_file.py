@@ -1,5 +1,6 @@
 """Policy files as the server reads them: missing, edited, swapped, broken, repaired."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,8 @@ def test_a_file_may_have_the_name_of_a_preset(tmp_path: Path, monkeypatch: pytes
     ("content", "words"),
     [
         pytest.param(BAD.encode(), 'line 2: mode: "dney" is not known; did you mean "deny"?', id="refused"),
-        pytest.param(b"", "the file is empty", id="empty"),
+        pytest.param(b"", "the file is empty; a policy begins with apiVersion: lease-webhook/v1", id="empty"),
+        pytest.param(gzip.compress(GOOD.encode()), "compressed by gzip; a policy is plain YAML", id="gzip"),
         pytest.param(GOOD.encode() + b"# \xff", "not UTF-8: byte 42 of the file", id="not UTF-8"),
         pytest.param(b" " * (LARGEST + 1), "the file is larger than 4194304 characters", id="large"),
     ],
@@ -88,8 +90,13 @@ def test_a_mistyped_preset_gets_a_hint() -> None:
         load("strickt")
     assert str(caught.value) == 'strickt: No such file or directory, and no preset; did you mean "strict"?'
     with pytest.raises(PolicyFileError) as caught:
-        load("strickt.yaml")
-    assert str(caught.value) == "strickt.yaml: No such file or directory"
+        load("mine.yaml")
+    assert str(caught.value) == (
+        "mine.yaml: No such file or directory, and no preset; known are observe, standard, strict"
+    )
+    with pytest.raises(PolicyFileError) as caught:
+        load("policies/strickt")
+    assert str(caught.value) == "policies/strickt: No such file or directory"
 
 
 def test_a_preset_never_changes() -> None:

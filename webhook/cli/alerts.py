@@ -14,10 +14,11 @@ from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.status import date_renewal
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import Act, Item, Observation, Unreadable
+from webhook.cli.absence import refuse_absence
 from webhook.cli.options import Command
 from webhook.cli.progress import Progress
 from webhook.cli.reading import cluster_options, find_namespace, input_option, read_for_history, widen_to_all_namespaces
-from webhook.cli.terminal import Failure, print_message
+from webhook.cli.terminal import print_message
 from webhook.kubernetes.objects import Lease
 from webhook.kubernetes.times import DAY, SECOND
 from webhook.text.yaml_writer import comment, stream
@@ -83,7 +84,7 @@ def alerts(*, inputs: tuple[str, ...], form: str, docs: str, cluster: Cluster) -
     for item in read_for_history(inputs, widen_to_all_namespaces(cluster), progress=progress):
         latest.observe(item)
     if not latest.leases:
-        raise Failure("no lease is in the input")
+        raise refuse_absence("no lease", inputs, progress)
     watched = _find_watched_leases(latest.leases, find_namespace(cluster), time.time_ns() // 1000)
     objects = [*make_prometheus_rules(watched, docs)]
     print(comment(_HEADER if form == "operator" else "Made by lease-webhook export alerts"))

@@ -24,6 +24,7 @@ from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.items import AboutInput, FenceReport, InputKind, Item, Observation, OtherObject, Unreadable
 from webhook.analysis.rights import AccessControl
 from webhook.cli import reading
+from webhook.cli.absence import explain_absence
 from webhook.cli.grants import WRITERS_HELP, format_overview, read_access, refuse_writers
 from webhook.cli.lease_table import SEVERITY_COLORS
 from webhook.cli.options import Command, format_option, parse_moment
@@ -269,7 +270,7 @@ class Audit(Struct):
         """Yield what the input does not show."""
         if not self.examined and not self.unreadable:
             where = f" of namespace {self.only}" if self.only else ""
-            yield f"no lease and no candidate{where} is in the input"
+            yield f"no lease and no candidate{where} is in the input{'' if self.only else explain_absence(self.paths)}"
         if self.inventory.leases and not self.inventory.has_managed_fields:
             yield "the input has no managedFields, so stamps are not examined; kubectl needs --show-managed-fields"
         yield from self.tokens.list_complaints()

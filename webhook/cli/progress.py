@@ -36,6 +36,8 @@ class Progress:
         self.meter = Meter()
         self.count: Callable[[], int] | None = None
         """Returns the number of leases that were read."""
+        self.unreadable = 0
+        """How many parts could not be read."""
         self._stopped_at: list[str] = []
         self._ends = math.inf
         """The monotonic time at which everything ends that was stopped."""

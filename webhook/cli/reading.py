@@ -210,8 +210,7 @@ def read_for_history(
     for item in progress.track_reading(items) if progress else items:
         if isinstance(item, Unreadable):
             unreadable += 1
-            if unreadable <= MAX_NAMED:
-                print_message(f"{item.place.short}: {item.error}")
+            _name_unreadable(item, unreadable, progress)
         if isinstance(item, RecordingGap):
             gaps.append(item)
         yield reader.read(item)
@@ -222,6 +221,13 @@ def read_for_history(
         notes.append(SKEWED.format(span(merged.skew)))
     for note in notes:
         print_message(note)
+
+
+def _name_unreadable(part: Unreadable, number: int, progress: Progress | None) -> None:
+    if number <= MAX_NAMED:
+        print_message(f"{part.place.short}: {part.error}")
+    if progress:
+        progress.unreadable = number
 
 
 def _take_until_stopped(items: Iterator[Item], meter: Meter) -> Iterator[Item]:

@@ -104,7 +104,8 @@ def command(*, namespace: str, wait: float, cluster: Cluster, output: str) -> in
     text = wrap_on_terminal(f"{headline}: {status.reason}", 3)
     print(style(headline, fg=color) + text.removeprefix(headline))
     rows = [row for fact in status.facts for row in _make_rows(fact)]
-    print("\n".join(format_table(rows, by=0, columns=measure_width())))
+    if rows:
+        print("\n".join(format_table(rows, by=0, columns=measure_width())))
     return status.code
 
 
@@ -148,6 +149,9 @@ class _Reader:
 
 def _find_status(cluster: Cluster) -> _Status:
     is_created, said = clusters.try_to_create(cluster, PROOF)
+    if not is_created and (why := clusters.find_why_unreached(said)):
+        # Each object that is not read would say so again, after as long a wait.
+        return _Status(None, f"no API server was reached: {why}; {clusters.CHOOSE}", [])
     reader, now = _Reader(cluster), dt.datetime.now(dt.UTC)
     for kinds in _CLUSTER_WIDE:
         reader.read(kinds)

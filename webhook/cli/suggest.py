@@ -11,6 +11,7 @@ from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.inputs.files import read_path, require_readable
 from webhook.analysis.suggestions.bindings import AllWrites, make_binding_policy
 from webhook.analysis.suggestions.fence import find_leases, find_writes_by, format_policy, suggest_fence
+from webhook.cli.absence import refuse_absence
 from webhook.cli.options import Command, parse_lease_name
 from webhook.cli.progress import Progress
 from webhook.cli.reading import (
@@ -64,7 +65,7 @@ def bindings(*, leases: tuple[str, ...], inputs: tuple[str, ...], cluster: Clust
     for item in read_for_history(inputs, widen_to_all_namespaces(cluster), resources=("pods",), progress=progress):
         seen.observe(item)
     if not seen.coverage.count:
-        raise Failure("no lease and no candidate is in the input")
+        raise refuse_absence("no lease and no candidate", inputs, progress)
     only = find_namespace(cluster)
     text = make_binding_policy(seen, key, only)
     if not text:

@@ -18,6 +18,8 @@ from msgspec import Struct
 from webhook.text.quoting import escape
 
 _COMMAND: Final = re.compile("kubectl|lease-webhook")
+_CALL: Final = re.compile("(?:kubectl|lease-webhook) [a-z-]")
+"""A command as it is called: the name of the program before a message is none."""
 _STYLE: Final = re.compile(r"\x1b\[[;?0-9]*[a-zA-Z]")
 _STYLE_OR_LETTER: Final = re.compile(rf"{_STYLE.pattern}|\S")
 _END_OF_STYLE: Final = "\x1b[0m"
@@ -121,5 +123,5 @@ def encode_line(document: dict[str, Any] | Struct) -> str:
 def print_message(text: str) -> None:
     """Print any text as one line on standard error; a terminal breaks it between words, but no command."""
     line = escape(text)
-    is_broken = sys.stderr.isatty() and not _COMMAND.search(line)
+    is_broken = sys.stderr.isatty() and not _CALL.search(line)
     print(indent(line, 0, shutil.get_terminal_size().columns) if is_broken else line, file=sys.stderr)

@@ -24,6 +24,7 @@ from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Timeline, as_json
 from webhook.analysis.timeline.page import render
 from webhook.cli import reading
+from webhook.cli.absence import refuse_absence, suggest_name
 from webhook.cli.options import Command, complete_files, parse_endpoint, parse_lease_name, parse_moment
 from webhook.cli.progress import Progress
 from webhook.cli.terminal import Failure, print_message
@@ -104,7 +105,7 @@ def command(
     progress = Progress()
     items = reading.read_for_history(inputs, cluster, policy, progress=progress)
     progress.count = lambda: builder.histories.number
-    timeline = _select(read_timeline(builder, items, inputs, cluster, now), wanted, only)
+    timeline = _select(read_timeline(builder, items, inputs, cluster, now, progress), wanted, only)
     if not place and output == "html" and sys.stdout.isatty():
         place = _PAGE
     _write(timeline if output == "json" else fit(timeline), output, place)
@@ -133,7 +134,12 @@ def draw(timeline: Timeline, output: str) -> bytes:
 
 
 def read_timeline(
-    builder: TimelineBuilder, items: Iterable[Item], paths: Sequence[str], cluster: Cluster, now: int | None
+    builder: TimelineBuilder,
+    items: Iterable[Item],
+    paths: Sequence[str],
+    cluster: Cluster,
+    now: int | None,
+    progress: Progress | None = None,
 ) -> Timeline:
     """Return what the items of some paths, or of kubectl, show; raises Failure if that is nothing."""
     for item in items:
@@ -143,7 +149,7 @@ def read_timeline(
     listing = f"kubectl get leases --context={cluster.context}" if cluster.context else "kubectl get leases"
     timeline = builder.timeline(as_of.at, tuple(paths) or (listing,), builder.clock - BOUND)
     if not timeline.lanes:
-        raise Failure("no lease is in the input")
+        raise refuse_absence("no lease", paths, progress)
     undrawn = [lane for lane in timeline.lanes if lane.problem]
     for lane in undrawn[: reading.MAX_NAMED]:
         print_message(f"{lane.namespace}/{lane.name} cannot be drawn: {lane.problem}")
@@ -161,10 +167,15 @@ def read_timeline(
 def _select(timeline: Timeline, wanted: Sequence[tuple[str, str]], only: str) -> Timeline:
     lanes = {(lane.namespace, lane.name): lane for lane in timeline.lanes if only in {"", lane.namespace}}
     if only and not lanes:
-        raise Failure(f"no lease of namespace {only} is in the input")
+        hint = suggest_name(only, {lane.namespace: lane.namespace for lane in timeline.lanes})
+        raise Failure(f"no lease of namespace {only} is in the input{hint}")
     for key in wanted:
         if key not in lanes:
-            raise Failure(f"lease {'/'.join(key)} is not in the input; {len(lanes)} others are")
+            hint = (
+                suggest_name("/".join(key), {"/".join(one): "/".join(one) for one in lanes})
+                or f"; {len(lanes)} others are"
+            )
+            raise Failure(f"lease {'/'.join(key)} is not in the input{hint}")
     chosen = tuple(lane for key, lane in lanes.items() if not wanted or key in wanted)
     return msgspec.structs.replace(timeline, lanes=chosen)
 

@@ -21,6 +21,7 @@ from webhook.analysis.inputs import cluster as clusters
 from webhook.analysis.inputs.cluster import Cluster
 from webhook.analysis.rights import Rights
 from webhook.cli import reading
+from webhook.cli.absence import refuse_absence, suggest_name
 from webhook.cli.grants import WRITERS_HELP, format_rights, read_access, refuse_writers
 from webhook.cli.lease_table import COLUMNS, SEVERITY_COLORS, STATE_COLORS, WIDE, format_heading, make_row
 from webhook.cli.options import Command, format_option, parse_moment
@@ -187,7 +188,7 @@ def _read_history(inputs: Sequence[str], cluster: Cluster, policy: str | None, p
     for item in reading.read_for_history(inputs, cluster, policy, progress=progress):
         histories.take(item)
     if not histories.number:
-        raise Failure("no lease is in the input")
+        raise refuse_absence("no lease", inputs, progress)
     if histories.hides_stamps:
         print_message(reading.HIDDEN_STAMPS)
     return histories
@@ -201,6 +202,10 @@ def _find_lease(histories: ClusterHistory, namespace: str, name: str, *, is_whol
     shown = f"{namespace}/{name}" if namespace else name
     if found:
         raise Failure(f"{shown} is in several namespaces: {', '.join(space for space, _ in found[:5])}")
+    if hint := suggest_name(
+        shown, {f"{space}/{lease}" if namespace else lease: f"{space}/{lease}" for space, lease in known}
+    ):
+        raise Failure(f"lease {shown} is not in the input{hint}")
     near = [f"{space}/{lease}" for space, lease in known if name in lease or space == namespace]
     others = f"{len(known)} others are" if is_whole or namespace else "-A looks in all namespaces"
     hint = f"; there are {', '.join(near[:5])}" if near else f"; {others}"
@@ -220,7 +225,8 @@ def _print_all(
     known = histories.list_fast() if is_table else histories.names()
     names = [key for key in known if namespace in ("", key[0])]
     if not names:
-        raise Failure(f"no lease of namespace {namespace} is in the input")
+        hint = suggest_name(namespace, {space: space for space, _ in known})
+        raise Failure(f"no lease of namespace {namespace} is in the input{hint}")
     accounts = select_accounts(histories, progress.track(names, "leases"), as_of, selection, is_row=is_table)
     if not is_table:
         _write_all(accounts, selection, output)

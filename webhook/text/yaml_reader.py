@@ -52,6 +52,9 @@ class Dialect(Struct, frozen=True):
     max_expanded: int = 0
 
 
+EMPTY: Final = "the file is empty"
+
+
 class YamlError(ValueError):
     """The text is refused; as a text it is one line. `is_syntax`: no dialect of YAML accepts it."""
 
@@ -87,7 +90,7 @@ class _Reader:
         """Return the value; nothing but the end may follow it."""
         self._next()  # the stream
         if self._next().__class__ is StreamEndEvent:
-            raise YamlError("the file is empty")
+            raise YamlError(EMPTY)
         value = self._value(self._next())
         while (event := self._next()).__class__ is not StreamEndEvent:
             if event.__class__ is not DocumentEndEvent:

@@ -11,8 +11,10 @@ from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import API_VERSION, PRESETS, PolicyError, nearest
 from webhook.errors import InputError
+from webhook.text.yaml_reader import EMPTY
 
 DEFAULT_PRESET: Final = "standard"
+_GZIP: Final = b"\x1f\x8b"
 LARGEST: Final = 16 * 1024 * 1024
 """Bytes that are read at most: as many characters as the parser accepts, of up to four bytes."""
 
@@ -89,12 +91,14 @@ def _read(path: Path) -> _Snapshot:
 def _parse_snapshot(path: Path, snapshot: _Snapshot) -> Policy:
     if snapshot.error:
         # A bare word is more often a mistyped preset than a file.
-        hint = "" if path.suffix or path.name != str(path) else nearest(str(path), PRESETS)
-        no_preset = f", and no preset{hint}" if hint else ""
+        no_preset = f", and no preset{nearest(str(path), PRESETS)}" if path.name == str(path) else ""
         raise PolicyFileError(f"{path}: {snapshot.error}{no_preset}")
+    if snapshot.content.startswith(_GZIP):
+        raise PolicyFileError(f"{path}: compressed by gzip; a policy is plain YAML")
     try:
         return parse(snapshot.content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise PolicyFileError(f"{path}: not UTF-8: byte {error.start} of the file") from error
     except PolicyError as error:
-        raise PolicyFileError(f"{path}: {error}") from error
+        begin = f"; a policy begins with apiVersion: {API_VERSION}" if error.problem == EMPTY else ""
+        raise PolicyFileError(f"{path}: {error}{begin}") from error

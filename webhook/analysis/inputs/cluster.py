@@ -332,12 +332,32 @@ def _list_resource(cluster: Cluster, resource: str, *shown: str) -> Iterator[Ite
             reason = complaints.wait_for_reason()
     if process.returncode:
         problem = reason or f"kubectl get {resource} ended with exit code {process.returncode}"
-        raise InputError(f"{problem}{advise_on_scope(problem)}")
+        raise InputError(explain_problem(problem))
 
 
-def advise_on_scope(problem: str) -> str:
-    """Return what to add to the reason why no lease was read: a user may have rights in one namespace."""
-    return "; -n NAMESPACE looks in one namespace" if "at the cluster scope" in problem else ""
+_UNREACHED: Final = re.compile(
+    r"The connection to the server (?P<refusing>\S+) was refused"
+    r"|Unable to connect to the server: (?P<unable>.+)|Get \"[^\"]*\": dial tcp (?P<dialed>[^\"]+)"
+    r"|(?P<choice>context was not found for specified context: .+|context .+ does not exist|stat .+: no such file.*"
+    r"|error loading config file .+|no configuration has been provided)"
+)
+CHOOSE: Final = "choose a cluster with --context or --kubeconfig"
+
+
+def find_why_unreached(problem: str) -> str:
+    """Return why kubectl reached no API server, "" if it reached one."""
+    found = _UNREACHED.search(problem)
+    if found is None:
+        return ""
+    refusing = found["refusing"]
+    return f"{refusing} refuses connections" if refusing else found["unable"] or found["dialed"] or found["choice"]
+
+
+def explain_problem(problem: str) -> str:
+    """Return why no lease was read, and what to do: a user may have rights in one namespace, or no cluster."""
+    if why := find_why_unreached(problem):
+        return f"no API server was reached: {why}; {CHOOSE}, or read a file with --input"
+    return f"{problem}; -n NAMESPACE looks in one namespace" if "at the cluster scope" in problem else problem
 
 
 def _run(cluster: Cluster, *words: str, given: bytes | None = None) -> "subprocess.CompletedProcess[bytes]":

@@ -156,7 +156,7 @@ class LiveWatch(threading.Thread):
         self._show(read(cast("BinaryIO", process.stdout), self._resource))
         process.wait()
         reason = complaints.wait_for_reason()
-        self._reason = f"{reason}{clusters.advise_on_scope(reason)}"
+        self._reason = clusters.explain_problem(reason)
 
     def _show(self, shown: Iterable[Document | Unreadable | LastLine]) -> None:
         for item in interpret_all(shown):

@@ -1,0 +1,67 @@
+"""A command that finds no lease says what it read, and what to do."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from webhook.cli.main import main
+
+POLICY = "the audit policy must log leases, docs/why.md#the-audit-policy"
+COMMANDS = (["why"], ["timeline"], ["export", "alerts"])
+EVENT = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "verb": "create", "objectRef": {"resource": "pods"}}
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main([*words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        ("", ["lease-webhook: no lease is in the input: FILE is empty"]),
+        (
+            json.dumps(EVENT),
+            [
+                "FILE: 1 audit events, of pods 1",
+                f"lease-webhook: no lease is in the input: {POLICY}",
+            ],
+        ),
+        ("hello", ["FILE#1: not a Kubernetes object"]),
+        ("[1]\n---\nkind: Pod\napiVersion: v1\n", None),
+    ],
+)
+def test_what_was_read_is_said(
+    command: list[str], content: str, lines: list[str] | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "x.log"
+    file.write_text(content)
+    err = run(capsys, *command, "--input", str(file)).replace(str(file), "FILE")
+    if lines is None:
+        assert err.endswith("no lease is in the input: FILE has Pod 1\n")
+    else:
+        assert err.splitlines() == lines
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_path_that_is_wrong_is_named_and_nothing_else(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, *command, "--input", "nosuch.json") == "nosuch.json: No such file or directory\n"
+
+
+def test_a_directory_without_inputs_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    err = run(capsys, "why", "--input", str(tmp_path))
+    assert err == f"lease-webhook: no lease is in the input: {tmp_path} has no .json, .yaml, .log or .gz file\n"
+
+
+def test_several_inputs_are_named_by_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for number, file in enumerate(files):
+        file.write_text(
+            "\n".join(json.dumps({"kind": f"Kind{kind}", "apiVersion": "v1"}) for kind in range(4 + number))
+        )
+    err = run(capsys, "why", "--input", str(files[0]), "--input", str(files[1]))
+    assert err.endswith(f": {files[0]} and 1 more has Kind0 2, Kind1 2, Kind2 2, ...\n")

@@ -1,0 +1,51 @@
+"""What files hold that have no lease is counted, so that a command can say it."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webhook.analysis.inputs.contents import Contents, find_contents
+
+
+def event(**changes: Any) -> dict[str, Any]:
+    reference = {"resource": "pods", "namespace": "shop", "name": "a"}
+    return {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "verb": "create", "objectRef": reference} | changes
+
+
+def write(path: Path, *documents: Any) -> str:
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in documents))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("documents", "expected"),
+    [
+        ([event(), event(), event(objectRef={"resource": "configmaps"})], ({"pods": 2, "configmaps": 1}, {})),
+        ([event(objectRef={}), event(objectRef=5)], ({"no resource": 2}, {})),
+        ([{"kind": "Pod", "apiVersion": "v1"}, {"kind": "", "apiVersion": "v1"}], ({}, {"Pod": 1, "no kind": 1})),
+        ([{"kind": "Lease", "apiVersion": "coordination.k8s.io/v9"}], ({}, {"Lease of coordination.k8s.io/v9": 1})),
+        ([7], ({}, {})),
+    ],
+)
+def test_documents_are_counted(documents: list[Any], expected: tuple[Any, Any], tmp_path: Path) -> None:
+    assert find_contents([write(tmp_path / "a.json", *documents)]) == Contents(*expected, (), ())
+
+
+def test_what_has_nothing_to_read_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("text")
+    empty, packed = tmp_path / "empty.json", tmp_path / "empty.gz"
+    empty.touch()
+    packed.write_bytes(gzip.compress(b""))
+    paths = [str(folder), str(empty), str(packed)]
+    assert find_contents(paths) == Contents({}, {}, tuple(paths[1:]), (paths[0],))
+
+
+def test_the_files_of_a_directory_are_counted(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", {"kind": "Pod", "apiVersion": "v1"})
+    write(tmp_path / "b.json", {"kind": "Pod", "apiVersion": "v1"})
+    assert find_contents([str(tmp_path)]).objects == {"Pod": 2}

@@ -1,0 +1,76 @@
+"""What a command says where it found no lease, or not the one that was named."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+import click
+
+from webhook.analysis.inputs.contents import MOST, find_contents
+from webhook.analysis.inputs.items import STANDARD_INPUT
+from webhook.cli.progress import Progress
+from webhook.cli.terminal import Failure, print_message
+from webhook.text.quoting import escape, truncate
+
+_SHOWN: Final = 3
+_MAX_COMPARED: Final = 5_000
+"""Names that a mistyped one is compared with."""
+_MAX_NAME: Final = 320
+_NEAR: Final = 0.75
+_LIKE: Final = 0.5
+_POLICY: Final = "the audit policy must log leases, docs/why.md#the-audit-policy"
+
+
+def refuse_absence(what: str, paths: Sequence[str], progress: Progress | None = None) -> Exception:
+    """Return how a command ends that found nothing: with what the inputs hold instead.
+
+    What could not be read was named before: if nothing else is there, no more is said.
+    """
+    text = explain_absence(paths, progress)
+    if progress is not None and progress.unreadable and not text:
+        return click.exceptions.Exit(Failure.exit_code)
+    return Failure(f"{what} is in the input{text}")
+
+
+def explain_absence(paths: Sequence[str], progress: Progress | None = None) -> str:
+    """Return what to add to the message that nothing was found; one line may be printed before it."""
+    if STANDARD_INPUT in paths or not paths:
+        is_empty = progress is not None and [*paths] == [STANDARD_INPUT] and not progress.meter.read
+        return ": standard input is empty" if is_empty else ""
+    found = find_contents(paths)
+    if found.events:
+        number = sum(found.events.values())
+        shown = f"{number:,}" if number < MOST else "the first"
+        print_message(f"{_name(paths)}: {shown} audit events, of {_list(found.events)}")
+        return f": {_POLICY}"
+    if found.objects:
+        return f": {_name(paths)} has {_list(found.objects)}"
+    if found.empty:
+        return f": {_name(found.empty)} is empty"
+    if found.bare:
+        return f": {_name(found.bare)} has no .json, .yaml, .log or .gz file"
+    return ""
+
+
+def _name(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"{escape(paths[0])}{more}"
+
+
+def _list(counted: Mapping[str, int]) -> str:
+    most = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+    shown = ", ".join(f"{escape(truncate(name, 40))} {number:,}" for name, number in most[:_SHOWN])
+    return f"{shown}, ..." if len(most) > _SHOWN else shown
+
+
+def suggest_name(name: str, known: Mapping[str, str]) -> str:
+    """Return a hint at the name that is nearest to a mistyped one, as it is to be written, "" if none is."""
+    near = difflib.get_close_matches(name[:_MAX_NAME], islice(known, _MAX_COMPARED), n=3, cutoff=_NEAR)
+    return next((f"; did you mean {known[one]}?" for one in near if _is_near_in_each_part(name, one)), "")
+
+
+def _is_near_in_each_part(name: str, other: str) -> bool:
+    """True if the namespaces are like each other, and the names too: a namespace alone is no hint at a lease."""
+    parts = zip(name.split("/"), other.split("/"), strict=False)
+    return all(difflib.SequenceMatcher(None, mine, theirs).ratio() >= _LIKE for mine, theirs in parts)
