@@ -65,3 +65,25 @@ def test_several_inputs_are_named_by_the_first(tmp_path: Path, capsys: pytest.Ca
         )
     err = run(capsys, "why", "--input", str(files[0]), "--input", str(files[1]))
     assert err.endswith(f": {files[0]} and 1 more has Kind0 2, Kind1 2, Kind2 2, ...\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["record", "FILE"], "FILE is a file, not a directory"),
+        (["certs", "FILE"], "FILE is a file; certificates are written into a directory"),
+        (["policy", "FILE"], "a file is an argument of check: lease-webhook policy check FILE"),
+        (["policy", "shwo"], "No such command 'shwo'. Did you mean show?"),
+        (
+            ["suggest", "fence", "--writer", "shop/a", "--input", "FILE"],
+            "no stored write by the service account shop/a is in the input; it must be an audit log",
+        ),
+    ],
+)
+def test_a_file_in_the_wrong_place_is_told_its_place(
+    words: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "x.log"
+    file.write_text(json.dumps(EVENT))
+    err = run(capsys, *(str(file) if word == "FILE" else word for word in words))
+    assert text in err.replace(str(file), "FILE")

@@ -104,7 +104,7 @@ def test_two_recorders_never_write_into_one_directory(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="not writable"):
+    with pytest.raises(InputError, match="is a file, not a directory"):
         Records(tmp_path / "file", MEBIBYTE)
 
 

@@ -76,6 +76,8 @@ def command(
 
 def _make(directory: Path, names: Sequence[str], days: float, *, new_ca: bool) -> int:
     now = dt.datetime.now(dt.UTC)
+    if directory.is_file():
+        raise Failure(f"{directory} is a file; certificates are written into a directory")
     try:
         directory.mkdir(mode=0o755, parents=True, exist_ok=True)
         authority, done = _prepare_authority(directory, now, replace=new_ca)

@@ -41,7 +41,12 @@ class LazyGroup(Command, click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that is named first, imported."""
-        name, command, rest = super().resolve_command(ctx, args)
+        try:
+            name, command, rest = super().resolve_command(ctx, args)
+        except click.NoSuchCommand:
+            if "check" in self.commands and os.path.exists(args[0]):  # noqa: PTH110 - never raises
+                raise click.UsageError(f"a file is an argument of check: {ctx.command_path} check {args[0]}") from None
+            raise
         return name, command.load() if isinstance(command, Lazy) else command, rest
 
 

@@ -86,6 +86,8 @@ def fence(*, leases: tuple[str, ...], inputs: tuple[str, ...], writer: str, name
         raise click.UsageError("Missing option '--input'.")
     documents = (one for path in inputs for one in require_readable(read_path(path)))
     events = find_writes_by(documents, f"system:serviceaccount:{namespace}:{account}")
+    if not events:
+        raise Failure(f"no stored write by the service account {writer} is in the input; it must be an audit log")
     lease = find_named_lease(leases) or _find_named_lease(find_leases(events))
     parse_lease_name(lease, _NO_LEASE.format(lease))
     found = suggest_fence(events, lease)

@@ -187,7 +187,7 @@ def get_objects(cluster: Cluster, kinds: str, *words: str) -> list[Value] | str:
     """Return the objects of some kinds in the cluster, or why they could not be read."""
     result = _run(cluster, "get", kinds, *words, "--output=json")
     if result.returncode:
-        return _find_reason(result.stderr)
+        return explain_problem(_find_reason(result.stderr))
     try:
         return [one.value for one in require_readable(read(io.BytesIO(result.stdout), "kubectl"))]
     except (InputError, ValueError, RecursionError) as error:
@@ -354,9 +354,9 @@ def find_why_unreached(problem: str) -> str:
 
 
 def explain_problem(problem: str) -> str:
-    """Return why no lease was read, and what to do: a user may have rights in one namespace, or no cluster."""
+    """Return why nothing was read, and what to do: a user may have rights in one namespace, or no cluster."""
     if why := find_why_unreached(problem):
-        return f"no API server was reached: {why}; {CHOOSE}, or read a file with --input"
+        return f"no API server was reached: {why}; {CHOOSE}"
     return f"{problem}; -n NAMESPACE looks in one namespace" if "at the cluster scope" in problem else problem
 
 

@@ -213,7 +213,13 @@ class Records:
             for path in self.files()[-2:]:
                 _remove_half_line(path)
         except OSError as error:
-            raise InputError(f"{directory} is not writable, or another recorder writes there: {error}") from error
+            is_file = isinstance(error, FileExistsError | NotADirectoryError)
+            why = (
+                "is a file, not a directory"
+                if is_file
+                else f"is not writable, or another recorder writes there: {error}"
+            )
+            raise InputError(f"{directory} {why}") from error
         self.seen_until = max(written, default=None)
         """The time at which the process before saw something last, in seconds since 1970."""
 
