@@ -107,7 +107,7 @@ def test_the_fence_of_the_page() -> None:
 
 def test_the_denial_of_the_guard() -> None:
     writer = "313cca89-1111-4111-8111-111111111111 system:serviceaccount:shop:checkout"
-    (text,) = [block.text for block in blocks(DOCS / "denied.md") if "lease-webhook-stamp-guard" in block.text]
+    (text,) = [block.text for block in blocks(DOCS / "denied.md") if "stamp-guard' with binding" in block.text]
 
     def lease(writer: str, written: str, holder: str) -> dict[str, Any]:
         annotations = {"lease-webhook/writer-x": writer, "lease-webhook/written-x": written}
