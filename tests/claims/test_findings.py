@@ -243,6 +243,24 @@ def test_no_webhook_makes_reads_fail(verb: str, words: str, advice: str) -> None
     assert advice in advise(one)
 
 
+def test_writes_that_failed_and_were_limited_are_not_an_outage() -> None:
+    server, (db, *others) = shop()
+    electors = [db, *others, server.elector("index-0", "shop/index")]
+    together(40, *electors)
+    for second in range(18):
+        server.wait(1)
+        if 2 <= second <= 12:
+            db.fail(429 if second == 5 else 504)
+        for one in electors[1:] if second % 2 else ():
+            one.renew()
+    server.elector("db-1", "shop/db").lead(10)
+    one = account(follow_log(server), server.now)
+    (lost,) = (found for found in one.findings if found.check == "leader-lost")
+    assert "The API server could not store its writes: 10 requests answered with 504" in lost.message
+    assert "and 1 request answered with 429" in lost.message
+    assert advise(one) == "Look for a webhook that the API server calls for this lease: lease-webhook doctor"
+
+
 @pytest.mark.parametrize(
     ("user", "unnamed", "advice"),
     [

@@ -136,12 +136,12 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     if cause.refusal and cause.refusal.failed_webhook:
         webhook = name(cause.refusal.failed_webhook)
         return Advice(f"See why webhook {webhook}, which the API server calls for each write, fails:", _WEBHOOKS)
-    if cause.left == ("failed",) and cause.refusal and cause.refusal.is_read:
+    if cause.is_of_its_writes and cause.refusal and cause.refusal.is_read:
         sentence = (
             "Look at the API server that answered it, and its connection to etcd, in its log and at its own address:"
         )
         return Advice(sentence, "kubectl get --raw '/readyz?verbose'")
-    if cause.left == ("failed",):
+    if cause.is_of_its_writes:
         return Advice("Look for a webhook that the API server calls for this lease:", _WEBHOOKS)
     step = _NEXT_STEPS[cause.blame]
     if "stopped" not in cause.left or tenure.until is None or tenure.processes.heard_again:

@@ -78,6 +78,11 @@ class Diagnosis(Struct, frozen=True):
     is_alive: bool = False
     """True if its process renewed another lease meanwhile."""
 
+    @property
+    def is_of_its_writes(self) -> bool:
+        """Whether writes of this lease failed, and not the API server as a whole; they may have been limited too."""
+        return "failed" in self.left and "api-server" not in self.left
+
 
 class Gap(Silence, frozen=True, kw_only=True):
     """A time for which `tenure` did not renew; then it did, or another one took over."""
@@ -466,7 +471,6 @@ _OF_ALL: Final = {
     Blame.NETWORK: _SENTENCES[Blame.NETWORK],
 }
 """The cause that stopped all leases."""
-_HINDERED_ALL: Final = ", a webhook or policy stopped all writes"
 _STOPPED_THEN: Final = "its process stopped by itself"
 _SILENT: Final = "It sent no renewal (killed, paused, blocked, cut off), or its API server hung"
 _NODE_SILENT: Final = "Its node was silent as well"
@@ -514,7 +518,7 @@ def _describe_outside(cause: Diagnosis) -> str:
     if refusal and not refusal.writer.user:
         return "Its requests may have been refused"
     has_failed_at_once = refusal is not None and refusal.has_failed_at_once
-    if cause.blame is Blame.SERVER and (cause.left == ("failed",) or has_failed_at_once):
+    if cause.blame is Blame.SERVER and (cause.is_of_its_writes or has_failed_at_once):
         return "The API server could not store its writes"
     if cause.blame is Blame.REFUSED and refusal is not None and refusal.is_release:
         return "Its release was refused"
