@@ -9,7 +9,7 @@ from tests.history.fake_server import Elector, FakeServer
 from tests.history.observing import advise, follow_log, follow_metadata, follow_watch
 from tests.history.test_refusal import POLICY
 from webhook.analysis.claims.account import Account
-from webhook.analysis.claims.claim import as_json
+from webhook.analysis.claims.claim import Claim, as_json
 from webhook.analysis.history.status import LeaseState
 from webhook.analysis.history.tenure import API_SERVER
 
@@ -161,6 +161,16 @@ def test_a_policy_that_refuses_a_holder_after_another_one_wrote_it_in() -> None:
     db.fail(403, POLICY)
     said = text(explain_server(server))
     assert "ops wrote db-9 into the lease. To see whether it may" in said or "--as=ops" in said
+
+
+def test_a_policy_that_refuses_a_holder_which_an_api_server_chose() -> None:
+    server, _ = start_coordinated()
+    server.wait(17)
+    chooses(server, "b_1")
+    server.elector("b", "shop/db").fail(403, POLICY)
+    (refused,) = (found for found in explain_server(server).findings if found.check == "write-refused")
+    assert isinstance(refused, Claim)
+    assert refused.advice == "See why the policy refuses the writes of shop/db:"
 
 
 def test_reads_that_are_refused_keep_a_client_from_writing() -> None:

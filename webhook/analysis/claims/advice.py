@@ -214,7 +214,8 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     """Return what to do about writes that are refused."""
     who = name(refusal.writer.name) or "the writer"
     held = next((one for one in reversed(history.tenures) if one.since <= refusal.at), None)
-    taker = held.processes.taken_by if held and held.processes.is_own_taking is not True else None
+    # An API server that chose the holder took the lease from no one.
+    taker = held.processes.doubtful_taker if held and not held.is_chosen else None
     if held and taker and not taker.is_same(refusal.writer) and refusal.by is By.POLICY:
         sentence = f"{writer(taker)} wrote {name(held.holder)} into the lease. To see whether it may:"
         return Advice(sentence, command_for_rights("update", history.namespace, history.name, taker))

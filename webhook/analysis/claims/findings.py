@@ -422,7 +422,7 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
     duration, last = before.duration, before.kept_until
     left = last + duration * SECOND - after.since if duration else None
     taker, cause = name(after.holder), "stolen"
-    other = after.processes.taken_by if after.processes.is_own_taking is not True else None
+    other = after.processes.doubtful_taker
     is_one_pod = after.processes.follows_in_pod(before.processes)
     stranger = None if other else _find_stranger(before, after)
     took = _describe_taking(after, other, stranger)

@@ -116,9 +116,7 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
         return f"the API server {chose} {holder}{how}{gap}"
     who = f" ({writer(tenure.processes.taken_by)})" if tenure.processes.taken_by else ""
     # In any other way the holder itself takes the lease.
-    other = (
-        tenure.processes.taken_by if tenure.processes.is_own_taking is not True and tenure.processes.taken_by else None
-    )
+    other = tenure.processes.doubtful_taker
     took = f"{holder} took it"
     if other:
         took, who = f"{writer(other)} wrote {holder} into it", ""
@@ -148,8 +146,8 @@ def _handover(tenure: Tenure, before: Tenure | None) -> str:
 
 def describe_creation(tenure: Tenure) -> str:
     """Say who created a lease again, as a clause: another one than the holder that it names may have."""
-    if tenure.processes.taken_by and tenure.processes.is_own_taking is not True and not tenure.is_writer:
-        return f"{writer(tenure.processes.taken_by)} created it again with the holder {name(tenure.holder)}"
+    if (taker := tenure.processes.doubtful_taker) and not tenure.is_writer:
+        return f"{writer(taker)} created it again with the holder {name(tenure.holder)}"
     if tenure.processes.taken_by is None and not tenure.is_writer:
         # Another one may have, also under its field manager.
         is_hint = tenure.taken_manager and tenure.manager not in {"", tenure.taken_manager}

@@ -224,6 +224,11 @@ class Processes(Struct):
         return False if self.is_sure else None
 
     @property
+    def doubtful_taker(self) -> Writer | None:
+        """Who wrote the holder, unless that is known to be its own process; None if it is not known who did."""
+        return None if self.is_own_taking else self.taken_by
+
+    @property
     def is_never_renewed(self) -> bool:
         """Whether no process is known to have renewed it, and another one than the pod that it names wrote it in."""
         return self.taken_by is not None and not self.renewals and not self.is_pod(self.taken_by)
