@@ -252,6 +252,17 @@ def test_without_stamps_a_holder_is_silent_unless_its_clock_is_behind() -> None:
     assert "how" not in as_claim(found).arguments
 
 
+@pytest.mark.parametrize(
+    ("holder", "pod"),
+    [("checkout-7d4b9c-x2x8p_8c1", "checkout-7d4b9c-x2x8p"), ("laptop-7.local_8c1", "POD"), ("ops", "POD")],
+    ids=["a pod", "a machine", "a person"],
+)
+def test_only_a_likely_pod_has_logs_to_look_at(holder: str, pod: str) -> None:
+    document = make_lease(SLOW, put("spec.holderIdentity", holder))
+    (found,) = (one for one in audited(document, now=NOW + 3600 * SECOND) if one.check == "expired")
+    assert found.fix.endswith(f"kubectl -n shop logs {pod} --previous")
+
+
 def test_without_any_managed_fields_nothing_is_said_of_stamps() -> None:
     assert audited(make_lease(SLOW, drop("metadata.managedFields"))) == []
     found = audited(make_lease(SLOW, drop("metadata.managedFields")), node_lease())

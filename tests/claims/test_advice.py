@@ -7,7 +7,7 @@ from tests.history.fake_server import FakeServer, together
 from tests.history.observing import advise, follow_log
 from tests.history.test_refusal import RIGHTS, WEBHOOK
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
-from webhook.analysis.audit.leases import pod_of
+from webhook.analysis.audit.leases import likely_pod_of, pod_of
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.succession import FREQUENT, FREQUENT_WITHIN
 from webhook.kubernetes.times import SECOND
@@ -157,15 +157,20 @@ def test_of_a_holder_that_never_ran_it_is_not_asked_why_it_stopped() -> None:
     assert advise(one).endswith(" kubectl -n shop get pods")
 
 
-def test_a_holder_that_renews_too_rarely_is_not_looked_for() -> None:
+def advise_on_slow_renewals(holder: str) -> str:
+    """Return the advice about a holder that renews less often than its lease expires."""
     server, (_, mail, cart) = shop()
-    slow = server.elector("db-0", "shop/db", duration=5, retry=8.0)
+    slow = server.elector(holder, "shop/db", duration=5, retry=8.0, pod="" if "." in holder else holder)
     slow.take()
     for _ in range(6):
         together(8, mail, cart)
         slow.renew()
     together(6, mail, cart)
-    found = advise(account(follow_log(server), server.now))
+    return advise(account(follow_log(server), server.now))
+
+
+def test_a_holder_that_renews_too_rarely_is_not_looked_for() -> None:
+    found = advise_on_slow_renewals("db-0")
     assert found.startswith("Let it renew several times within the lease's duration.")
     assert found.endswith("kubectl -n shop get pod db-0 -o jsonpath='{..args}'")
 
@@ -224,3 +229,20 @@ def test_a_writer_that_is_not_known_has_no_empty_name() -> None:
 )
 def test_commands_name_a_pod_only_if_the_holder_may_be_one(holder: str, pod: str) -> None:
     assert pod_of(holder) == pod
+
+
+@pytest.mark.parametrize(
+    ("holder", "pod"),
+    [
+        pytest.param("db-7d4b9c-x2x8p_8c1", "db-7d4b9c-x2x8p", id="a pod and something random"),
+        pytest.param("db", "", id="no controller calls a pod so"),
+        pytest.param("laptop-7.local_8c1", "", id="a machine"),
+    ],
+)
+def test_a_text_that_is_most_likely_no_pod_is_not_looked_for_as_one(holder: str, pod: str) -> None:
+    assert likely_pod_of(holder) == pod
+
+
+def test_of_a_holder_that_renews_too_rarely_and_is_a_machine_all_pods_are_shown() -> None:
+    found = advise_on_slow_renewals("laptop-7.local")
+    assert found.endswith("kubectl -n shop get pods -o jsonpath='{..args}'")

@@ -222,7 +222,7 @@ def _check_expiry(subject: Subject) -> Iterator[ReportFinding]:
         message = f"{holder} holds the lease and no longer renews it; {seen}"
         if not status.from_stamps:
             message = f"{holder} holds the lease and, unless its clock is behind, no longer renews it; {seen}"
-        fix = f"{{kubectl}} get pods; {{kubectl}} logs {pod_of(status.holder) or 'POD'} --previous"
+        fix = f"{{kubectl}} get pods; {{kubectl}} logs {likely_pod_of(status.holder) or 'POD'} --previous"
         found = subject.make_finding("expired", Severity.WARNING, message, fix)
         yield found if status.from_stamps else replace(found, how="writer-clock")
 
@@ -240,6 +240,15 @@ def pod_of(holder: str) -> str:
     """Return the pod that a holder names, for commands; "" if it is none: anyone may have written the holder."""
     name = holder.rpartition("_")[0] or holder
     return name if _POD.fullmatch(name) and not _UUID.fullmatch(name) else ""
+
+
+def likely_pod_of(holder: str) -> str:
+    """Return the pod that a holder most likely names, for commands; "" if its text is more likely another name.
+
+    No controller names a pod without a hyphen; a dot is in names of machines.
+    """
+    name = pod_of(holder)
+    return name if "-" in name and "." not in name else ""
 
 
 def _check_timing(subject: Subject) -> Iterator[ReportFinding]:

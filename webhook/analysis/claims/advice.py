@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NAMESPACE_CONTROLLER, NODE_LEASES
 from webhook.admission.rules.stamps import is_constant
-from webhook.analysis.audit.leases import pod_of
+from webhook.analysis.audit.leases import likely_pod_of, pod_of
 from webhook.analysis.audit.repairs import repair_of
 from webhook.analysis.claims.causes import Blame, Diagnosis
 from webhook.analysis.claims.claim import Claim
@@ -74,9 +74,8 @@ def command_for_log_of_holder(namespace: str, holder: str) -> str:
 
 
 def _command_for_holder(verb: str, namespace: str, holder: str) -> str:
-    # No controller names a pod without a hyphen; a dot is in names of machines.
-    where, pod = kubectl_in(namespace), pod_of(holder)
-    return f"{where} {verb} {pod}" if "-" in pod and "." not in pod else f"{where} get pods"
+    where, pod = kubectl_in(namespace), likely_pod_of(holder)
+    return f"{where} {verb} {pod}" if pod else f"{where} get pods"
 
 
 def command_for_pod_of_writer(namespace: str, writer: Writer) -> str:
@@ -204,9 +203,9 @@ def _advise_on_appointed_holder(history: LeaseHistory, tenure: Tenure, taker: Wr
 
 
 def _advise_on_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
-    where, pod = kubectl_in(history.namespace), pod_of(_pod(tenure) or tenure.holder)
+    where, pod = kubectl_in(history.namespace), likely_pod_of(_pod(tenure) or tenure.holder)
     sentence = "Let it renew several times within the lease's duration. To see its arguments:"
-    which = f"pod {pod}" if "-" in pod else "pods"
+    which = f"pod {pod}" if pod else "pods"
     return Advice(sentence, f"{where} get {which} -o jsonpath='{{..args}}'")
 
 
