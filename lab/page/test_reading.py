@@ -150,6 +150,14 @@ def test_a_long_name_keeps_its_end_beside_the_lane(opened: Open) -> None:
     assert label.endswith("x2x8p_1f0e")
 
 
+@pytest.mark.parametrize("kind", [SpanKind.HELD, SpanKind.WRITTEN])
+def test_a_name_that_is_too_long_for_its_bar_keeps_its_end(opened: Open, kind: SpanKind) -> None:
+    page = opened(make_timeline(Span(kind, NOON, None, f"{'checkout-' * 60}7d4b9c-x2x8p_1f0e")))
+    shown = page.text(".words .in")
+    assert "…" in shown
+    assert shown.endswith("x2x8p_1f0e")
+
+
 def test_before_it_was_created_a_lease_is_not_seen(opened: Open) -> None:
     created = Mark(MarkKind.CREATED, NOON + 9 * SECOND, "a created it", "a")
     page = opened(make_timeline(Span(SpanKind.HELD, NOON + 9 * SECOND, None, "a"), marks=(created,)))

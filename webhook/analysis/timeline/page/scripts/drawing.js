@@ -194,9 +194,10 @@ function spanNode({ items, kind, begins, ends }, bar) {
 function wordsNode({ items, kind, begins, ends }, x, bar) {
   const [span] = items;
   const width = Math.min(ends, span.quietFrom === undefined ? ends : x(span.quietFrom)) - begins - 10;
-  const words = kind === "held" || kind === "written" ? span.holder : kind === "several" ? "" : WORDS.get(kind);
+  const isName = kind === "held" || kind === "written";
+  const words = isName ? span.holder : kind === "several" ? "" : WORDS.get(kind);
   const name = `in ${kind}${isShown(span) ? "" : " dimmed"}`;
-  return clipped(begins, width + 10, bar, inBar(name, fitting(words, width, kind === "held", barFont(bar)), bar));
+  return clipped(begins, width + 10, bar, inBar(name, fitting(words, width, isName, barFont(bar)), bar));
 }
 
 /** The size of the words in a bar, none if it is too low for them. */
