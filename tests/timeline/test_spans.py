@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from webhook.analysis.timeline.downsampling import Frozen, SpanRecord, cut_lane
-from webhook.analysis.timeline.model import Lane, Span, SpanKind, Ticks, Timeline, as_json
+from webhook.analysis.timeline.model import Bucket, Lane, Span, SpanKind, Ticks, Timeline, as_json
 
 
 def lane(*spans: Span) -> Lane:
@@ -24,6 +24,26 @@ def test_a_span_that_ends_within_the_window_stays_as_it_is() -> None:
 def test_a_lease_that_was_never_held_begins_with_the_window_if_its_creation_is_unknown() -> None:
     cut = cut_lane(lane(Span(SpanKind.NEVER_HELD, 0)), 20, 50)
     assert cut.spans == (Span(SpanKind.NEVER_HELD, 20),)
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "buckets", "moments", "renewed_before"),
+    [
+        pytest.param(0, 100, 2, (50, 60, 70), None, id="all"),
+        pytest.param(15, 60, 2, (50, 60), None, id="from within the first bucket to a moment"),
+        pytest.param(21, 49, 1, (), 20, id="the second bucket"),
+        pytest.param(41, 100, 0, (50, 60, 70), 40, id="after the buckets"),
+        pytest.param(50, 69, 0, (50, 60), 40, id="between moments"),
+        pytest.param(71, 100, 0, (), 70, id="after all"),
+        pytest.param(0, 9, 0, (), None, id="before all"),
+    ],
+)
+def test_renewals_outside_of_the_window_are_left_out(
+    begins: int, ends: int, buckets: int, moments: tuple[int, ...], renewed_before: int | None
+) -> None:
+    ticks = Ticks((50, 60, 70), (Bucket(10, 20, 5), Bucket(30, 40, 5)))
+    cut = cut_lane(replace(lane(), ticks=ticks), begins, ends)
+    assert (len(cut.ticks.buckets), cut.ticks.moments, cut.renewed_before) == (buckets, moments, renewed_before)
 
 
 @pytest.mark.parametrize(

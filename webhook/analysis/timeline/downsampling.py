@@ -1,8 +1,10 @@
 """Spans, renewals and marks in bounded memory: what is too much is aggregated, and said to be."""
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, takewhile
+from operator import attrgetter
 from typing import Final, TypeVar
 
 from msgspec import Struct, field
@@ -256,10 +258,15 @@ def _limit(lane: Lane, most: int) -> Lane:
 
 def cut_lane(lane: Lane, begins: int, ends: int) -> Lane:
     """Cut a lane to what happened within; a span that began before keeps its beginning, one that goes on has no end."""
-    buckets = tuple(one for one in lane.ticks.buckets if one.ends >= begins and one.begins <= ends)
-    moments = tuple(at for at in lane.ticks.moments if begins <= at <= ends)
-    earlier = [one.ends for one in lane.ticks.buckets if one.ends < begins]
-    earlier += [at for at in lane.ticks.moments if at < begins]
+    moments, buckets = lane.ticks.moments, lane.ticks.buckets
+    first_moment, first_bucket = bisect_left(moments, begins), bisect_left(buckets, begins, key=attrgetter("ends"))
+    last_bucket = bisect_right(buckets, ends, key=attrgetter("begins"))
+    ticks = Ticks(tuple(moments[first_moment : bisect_right(moments, ends)]), tuple(buckets[first_bucket:last_bucket]))
+    renewed_before = None
+    if first_moment:
+        renewed_before = moments[first_moment - 1]
+    elif first_bucket:
+        renewed_before = buckets[first_bucket - 1].ends
     spans = tuple(
         _cut_span(span, begins, ends)
         for span in takewhile(lambda span: span.begins <= ends, lane.spans)
@@ -269,9 +276,9 @@ def cut_lane(lane: Lane, begins: int, ends: int) -> Lane:
     outside = _count_changes(lane.spans) - _count_changes(spans)
     return replace(
         lane,
-        renewed_before=max(earlier, default=None),
+        renewed_before=renewed_before,
         spans=spans,
-        ticks=Ticks(moments, buckets),
+        ticks=ticks,
         marks=tuple(mark for mark in lane.marks if _get_end(mark) >= begins and mark.begins <= ends),
         handovers=max(0, lane.handovers - outside),
     )
