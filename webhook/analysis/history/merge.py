@@ -404,10 +404,13 @@ def _place_late_writes(items: Sequence[_Seen]) -> list[_Seen]:
         if not one.is_stored_write or _is_hidden_write(one):
             placed.append(one)
             continue
-        between, later = placed[since:], []
+        later: list[_Seen] = []
         if 0 < before == parse_number(one.observation.replaces):
-            later = [write for write in between if _is_hidden_write(write) and one.time <= write.time + _TOLERANCE]
-            placed[since:] = [write for write in between if all(write is not other for other in later)]
+            between = placed[since:]
+            del placed[since:]
+            for write in between:
+                is_later = _is_hidden_write(write) and one.time <= write.time + _TOLERANCE
+                (later if is_later else placed).append(write)
         placed.append(one)
         since, before = len(placed), one.revision or parse_number(one.observation.resource_version)
         placed += later
