@@ -62,11 +62,8 @@ from webhook.kubernetes.times import SECOND, normalize, readable, stamp_of
 MAX_TENURES: Final = 200
 MAX_OTHERS: Final = 1000
 
-_AFTER_VACANCY: Final[dict[Handover | None, Handover]] = {
-    Handover.RELEASED: Handover.RELEASED,
-    Handover.UNKNOWN: Handover.UNKNOWN,
-}
-"""How a holder takes a lease that names none, by how the tenure before ended; by anything else it was claimed."""
+_KEPT_AFTER_VACANCY: Final = frozenset({Handover.RELEASED, Handover.UNKNOWN})
+"""How a tenure ended if the next holder of a lease that names none took it so, too; else it was claimed."""
 
 
 class LeaseHistory(Struct):
@@ -613,7 +610,7 @@ class LeaseHistory(Struct):
         elif old.holder_identity and how is not Handover.RELEASED:
             self._take_from_holder(old, known, holder, at, writer)
         else:
-            following = self._add(holder, at, _AFTER_VACANCY.get(how, Handover.CLAIMED), writer)
+            following = self._add(holder, at, how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED, writer)
             if how is Handover.UNKNOWN:
                 # Before the input showed it again without a holder, another one may have held it.
                 following.forget_previous()
