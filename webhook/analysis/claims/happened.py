@@ -10,14 +10,14 @@ from typing import Final, TypeVar
 from webhook.analysis.claims.account import Account
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.succession import (
-    describe_dating_of,
     describe_dating_of_end,
+    describe_edit,
     describe_ending,
     describe_handover,
     describe_renewals_of_another,
 )
 from webhook.analysis.claims.text import Line
-from webhook.analysis.claims.words import by_writer, clock, count, name, writer
+from webhook.analysis.claims.words import clock, count, name, writer
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.requests import MAX_REFUSALS
@@ -97,16 +97,12 @@ def _list_edits(history: LeaseHistory, *, by_others: bool = False) -> list[_Even
 
     A watch does not show whose an edit is: what it has is listed of a log as well, where that names the writer.
     """
-    return [
-        (one.at, f"{one.text}{by_writer(one.writer)}{describe_dating_of(one)}")
-        for one in history.edits
-        if not (by_others and _is_usual(one))
-    ]
+    return [(one.at, describe_edit(one)) for one in history.edits if not (by_others and _is_usual(one))]
 
 
 def _list_candidates(account: Account) -> list[_Event]:
     """Return what was done to candidates of a coordinated election, which chooses by what they say."""
-    return [(one.at, f"{one.text}{by_writer(one.writer)}{describe_dating_of(one)}") for one in account.candidate_events]
+    return [(one.at, describe_edit(one)) for one in account.candidate_events]
 
 
 def _is_usual(edit: LeaseEvent) -> bool:

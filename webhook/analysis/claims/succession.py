@@ -70,6 +70,11 @@ def describe_dating_of(event: LeaseEvent) -> str:
     return describe_dating(is_dated=event.is_dated, is_claimed=event.is_claimed)
 
 
+def describe_edit(event: LeaseEvent) -> str:
+    """Return what a write did beside renewals and handovers, by whom, and how well its time is known, as a clause."""
+    return f"{event.text}{by_writer(event.writer)}{describe_dating_of(event)}"
+
+
 def describe_dating_of_end(tenure: Tenure) -> str:
     """Return the end of a clause about how a tenure ended."""
     is_claimed = tenure.ended is not None and tenure.ended.is_claimed

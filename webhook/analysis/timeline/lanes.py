@@ -13,7 +13,13 @@ from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.admission.rules.registry import RULES
 from webhook.analysis.claims.causes import describe_cause, find_late_renewals, find_lost_leaders
 from webhook.analysis.claims.findings import describe_delay
-from webhook.analysis.claims.succession import describe_dating_of, describe_ending, describe_handover, how_taken
+from webhook.analysis.claims.succession import (
+    describe_dating_of,
+    describe_edit,
+    describe_ending,
+    describe_handover,
+    how_taken,
+)
 from webhook.analysis.claims.words import by_writer, clock, count
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
@@ -412,8 +418,7 @@ class _LeaseLane(Struct):
             case EventKind.CREATED:
                 self.mark(MarkKind.CREATED, at, event.text or f"it was created without a holder{by_writer(who)}", who)
             case EventKind.EDITED if self.holder:
-                text = f"{event.text}{by_writer(who)}{describe_dating_of(event)}"
-                self.mark(MarkKind.EDIT, at, text, who, self.holder)
+                self.mark(MarkKind.EDIT, at, describe_edit(event), who, self.holder)
             case EventKind.FORGED:
                 self.mark(MarkKind.FORGED_STAMPS, at, f"this write{by_writer(who)} {event.text}", who, self.holder)
             case EventKind.SHARED if event.tenure:
