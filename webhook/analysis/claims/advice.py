@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 REPLACED: Final = "replaced"
 """The cause of a finding about a pod that took over the name and the lease of another one."""
+LOSSES: Final = frozenset({"leader-lost", "renewal-late"})
+"""Findings about a holder that lost the lease, or nearly did."""
 WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-managed-fields > leases.json"
 _WEBHOOKS: Final = "lease-webhook doctor"
 _PRIORITY: Final = "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"
@@ -352,7 +354,7 @@ def _find_pressing_error(account: "Account") -> ReportFinding | None:
 
 
 def _find_last_loss(findings: Sequence[ReportFinding]) -> Claim | None:
-    lost = [one for one in findings if isinstance(one, Claim) and one.check in {"leader-lost", "renewal-late"}]
+    lost = [one for one in findings if isinstance(one, Claim) and one.check in LOSSES]
     return max(lost, key=lambda one: one.over_since or 2**63, default=None)
 
 

@@ -12,14 +12,19 @@ _ENDS: Final = {"renewal-late": "ended", "identity-shared": "last seen"}
 """Findings that last. Any other one is of a moment, which its sentence has: it neither ends nor goes on."""
 
 
+def is_ongoing(finding: ReportFinding) -> bool:
+    """Return whether a finding lasts, and went on at the end of the input."""
+    return isinstance(finding, Claim) and finding.check in _ENDS and finding.over_since == 0
+
+
 def describe_end(finding: ReportFinding, now: int) -> str:
     """Return `ongoing`, or when a finding that lasts ended; "" of one that is of a moment, or if that is not known."""
     if not isinstance(finding, Claim) or finding.over_since is None or finding.cause == REPLACED:
         return ""
+    if is_ongoing(finding):
+        return "ongoing"
     verb = _ENDS.get(finding.check, "")
-    if not verb or not finding.over_since:
-        return "ongoing" if verb else ""
-    return f"{verb} {clock(finding.over_since, now)}"
+    return f"{verb} {clock(finding.over_since, now)}" if verb else ""
 
 
 def describe_earlier(earlier: Sequence[ReportFinding], now: int) -> str:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from webhook.analysis.claims.advice import Advice
-from webhook.analysis.claims.claim import Claim
+from webhook.analysis.claims.advice import LOSSES, Advice
+from webhook.analysis.claims.marks import is_ongoing
 from webhook.analysis.claims.succession import find_frequent_changes
 from webhook.analysis.history.status import LeaseState
 from webhook.findings import Severity
@@ -13,9 +13,6 @@ from webhook.findings import Severity
 if TYPE_CHECKING:
     from webhook.analysis.claims.account import Account
 
-_LASTING: Final = frozenset({"renewal-late", "identity-shared"})
-_PASSED: Final = frozenset({"leader-lost", "renewal-late"})
-"""Findings after which nothing is to be done at once, if the lease is held and renewed."""
 _NOW: Final = "Act now. "
 _IF_USED: Final = "Act now if it is used. "
 _HELD: Final = "Held and renewed now. "
@@ -36,12 +33,12 @@ def _find_start(account: "Account") -> str:
         return ""
     loud = [one for one in account.findings if one.severity is not Severity.INFO]
     checks = {one.check for one in loud}
-    lasts = any(one.check in _LASTING and isinstance(one, Claim) and one.over_since == 0 for one in loud)
-    if account.state is LeaseState.FROZEN or lasts or "election-stalled" in checks:
+    if account.state is LeaseState.FROZEN or any(map(is_ongoing, loud)) or "election-stalled" in checks:
         return _NOW
     if account.state is LeaseState.EXPIRED:
         return "" if account.is_heartbeat or "abandoned" in checks else _IF_USED
     if account.state is not LeaseState.LIVE or not account.is_renewed_as_usual:
         return ""
-    is_calm = checks <= _PASSED and not account.is_partial
+    # After a loss nothing is to be done at once.
+    is_calm = checks <= LOSSES and not account.is_partial
     return _NOTHING if is_calm and not find_frequent_changes(account.history.tenures, account.now) else _HELD
