@@ -124,6 +124,7 @@ class Session:
         if known not in histories.names():
             raise Failure(f"lease {lease} is not in the input")
         account = account_of(histories, histories.history_of(known), as_of.at, as_of.seen_until)
+        advice = say_when(account)
         return {
             "lease": lease,
             "title": lease,
@@ -134,7 +135,7 @@ class Session:
             "events": _list_lines(list_events(account)),
             "quoted": _list_lines(quote_events(account)),
             "findings": [_describe_finding(one, account.now) for one in account.findings],
-            "advice": {"sentence": say_when(account).sentence, "command": account.advice.command},
+            "advice": {"sentence": advice.sentence, "command": advice.command},
         }
 
     def audit(self) -> Data:

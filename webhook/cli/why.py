@@ -295,9 +295,9 @@ def _format_account(account: Account, as_of: reading.EvaluationTime, *, verbose:
         yield from _format_part(
             "What Events say (clients write them; they are kept for an hour)", list(quote_events(account))
         )
-    yield from _format_findings(account, verbose=verbose)
-    yield ""
     advice = say_when(account)
+    yield from _format_findings(account, advice.command, verbose=verbose)
+    yield ""
     yield style(indent(escape(advice.sentence), 0), bold=True)
     if advice.command:
         yield format_advice("", escape(advice.command), 2, 2)
@@ -313,8 +313,11 @@ def _format_part(head: str, lines: Sequence[Line]) -> Iterator[str]:
         yield from _format_lines(lines, 2 if head else 0)
 
 
-def _format_findings(account: Account, *, verbose: bool) -> Iterator[str]:
-    """Yield what is wrong; without `verbose` the latest finding of each kind, and none that the headline says."""
+def _format_findings(account: Account, command: str, *, verbose: bool) -> Iterator[str]:
+    """Yield what is wrong; without `verbose` the latest finding of each kind, and none that the headline says.
+
+    `command` is that of the advice, which is shown below.
+    """
     worrying = [one for one in account.findings if one.severity is not Severity.INFO]
     if not verbose:
         block = account.status.block if account.status else None
@@ -329,7 +332,7 @@ def _format_findings(account: Account, *, verbose: bool) -> Iterator[str]:
         marked = escape(f" ({marks})") if marks else ""
         yield indent(f"{severity}  {finding.check}{marked}", 0, hanging=2)
         yield indent(escape(finding.message), 2)
-        if verbose and finding.fix != account.advice.command:  # that is shown below
+        if verbose and finding.fix != command:
             yield format_advice("->", escape(finding.fix), 2, 5)
 
 

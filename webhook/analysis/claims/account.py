@@ -229,6 +229,7 @@ def find_ongoing_cause(histories: ClusterHistory, history: LeaseHistory, now: in
 def as_json(account: Account) -> dict[str, Any]:
     """Return the account as a JSON object; times are RFC 3339, lengths of time are seconds."""
     history, status, tenure, gaps = account.history, account.status, account.tenure, account.unrecorded
+    advice = say_when(account)
     return {
         "namespace": history.namespace,
         "name": history.name,
@@ -267,7 +268,7 @@ def as_json(account: Account) -> dict[str, Any]:
             }
             for one in account.findings
         ],
-        "advice": {"sentence": say_when(account).sentence, "command": account.advice.command},
+        "advice": {"sentence": advice.sentence, "command": advice.command},
     }
 
 
