@@ -11,9 +11,9 @@ from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.words import ago, clock, count, name
 from webhook.analysis.history.bounds import MAX_LISTED
-from webhook.analysis.history.lease import MAX_TENURES
 from webhook.analysis.history.processes import Processes
 from webhook.analysis.history.status import LeaseState
+from webhook.analysis.history.succession import MAX_TENURES
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import Severity

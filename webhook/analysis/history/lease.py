@@ -1,8 +1,8 @@
 """Follows one lease through its observations: each write is classified once, and gives events; memory is bounded.
 
 The observations come in order, each of them once: `webhook.analysis.history.merge` sees to that. Here the parts come
-together: what links the states (`continuity`), whether the lease exists (`existence`), how it was taken (`taking`), for
-how long no one led (`vacancy`), whether a pod replaced another one (`replacement`), logs without objects
+together: what links the states (`continuity`), whether the lease exists (`existence`), what the next state does to the
+holder (`transition`), one holder after another (`succession`), how the lease was taken (`taking`), logs without objects
 (`hidden_write`, `rival`), and what an audit log shows beside (`requests`).
 """
 
@@ -31,7 +31,6 @@ from webhook.analysis.history.hidden_write import (
 )
 from webhook.analysis.history.processes import Processes
 from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
-from webhook.analysis.history.replacement import find_process, replaces_holder
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests, hear
 from webhook.analysis.history.resumption import date_resumed_renewal, read_resumption
 from webhook.analysis.history.rival import Rival
@@ -50,16 +49,17 @@ from webhook.analysis.history.status import (
     stamp_between,
     status_of,
 )
+from webhook.analysis.history.succession import Succession
 from webhook.analysis.history.taking import classify_write, find_taking
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
+from webhook.analysis.history.transition import NextState, Transition
 from webhook.analysis.history.vacancy import Vacancy
-from webhook.analysis.history.write import Dating, Write
-from webhook.analysis.inputs.items import Act, CountedRenewals, InputKind, Observation, Writer
+from webhook.analysis.history.write import Write
+from webhook.analysis.inputs.items import Act, InputKind, Observation, Writer
 from webhook.kubernetes.managed_fields import Entry, entries_of
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, normalize, readable, stamp_of
 
-MAX_TENURES: Final = 200
 MAX_OTHERS: Final = 1000
 
 _KEPT_AFTER_VACANCY: Final = frozenset({Handover.RELEASED, Handover.UNKNOWN})
@@ -86,19 +86,12 @@ class LeaseHistory(Struct):
     """The latest one."""
     existence: Existence = field(default_factory=Existence)
     continuity: Continuity = field(default_factory=Continuity)
-    tenures: deque[Tenure] = field(default_factory=partial(deque, (), MAX_TENURES))
-    handovers: dict[Handover, int] = field(default_factory=dict)
-    """How often a holder began, by how it did: also one that takes it again under the same name."""
-    changes: int = 0
-    """How often the holder changed to another one, as far as was seen."""
+    succession: Succession = field(default_factory=Succession)
     renewals: Renewals = field(default_factory=Renewals)
-    vacancy: Vacancy = field(default_factory=Vacancy)
     requests: Requests = field(default_factory=Requests)
     others: deque[tuple[int, str]] = field(default_factory=partial(deque, (), MAX_OTHERS))
     """Writes that changed neither the holder nor renewed, by user or field manager."""
     edits: deque[LeaseEvent] = field(default_factory=partial(deque, (), MAX_REFUSALS))
-    _named: str = ""
-    """The latest holder, "" before the first one."""
     _rival: Rival = field(default_factory=Rival)
     _logged: int | None = None
     """The last renewal by the log, if the latest state has no stamp of it."""
@@ -134,6 +127,11 @@ class LeaseHistory(Struct):
     def is_mixed(self) -> bool:
         """Whether the input is of several clusters, so that nothing is known."""
         return self.existence.is_mixed
+
+    @property
+    def vacancy(self) -> Vacancy:
+        """The latest time in which no one led."""
+        return self.succession.vacancy
 
     @property
     def leaderless(self) -> int:
@@ -215,14 +213,29 @@ class LeaseHistory(Struct):
         return self.leaderless + sum(one.longest for one in self.late_silences) + ongoing
 
     @property
+    def tenures(self) -> deque[Tenure]:
+        """The latest tenures, oldest first."""
+        return self.succession.tenures
+
+    @property
     def tenure(self) -> Tenure | None:
         """The latest holder."""
-        return self.tenures[-1] if self.tenures else None
+        return self.succession.latest
 
     @property
     def holder(self) -> Tenure | None:
         """The present holder."""
-        return self.tenure if self.tenure and self.tenure.until is None else None
+        return self.succession.holder
+
+    @property
+    def handovers(self) -> dict[Handover, int]:
+        """How often a holder began, by how it did: also one that takes it again under the same name."""
+        return self.succession.handovers
+
+    @property
+    def changes(self) -> int:
+        """How often the holder changed to another one, as far as was seen."""
+        return self.succession.changes
 
     def may_lack_writes(self, since: int, now: int) -> bool:
         """Return whether there were writes, of the last duration before `now`, that the input may lack since then."""
@@ -242,7 +255,7 @@ class LeaseHistory(Struct):
 
     def node_at(self, at: int) -> str:
         """Return the node of the pod that held it, "" if that is not known."""
-        return next((one.processes.node for one in reversed(self.tenures) if one.since <= at), "")
+        return self.succession.node_at(at)
 
     def feed(self, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
         """Take in one observation; those of one lease come in order."""
@@ -280,7 +293,7 @@ class LeaseHistory(Struct):
     def _hear(self, seen: Observation) -> None:
         """Note what any request in an audit log shows."""
         self.requests.hear(seen)
-        hear(seen, self.tenure, self._tenure_before)
+        hear(seen, self.tenure, self.succession.before)
         if self.continuity.sight is Sight.IN_HOLE and self._has_waited(seen):
             self.continuity.change(Change.HOLDER_HAD_WAITED)
 
@@ -322,10 +335,6 @@ class LeaseHistory(Struct):
         ):
             self._shared = tenure
             self._happen(EventKind.SHARED, self.at or 0)
-
-    @property
-    def _tenure_before(self) -> Tenure | None:
-        return self.tenures[-2] if len(self.tenures) > 1 else None
 
     def _happen(
         self, kind: EventKind, at: int, writer: Writer | None = None, text: str = "", *, silence: int | None = None
@@ -407,38 +416,59 @@ class LeaseHistory(Struct):
             self.write = date_state_before(moment, self.at or 0, self.write.skew)
         at, writer = moment or self.at or 0, None if is_old_state else seen.writer
         self._set_state(seen, lease, entries, is_other=is_other)
-        old, new = before.spec if before else LeaseSpec(), lease.spec
-        self._note_log(seen, before, lease, act)
-        self.stamped = stamp_between(old, new, known, entries) if before and seen.at is None else 0
+        state = NextState(
+            seen=seen,
+            act=act,
+            lease=lease,
+            entries=entries,
+            before=before,
+            known=known,
+            at=at,
+            moment=moment,
+            writer=writer,
+            is_gap=is_gap,
+            is_new=was_deleted or act is Act.CREATED,
+        )
+        self._note_log(state)
+        self.stamped = stamp_between(state.old, state.new, known, entries) if before and seen.at is None else 0
         self.is_resumed = is_gap and act is Act.STORED
-        if before is None:
-            self._begin_state(lease, moment, writer, act, is_new=was_deleted or act is Act.CREATED)
-        elif is_gap:
-            self._resume(before, lease, at, writer)
-        elif (new.holder_identity or "") != (old.holder_identity or ""):
-            self._hand_over(old, known, at, writer)
-        elif normalize(new.renew_time) not in {None, normalize(old.renew_time)} and new.holder_identity:
-            self._renew(old, new, at, writer, act, seen.stretch)
-        if tenure := self.holder:
-            tenure.note_term(None if is_old_state or seen.is_stamp_old else seen.term)
-            self._set_duration(tenure, old, new, known, writer)
-            asker = None if is_gap or act is Act.STORED else writer
-            tenure.ask(old.preferred_holder, new.preferred_holder, self.write, asker)
+        self._follow_holder(state)
+        if self.holder:
+            self._note_facts(self.holder, state)
         if not is_gap:
-            self._examine(seen, before, known, at, act, is_same_path=is_same_path)
+            self._examine(state, is_same_path=is_same_path)
         self._reach(moment or None)
+
+    def _follow_holder(self, state: NextState) -> None:
+        """Have the next state renew, end or begin a tenure, or do neither."""
+        match state.classify(is_released=self.vacancy.how is Handover.RELEASED):
+            case Transition.RENEWAL:
+                self._renew(state)
+            case Transition.TAKING:
+                self._take_from_holder(state)
+            case Transition.CLAIM:
+                self._claim(state)
+            case Transition.RELEASE:
+                self._release(state)
+            case Transition.BEGINNING:
+                self._begin_state(state)
+            case Transition.RESUMPTION:
+                self._resume(state)
+            case Transition.NONE:
+                pass
 
     def _set_state(self, seen: Observation, lease: Lease, entries: Sequence[Entry], *, is_other: bool) -> None:
         self.lease, self.entries = lease, entries
         self.existence.restore(is_other=is_other)
         self.continuity.path, self.continuity.version = seen.place.path, seen.resource_version
 
-    def _note_log(self, seen: Observation, before: Lease | None, lease: Lease, act: Act) -> None:
+    def _note_log(self, state: NextState) -> None:
         """Note when a log shows the last renewal, if the new state has no stamp of it."""
-        if before is not None and normalize(lease.spec.renew_time) == normalize(before.spec.renew_time):
+        if state.before is not None and not state.has_other_renew_time:
             return
-        is_logged = seen.input_kind is InputKind.AUDIT_LOG and (before is not None or act is Act.CREATED)
-        self._logged = seen.at if is_logged and date_last_renewal(self.entries) is None else None
+        is_made = state.before is not None or state.act is Act.CREATED
+        is_logged = is_made and self.kind is InputKind.AUDIT_LOG
+        self._logged = state.seen.at if is_logged and date_last_renewal(state.entries) is None else None
 
     def _is_gap(self, seen: Observation, lease: Lease, act: Act, *, is_other: bool) -> bool:
         """Return whether what was written since the state before was not seen."""
@@ -459,88 +489,82 @@ class LeaseHistory(Struct):
             self.write = replace(self.write, is_doubtful=is_doubtful)
         return self.write.is_doubtful
 
-    def _set_duration(
-        self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec, known: Sequence[Entry], writer: Writer | None
-    ) -> None:
-        has_new_time = normalize(new.renew_time) != normalize(old.renew_time)
+    def _note_facts(self, tenure: Tenure, state: NextState) -> None:
+        """Have the holder remember its term, how long the lease lasts, and whether it is asked to step down."""
+        old, new = state.old, state.new
+        tenure.note_term(None if state.is_before_write or state.seen.is_stamp_old else state.seen.term)
         # After a gap, a renewal may stand beside the duration that another manager wrote.
-        is_renewed = has_new_time and not is_duration_by_another(self.entries)
+        is_renewed = state.has_other_renew_time and not is_duration_by_another(state.entries)
         if is_renewed:
             tenure.confirm_duration()
         if tenure.duration != new.lease_duration_seconds:
-            managers = [manager_of(entries, date_last_renewal(entries)) for entries in (self.entries, known)]
-            tenure.set_duration(new.lease_duration_seconds, writer, *managers, is_renewed=is_renewed)
+            managers = [manager_of(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]
+            tenure.set_duration(new.lease_duration_seconds, state.writer, *managers, is_renewed=is_renewed)
+        asker = None if state.is_gap or state.act is Act.STORED else state.writer
+        tenure.ask(old.preferred_holder, new.preferred_holder, self.write, asker)
 
-    def _examine(
-        self, seen: Observation, before: Lease | None, known: Sequence[Entry], at: int, act: Act, *, is_same_path: bool
-    ) -> None:
+    def _examine(self, state: NextState, *, is_same_path: bool) -> None:
         """Find what a write did beside the holder and the renewal."""
-        assert self.lease is not None
-        lease, writer = self.lease, None if act is Act.STORED else seen.writer
-        if self.holder and not self._events and act is Act.UPDATED:
-            self.others.append((at, writer.name if writer and writer.user else self._latest_manager(known)))
-        version = lease.metadata.resource_version
-        if act is Act.STORED or (before and version and before.metadata.resource_version == version):
+        before, at = state.before, state.at
+        if self.holder and not self._events and state.act is Act.UPDATED:
+            who = state.writer.name if state.writer and state.writer.user else state.manager
+            self.others.append((at, who))
+        version = state.lease.metadata.resource_version
+        if state.act is Act.STORED or (before and version and before.metadata.resource_version == version):
             return
-        if before is None or seen.old or is_same_path:
-            problem = find_forged_stamps(seen, before, known, at)
+        if before is None or state.seen.old or is_same_path:
+            problem = find_forged_stamps(state.seen, before, state.known, at)
             if problem:
-                self._happen(EventKind.FORGED, at, writer=writer, text=problem)
-        if before is not None and (edit := edit_of(before.spec, lease.spec)):
-            self._happen(EventKind.EDITED, at, writer=writer, text=edit)
+                self._happen(EventKind.FORGED, at, writer=state.writer, text=problem)
+        if before is not None and (edit := edit_of(state.old, state.new)):
+            self._happen(EventKind.EDITED, at, writer=state.writer, text=edit)
             self.edits.append(self._events[-1])
-
-    def _latest_manager(self, known: Sequence[Entry]) -> str:
-        """Return the field manager of a write that left the holder, "" if it is not known."""
-        changed = [one.manager or "" for one in self.entries if one not in known]
-        return changed[0] if len(changed) == 1 else ""
 
     # The first state, and the first one after what was not seen.
 
-    def _begin_state(self, lease: Lease, moment: int | None, writer: Writer | None, act: Act, *, is_new: bool) -> None:
+    def _begin_state(self, state: NextState) -> None:
         """Begin with a state before which the lease did not exist, or was not known."""
-        if holder := lease.spec.holder_identity:
-            self._begin_holder(holder, moment, writer, lease, is_new=is_new)
-        self._report_creation(lease, moment or self.at or 0, writer, act)
+        if state.holder:
+            self._begin_holder(state, state.holder)
+        self._report_creation(state)
 
-    def _begin_holder(
-        self, holder: str, moment: int | None, writer: Writer | None, lease: Lease, *, is_new: bool
-    ) -> None:
-        tenure, spec = self.holder, lease.spec
+    def _begin_holder(self, state: NextState, holder: str) -> None:
+        tenure, spec, writer = self.holder, state.new, state.writer
         if tenure and tenure.is_writer and tenure.holder and holder.startswith(tenure.holder):
             # A log without objects showed who writes; now a watch shows the holder identity.
             tenure.name_holder(holder)
-        elif self.vacancy.how is Handover.DELETED or is_new:
+        elif self.vacancy.how is Handover.DELETED or state.is_new:
             is_unseen = self.vacancy.how is Handover.UNKNOWN
             how = Handover.DELETED if self.vacancy.how is Handover.DELETED else Handover.CREATED
             # After a gap the first state need not be the one that was created.
             is_first = not self.continuity.is_after_gap or self.write.is_logged
-            at = moment or date_renewal(spec, self.entries) or 0
+            at = state.moment or date_renewal(spec, state.entries) or 0
             tenure = self._add(holder, at, how if is_first else Handover.UNKNOWN, writer)
             if not is_first:
                 tenure.begin_unseen()
             if is_unseen or not is_first:
                 tenure.forget_previous()
         else:
-            first = read_first_state(lease, self.entries, self.write, moment, self.kind)
+            first = read_first_state(state.lease, state.entries, self.write, state.moment, self.kind)
             tenure = self._add(holder, first.since, Handover.SEEN, writer, seen=first.last_renewal)
             tenure.begin_before_input(is_unseen=first.is_unseen, is_since_own=first.is_since_own)
             tenure.note_claimed(readable(normalize(spec.renew_time)))
             self._forget_undated(tenure)
 
-    def _report_creation(self, lease: Lease, at: int, writer: Writer | None, act: Act) -> None:
+    def _report_creation(self, state: NextState) -> None:
         """Say when a lease came to exist; a watch and a dump show only when it was created."""
         if self.holder and (not self._events or self.holder.began is not Handover.SEEN):
             return
-        created = stamp_of(lease.metadata.creation_timestamp)
-        if act is Act.STORED and created is not None and created <= at + BOUND:
+        created, at = stamp_of(state.lease.metadata.creation_timestamp), state.moment or self.at or 0
+        if state.act is Act.STORED and created is not None and created <= at + BOUND:
             self._happen(EventKind.CREATED, min(created, at), text="it was created, by its creationTimestamp")
-        elif act is Act.CREATED:
-            self._happen(EventKind.CREATED, at, writer=writer)
+        elif state.act is Act.CREATED:
+            self._happen(EventKind.CREATED, at, writer=state.writer)
 
-    def _resume(self, before: Lease, lease: Lease, at: int, writer: Writer | None) -> None:
+    def _resume(self, state: NextState) -> None:
         """Go on after what was not seen: neither a silence nor how the holder changed is known."""
-        tenure, new = self.holder, lease.spec
+        assert state.before is not None
+        tenure = self.holder
         self.continuity.is_partial = True
         # An API server may store a write and answer that it failed.
         is_explained = self.hidden_since is not None or any(one.has_failed for one in self.requests.refusals)
@@ -548,10 +572,10 @@ class LeaseHistory(Struct):
             self.continuity.is_leaky = True
         resumed = read_resumption(
             tenure,
-            (before, lease),
-            self.entries,
+            (state.before, state.lease),
+            state.entries,
             self.write,
-            at=at,
+            at=state.at,
             seen_until=self.at,
             longest_usual=self.renewals.longest_usual,
         )
@@ -560,35 +584,36 @@ class LeaseHistory(Struct):
             self._happen(EventKind.MISSED, last)
             self.renewals.miss(last, at)
         if tenure and resumed.is_kept:
-            self._resume_tenure(tenure, new, at, writer)
+            self._resume_tenure(tenure, state, at)
             return
         if tenure:
             self._end(last, Handover.UNKNOWN)
             if self.continuity.sight is Sight.PUT_BACK:
                 self.vacancy.forget_since()
-        elif not new.holder_identity:
+        elif not state.holder:
             # Another one may have held and released it.
             self.vacancy.begin(None, Handover.UNKNOWN)
-        if new.holder_identity:
-            self._add_unseen(new.holder_identity, tenure, new, at, writer)
+        if state.holder:
+            self._add_unseen(tenure, state, at)
 
-    def _resume_tenure(self, tenure: Tenure, spec: LeaseSpec, at: int, writer: Writer | None) -> None:
+    def _resume_tenure(self, tenure: Tenure, state: NextState, at: int) -> None:
         # Nothing shows what the write changed: it need not have been a renewal.
-        at, is_dated = date_resumed_renewal(spec, self.entries, at)
+        at, is_dated = date_resumed_renewal(state.new, state.entries, at)
         tenure.resume(at, is_seen=is_dated)
         tenure.keep(self.write)
         self.renewals.restart(at)
         self._forget_undated(tenure)
-        self._happen(EventKind.RENEWED, at, writer=writer)
+        self._happen(EventKind.RENEWED, at, writer=state.writer)
 
-    def _add_unseen(self, holder: str, before: Tenure | None, spec: LeaseSpec, at: int, writer: Writer | None) -> None:
-        """Add a holder that took the lease while nothing was seen."""
-        tenure = self._add(holder, at, Handover.UNKNOWN, writer)
-        renewed, is_dated = date_resumed_renewal(spec, self.entries, at)
+    def _add_unseen(self, before: Tenure | None, state: NextState, at: int) -> None:
+        """Add a holder that took the lease by a time, while nothing was seen."""
+        spec, writer = state.new, state.writer
+        tenure = self._add(state.holder, at, Handover.UNKNOWN, writer)
+        renewed, is_dated = date_resumed_renewal(spec, state.entries, at)
         tenure.resume(renewed, is_seen=is_dated)
         tenure.note_claimed(readable(normalize(spec.renew_time)))
         self._forget_undated(tenure)
-        if before and before.holder == holder and not (writer and writer.user):
+        if before and before.holder == state.holder and not (writer and writer.user):
             tenure.note_manager(before.manager)
             tenure.note_ambiguity(is_other=self._is_of_another_writer(tenure, spec, spec) or before.is_ambiguous)
         tenure.begin_unseen()
@@ -600,95 +625,89 @@ class LeaseHistory(Struct):
 
     # Handovers.
 
-    def _hand_over(self, old: LeaseSpec, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
-        holder = (self.lease.spec.holder_identity if self.lease else None) or ""
+    def _note_last_manager(self, known: Sequence[Entry]) -> None:
         if self.tenure:
             self.tenure.note_manager(manager_of(known, date_last_renewal(known)))
-        how = self.vacancy.how
-        if not holder:
-            self._release(known, at, writer)
-        elif old.holder_identity and how is not Handover.RELEASED:
-            self._take_from_holder(old, known, holder, at, writer)
-        else:
-            following = self._add(holder, at, how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED, writer)
-            if how is Handover.UNKNOWN:
-                # Before the input showed it again without a holder, another one may have held it.
-                following.forget_previous()
 
-    def _take_from_holder(
-        self, old: LeaseSpec, known: Sequence[Entry], holder: str, at: int, writer: Writer | None
-    ) -> None:
+    def _claim(self, state: NextState) -> None:
+        """Begin the tenure of a holder that was written into a free lease."""
+        self._note_last_manager(state.known)
+        how = self.vacancy.how
+        began = how if how in _KEPT_AFTER_VACANCY else Handover.CLAIMED
+        following = self._add(state.holder, state.at, began, state.writer)
+        if how is Handover.UNKNOWN:
+            # Before the input showed it again without a holder, another one may have held it.
+            following.forget_previous()
+
+    def _take_from_holder(self, state: NextState) -> None:
         """End the tenure of a holder that was still named when another one took the lease."""
-        before, taking = self.tenure, find_taking(self.tenure, old, known, self.write, at)
+        self._note_last_manager(state.known)
+        before, at = self.tenure, state.at
+        taking = find_taking(before, state.old, state.known, self.write, at)
         if taking.has_expired:
             self._report_expiry(taking.duration, taking.kept_until, at)
         self._end(taking.ended, taking.how)
         self.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
-        following = self._add(holder, at, taking.how, writer)
+        following = self._add(state.holder, at, taking.how, state.writer)
         following.note_close(is_close=taking.is_close)
-        spec = self.lease.spec if self.lease else LeaseSpec()
-        if before is None or normalize(spec.renew_time) != normalize(old.renew_time):
-            following.note_renaming(old, spec)
+        if before is None or state.has_other_renew_time:
+            following.note_renaming(state.old, state.new)
         else:
             following.inherit(before)
 
-    def _release(self, known: Sequence[Entry], at: int, writer: Writer | None) -> None:
+    def _release(self, state: NextState) -> None:
         """End a tenure whose holder was removed, by itself or by another writer: then it may go on as the leader."""
+        self._note_last_manager(state.known)
         holder = self.holder
         if holder:
-            holder.note_removal(
-                writer,
-                manager_of_write(self.entries, known),
-                is_field_gone=self.lease is not None and self.lease.spec.holder_identity is None,
-            )
-        self._end(at, Handover.RELEASED, writer)
+            manager, is_field_gone = manager_of_write(state.entries, state.known), state.new.holder_identity is None
+            holder.note_removal(state.writer, manager, is_field_gone=is_field_gone)
+        self._end(state.at, Handover.RELEASED, state.writer)
         if holder and holder.removal.may_be_by_another:
             self.vacancy.begin(holder.last_renewal, Handover.RELEASED)  # it may have stopped long before
 
     # Renewals, also by other pods under the same identity.
 
-    def _renew(
-        self, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None, act: Act, stretch: CountedRenewals | None
-    ) -> None:
-        tenure = self.holder
+    def _renew(self, state: NextState) -> None:
+        """Renew the tenure, by its own process or by another one; a write of the name alone may begin one."""
+        tenure, old, new, at, writer = self.holder, state.old, state.new, state.at, state.writer
         if tenure is not None and is_release(old) and (new.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._end(at, Handover.UNKNOWN)  # who was written into a lease that stayed released takes it only now
             tenure = None
         if tenure is None:
             # The holder that had released it takes it again under the same name.
-            self._add(new.holder_identity or "", at, Handover.UNKNOWN, writer)
+            self._add(state.holder, at, Handover.UNKNOWN, writer)
             return
-        if stretch is not None:
-            self.renewals.resume(stretch, at)
-            tenure.resume_stretch(at - stretch.latest[-1])
+        if state.seen.stretch is not None:
+            self.renewals.resume(state.seen.stretch, at)
+            tenure.resume_stretch(at - state.seen.stretch.latest[-1])
         is_taken_up = tenure.is_chosen and not tenure.processes.renewals
-        if act is not Act.STORED and self.kind is not InputKind.REVIEW and not is_taken_up:
+        if state.act is not Act.STORED and self.kind is not InputKind.REVIEW and not is_taken_up:
             self._report_expiry(tenure.duration, tenure.kept_until, at)
-        if replaces_holder(self.tenures, writer, at):
+        if self.succession.is_replaced_by(writer, at):
             self._replace(tenure, at, writer)
             return
         tenure.keep(self.write)
-        if not self._is_renewed_by_own(tenure, old, new, at, writer):
+        if not self._is_renewed_by_own(tenure, state):
             tenure.touch(at, writer)
             self._happen(EventKind.RENEWED, at, writer=writer)
             return
-        self._count_renewal(tenure, old, new, at, writer)
+        self._count_renewal(tenure, state)
         if is_release(new) and (old.lease_duration_seconds or 0) > RELEASED_DURATION:
             self._end(at, Handover.RELEASED, writer)
 
-    def _is_renewed_by_own(
-        self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None
-    ) -> bool:
-        if writer is None and self.kind is InputKind.AUDIT_LOG:
+    def _is_renewed_by_own(self, tenure: Tenure, state: NextState) -> bool:
+        if state.writer is None and self.kind is InputKind.AUDIT_LOG:
             return False
-        within = None if self.write.is_claimed else (self.write.earliest, self.write.latest or at)
-        return tenure.note_renewal(writer, at, within, is_set_back=is_set_back(old, new))
+        within = None if self.write.is_claimed else (self.write.earliest, self.write.latest or state.at)
+        return tenure.note_renewal(state.writer, state.at, within, is_set_back=is_set_back(state.old, state.new))
 
-    def _count_renewal(self, tenure: Tenure, old: LeaseSpec, new: LeaseSpec, at: int, writer: Writer | None) -> None:
+    def _count_renewal(self, tenure: Tenure, state: NextState) -> None:
         """Count a renewal by the holder's own process."""
+        at, writer = state.at, state.writer
         self._measure_clock(tenure)
         if not (writer and writer.user):
-            tenure.note_ambiguity(is_other=self._is_of_another_writer(tenure, old, new))
+            tenure.note_ambiguity(is_other=self._is_of_another_writer(tenure, state.old, state.new))
         is_first = tenure.is_chosen and tenure.processes.renewals == 1
         if is_first and tenure.leaderless is not None:
             # The API server chose it; that it leads is known from its own first renewal.
@@ -798,17 +817,11 @@ class LeaseHistory(Struct):
 
     def _add(self, holder: str, since: int, how: Handover, writer: Writer | None, *, seen: int | None = None) -> Tenure:
         """Add a holder; `seen` is its last renewal if it had the lease already when the input begins."""
-        before = self.tenure
-        leaderless = self.vacancy.fill(since, how, self.write, before)
-        self.handovers[how] = self.handovers.get(how, 0) + 1
-        self._count_change(holder)
         tenure = Tenure(
             Processes(holder, self.namespace),
             since,
             how,
             since if seen is None else seen,
-            before.holder if before else "",
-            leaderless,
             is_dated=self.write.is_dated or how is Handover.SEEN,
             taken=self.write,
             kept=self.write,
@@ -818,11 +831,10 @@ class LeaseHistory(Struct):
         if how is Handover.SEEN:
             tenure.begin_seen(writer, manager)
         else:
-            tenure.begin(
-                writer, manager, None if how is Handover.REPLACED else find_process(self.tenures, holder, writer)
-            )
+            known = None if how is Handover.REPLACED else self.succession.find_process(holder, writer)
+            tenure.begin(writer, manager, known)
         self._measure_clock(tenure)
-        self.tenures.append(tenure)
+        self.succession.begin(tenure)
         self.renewals.restart_with_holder(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
         if self.write.is_claimed:
             self.renewals.set_back(tenure.last_renewal)
@@ -830,28 +842,10 @@ class LeaseHistory(Struct):
         self._happen(EventKind.ACQUIRED, since, writer=writer)
         return tenure
 
-    def _count_change(self, holder: str) -> None:
-        """Count a holder that follows another one; an API server that chooses stands in for none."""
-        if holder == API_SERVER:
-            return
-        if self._named not in {"", holder}:
-            self.changes += 1
-        self._named = holder
-
     def _end(self, at: int, how: Handover, writer: Writer | None = None) -> None:
-        if holder := self.holder:
-            holder.end(at, self._write_of_end(holder, how))
-            if how is Handover.RELEASED:
-                holder.note_end_dated(is_dated=self.write.is_dated)
-                self._happen(EventKind.RELEASED, at, writer=writer)
-        self.vacancy.begin(at, how)
-
-    def _write_of_end(self, holder: Tenure, how: Handover) -> Write:
-        """Return the write that ends a tenure; of a deletion that nothing dates, only what it came after is known."""
-        if how is not Handover.DELETED or holder.is_end_dated:
-            return self.write
-        earliest = 0 if self._write_before.is_claimed else self._write_before.earliest
-        return replace(self.write, earliest=earliest, latest=None, dating=Dating.ORDER)
+        ended = self.succession.end(at, how, self.write, self._write_before)
+        if ended is not None and how is Handover.RELEASED:
+            self._happen(EventKind.RELEASED, at, writer=writer)
 
     def _reach(self, at: int | None) -> None:
         if at is not None:

@@ -131,6 +131,10 @@ class Tenure(Struct):
         if known is not None or not self.is_chosen:
             self.processes.begin(writer, known)
 
+    def follow(self, before: "Tenure | None", leaderless: int | None) -> None:
+        """Remember the holder before, and for how long no one led since, at most; None if that is not known."""
+        self.previous, self.leaderless = before.holder if before else "", leaderless
+
     def name_holder(self, holder: str) -> None:
         """Name the holder, for which its writer stood in."""
         self.processes.identity, self.is_writer = holder, False

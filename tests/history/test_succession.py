@@ -1,0 +1,128 @@
+"""The sequence of tenures: what one leaves to the next, what is counted, and what is forgotten."""
+
+import pytest
+
+from webhook.analysis.history.processes import Processes
+from webhook.analysis.history.succession import MAX_TENURES, Succession
+from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
+from webhook.analysis.history.write import Dating, Write
+from webhook.analysis.inputs.items import Writer
+
+SECOND = 1_000_000
+
+
+def log(at: int) -> Write:
+    """A write that a log dates to the microsecond."""
+    return Write(at * SECOND, at * SECOND, at * SECOND, Dating.LOG)
+
+
+def tenure(holder: str, since: int, how: Handover = Handover.RELEASED) -> Tenure:
+    at = since * SECOND
+    return Tenure(Processes(holder), at, how, at, taken=log(since), kept=log(since))
+
+
+def held(*holders: str) -> Succession:
+    """One holder after another, each for 10 s, and the last one still there."""
+    found = Succession()
+    for number, holder in enumerate(holders):
+        if number:
+            found.end(10 * number * SECOND, Handover.RELEASED, log(10 * number), log(0))
+        found.begin(tenure(holder, 10 * number, Handover.RELEASED if number else Handover.SEEN))
+    return found
+
+
+def test_of_no_tenure_nothing_is_known() -> None:
+    none = Succession()
+    assert (none.latest, none.before, none.holder, none.node_at(0)) == (None, None, None, "")
+
+
+def test_a_holder_follows_the_one_before() -> None:
+    found = held("a", "b")
+    assert found.latest is found.holder is found.tenures[1]
+    assert found.before is found.tenures[0]
+    assert [one.previous for one in found.tenures] == ["", "a"]
+
+
+def test_a_holder_that_has_ended_is_the_latest_and_none_holds_the_lease() -> None:
+    found = held("a")
+    ended = found.end(10 * SECOND, Handover.RELEASED, log(10), log(0))
+    assert ended is found.latest
+    assert ended is not None
+    assert (ended.until, ended.ended, ended.is_end_dated) == (10 * SECOND, log(10), True)
+    assert found.holder is None
+
+
+def test_a_release_that_nothing_dates_was_at_some_time() -> None:
+    ended = held("a").end(10 * SECOND, Handover.RELEASED, Write(10 * SECOND), log(0))
+    assert ended is not None
+    assert not ended.is_end_dated
+
+
+def test_who_did_not_hold_the_lease_does_not_end() -> None:
+    found = held("a")
+    found.end(10 * SECOND, Handover.RELEASED, log(10), log(0))
+    assert found.end(15 * SECOND, Handover.UNKNOWN, log(15), log(10)) is None
+    assert found.tenures[0].until == 10 * SECOND
+    assert found.vacancy.since == 15 * SECOND
+
+
+def test_the_time_without_a_leader_is_that_from_an_end_to_the_next_begin() -> None:
+    found = held("a")
+    found.end(10 * SECOND, Handover.RELEASED, log(10), log(0))
+    found.begin(tenure("b", 13))
+    assert found.tenures[1].leaderless == found.vacancy.leaderless == 3 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("is_dated", "is_claimed", "earliest"),
+    [(True, False, 10 * SECOND), (False, False, 7 * SECOND), (False, True, 0)],
+    ids=["dated", "after a write that a log dates", "after one that only its writer dates"],
+)
+def test_a_deletion_came_after_the_write_before(is_dated: bool, is_claimed: bool, earliest: int) -> None:
+    found = held("a")
+    found.tenures[0].note_deletion(None, is_dated=is_dated, marked_at=0, last_finalizer_by=None)
+    before = Write(7 * SECOND, 7 * SECOND, None, Dating.WRITER_CLOCK if is_claimed else Dating.LOG)
+    ended = found.end(10 * SECOND, Handover.DELETED, log(10), before)
+    assert ended is not None
+    assert ended.ended is not None
+    assert ended.ended.earliest == earliest
+    assert ended.ended.is_dated == is_dated
+
+
+@pytest.mark.parametrize(
+    ("holders", "changes"),
+    [
+        (("a",), 0),
+        (("a", "b"), 1),
+        (("a", "a"), 0),
+        (("a", API_SERVER, "a"), 0),
+        (("a", API_SERVER, "b"), 1),
+        ((API_SERVER, "b"), 0),
+    ],
+    ids=["one", "another", "the same again", "chosen again", "chosen", "the first is chosen"],
+)
+def test_an_api_server_that_chooses_is_no_change_of_the_holder(holders: tuple[str, ...], changes: int) -> None:
+    found = held(*holders)
+    assert found.changes == changes
+    assert sum(found.handovers.values()) == len(holders)
+
+
+def test_the_node_is_that_of_the_holder_of_the_time() -> None:
+    found = held("a", "b")
+    for one in found.tenures:
+        one.processes.node = f"node-of-{one.holder}"
+    assert [found.node_at(at * SECOND) for at in (-1, 0, 9, 10)] == ["", "node-of-a", "node-of-a", "node-of-b"]
+
+
+def test_the_process_of_an_identity_is_known_from_an_earlier_tenure() -> None:
+    found, pod = held("db-0", "db-1"), Writer("system:serviceaccount:shop:db", "db-0", uid="u")
+    found.tenures[0].processes.begin(pod, None)
+    assert found.find_process("db-0", pod) == pod
+    assert found.find_process("db-2", pod) is None
+    assert not found.is_replaced_by(pod, 20 * SECOND)
+
+
+def test_the_oldest_tenures_are_forgotten_and_all_are_counted() -> None:
+    found = held(*(f"db-{number}" for number in range(MAX_TENURES + 1)))
+    assert len(found.tenures) == found.changes == MAX_TENURES
+    assert found.handovers == {Handover.SEEN: 1, Handover.RELEASED: MAX_TENURES}

@@ -1,0 +1,100 @@
+"""The tenures of one lease, one after another: what ends one and begins the next, and for how long no one led between.
+
+In: when and how holders began and ended, and the writes by which they did. Out: the tenures, and how often the holder
+changed. It knows nothing of renewals.
+"""
+
+from collections import deque
+from functools import partial
+from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from webhook.analysis.history.replacement import find_process, replaces_holder
+from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
+from webhook.analysis.history.vacancy import Vacancy
+from webhook.analysis.history.write import Dating, Write
+from webhook.analysis.inputs.items import Writer
+
+MAX_TENURES: Final = 200
+
+
+class Succession(Struct):
+    """The tenures of one lease, of which the latest ones are kept, and the time without a leader that follows them."""
+
+    tenures: deque[Tenure] = field(default_factory=partial(deque, (), MAX_TENURES))
+    """The oldest one first."""
+    handovers: dict[Handover, int] = field(default_factory=dict)
+    """How often a holder began, by how it did: also one that takes it again under the same name."""
+    changes: int = 0
+    """How often the holder changed to another one, as far as was seen."""
+    vacancy: Vacancy = field(default_factory=Vacancy)
+    _named: str = ""
+    """The latest holder, "" before the first one."""
+
+    @property
+    def latest(self) -> Tenure | None:
+        """The tenure of the latest holder, which may have ended."""
+        return self.tenures[-1] if self.tenures else None
+
+    @property
+    def before(self) -> Tenure | None:
+        """The tenure before the latest one."""
+        return self.tenures[-2] if len(self.tenures) > 1 else None
+
+    @property
+    def holder(self) -> Tenure | None:
+        """The tenure of the present holder."""
+        latest = self.latest
+        return latest if latest and latest.until is None else None
+
+    def node_at(self, at: int) -> str:
+        """Return the node of the pod that held it, "" if that is not known."""
+        return next((one.processes.node for one in reversed(self.tenures) if one.since <= at), "")
+
+    def find_process(self, identity: str, writer: Writer | None) -> Writer | None:
+        """Return the process that is known to have an identity; None if the pod of a writer replaced it."""
+        return find_process(self.tenures, identity, writer)
+
+    def is_replaced_by(self, writer: Writer | None, at: int) -> bool:
+        """Return whether a writer, another pod that renews as the present holder at `at`, follows it."""
+        return replaces_holder(self.tenures, writer, at)
+
+    def begin(self, tenure: Tenure) -> None:
+        """Begin the tenure of the next holder: of the one before, and of the time between, it learns here."""
+        before = self.latest
+        leaderless = self.vacancy.fill(tenure.since, tenure.began, tenure.taken, before)
+        tenure.follow(before, leaderless)
+        self.handovers[tenure.began] = self.handovers.get(tenure.began, 0) + 1
+        self._count_change(tenure.holder)
+        self.tenures.append(tenure)
+
+    def _count_change(self, holder: str) -> None:
+        """Count a holder that follows another one; an API server that chooses stands in for none."""
+        if holder == API_SERVER:
+            return
+        if self._named not in {"", holder}:
+            self.changes += 1
+        self._named = holder
+
+    def end(self, at: int, how: Handover, write: Write, before: Write) -> Tenure | None:
+        """End the present tenure at a time, by a write after another one; return it, None if no one held the lease.
+
+        No one leads from then on, also if no one held it.
+        """
+        ended = self.holder
+        if ended is not None:
+            ended.end(at, _write_of_end(ended, how, write, before))
+            if how is Handover.RELEASED:
+                ended.note_end_dated(is_dated=write.is_dated)
+        self.vacancy.begin(at, how)
+        return ended
+
+
+def _write_of_end(holder: Tenure, how: Handover, write: Write, before: Write) -> Write:
+    """Return the write that ends a tenure; of a deletion that nothing dates, only what it came after is known."""
+    if how is not Handover.DELETED or holder.is_end_dated:
+        return write
+    earliest = 0 if before.is_claimed else before.earliest
+    return replace(write, earliest=earliest, latest=None, dating=Dating.ORDER)
