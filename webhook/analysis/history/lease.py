@@ -454,7 +454,7 @@ class LeaseHistory(Struct):
                 self._begin_state(state)
             case Transition.RESUMPTION:
                 self._resume(state)
-            case Transition.NONE:
+            case _:
                 pass
 
     def _set_state(self, seen: Observation, lease: Lease, entries: Sequence[Entry], *, is_other: bool) -> None:
