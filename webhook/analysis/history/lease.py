@@ -400,7 +400,22 @@ class LeaseHistory(Struct):
 
     def _change(self, seen: Observation, lease: Lease, entries: Sequence[Entry], act: Act) -> None:
         """Take in the next state of the lease; `seen` shows it, or shows it as the state before."""
-        is_old_state, is_same_path = lease is seen.old, self.continuity.path == seen.place.path
+        is_same_path = self.continuity.path == seen.place.path
+        state = self._move_to(seen, lease, entries, act)
+        self._note_log(state)
+        is_dated_by_stamp = state.before is not None and seen.at is None
+        self.stamped = stamp_between(state.old, state.new, state.known, entries) if is_dated_by_stamp else 0
+        self.is_resumed = state.is_gap and act is Act.STORED
+        self._follow_holder(state)
+        if self.holder:
+            self._note_facts(self.holder, state)
+        if not state.is_gap:
+            self._examine(state, is_same_path=is_same_path)
+        self._reach(state.moment or None)
+
+    def _move_to(self, seen: Observation, lease: Lease, entries: Sequence[Entry], act: Act) -> NextState:
+        """Make a state the present one; return it beside the one before, which may have been deleted unseen."""
+        is_old_state = lease is seen.old
         is_other = self.existence.replace_uid(self.lease.metadata.uid if self.lease else None, lease.metadata.uid)
         is_gap = self._is_gap(seen, lease, act, is_other=is_other)
         # A review of a creation comes before it is known whether the lease exists.
@@ -414,30 +429,22 @@ class LeaseHistory(Struct):
         if is_old_state:
             moment = None if self._known_state.shows_same(lease) else date_state(lease.spec, entries)
             self.write = date_state_before(moment, self.at or 0, self.write.skew)
-        at, writer = moment or self.at or 0, None if is_old_state else seen.writer
-        self._set_state(seen, lease, entries, is_other=is_other)
-        state = NextState(
+        self.lease, self.entries = lease, entries
+        self.existence.restore(is_other=is_other)
+        self.continuity.path, self.continuity.version = seen.place.path, seen.resource_version
+        return NextState(
             seen=seen,
             act=act,
             lease=lease,
             entries=entries,
             before=before,
             known=known,
-            at=at,
+            at=moment or self.at or 0,
             moment=moment,
-            writer=writer,
+            writer=None if is_old_state else seen.writer,
             is_gap=is_gap,
             is_new=was_deleted or act is Act.CREATED,
         )
-        self._note_log(state)
-        self.stamped = stamp_between(state.old, state.new, known, entries) if before and seen.at is None else 0
-        self.is_resumed = is_gap and act is Act.STORED
-        self._follow_holder(state)
-        if self.holder:
-            self._note_facts(self.holder, state)
-        if not is_gap:
-            self._examine(state, is_same_path=is_same_path)
-        self._reach(moment or None)
 
     def _follow_holder(self, state: NextState) -> None:
         """Have the next state renew, end or begin a tenure, or do neither."""
@@ -456,11 +463,6 @@ class LeaseHistory(Struct):
                 self._resume(state)
             case _:
                 pass
-
-    def _set_state(self, seen: Observation, lease: Lease, entries: Sequence[Entry], *, is_other: bool) -> None:
-        self.lease, self.entries = lease, entries
-        self.existence.restore(is_other=is_other)
-        self.continuity.path, self.continuity.version = seen.place.path, seen.resource_version
 
     def _note_log(self, state: NextState) -> None:
         """Note when a log shows the last renewal, if the new state has no stamp of it."""
