@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal
+from webhook.admission.rules.expiry import BOUND, date_last_renewal
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.continuity import Change, Continuity, Sight
@@ -29,6 +29,7 @@ from webhook.analysis.history.hidden_write import (
     classify_write_to_unknown,
     name_writer,
 )
+from webhook.analysis.history.known_status import find_status
 from webhook.analysis.history.processes import Processes
 from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests, hear
@@ -47,7 +48,6 @@ from webhook.analysis.history.status import (
     manager_of,
     manager_of_write,
     stamp_between,
-    status_of,
 )
 from webhook.analysis.history.succession import Succession
 from webhook.analysis.history.taking import classify_write, find_taking
@@ -142,40 +142,19 @@ class LeaseHistory(Struct):
         """Return the status of the lease; None if its object was never seen, or is gone."""
         if self._status is None or self._status[0] != now:
             is_known = not (self.is_deleted or self.is_mixed or self.hidden_since)
-            self._status = now, self._status_at(self.lease, now) if self.lease and is_known else None
+            self._status = now, self._find_status(self.lease, now) if self.lease and is_known else None
         return self._status[1]
 
-    def _status_at(self, lease: Lease, now: int) -> LeaseStatus:
-        status, known, holder = status_of(lease, self.entries, now, self._logged), self._known_renewal, self.holder
-        if known is not None and (status.last_renewal or known) < known - MAX_TOLERANCE:
-            status = status_of(lease, self.entries, now, known)  # whoever may write it can date it back
-        if status.state is LeaseState.EXPIRED and is_constant(self.entries) and not status.from_stamps:
-            status = replace(status, state=LeaseState.UNKNOWN)  # its holder's clock alone does not say that
-        if status.state is LeaseState.NEVER_HELD and self.tenures:
-            status = replace(status, state=LeaseState.RELEASED)  # someone removed all that its holders wrote
-        is_blank = normalize(lease.spec.acquire_time) is None and not lease.spec.lease_transitions
-        if status.state is LeaseState.RELEASED and self.existence.is_seen_created and not self.tenures and is_blank:
-            # Who creates a lease for a coordinated election writes renewTime, and no holder.
-            status = replace(status, state=LeaseState.NEVER_HELD)
-        if self.is_moment:
-            return status
-        # Several processes that take turns to renew have a clock each.
-        ahead = holder.clock.ahead if holder and not holder.processes.has_several_writers else None
-        is_over = status.ahead == 0  # by the present state; what renewals before a gap showed need not last
-        return replace(status, ahead=0 if ahead and is_over else ahead)
-
-    @property
-    def _known_renewal(self) -> int | None:
-        """The last renewal under its present holder that an API server dates; None if there is none.
-
-        Who was seen to take the lease renewed it with that, unless another one's renewal was left as it was.
-        """
-        holder = self.holder
-        if holder is None:
-            return None
-        is_seen_taken = holder.began is not Handover.SEEN and not holder.is_unseen
-        renewal = holder.kept if holder.renewed is None and is_seen_taken else holder.renewed
-        return holder.kept_until if renewal is not None and renewal.is_dated_by_a_server else None
+    def _find_status(self, lease: Lease, now: int) -> LeaseStatus:
+        return find_status(
+            lease,
+            self.entries,
+            self.succession,
+            now,
+            logged=self._logged,
+            is_seen_created=self.existence.is_seen_created,
+            is_moment=self.is_moment,
+        )
 
     @property
     def duration(self) -> int | None:

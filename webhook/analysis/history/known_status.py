@@ -1,0 +1,64 @@
+"""The status of a lease by its history: a state alone says less, and whoever may write it can make it say more.
+
+In: the latest state, and the tenures. Out: a status.
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from webhook.admission.rules.expiry import MAX_TOLERANCE
+from webhook.admission.rules.stamps import is_constant
+from webhook.analysis.history.status import LeaseState, LeaseStatus, status_of
+from webhook.analysis.history.succession import Succession
+from webhook.analysis.history.tenure import Handover, Tenure
+from webhook.kubernetes.managed_fields import Entry
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import normalize
+
+
+def find_status(
+    lease: Lease,
+    entries: Sequence[Entry],
+    succession: Succession,
+    now: int,
+    *,
+    logged: int | None,
+    is_seen_created: bool,
+    is_moment: bool,
+) -> LeaseStatus:
+    """Return the status at `now` of a lease whose latest state is known.
+
+    `logged` is a renewal after that, which a log shows. `is_seen_created`: the input shows how the lease was created.
+    `is_moment`: it shows one moment only.
+    """
+    status, holder = status_of(lease, entries, now, logged), succession.holder
+    known = date_known_renewal(holder)
+    if known is not None and (status.last_renewal or known) < known - MAX_TOLERANCE:
+        status = status_of(lease, entries, now, known)  # whoever may write it can date it back
+    if status.state is LeaseState.EXPIRED and is_constant(entries) and not status.from_stamps:
+        status = replace(status, state=LeaseState.UNKNOWN)  # its holder's clock alone does not say that
+    if status.state is LeaseState.NEVER_HELD and succession.tenures:
+        status = replace(status, state=LeaseState.RELEASED)  # someone removed all that its holders wrote
+    is_blank = normalize(lease.spec.acquire_time) is None and not lease.spec.lease_transitions
+    if status.state is LeaseState.RELEASED and is_seen_created and not succession.tenures and is_blank:
+        # Who creates a lease for a coordinated election writes renewTime, and no holder.
+        status = replace(status, state=LeaseState.NEVER_HELD)
+    if is_moment:
+        return status
+    # Several processes that take turns to renew have a clock each.
+    ahead = holder.clock.ahead if holder and not holder.processes.has_several_writers else None
+    is_over = status.ahead == 0  # by the present state; what renewals before a gap showed need not last
+    return replace(status, ahead=0 if ahead and is_over else ahead)
+
+
+def date_known_renewal(holder: Tenure | None) -> int | None:
+    """Return the last renewal under the present holder that an API server dates; None if there is none.
+
+    Who was seen to take the lease renewed it with that, unless another one's renewal was left as it was.
+    """
+    if holder is None:
+        return None
+    is_seen_taken = holder.began is not Handover.SEEN and not holder.is_unseen
+    renewal = holder.kept if holder.renewed is None and is_seen_taken else holder.renewed
+    return holder.kept_until if renewal is not None and renewal.is_dated_by_a_server else None
