@@ -4,7 +4,6 @@ import pytest
 
 from tools.docs import policies_table
 from webhook.admission.rules.registry import RULES
-from webhook.api_server.rule_policies import cel_of
 
 
 def test_the_table_is_as_the_rules_say() -> None:
@@ -13,7 +12,7 @@ def test_the_table_is_as_the_rules_say() -> None:
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_rule_is_said_in_cel_or_has_its_reason(name: str) -> None:
-    about = cel_of(RULES[name])
+    about = RULES[name].in_cel
     assert about.broken or about.lacks.endswith(".")
     assert bool(about.broken) == bool(about.message)
     assert about.broken or RULES[name].parity or not about.lacks.startswith("The API server validates")

@@ -9,7 +9,6 @@ from tests.match_condition import is_reviewed
 from webhook.admission.policy.model import Policy
 from webhook.admission.rules.registry import RULES
 from webhook.admission.verdict import Verdict
-from webhook.api_server.rule_policies import cel_of
 from webhook.server.reviewer import respond
 
 _BINDING: Final = "identity-binding"
@@ -50,7 +49,7 @@ def expected(verdict: Verdict, request: Document) -> Found:
         for finding in verdict.findings
         if finding.mode
         and (reviewed or finding.rule == _BINDING)
-        and cel_of(RULES[finding.rule]).broken
+        and RULES[finding.rule].in_cel.broken
         and not any(_unsaid(finding.rule, finding.error.field, request))
     }
 

@@ -17,7 +17,6 @@ from tests.rules import findings
 from webhook.admission.policy.file import load
 from webhook.admission.rules.limits import DEFAULT_LIMITS
 from webhook.admission.rules.registry import RULES
-from webhook.api_server.rule_policies import cel_of
 
 
 def main() -> int:
@@ -57,7 +56,7 @@ def main() -> int:
         request = review["request"]
         specs = [(request.get(name) or {}).get("spec") for name in ("oldObject", "object")]
         print(what, request["operation"], specs, request.get("userInfo"))
-    known = {rule.id for rule in RULES.values() if cel_of(rule).broken}
+    known = {rule.id for rule in RULES.values() if rule.in_cel.broken}
     print(f"{len(samples)} samples, {len(rules)} of {len(known)} rules, {len(different)} differ")
     return 1 if code or different else 0
 

@@ -20,9 +20,8 @@ from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Mode
-from webhook.api_server.rule_policies import cel_of
 
-SPEAKING: Final = [rule for rule in RULES.values() if cel_of(rule).broken]
+SPEAKING: Final = [rule for rule in RULES.values() if rule.in_cel.broken]
 DENYING: Final = "".join(
     [
         "apiVersion: lease-webhook/v1\npreset: strict\nrules:\n",
@@ -72,7 +71,7 @@ def _samples() -> Iterator[tuple[str, Document]]:
 def cases() -> Iterator[Any]:
     for rule in SPEAKING:
         yield pytest.param(rule.id, Mode.DENY, id=rule.id)
-        if cel_of(rule).warned:
+        if rule.in_cel.warned:
             yield pytest.param(rule.id, Mode.WARN, id=f"{rule.id}, warned")
 
 

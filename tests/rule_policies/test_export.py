@@ -262,7 +262,7 @@ def test_what_a_file_needs_beside_the_objects_is_said() -> None:
     labeled = [one for one in found if "kubectl label namespace" in one]
     assert [(" shop " in one, "stamp-writer=user" in one) for one in labeled] == [(True, False), (False, True)]
     about = {one.partition(" ")[0] for one in found if one not in labeled}
-    without = {rule.id for rule in RULES.values() if not rule.parity and not policies.cel_of(rule).broken}
+    without = {rule.id for rule in RULES.values() if not rule.parity and not rule.in_cel.broken}
     assert about == without - {"live-lease-deleted", "foreign-writer"}, "one is off, the guard of stamps says the other"
     assert "request.namespace" not in next(
         one["expression"]

@@ -6,7 +6,6 @@ from typing import Final
 from tools.docs.pages import DOCS
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Rule
-from webhook.api_server.rule_policies import cel_of
 
 PAGE: Final = DOCS / "policies-only.md"
 _BEGIN: Final = "<!-- written by make docs from the YAML files of webhook/admission/rules -->\n"
@@ -23,14 +22,14 @@ def table() -> Iterator[str]:
     """Each rule of ours; what kube-apiserver checks too is one row."""
     yield "| rule | as a policy | what a policy does not say, or why it says nothing |"
     yield "|---|---|---|"
-    validated = [rule for rule in RULES.values() if rule.parity and not cel_of(rule).broken]
+    validated = [rule for rule in RULES.values() if rule.parity and not rule.in_cel.broken]
     for rule in RULES.values():
         if rule not in validated:
-            yield f"| [`{rule.id}`](rules/{rule.id}.md) | {_say_how_much(rule)} | {cel_of(rule).lacks} |"
-    yield f"| the {len(validated)} others [at parity](rules/README.md) | not needed | {cel_of(validated[0]).lacks} |"
+            yield f"| [`{rule.id}`](rules/{rule.id}.md) | {_say_how_much(rule)} | {rule.in_cel.lacks} |"
+    yield f"| the {len(validated)} others [at parity](rules/README.md) | not needed | {validated[0].in_cel.lacks} |"
 
 
 def _say_how_much(rule: Rule) -> str:
-    if not cel_of(rule).broken:
+    if not rule.in_cel.broken:
         return "with stamps" if rule.id == "foreign-writer" else "no"
-    return "in part" if cel_of(rule).lacks else "yes"
+    return "in part" if rule.in_cel.lacks else "yes"

@@ -12,9 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-import msgspec
 import yaml
-from msgspec import Struct
 
 from webhook import __version__
 from webhook.admission.policy import schema
@@ -48,38 +46,15 @@ _VARIABLE: Final = re.compile(r"variables\.(\w+)")
 Manifest = dict[str, Any]
 
 
-class RuleInCel(Struct, frozen=True):
-    """How a policy says a rule, as the YAML file beside the rule's module has it.
-
-    `broken` is true of a write that the rule denies, `warned` of one that it only warns of, over the variables of
-    `variables.yaml`. In `message`, and `warning` if it differs, `{expression}` is inserted, `{!expression}` in quotes;
-    `$name` is a number of the rule. `lacks` says what of the rule a policy does not say, or why nothing.
-    """
-
-    broken: str = ""
-    message: str = ""
-    warned: str = ""
-    warning: str = ""
-    lacks: str = ""
-
-
 @cache
-def _load(package: str, name: str) -> dict[str, Any]:
-    file = files(package).joinpath(f"{name}.yaml")
-    found: dict[str, Any] = yaml.safe_load(file.read_text()) if file.is_file() else {}
+def _load_variables() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(files("webhook.api_server").joinpath("variables.yaml").read_text())
     return found
-
-
-def cel_of(rule: Rule) -> RuleInCel:
-    """Return how a policy says a rule, or why it cannot."""
-    package, _, module = rule.check.__module__.rpartition(".")
-    validated = {"lacks": "The API server validates it before it evaluates a policy."}
-    return msgspec.convert(_load(package, module).get(rule.id, validated), RuleInCel)
 
 
 def is_refused_upstream(rule: Rule) -> bool:
     """True if an API server refuses the same itself, before it evaluates a policy or calls a webhook."""
-    return rule.parity and not cel_of(rule).broken
+    return rule.parity and not rule.in_cel.broken
 
 
 def make_manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str]) -> list[Manifest]:
@@ -141,7 +116,7 @@ def list_notes(policy: Policy, now: int) -> Iterator[str]:
             "no lease has a stamp, lease-webhook/stamp=required: docs/stamp.md"
         )
     for rule in RULES.values():
-        about = cel_of(rule)
+        about = rule.in_cel
         if not (about.broken or rule.parity or rule.id == _STAMP_RULE) and policy.default.modes[rule.id]:
             yield f"{rule.id} is not enforced: {about.lacks.partition('. ')[0]}"
 
@@ -150,7 +125,7 @@ def _rules_of(kind: str) -> Iterator[Rule]:
     """Yield the rules of a policy; bindings of leases have one of their own, which is evaluated on each renewal."""
     for rule in RULES.values():
         is_bound = rule.id == "identity-binding" and kind != _CANDIDATES
-        if cel_of(rule).broken and _RESOURCES[kind] in rule.resources and is_bound == (kind == _BINDINGS):
+        if rule.in_cel.broken and _RESOURCES[kind] in rule.resources and is_bound == (kind == _BINDINGS):
             yield rule
 
 
@@ -201,7 +176,7 @@ class _PolicyFile:
 
     def make_variables(self, kind: str, validations: Iterable[Manifest]) -> dict[str, str]:
         """Return the variables that validations use, each after those that it uses."""
-        data, overrides = _load("webhook.api_server", "variables"), self._policy.document.overrides
+        data, overrides = _load_variables(), self._policy.document.overrides
         lookup = 'variables.bindings[?request.namespace + "/" + variables.lease]'
         found: dict[str, str] = data["writer"] | data["objects"]
         found |= {f"exempt{number}": text for rule in RULES for number, text in self.find_exemptions(rule).items()}
@@ -219,7 +194,7 @@ class _PolicyFile:
 
     def make_validations(self, rule: Rule, mode: Mode) -> Iterator[Manifest]:
         """Yield the validations of a rule that lead to exactly this mode."""
-        about = cel_of(rule)
+        about = rule.in_cel
         numbers = {name: self._find_setting(rule.id, name) for name in self._policy.default.numbers(rule.id)}
         texts = (about.broken, about.warned, about.message, about.warning or about.message)
         broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
@@ -285,7 +260,7 @@ def _make_message(text: str) -> str:
 
 def _insert_texts(message: str) -> str:
     """Return a message with the texts of `webhook/api_server/variables.yaml` in their places."""
-    texts = _load("webhook.api_server", "variables")["texts"]
+    texts = _load_variables()["texts"]
     return _VARIABLE.sub(lambda found: texts.get(found[1], found[0]), message)
 
 

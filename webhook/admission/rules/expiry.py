@@ -17,6 +17,14 @@ from msgspec import Struct
 from webhook.kubernetes.managed_fields import RENEW_TIME, Entry
 from webhook.kubernetes.times import SECOND
 
+EXPIRY_FIELDS: Final = (
+    "spec.holderIdentity",
+    "spec.leaseDurationSeconds",
+    "spec.renewTime",
+    "metadata.managedFields",
+)
+"""What says whether a lease is live: held, and renewed less than one duration ago."""
+
 MAX_TOLERANCE: Final = 2 * SECOND
 """How far the clocks of several API servers may differ before a verdict could."""
 

@@ -5,39 +5,21 @@ from typing import Final
 
 from msgspec import Struct
 
-from webhook.admission.rules.election import (
-    acquire_time,
-    apiserver_lease,
-    coordinated,
-    deletion,
-    duration,
-    foreign_writer,
-    holder_identity,
-    identity_binding,
-    missing_stamps,
-    node_lease,
-    owner_references,
-    release,
-    renew_time,
-    renewal_stamp,
-    takeover,
-    transitions,
-    unreadable_time,
-)
-from webhook.admission.rules.parity import metadata, spec
 from webhook.admission.rules.registry import RULES_IN_ORDER
-from webhook.admission.rules.rule import Check, Rule
+from webhook.admission.rules.rule import Rule
 from webhook.kubernetes.objects import versions_of
+from webhook.kubernetes.request import Resource
 
 ANY_KIND: Final = ""
 """The kind of a field that a Lease and a LeaseCandidate have alike."""
+_RESOURCE: Final = {"Lease": Resource.LEASES, "LeaseCandidate": Resource.LEASECANDIDATES}
 
 
 class Field(Struct, frozen=True):
     """One field; `path` is its place in the object, or in the request if it is an option.
 
     `type` is that of the API reference, `example` a value in YAML. `written_by` names who writes it in an ordinary
-    election. `checks` are those whose answer depends on it. `versions` are all of the kind unless given.
+    election. `versions` are all of the kind unless given.
     """
 
     kind: str
@@ -46,30 +28,26 @@ class Field(Struct, frozen=True):
     meaning: str
     written_by: str
     example: str
-    checks: tuple[Check, ...]
     versions: tuple[str, ...] = ()
 
     @property
     def rules(self) -> Iterator[Rule]:
         """The rules that read it, in the order of the registry."""
-        return (rule for rule in RULES_IN_ORDER if rule.check in self.checks)
+        reading = (rule for rule in RULES_IN_ORDER if not rule.reads.isdisjoint(self.paths))
+        return (rule for rule in reading if self.kind == ANY_KIND or _RESOURCE[self.kind] in rule.resources)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Each path of a field that stands for several."""
+        first, *others = self.path.split(", ")
+        folder, dot, _ = first.rpartition(".")
+        return first, *(f"{folder}{dot}{other}" for other in others)
 
     @property
     def served(self) -> tuple[str, ...]:
         """The versions that have it."""
         return self.versions or versions_of(self.kind)
 
-
-_EXPIRY_CHECKS: Final = (
-    takeover.takeover_before_expiry,
-    foreign_writer.foreign_writer,
-    takeover.takeover_by_node,
-    takeover.takeover_across_namespaces,
-    release.foreign_release,
-    release.foreign_release_across_namespaces,
-    deletion.live_lease_deleted,
-)
-"""They ask whether the old lease is live: held, and renewed less than one duration ago."""
 
 LEASE_FIELDS: Final = (
     Field(
@@ -81,20 +59,6 @@ LEASE_FIELDS: Final = (
         written_by="The elector that acquires the lease; the API server in a coordinated election. Released by "
         "clearing it.",
         example="checkout-6d5f9c-x2x8p_1f0e",
-        checks=(
-            *_EXPIRY_CHECKS,
-            missing_stamps.lease_without_stamps,
-            duration.duration_shortened,
-            owner_references.owner_reference_added,
-            owner_references.owner_reference_removed,
-            transitions.transitions_mismatch,
-            renew_time.renew_time_backwards,
-            acquire_time.acquire_time_changed,
-            holder_identity.holder_identity_shape,
-            holder_identity.holder_identity_mismatch,
-            identity_binding.identity_binding,
-            node_lease.node_lease_holder,
-        ),
     ),
     Field(
         kind="Lease",
@@ -103,7 +67,6 @@ LEASE_FIELDS: Final = (
         meaning="How long others must wait after the last renewal that they saw before they may take the lease.",
         written_by="The holder, with each renewal.",
         example="15",
-        checks=(*_EXPIRY_CHECKS, spec.lease_duration, duration.duration_too_long, duration.duration_shortened),
     ),
     Field(
         kind="Lease",
@@ -112,7 +75,6 @@ LEASE_FIELDS: Final = (
         meaning="When the present holder acquired the lease. No decision of an elector depends on it.",
         written_by="The elector that acquires the lease.",
         example="2026-01-31T12:00:00.000000Z",
-        checks=(unreadable_time.time_unreadable, acquire_time.acquire_time_changed),
     ),
     Field(
         kind="Lease",
@@ -122,15 +84,6 @@ LEASE_FIELDS: Final = (
         "its clock, when it changed.",
         written_by="The holder, with each renewal.",
         example="2026-01-31T12:00:10.000000Z",
-        checks=(
-            *_EXPIRY_CHECKS,
-            unreadable_time.time_unreadable,
-            renew_time.renew_time_in_future,
-            renew_time.renew_time_backwards,
-            duration.duration_shortened,
-            owner_references.owner_reference_added,
-            owner_references.owner_reference_removed,
-        ),
     ),
     Field(
         kind="Lease",
@@ -139,12 +92,6 @@ LEASE_FIELDS: Final = (
         meaning="How often the lease went from one holder to another.",
         written_by="The elector that acquires the lease: the old count plus 1.",
         example="5",
-        checks=(
-            spec.lease_transitions,
-            transitions.transitions_jump,
-            transitions.transitions_decrease,
-            transitions.transitions_mismatch,
-        ),
     ),
     Field(
         kind="Lease",
@@ -154,7 +101,6 @@ LEASE_FIELDS: Final = (
         "server drops it while the feature gate CoordinatedLeaderElection is off.",
         written_by="The API server's election.",
         example="OldestEmulationVersion",
-        checks=(spec.lease_strategy, spec.lease_preferred_holder, coordinated.strategy_writer),
     ),
     Field(
         kind="Lease",
@@ -164,7 +110,6 @@ LEASE_FIELDS: Final = (
         "together with `strategy`, and behind the same feature gate.",
         written_by="The API server's election.",
         example="checkout-6d5f9c-q7k4m_9d2c",
-        checks=(spec.lease_preferred_holder, coordinated.preferred_holder_writer),
     ),
 )
 
@@ -177,13 +122,6 @@ CANDIDATE_FIELDS: Final = (
         "candidate for another lease is another candidate.",
         written_by="The elector, when it creates the candidate.",
         example="checkout",
-        checks=(
-            spec.candidate_lease_name,
-            spec.candidate_lease_name_immutable,
-            spec.candidate_lease_name_format,
-            identity_binding.identity_binding,
-            coordinated.candidate_across_namespaces,
-        ),
     ),
     Field(
         kind="LeaseCandidate",
@@ -196,12 +134,6 @@ CANDIDATE_FIELDS: Final = (
         written_by="The elector, when it creates the candidate.",
         example="[OldestEmulationVersion]",
         versions=("v1alpha1",),
-        checks=(
-            spec.candidate_preferred_strategies,
-            spec.candidate_strategies_unique,
-            spec.candidate_versions_required,
-            coordinated.candidate_changed,
-        ),
     ),
     Field(
         kind="LeaseCandidate",
@@ -213,7 +145,6 @@ CANDIDATE_FIELDS: Final = (
         written_by="The elector, when it creates the candidate.",
         example="OldestEmulationVersion",
         versions=("v1beta1", "v1alpha2"),
-        checks=(spec.candidate_strategy, spec.candidate_versions_required, coordinated.candidate_changed),
     ),
     Field(
         kind="LeaseCandidate",
@@ -222,12 +153,6 @@ CANDIDATE_FIELDS: Final = (
         meaning="The version of the program. Required; in v1alpha1 only with the strategy OldestEmulationVersion.",
         written_by="The elector, when it creates the candidate.",
         example="1.36.0",
-        checks=(
-            spec.candidate_binary_version,
-            spec.candidate_version_order,
-            spec.candidate_versions_required,
-            coordinated.candidate_changed,
-        ),
     ),
     Field(
         kind="LeaseCandidate",
@@ -237,12 +162,6 @@ CANDIDATE_FIELDS: Final = (
         "OldestEmulationVersion, which elects the candidate with the lowest one.",
         written_by="The elector, when it creates the candidate.",
         example="1.35.0",
-        checks=(
-            spec.candidate_emulation_version,
-            spec.candidate_version_order,
-            spec.candidate_versions_required,
-            coordinated.candidate_changed,
-        ),
     ),
     Field(
         kind="LeaseCandidate",
@@ -252,7 +171,6 @@ CANDIDATE_FIELDS: Final = (
         "from time to time, so that a candidate that runs is not removed.",
         written_by="The API server's election. A candidate writes it back as it is.",
         example="2026-01-31T12:00:00.000000Z",
-        checks=(unreadable_time.time_unreadable, coordinated.ping_time_writer),
     ),
     Field(
         kind="LeaseCandidate",
@@ -262,11 +180,6 @@ CANDIDATE_FIELDS: Final = (
         "does not count a candidate that has not renewed for 30 minutes, and deletes it.",
         written_by="The elector, when it sees a new pingTime.",
         example="2026-01-31T12:00:01.000000Z",
-        checks=(
-            unreadable_time.time_unreadable,
-            renew_time.candidate_renew_time_in_future,
-            renew_time.candidate_renew_time_backwards,
-        ),
     ),
 )
 
@@ -279,14 +192,6 @@ METADATA_FIELDS: Final = (
         "lease if it is elected.",
         written_by="Whoever creates the object; with `generateName`, the API server.",
         example="checkout",
-        checks=(
-            metadata.object_name,
-            metadata.metadata_immutable,
-            identity_binding.identity_binding,
-            node_lease.node_lease_holder,
-            node_lease.node_lease_writer,
-            apiserver_lease.apiserver_lease_writer,
-        ),
     ),
     Field(
         kind=ANY_KIND,
@@ -295,13 +200,6 @@ METADATA_FIELDS: Final = (
         meaning="Both kinds are namespaced. A service account of another namespace is a stranger to the lease.",
         written_by="Whoever creates the object.",
         example="shop",
-        checks=(
-            metadata.object_name,
-            metadata.metadata_immutable,
-            takeover.takeover_across_namespaces,
-            release.foreign_release_across_namespaces,
-            coordinated.candidate_across_namespaces,
-        ),
     ),
     Field(
         kind=ANY_KIND,
@@ -310,7 +208,6 @@ METADATA_FIELDS: Final = (
         meaning="Which object it is, and since when: another one of the same name has another uid.",
         written_by="The API server.",
         example="3b9f0a1c-7a52-4d0e-9a5e-3f0c6c1d2e4f",
-        checks=(metadata.metadata_immutable,),
     ),
     Field(
         kind=ANY_KIND,
@@ -320,7 +217,6 @@ METADATA_FIELDS: Final = (
         "answers 409: this is what makes two electors exclude each other.",
         written_by="The API server; a client sends back what it read.",
         example='"812345"',
-        checks=(metadata.object_metadata,),
     ),
     Field(
         kind=ANY_KIND,
@@ -329,14 +225,6 @@ METADATA_FIELDS: Final = (
         meaning="Anyone may set them. An annotation of the API server's policies can be a stamp: who wrote the lease.",
         written_by="Anyone who may update the object.",
         example="{app: checkout}",
-        checks=(
-            metadata.object_metadata,
-            foreign_writer.foreign_writer,
-            missing_stamps.lease_created_empty,
-            renewal_stamp.lease_too_large,
-            identity_binding.identity_binding,
-            apiserver_lease.apiserver_lease_writer,
-        ),
     ),
     Field(
         kind=ANY_KIND,
@@ -345,12 +233,6 @@ METADATA_FIELDS: Final = (
         meaning="If none of the owners exists, the garbage collector deletes the object, held or not.",
         written_by="Whoever creates the object; the kubelet, for its node's lease.",
         example="[{apiVersion: v1, kind: Node, name: worker-1, uid: 3b9f0a1c-7a52}]",
-        checks=(
-            metadata.object_metadata,
-            identity_binding.identity_binding,
-            owner_references.owner_reference_added,
-            owner_references.owner_reference_removed,
-        ),
     ),
     Field(
         kind=ANY_KIND,
@@ -360,20 +242,9 @@ METADATA_FIELDS: Final = (
         "client's clock can falsify.",
         written_by="The API server. A client can send any list; the API server keeps much of it.",
         example="[{manager: checkout, operation: Update, time: 2026-01-31T12:00:10Z}]",
-        checks=(
-            *_EXPIRY_CHECKS,
-            renewal_stamp.renewal_stamp_tampered,
-            renewal_stamp.lease_too_large,
-            missing_stamps.lease_without_stamps,
-            missing_stamps.lease_created_empty,
-            unreadable_time.time_unreadable,
-            renew_time.renew_time_in_future,
-            renew_time.candidate_renew_time_in_future,
-        ),
     ),
 )
 
-_OPTIONS: Final = (metadata.request_options,)
 OPTION_FIELDS: Final = (
     Field(
         kind=ANY_KIND,
@@ -382,7 +253,6 @@ OPTION_FIELDS: Final = (
         meaning="Everything but the store: a dry run gets the verdict of the write.",
         written_by="The client.",
         example="[All]",
-        checks=_OPTIONS,
     ),
     Field(
         kind=ANY_KIND,
@@ -391,7 +261,6 @@ OPTION_FIELDS: Final = (
         meaning="The name under which managedFields record the write; by default, the program's name.",
         written_by="The client.",
         example="kubectl",
-        checks=_OPTIONS,
     ),
     Field(
         kind=ANY_KIND,
@@ -400,7 +269,6 @@ OPTION_FIELDS: Final = (
         meaning="What the API server does about fields that it does not know.",
         written_by="The client.",
         example="Strict",
-        checks=_OPTIONS,
     ),
     Field(
         kind=ANY_KIND,
@@ -409,7 +277,6 @@ OPTION_FIELDS: Final = (
         meaning="For deletions. Neither kind has a use for it.",
         written_by="The client.",
         example="0",
-        checks=_OPTIONS,
     ),
     Field(
         kind=ANY_KIND,
@@ -418,7 +285,6 @@ OPTION_FIELDS: Final = (
         meaning="What becomes of the objects that the deleted one owns; only one of the two may be set.",
         written_by="The client.",
         example="Background",
-        checks=_OPTIONS,
     ),
     Field(
         kind=ANY_KIND,
@@ -427,7 +293,6 @@ OPTION_FIELDS: Final = (
         meaning="The object is deleted only if it still has these.",
         written_by="The client.",
         example='{resourceVersion: "812345"}',
-        checks=_OPTIONS,
     ),
 )
 
@@ -436,4 +301,4 @@ FIELDS: Final = (*LEASE_FIELDS, *CANDIDATE_FIELDS, *METADATA_FIELDS, *OPTION_FIE
 
 def fields_of(rule: Rule) -> tuple[Field, ...]:
     """Return the fields that a rule reads."""
-    return tuple(field for field in FIELDS if rule.check in field.checks)
+    return tuple(field for field in FIELDS if rule in field.rules)

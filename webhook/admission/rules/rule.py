@@ -153,6 +153,55 @@ def texts(
     return decorate
 
 
+_READS: Final[dict[str, frozenset[str]]] = {}
+
+
+def reads(*paths: str) -> Callable[[_AnyCheck], _AnyCheck]:
+    """Return a decorator of a check, with the fields on which its answer depends, as `fields.py` describes them.
+
+    A path is a place in the object, or the name of an option of the request.
+    """
+
+    def decorate(check: _AnyCheck) -> _AnyCheck:
+        _READS[check.__name__] = frozenset(paths)
+        return check
+
+    return decorate
+
+
+class RuleInCel(Struct, frozen=True):
+    """How a policy of the API server says a rule, or why it cannot (`webhook/api_server/rule_policies.py`).
+
+    `broken` is true of a write that the rule denies, `warned` of one that it only warns of, over the variables of
+    `webhook/api_server/variables.yaml`. In `message`, and `warning` if it differs, `{expression}` is inserted,
+    `{!expression}` in quotes; `$name` is a number of the rule. `lacks` says what of the rule a policy does not say, or
+    why nothing.
+    """
+
+    broken: str = ""
+    message: str = ""
+    warned: str = ""
+    warning: str = ""
+    lacks: str = ""
+
+
+_IN_CEL: Final[dict[str, RuleInCel]] = {}
+_VALIDATED: Final = RuleInCel(lacks="The API server validates it before it evaluates a policy.")
+
+
+def in_cel(
+    *, broken: str = "", message: str = "", warned: str = "", warning: str = "", lacks: str = ""
+) -> Callable[[_AnyCheck], _AnyCheck]:
+    """Return a decorator of a check, with its rule in CEL, see `RuleInCel`; line breaks of the texts do not count."""
+    texts_in_cel = (" ".join(text.split()) for text in (broken, message, warned, warning, lacks))
+
+    def decorate(check: _AnyCheck) -> _AnyCheck:
+        _IN_CEL[check.__name__] = RuleInCel(*texts_in_cel)
+        return check
+
+    return decorate
+
+
 _CORRECT_IT: Final = "correct it in the manifest or the client that writes it; a current API server refuses the value"
 
 
@@ -194,6 +243,16 @@ class Rule(Struct, frozen=True, dict=True):
         if written.stored or not self.parity or Operation.DELETE in self.operations:
             return written
         return replace(written, stored=_CORRECT_IT)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The paths of the fields on which its answer depends."""
+        return _READS.get(self.check.__name__, frozenset())
+
+    @property
+    def in_cel(self) -> RuleInCel:
+        """How a policy of the API server says the rule, or why it cannot."""
+        return _IN_CEL.get(self.check.__name__, _VALIDATED)
 
     @property
     def observe(self) -> Mode:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from webhook.admission.rules.change import LeaseChange
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import invalid
 from webhook.kubernetes.times import SECOND, normalize, readable, span
 
@@ -13,6 +13,15 @@ from webhook.kubernetes.times import SECOND, normalize, readable, span
     why="`acquireTime` says since when the holder has led.",
     who="Pekko, which writes it at each heartbeat; Java clients, which cut it to milliseconds.",
     fix="Nothing to fix in most cases: the rule is for audits.",
+)
+@reads("spec.holderIdentity", "spec.acquireTime")
+@in_cel(
+    broken="variables.holder == variables.oldHolder && variables.acquireMoved > $above_seconds",
+    message="""
+    spec.acquireTime: Invalid value: {!variables.acquireTime}: must stay within {$above_seconds} s of the old value
+    while the holder stays
+    """,
+    lacks="Fractions of a second do not count; a time of the year 0000 counts as absent.",
 )
 def acquire_time_changed(change: LeaseChange) -> Iterable[Finding]:
     """spec.acquireTime must not change while the holder stays."""

@@ -7,7 +7,7 @@ from webhook.admission.rules.change import (
     KUBE_SYSTEM,
     LeaseChange,
 )
-from webhook.admission.rules.rule import NO_FINDINGS, NOT_A_RENEWAL, Finding, Statement, texts
+from webhook.admission.rules.rule import NO_FINDINGS, NOT_A_RENEWAL, Finding, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import forbidden
 
 
@@ -17,6 +17,20 @@ from webhook.kubernetes.field import forbidden
     who="No known client.",
     fix="Leave the lease to its API server; it repairs or recreates it.",
     attack="wrote the identity of an API server",
+)
+@reads("metadata.name", "metadata.labels")
+@in_cel(
+    broken="""
+    request.namespace == 'kube-system' && request.name.startsWith('apiserver-') && variables.user !=
+    'system:apiserver' && variables.old.metadata.?labels[?'apiserver.kubernetes.io/identity'].hasValue() &&
+    (!variables.new.metadata.?labels[?'apiserver.kubernetes.io/identity'].hasValue() || !(variables.event in
+    ['renewal', 'untouched']))
+    """,
+    message=r"""
+    {variables.new.metadata.?labels[?'apiserver.kubernetes.io/identity'].hasValue() ? 'spec: Forbidden: an API
+    server\'s identity lease may be written' : 'metadata.labels: Forbidden: apiserver.kubernetes.io/identity may be
+    removed from an API server\'s identity lease'} by system:apiserver only
+    """,
 )
 def apiserver_lease_writer(change: LeaseChange) -> Iterable[Finding]:
     """The identity lease of an API server may be written by system:apiserver only.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from webhook.admission.rules.change import CandidateChange, LeaseChange, same_time
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import forbidden
 from webhook.kubernetes.times import normalize
 from webhook.text.quoting import quote
@@ -16,6 +16,17 @@ from webhook.text.quoting import quote
     who="Backup tools that restore objects as an ordinary user (Velero), and scripts that copy a Lease.",
     fix="Leave `preferredHolder` out of what you restore, or exempt the tool for this rule on CREATE.",
     attack="named the next leader",
+)
+@reads("spec.preferredHolder")
+@in_cel(
+    broken="""
+    variables.spec.?preferredHolder.orValue('') != '' && variables.spec.?preferredHolder !=
+    variables.oldSpec.?preferredHolder
+    """,
+    message="""
+    spec.preferredHolder: Forbidden: preferredHolder may be set by the API server's coordinated leader election
+    only; leave it out, or have the policy exempt this writer
+    """,
 )
 def preferred_holder_writer(change: LeaseChange) -> Iterable[Finding]:
     """spec.preferredHolder may be set or changed by the API server only.
@@ -32,6 +43,14 @@ def preferred_holder_writer(change: LeaseChange) -> Iterable[Finding]:
     who="Backup tools that restore objects as an ordinary user (Velero), and scripts that copy a Lease.",
     fix="Leave `strategy` out of what you restore, or exempt the tool for this rule on CREATE.",
     attack="moved a lease to the coordinated election",
+)
+@reads("spec.strategy")
+@in_cel(
+    broken="variables.spec.?strategy.orValue('') != '' && variables.spec.?strategy != variables.oldSpec.?strategy",
+    message="""
+    spec.strategy: Forbidden: strategy may be set by the API server's coordinated leader election only; leave it
+    out, or have the policy exempt this writer
+    """,
 )
 def strategy_writer(change: LeaseChange) -> Iterable[Finding]:
     """spec.strategy may be set or changed by the API server only.
@@ -60,6 +79,14 @@ def _set_by_client(name: str, new: str | None, old: str | None, effect: str) -> 
     fix="Leave `pingTime` out of what you restore, or exempt the tool for this rule on CREATE.",
     attack="wrote what the API server asks candidates with",
 )
+@reads("spec.pingTime")
+@in_cel(
+    broken="variables.pingTime != '' && variables.pingTime != variables.oldPingTime",
+    message="""
+    spec.pingTime: Forbidden: pingTime may be set by the API server's coordinated leader election only; leave it as
+    it is
+    """,
+)
 def ping_time_writer(change: CandidateChange) -> Iterable[Finding]:
     """spec.pingTime may be set or changed by the API server only.
 
@@ -80,6 +107,14 @@ def ping_time_writer(change: CandidateChange) -> Iterable[Finding]:
     who="Components that are elected in a namespace other than their service account's.",
     fix="Bind the lease, which covers its candidates as well, and let few create LeaseCandidates (RBAC).",
     attack="made a candidate for a lease of another namespace",
+)
+@reads("spec.leaseName", "metadata.namespace")
+@in_cel(
+    broken="variables.elsewhere && !variables.isListed",
+    message="""
+    spec.leaseName: Forbidden: {!variables.user} belongs to another namespace; the API server may make this
+    candidate the holder of lease {!variables.lease}; bind that lease
+    """,
 )
 def candidate_across_namespaces(change: CandidateChange) -> Iterable[Finding]:
     """A LeaseCandidate may not be written by a service account of another namespace.
@@ -106,6 +141,14 @@ def candidate_across_namespaces(change: CandidateChange) -> Iterable[Finding]:
     who="Manifests applied again after an upgrade. client-go's candidates never change them.",
     fix="Delete the LeaseCandidate and create it again.",
     attack="changed what decides a coordinated election",
+)
+@reads("spec.preferredStrategies", "spec.strategy", "spec.binaryVersion", "spec.emulationVersion")
+@in_cel(
+    broken="size(variables.changed) > 0",
+    message="""
+    spec.{variables.changed[0]}: Forbidden: {variables.changed[0]} may not change after creation; delete and
+    recreate the candidate
+    """,
 )
 def candidate_changed(change: CandidateChange) -> Iterable[Finding]:
     """The versions and strategies of a candidate may not change after it was created."""

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, LeaseChange
+from webhook.admission.rules.expiry import EXPIRY_FIELDS
 from webhook.admission.rules.loss import report_loss
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, in_cel, reads, texts
 from webhook.text.quoting import quote
 
 
@@ -15,6 +16,13 @@ from webhook.text.quoting import quote
     "own leases; a controller that removes its finalizer from a deleted lease that is held again.",
     fix="Stop the holder first, and delete when its lease has expired or was released.",
     attack="deleted a lease that was held",
+)
+@reads(*EXPIRY_FIELDS)
+@in_cel(
+    lacks="""
+    A DELETE has no time, and an expression has no clock. With [stamps](stamp.md), a lease that is held is deleted
+    by its writer only.
+    """,
 )
 def live_lease_deleted(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may not be deleted, except by the garbage collector and the namespace controller.

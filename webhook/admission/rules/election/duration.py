@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from webhook.admission.rules.change import LeaseChange
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import forbidden, invalid
 from webhook.kubernetes.times import SECOND, span
 from webhook.text.quoting import quote
@@ -17,6 +17,19 @@ from webhook.text.quoting import quote
     attack="set a duration after which no one else could take the lease",
     stored="{kubectl} patch lease {name} --type=merge -p "
     '\'{"spec":{"leaseDurationSeconds":15,"renewTime":"\'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)\'"}}\'',
+)
+@reads("spec.leaseDurationSeconds")
+@in_cel(
+    broken="variables.duration != variables.oldDuration && variables.duration > $deny_above_seconds",
+    message="""
+    spec.leaseDurationSeconds: Invalid value: {variables.duration}: must not be greater than {$deny_above_seconds};
+    a dead holder would keep the lease for as long
+    """,
+    warned="variables.duration != variables.oldDuration && variables.duration > $warn_above_seconds",
+    warning="""
+    spec.leaseDurationSeconds: Invalid value: {variables.duration}: must not be greater than {$warn_above_seconds};
+    a dead holder would keep the lease for as long
+    """,
 )
 def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseDurationSeconds must not be longer than a year."""
@@ -42,6 +55,22 @@ def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
     who="People who repair a lease by hand. No known client.",
     fix="Renew in the same write (a renewal that lowers the duration is allowed), or release the lease instead.",
     attack="cut a lease that another held",
+)
+@reads("spec.holderIdentity", "spec.leaseDurationSeconds", "spec.renewTime")
+@in_cel(
+    broken="""
+    variables.oldHolder != '' && variables.holder == variables.oldHolder && (variables.isCut ?
+    !variables.isOfElector : variables.isLowered) && !variables.isStampedWriter
+    """,
+    warned="""
+    variables.oldHolder != '' && variables.holder == variables.oldHolder && variables.isCut &&
+    !variables.isStampedWriter
+    """,
+    message="""
+    spec.{variables.cut}: Forbidden: may not be {variables.isLowered ? variables.lowered : 'removed'} while
+    {!variables.oldHolder} holds the lease; renew or release instead
+    """,
+    lacks="The text does not say how many seconds are left.",
 )
 def duration_shortened(change: LeaseChange) -> Iterable[Finding]:
     """The duration or renewTime of a held lease may not be cut without renewing it.

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, Event, LeaseChange
+from webhook.admission.rules.expiry import EXPIRY_FIELDS
 from webhook.admission.rules.loss import report_loss
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, in_cel, reads, texts
 from webhook.admission.rules.stamps import is_writer
 from webhook.text.quoting import quote
 
@@ -18,6 +19,13 @@ from webhook.text.quoting import quote
     fix="Wait until the lease has expired, or ask the holder to release it. If the replicas of one user are one "
     "writer, set `writer: user` in the policy, and label the namespace `lease-webhook/stamp-writer=user`.",
     attack="wrote a lease that another writer held",
+)
+@reads(*EXPIRY_FIELDS, "metadata.annotations")
+@in_cel(
+    lacks="""
+    `lease-webhook-stamp-guard` says it, with texts of its own, where the policy file lists `stamps`, from
+    Kubernetes 1.36 on.
+    """,
 )
 def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be written only by the writer that the API server stamped on it.

@@ -8,7 +8,7 @@ from webhook.admission.rules.change import (
     LeaseChange,
 )
 from webhook.admission.rules.holders import fits_pod
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import forbidden, invalid
 from webhook.text.quoting import quote
 
@@ -24,6 +24,28 @@ _INVISIBLE: Final = frozenset({"Cf", "Zl", "Zp"})
     who="No known elector; for example, identities read from a file together with the newline at its end.",
     fix="Use the pod's name, an underscore and a UUID; trim the value.",
     stored="give the elector a short identity of printable characters, such as the pod's name",
+)
+@reads("spec.holderIdentity")
+@in_cel(
+    broken=r"""
+    variables.holder != '' && variables.holder != variables.oldHolder && (size(bytes(variables.holder)) >
+    $deny_above_bytes || variables.holder.matches('[\\p{Cc}\\x{FFFD}]'))
+    """,
+    message=r"""
+    spec.holderIdentity: Invalid value: {!variables.holder}: must {size(bytes(variables.holder)) > $deny_above_bytes
+    ? 'not be longer than ' + string($deny_above_bytes) + ' bytes, is ' + string(size(bytes(variables.holder))) :
+    variables.holder.matches('[\\p{Cc}]') ? 'not contain control characters' : 'be UTF-8, and must not contain
+    U+FFFD, by which the API server replaces what is not'}
+    """,
+    warned=r"""
+    variables.holder != '' && variables.holder != variables.oldHolder && (size(bytes(variables.holder)) >
+    $warn_above_bytes || variables.holder.matches('[\\p{Cf}\\p{Zl}\\p{Zp}]'))
+    """,
+    warning="""
+    spec.holderIdentity: Invalid value: {!variables.holder}: must not {size(bytes(variables.holder)) >
+    $warn_above_bytes ? 'be longer than ' + string($warn_above_bytes) + ' bytes, is ' +
+    string(size(bytes(variables.holder))) : 'contain bidirectional or invisible characters'}
+    """,
 )
 def holder_identity_shape(change: LeaseChange) -> Iterable[Finding]:
     """spec.holderIdentity must be short, printable text in UTF-8."""
@@ -62,6 +84,14 @@ def _too_long(holder: str, size: int, limit: int, tier: Mode) -> Finding:
     why="An identity that begins with the pod's name can be traced to the pod that wrote it.",
     who="kube-vip, kwok, and pods on the host network, whose host name is the node's.",
     fix="Set the elector's identity from the pod's name (downward API), or turn the rule off for those leases.",
+)
+@reads("spec.holderIdentity")
+@in_cel(
+    broken="variables.pod != '' && variables.holder != '' && size(variables.rests) == 0",
+    message="""
+    spec.holderIdentity: Forbidden: holder {!variables.holder} must begin with the name of the writing pod,
+    {!variables.pod}; set the elector's identity to the pod name, or lower the mode of this rule
+    """,
 )
 def holder_identity_mismatch(change: LeaseChange) -> Iterable[Finding]:
     """A new spec.holderIdentity must begin with the name of the pod that writes it.

@@ -13,7 +13,7 @@ from webhook.admission.rules.change import (
     LeaseChange,
 )
 from webhook.admission.rules.holders import POD, Binding, holder_matches
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import forbidden
 from webhook.kubernetes.request import UserInfo
 from webhook.text.quoting import quote
@@ -28,6 +28,35 @@ _ASK: Final = "ask the operators of lease-webhook"
     who="Writers that are missing from the binding: a second operator, a backup tool, a person with kubectl.",
     fix="Ask the owner of the webhook's policy to add the writer to the binding, if it belongs there.",
     attack="wrote a lease that is bound to other writers",
+)
+@reads(
+    "spec.holderIdentity",
+    "spec.leaseName",
+    "metadata.name",
+    "metadata.labels",
+    "metadata.annotations",
+    "metadata.finalizers",
+    "metadata.ownerReferences",
+)
+@in_cel(
+    broken="""
+    variables.isBound && !(variables.event in ['delete', 'untouched'] && variables.isCleanup) && (variables.event !=
+    'untouched' || variables.disturbs && !variables.isListed) && (!variables.isListed || variables.event != 'delete'
+    && variables.holder != '' && variables.isListed && !variables.fits && variables.isCheckable)
+    """,
+    message="""
+    {variables.field}: Forbidden: {variables.isListed ? variables.misfit : variables.unlisted}; ask the operators of
+    lease-webhook
+    """,
+    warned="""
+    variables.isBound && !(variables.event in ['delete', 'untouched']) && variables.holder != '' &&
+    variables.isListed && !variables.fits && !variables.isCheckable
+    """,
+    warning="""
+    {variables.field}: Forbidden: {!variables.user} does not write from a pod, so its holder name cannot be checked
+    (binding {variables.bound[0].shown[0]}); write from a pod, or ask the operators of lease-webhook
+    """,
+    lacks="A holder of more than 4,096 characters fits no template but `*`.",
 )
 def identity_binding(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
     """A lease that the policy binds may be written only by a bound writer, under a holder identity that matches.

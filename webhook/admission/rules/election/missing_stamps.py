@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.admission.rules.change import Event, LeaseChange
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import forbidden
 
 _FIELD: Final = "metadata.managedFields"
@@ -22,6 +22,20 @@ _FIX: Final = (
     fix="Restore the stamps: `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label. That "
     "stamps the lease at that moment, so a takeover waits one duration.",
     attack="took a lease without a record of its renewal",
+)
+@reads("spec.holderIdentity", "metadata.managedFields")
+@in_cel(
+    broken="""
+    variables.event == 'claim' ? size(variables.entries) + size(variables.oldEntries) == 0 : variables.oldHolder !=
+    '' && variables.oldRenewTime != '' && !variables.oldEntries.exists(m, m.?manager.orValue('') ==
+    'lease-webhook-stamp') && (variables.seen == '' || variables.written != '' && variables.age < -60)
+    """,
+    message=r"""
+    metadata.managedFields: Forbidden: the API server {variables.event == 'claim' ? 'keeps no record of this lease,
+    so one write can take it from its new holder' : 'has no record of the last renewal of this lease, so its
+    holder\'s own clock decides'}; `kubectl apply --server-side` of apiVersion, kind, name, namespace and a label
+    brings a record back (it stamps now, so a takeover waits one duration)
+    """,
 )
 def lease_without_stamps(change: LeaseChange) -> Iterable[Finding]:
     """A lease that changes hands must carry the API server's stamps of its last renewal and of its new holder."""
@@ -47,6 +61,17 @@ def lease_without_stamps(change: LeaseChange) -> Iterable[Finding]:
     "No known elector.",
     fix="Add a label to the manifest. If the lease exists, apply the manifest with `kubectl apply --server-side`; "
     "neither `kubectl label` nor an apply of the name alone makes the API server keep managedFields.",
+)
+@reads("metadata.labels", "metadata.annotations", "metadata.finalizers", "metadata.managedFields")
+@in_cel(
+    broken="""
+    size(variables.entries) + size(variables.spec) == 0 && ['labels', 'annotations', 'finalizers',
+    'ownerReferences', 'generateName'].all(f, !variables.new.metadata[?f].hasValue())
+    """,
+    message="""
+    metadata.managedFields: Forbidden: the API server keeps no record of the renewals of a lease that is created
+    empty, so one write could take it from a live holder; create it with a label
+    """,
 )
 def lease_created_empty(change: LeaseChange) -> Iterable[Finding]:
     """A lease may not be created with a name only: the API server then never keeps managedFields for it."""

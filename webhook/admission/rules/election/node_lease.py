@@ -7,7 +7,7 @@ from webhook.admission.rules.change import (
     NODES,
     LeaseChange,
 )
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import forbidden
 from webhook.text.quoting import quote
 
@@ -19,6 +19,16 @@ from webhook.text.quoting import quote
     who="No known kubelet.",
     fix="Write the node's own name.",
     attack="wrote the lease of a node",
+)
+@reads("spec.holderIdentity", "metadata.name")
+@in_cel(
+    broken="""
+    request.namespace == 'kube-node-lease' && 'system:nodes' in variables.groups && variables.holder !=
+    variables.oldHolder && variables.holder != request.name
+    """,
+    message="""
+    spec.holderIdentity: Forbidden: a node may name only itself, {!request.name}, as the holder of its lease
+    """,
 )
 def node_lease_holder(change: LeaseChange) -> Iterable[Finding]:
     """A node may write only its own name as the holder of its lease."""
@@ -37,6 +47,14 @@ def node_lease_holder(change: LeaseChange) -> Iterable[Finding]:
     who="kwok, virtual-kubelet and KubeEdge, which write for their nodes.",
     fix="Exempt that component for this rule before you let it deny.",
     attack="wrote the lease of a node",
+)
+@reads("metadata.name")
+@in_cel(
+    broken="request.namespace == 'kube-node-lease' && variables.user != 'system:node:' + request.name",
+    message="""
+    spec: Forbidden: this lease may be written by {!'system:node:' + request.name} only; have the policy exempt this
+    writer
+    """,
 )
 def node_lease_writer(change: LeaseChange) -> Iterable[Finding]:
     """A lease in kube-node-lease must be written by the node that it is named after."""

@@ -1,15 +1,18 @@
 """Owners of a lease, with which the garbage collector deletes it: added, or removed, by another writer."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from webhook.admission.rules.change import CLEANUP_CONTROLLERS, NODE_LEASES, LeaseChange
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import forbidden
 from webhook.kubernetes.objects import OwnerReference
 from webhook.text.quoting import quote
 
 _Owner = tuple[str, str, str, str]
 """Group, kind, name and uid; the version of an owner may change."""
+
+_COUNTED_TO_100: Final = "On a lease with more than 100 owners each change counts."
 
 
 @texts(
@@ -20,6 +23,23 @@ _Owner = tuple[str, str, str, str]
     "[CloudNativePG's](../protect-postgresql.md); of a bound lease also before.",
     fix="Set the owner when the lease is created, or let a writer that a binding lists add it.",
     attack="gave a held lease an owner with which it is deleted",
+)
+@reads("spec.holderIdentity", "spec.renewTime", "metadata.ownerReferences")
+@in_cel(
+    broken="""
+    (variables.isBound || !variables.isOfElector) && (variables.oldHolder != '' || variables.oldRenewTime != '' ||
+    variables.isBound) && size(variables.added) > 0 && !variables.isCleanup && !variables.isListed &&
+    !variables.isStampedWriter && !(request.namespace == 'kube-node-lease' && variables.user == 'system:node:' +
+    request.name && variables.added.all(o, o.kind == 'Node' && o.name == request.name))
+    """,
+    message="metadata.ownerReferences: Forbidden: {variables.ownerless}",
+    warned="""
+    !variables.isBound && variables.isOfElector && (variables.oldHolder != '' || variables.oldRenewTime != '') &&
+    size(variables.added) > 0 && !variables.isCleanup && !variables.isStampedWriter && !(request.namespace ==
+    'kube-node-lease' && variables.user == 'system:node:' + request.name && variables.added.all(o, o.kind == 'Node'
+    && o.name == request.name))
+    """,
+    lacks=_COUNTED_TO_100,
 )
 def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     """An ownerReference may not be added to a lease that has a holder or a renewTime, or that the policy binds.
@@ -59,6 +79,17 @@ def owner_reference_added(change: LeaseChange) -> Iterable[Finding]:
     "renewing.",
     fix="Remove the owner after the release, or let the holder do so with its next renewal.",
     attack="removed the owner of a held lease",
+)
+@reads("spec.holderIdentity", "spec.renewTime", "metadata.ownerReferences")
+@in_cel(
+    broken="""
+    !variables.isOfElector && variables.oldHolder != '' && size(variables.removed) > 0 && size(variables.added) == 0
+    && !variables.isCleanup && !variables.isListed && !variables.isStampedWriter && !(request.namespace ==
+    'kube-node-lease' && variables.user == 'system:node:' + request.name && variables.removed.all(o, o.kind ==
+    'Node' && o.name == request.name))
+    """,
+    message="metadata.ownerReferences: Forbidden: {variables.disowned}",
+    lacks=_COUNTED_TO_100,
 )
 def owner_reference_removed(change: LeaseChange) -> Iterable[Finding]:
     """An ownerReference may not be removed from a lease that is held, except in a write that renews or takes it.

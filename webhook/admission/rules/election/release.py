@@ -1,12 +1,18 @@
 """A live lease is released by another writer than its holder."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from webhook.admission.rules.change import Event, LeaseChange
+from webhook.admission.rules.expiry import EXPIRY_FIELDS
 from webhook.admission.rules.holders import names_pod
 from webhook.admission.rules.loss import report_loss
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, in_cel, reads, texts
 from webhook.text.quoting import quote
+
+_DATED_BY_STAMPS: Final = (
+    "As for `takeover-before-expiry`; and a holder that is removed, and not emptied, has no stamp."
+)
 
 
 @texts(
@@ -17,6 +23,12 @@ from webhook.text.quoting import quote
     fix="Delete the pod instead, or wait until its lease expires. Set the elector's identity to the pod's name, alone "
     "or with an underscore and a UUID.",
     attack="released a lease for its holder",
+)
+@reads(*EXPIRY_FIELDS)
+@in_cel(
+    broken="variables.live && variables.pod != '' && !variables.namesPod && !variables.isStampedWriter",
+    message="{variables.released} pod {!variables.pod}; {variables.wait}",
+    lacks=_DATED_BY_STAMPS,
 )
 def foreign_release(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be released only by the pod that its holder identity names.
@@ -37,6 +49,12 @@ def foreign_release(change: LeaseChange) -> Iterable[Finding]:
     who="No known client releases a lease outside of its service account's namespace.",
     fix="Release from the holder itself.",
     attack="released a lease for its holder",
+)
+@reads(*EXPIRY_FIELDS, "metadata.namespace")
+@in_cel(
+    broken="variables.live && variables.elsewhere && !variables.isStampedWriter",
+    message="{variables.released} {!variables.user} of another namespace; {variables.wait}",
+    lacks=_DATED_BY_STAMPS,
 )
 def foreign_release_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may not be released by a service account of another namespace.

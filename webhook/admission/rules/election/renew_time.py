@@ -5,11 +5,17 @@ from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES, CandidateChange, Event, LeaseChange
 from webhook.admission.rules.limits import Seconds
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import invalid
 from webhook.kubernetes.times import SECOND, canonical_seconds, is_time_zone, readable, span
 
 _RENEW_TIME: Final = "spec.renewTime"
+
+_NO_CLOCK: Final = (
+    "The clock is the stamp of this write in managedFields, in whole seconds; without one, nothing is said."
+)
+
+_NO_FRACTIONS: Final = "Fractions of a second do not count; a time of the year 0000 counts as absent."
 
 
 @texts(
@@ -21,6 +27,30 @@ _RENEW_TIME: Final = "spec.renewTime"
     "with `TZ=UTC`.",
     attack="dated a renewal far ahead, so that no one else could take the lease",
     stored="set the clock of the holder's node; update a client that writes local time as UTC",
+)
+@reads("spec.renewTime", "metadata.managedFields")
+@in_cel(
+    broken="""
+    request.namespace != 'kube-node-lease' && variables.clock != 0 && variables.renewedTo - variables.clock >
+    $deny_above_seconds && (variables.renewedFrom == 0 || variables.renewedTo - variables.renewedFrom >
+    $deny_above_seconds)
+    """,
+    message="""
+    spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$deny_above_seconds}
+    {variables.ahead}
+    """,
+    warned="""
+    variables.event != 'renewal' && variables.clock != 0 && variables.renewedTo - variables.clock >
+    $warn_above_seconds && (variables.renewedFrom == 0 || variables.renewedTo - variables.renewedFrom >
+    $warn_above_seconds) || request.namespace == 'kube-node-lease' && variables.clock != 0 && variables.renewedTo -
+    variables.clock > $deny_above_seconds && (variables.renewedFrom == 0 || variables.renewedTo -
+    variables.renewedFrom > $deny_above_seconds)
+    """,
+    warning="""
+    spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$warn_above_seconds}
+    {variables.ahead}
+    """,
+    lacks=_NO_CLOCK,
 )
 def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     """spec.renewTime must not be set more than a day ahead of both the API server's clock and its old value.
@@ -39,6 +69,26 @@ def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     fix="Correct the client's clock.",
     attack="dated a candidate far ahead",
     stored="set the clock of the candidate's node",
+)
+@reads("spec.renewTime", "metadata.managedFields")
+@in_cel(
+    broken="""
+    variables.clock != 0 && variables.renewedTo - variables.clock > $deny_above_seconds && (variables.renewedFrom ==
+    0 || variables.renewedTo - variables.renewedFrom > $deny_above_seconds)
+    """,
+    message="""
+    spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$deny_above_seconds}
+    {variables.ahead}
+    """,
+    warned="""
+    variables.clock != 0 && variables.renewedTo - variables.clock > $warn_above_seconds && (variables.renewedFrom ==
+    0 || variables.renewedTo - variables.renewedFrom > $warn_above_seconds)
+    """,
+    warning="""
+    spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$warn_above_seconds}
+    {variables.ahead}
+    """,
+    lacks=_NO_CLOCK,
 )
 def candidate_renew_time_in_future(change: CandidateChange) -> Iterable[Finding]:
     """spec.renewTime of a candidate must not lie more than a day ahead of the API server's clock."""
@@ -82,6 +132,18 @@ def _report_too_far(change: LeaseChange | CandidateChange, new: int, clock: int,
     who="Machines whose clock is set back. Correcting a clock must not cause an outage, so no preset denies it.",
     fix="Keep clocks synchronized.",
 )
+@reads("spec.holderIdentity", "spec.renewTime")
+@in_cel(
+    broken="""
+    variables.holder == variables.oldHolder && variables.renewedTo != 0 && variables.renewedFrom != 0 &&
+    variables.renewedFrom - variables.renewedTo > $above_seconds
+    """,
+    message="""
+    spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$above_seconds} s before the old
+    value; check the holder's clock
+    """,
+    lacks=_NO_FRACTIONS,
+)
 def renew_time_backwards(change: LeaseChange) -> Iterable[Finding]:
     """spec.renewTime must not move back by more than an hour while the holder stays."""
     if change.new_holder != change.old_holder:
@@ -95,6 +157,18 @@ def renew_time_backwards(change: LeaseChange) -> Iterable[Finding]:
     why="A candidate whose renewTime falls may be removed although it still runs.",
     who="Machines whose clock is set back.",
     fix="Keep clocks synchronized.",
+)
+@reads("spec.renewTime")
+@in_cel(
+    broken="""
+    variables.renewedTo != 0 && variables.renewedFrom != 0 && variables.renewedFrom - variables.renewedTo >
+    $above_seconds
+    """,
+    message="""
+    spec.renewTime: Invalid value: {!variables.renewTime}: must not be more than {$above_seconds} s before the old
+    value; check the candidate's clock
+    """,
+    lacks=_NO_FRACTIONS,
 )
 def candidate_renew_time_backwards(change: CandidateChange) -> Iterable[Finding]:
     """spec.renewTime of a candidate must not move back by more than an hour."""

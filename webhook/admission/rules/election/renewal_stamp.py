@@ -11,7 +11,7 @@ from typing import Final
 
 from webhook.admission.rules.change import LeaseChange, SetFields, set_fields
 from webhook.admission.rules.expiry import BOUND
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, escape_braces, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, escape_braces, in_cel, reads, texts
 from webhook.admission.rules.tampering import (
     find_tampering_in_create,
     find_tampering_in_update,
@@ -45,6 +45,13 @@ _RESTORE: Final = "`kubectl apply --server-side` of apiVersion, kind, name and n
     "with `renewTime` to server-side apply.",
     fix="Delete `metadata.managedFields` from the file or the request; the API server then keeps its own.",
     attack="forged the record of the last renewal",
+)
+@reads("metadata.managedFields")
+@in_cel(
+    lacks="""
+    It compares the entries of two lists, and dates what has no stamp by a clock; an expression has none. With
+    [stamps](stamp.md), managedFields are no evidence.
+    """,
 )
 def renewal_stamp_tampered(change: LeaseChange) -> Iterable[Finding]:
     """A write may not bring managedFields that no API server would make of it.
@@ -173,6 +180,13 @@ _MIN_BYTES_OF_FALLBACK: Final = 1024 * 1024
     fix="Write fewer or shorter labels, owners, finalizers and entries of managedFields. A lease that is larger than "
     "256 KiB already can be renewed, taken over and made smaller.",
     attack="filled a lease so that etcd would refuse its next write",
+)
+@reads("metadata.labels", "metadata.annotations", "metadata.finalizers", "metadata.managedFields")
+@in_cel(
+    lacks="""
+    An expression cannot measure an object. With [stamps](stamp.md), `lease-webhook-stamp-bounds` limits what a
+    write adds.
+    """,
 )
 def lease_too_large(change: LeaseChange) -> Iterable[Finding]:
     """A lease may not grow beyond 256 KiB.

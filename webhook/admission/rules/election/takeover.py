@@ -2,13 +2,21 @@
 
 from collections.abc import Iterable
 from functools import partial
+from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES, NODES, Event, LeaseChange
+from webhook.admission.rules.expiry import EXPIRY_FIELDS
 from webhook.admission.rules.loss import report_loss
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, in_cel, reads, texts
 from webhook.admission.rules.stamps import is_same_pod
 from webhook.kubernetes.times import SECOND, canonical_seconds
 from webhook.text.quoting import quote
+
+_DATED_BY_STAMPS: Final = """
+A takeover is dated by managedFields, if one entry of at most 50 owns the new holder. Nothing is said if such a
+stamp is missing, and nothing protects them from a forgery. Where [stamps](stamp.md) replace them, their guard
+refuses the takeover.
+"""
 
 
 @texts(
@@ -20,6 +28,12 @@ from webhook.text.quoting import quote
     fix="Wait until the lease has expired and retry, as client-go does, or ask the holder to release it. Keep clocks "
     "synchronized. Give each program a lease of its own.",
     attack="took a lease that its holder still had",
+)
+@reads(*EXPIRY_FIELDS)
+@in_cel(
+    broken="variables.live",
+    message="{variables.taken}; {variables.retry}",
+    lacks=_DATED_BY_STAMPS,
 )
 def takeover_before_expiry(change: LeaseChange) -> Iterable[Finding]:
     """The holder of a live lease may not be replaced before the lease expires.
@@ -37,6 +51,15 @@ def takeover_before_expiry(change: LeaseChange) -> Iterable[Finding]:
     who="No known client.",
     fix="Run the elector under a service account instead of the node's credentials.",
     attack="took a lease that its holder still had",
+)
+@reads(*EXPIRY_FIELDS)
+@in_cel(
+    broken="""
+    variables.live && 'system:nodes' in variables.groups && !(request.namespace == 'kube-node-lease' &&
+    variables.holder == request.name)
+    """,
+    message="{variables.taken}, and {!variables.user} is a node; {variables.retry}",
+    lacks=_DATED_BY_STAMPS,
 )
 def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     """A node may not take a live lease from its holder.
@@ -58,6 +81,12 @@ def takeover_by_node(change: LeaseChange) -> Iterable[Finding]:
     "a live lease; this rule never denies a takeover after expiry.",
     fix="Wait until the lease has expired. If two installations share the lease, give each its own.",
     attack="took a lease that its holder still had",
+)
+@reads(*EXPIRY_FIELDS, "metadata.namespace")
+@in_cel(
+    broken="variables.live && variables.elsewhere",
+    message="{variables.taken}, and {!variables.user} belongs to another namespace; {variables.retry}",
+    lacks=_DATED_BY_STAMPS,
 )
 def takeover_across_namespaces(change: LeaseChange) -> Iterable[Finding]:
     """A service account of another namespace may not take a live lease from its holder.

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.admission.rules.change import Event, LeaseChange
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import invalid
 
 _TRANSITIONS: Final = "spec.leaseTransitions"
@@ -19,6 +19,22 @@ _CHANGES_OF_HOLDER: Final = frozenset({Event.TAKEOVER, Event.STEAL})
     fix="Write the old count plus 1.",
     attack="set a count after which no one else could take the lease",
     stored='{kubectl} patch lease {name} --type=merge -p \'{"spec":{"leaseTransitions":0}}\'',
+)
+@reads("spec.leaseTransitions")
+@in_cel(
+    broken="variables.count > variables.oldCount + 1 && variables.count >= $deny_from",
+    message="""
+    spec.leaseTransitions: Invalid value: {variables.count}: must not jump to {$deny_from} or more, from which the
+    counter overflows and no one else can take the lease; write {variables.oldCount + 1}
+    """,
+    warned="""
+    request.operation != 'CREATE' && variables.count > variables.oldCount + 1 && variables.count >
+    variables.oldCount + $warn_jump_above
+    """,
+    warning="""
+    spec.leaseTransitions: Invalid value: {variables.count}: must not increase by more than {$warn_jump_above} from
+    {variables.oldCount}; write {variables.oldCount + 1}
+    """,
 )
 def transitions_jump(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseTransitions must not increase by more than 1 (a warning), nor jump to 1000000000 or more (a denial)."""
@@ -49,6 +65,17 @@ def transitions_jump(change: LeaseChange) -> Iterable[Finding]:
     who="fabric8 up to 6.0, which restarts at 0; kubert, which counts to 65535; Pekko, which removes the count.",
     fix="Upgrade the client, or turn the rule off.",
 )
+@reads("spec.leaseTransitions")
+@in_cel(
+    broken="""
+    variables.oldSpec.?leaseTransitions.hasValue() && (!variables.spec.?leaseTransitions.hasValue() ||
+    variables.count < variables.oldCount)
+    """,
+    message="""
+    spec.leaseTransitions: Invalid value: {variables.countText}: must not be less than the old value
+    {variables.oldCount}; keep it, or write {variables.oldCount + 1} with a new holder
+    """,
+)
 def transitions_decrease(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseTransitions must not decrease or be removed."""
     new, old = change.new_spec.lease_transitions, change.old_spec.lease_transitions
@@ -65,6 +92,17 @@ def transitions_decrease(change: LeaseChange) -> Iterable[Finding]:
     why="A count that does not follow the holder hides takeovers from monitoring.",
     who="The coordinated election and both Python clients, which change the holder and leave the count as it is.",
     fix="Nothing to fix in most cases: the rule is for audits.",
+)
+@reads("spec.holderIdentity", "spec.leaseTransitions")
+@in_cel(
+    broken="""
+    variables.event == 'change' ? variables.count - variables.oldCount != 1 : variables.count - variables.oldCount
+    == 1 && variables.event != 'claim'
+    """,
+    message="""
+    spec.leaseTransitions: Invalid value: {variables.countText}: must {variables.event == 'change' ? 'increase by 1
+    with a new holder' : 'not increase without a new holder'}
+    """,
 )
 def transitions_mismatch(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseTransitions must increase by 1 with each new holder, and only then."""

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final
 
 from webhook.admission.rules.change import CandidateChange, LeaseChange
-from webhook.admission.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, Statement, texts
+from webhook.admission.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import invalid
 from webhook.kubernetes.times import is_readable, normalize, readable
 
@@ -24,6 +24,16 @@ _USUAL: Final = len("2026-01-31T12:00:00Z")
     who="Attackers, and tests of limits. No known client writes such a time.",
     fix="Write a time between the years 0000 and 9999 in UTC. To repair a stored one, replace the object.",
     stored="write the field again with a time up to the year 9999, with `kubectl replace`",
+)
+@reads("spec.acquireTime", "spec.renewTime", "spec.pingTime", "spec.renewTime", "metadata.managedFields")
+@in_cel(
+    broken="size(variables.unreadable) > 0",
+    message="""
+    spec.{variables.unreadable[0][0]}: Invalid value: {!variables.unreadable[0][1]}: must be a time of the years
+    0000 to 9999 in UTC with six fraction digits, such as "2026-01-31T12:00:00.000000Z"; JSON clients cannot decode
+    any other
+    """,
+    lacks="Times in managedFields: a list may have more of them than an expression may compare.",
 )
 def time_unreadable(change: LeaseChange | CandidateChange) -> Iterable[Finding]:
     """A time in spec or managedFields must be one that every client can read, in the years 0000 to 9999.

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final
 
 from webhook.admission.rules.change import Change
-from webhook.admission.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, first_findings, texts
+from webhook.admission.rules.rule import MAX_FINDINGS, NO_FINDINGS, Finding, first_findings, reads, texts
 from webhook.kubernetes import formats, times
 from webhook.kubernetes.field import (
     FieldError,
@@ -73,6 +73,7 @@ _FORMS: Final[dict[str, tuple[Format, Format]]] = {
     who="Manifests with capitals or underscores in the name of a Lease, or without a namespace.",
     fix="Use lowercase letters, digits, `-` and `.`; a LeaseCandidate may also have capitals and `_`. Set a namespace.",
 )
+@reads("metadata.name", "metadata.namespace")
 def object_name(change: Change) -> Iterable[Finding]:
     """metadata.name must be a valid name of its kind and metadata.namespace must be set."""
     metadata = change.new_metadata
@@ -131,6 +132,9 @@ def object_types(request: AdmissionRequest) -> Iterable[Finding]:
     who="`check --old` with two manifests of different objects, and restored copies with an old uid.",
     fix="Start from the stored object (`kubectl get -o yaml`), or delete the object and create it.",
 )
+@reads(
+    "metadata.name", "metadata.namespace", "metadata.uid", "metadata.creationTimestamp", "metadata.deletionTimestamp"
+)
 def metadata_immutable(change: Change) -> Iterable[Finding]:
     """metadata.name, namespace, uid, creationTimestamp and deletionTimestamp may not change."""
     new, old = change.new_metadata, change.old_metadata
@@ -174,6 +178,13 @@ def _instant(text: str | None) -> int | str | None:
     "write would replace what another one wrote in between. Owners and finalizers decide when the object is deleted.",
     who="Manifests with a label or annotation that is too long, or an owner without a uid.",
     fix="Correct the field that the message names. An update must carry the stored `resourceVersion`.",
+)
+@reads(
+    "metadata.resourceVersion",
+    "metadata.labels",
+    "metadata.annotations",
+    "metadata.finalizers",
+    "metadata.ownerReferences",
 )
 def object_metadata(change: Change) -> Iterable[Finding]:
     """Metadata must satisfy the API server's rules for versions, labels, annotations, owners and finalizers."""
@@ -320,6 +331,15 @@ _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
     "record by which the rules know when a lease was renewed.",
     who="Recorded or hand-written reviews only.",
     fix="Send the options that the message names.",
+)
+@reads(
+    "dryRun",
+    "fieldManager",
+    "fieldValidation",
+    "gracePeriodSeconds",
+    "propagationPolicy",
+    "orphanDependents",
+    "preconditions",
 )
 def request_options(change: Change) -> Iterable[Finding]:
     """Options must be those that the API server takes: dryRun, fieldManager, fieldValidation, deletion.

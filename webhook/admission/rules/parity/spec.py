@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from webhook.admission.rules.change import CandidateChange, LeaseChange
-from webhook.admission.rules.rule import NO_FINDINGS, Finding, first_findings, texts
+from webhook.admission.rules.rule import NO_FINDINGS, Finding, first_findings, in_cel, reads, texts
 from webhook.kubernetes import formats
 from webhook.kubernetes.field import FieldError, each_invalid, forbidden, immutable, invalid, not_supported, required
 from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION, LeaseCandidateSpec
@@ -39,6 +39,7 @@ def wrong_strategy(field: str, strategy: str) -> Iterator[FieldError]:
     who="Electors configured with less than one second, which client-go writes as 0.",
     fix="Configure a lease duration of whole seconds; 15 is the default of client-go.",
 )
+@reads("spec.leaseDurationSeconds")
 def lease_duration(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseDurationSeconds must be greater than 0 when set."""
     seconds = change.new_spec.lease_duration_seconds
@@ -54,6 +55,7 @@ def lease_duration(change: LeaseChange) -> Iterable[Finding]:
     who="Electors of a lease whose counter was raised to the maximum.",
     fix="Set `leaseTransitions` back to a small number, once, by hand: `kubectl edit lease`.",
 )
+@reads("spec.leaseTransitions")
 def lease_transitions(change: LeaseChange) -> Iterable[Finding]:
     """spec.leaseTransitions must be greater than or equal to 0 when set."""
     transitions = change.new_spec.lease_transitions
@@ -68,6 +70,7 @@ def lease_transitions(change: LeaseChange) -> Iterable[Finding]:
     "the lease stays without a leader.",
     fix="Leave `strategy` out, or write `OldestEmulationVersion` or a name of your own such as `example.com/mine`.",
 )
+@reads("spec.strategy")
 def lease_strategy(change: LeaseChange) -> Iterable[Finding]:
     """spec.strategy must be OldestEmulationVersion or a qualified name with a slash when set."""
     strategy = change.new_spec.strategy
@@ -82,6 +85,7 @@ def lease_strategy(change: LeaseChange) -> Iterable[Finding]:
     "knows. No other election reads it.",
     fix="Leave `preferredHolder` out; only the coordinated election sets it, together with `strategy`.",
 )
+@reads("spec.strategy", "spec.preferredHolder")
 def lease_preferred_holder(change: LeaseChange) -> Iterable[Finding]:
     """spec.preferredHolder may be set only together with spec.strategy."""
     if not change.new_spec.preferred_holder or change.new_spec.strategy:
@@ -97,6 +101,7 @@ LEASE_NAME: Final = "spec.leaseName"
     why="A candidate without a lease takes part in no election, so its replica never leads, and nothing says why.",
     fix="Set `spec.leaseName`.",
 )
+@reads("spec.leaseName")
 def candidate_lease_name(change: CandidateChange) -> Iterable[Finding]:
     """spec.leaseName must be set."""
     return NO_FINDINGS if change.new_spec.lease_name else (Finding(required(LEASE_NAME)),)
@@ -109,6 +114,7 @@ def candidate_lease_name(change: CandidateChange) -> Iterable[Finding]:
     who="Components that were configured with another lease name under the same candidate name.",
     fix="Delete the LeaseCandidate and let the component create it again.",
 )
+@reads("spec.leaseName")
 def candidate_lease_name_immutable(change: CandidateChange) -> Iterable[Finding]:
     """spec.leaseName may not change."""
     name = change.new_spec.lease_name or ""
@@ -120,6 +126,15 @@ def candidate_lease_name_immutable(change: CandidateChange) -> Iterable[Finding]
     why="The API server stores any text. The election then fails to create a Lease of that name, and no leader is "
     "elected.",
     fix="Use the name of the Lease: lowercase letters, digits, `-` and `.`.",
+)
+@reads("spec.leaseName")
+@in_cel(
+    broken="""
+    variables.leaseName != '' && variables.leaseName != variables.oldSpec.?leaseName.orValue('') &&
+    (size(variables.leaseName) > 253 ||
+    !variables.leaseName.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'))
+    """,
+    message="spec.leaseName: Invalid value: {!variables.leaseName}: must be a valid name of a Lease",
 )
 def candidate_lease_name_format(change: CandidateChange) -> Iterable[Finding]:
     """spec.leaseName must be a valid name of a Lease when it is set or changed."""
@@ -137,6 +152,7 @@ def candidate_lease_name_format(change: CandidateChange) -> Iterable[Finding]:
     who="Manifests for v1alpha1 (Kubernetes 1.31), which has `preferredStrategies`, sent as v1alpha2 or v1beta1.",
     fix="Write `strategy: OldestEmulationVersion`, or a name of your own such as `example.com/mine`.",
 )
+@reads("spec.strategy")
 def candidate_strategy(change: CandidateChange) -> Iterable[Finding]:
     """spec.strategy must be OldestEmulationVersion or a qualified name with a slash; v1alpha1 has none."""
     spec = change.new_spec
@@ -151,6 +167,14 @@ def candidate_strategy(change: CandidateChange) -> Iterable[Finding]:
     "gate CoordinatedLeaderElection, the election reads the last element of the empty list, and kube-apiserver 1.31 "
     "ends with a panic, again after each start, until the candidate is deleted from etcd.",
     fix="Write `preferredStrategies: [OldestEmulationVersion]`.",
+)
+@reads("spec.preferredStrategies")
+@in_cel(
+    broken="""
+    request.operation != "DELETE" && request.kind.version == "v1alpha1" && size(variables.strategies) == 0
+    """,
+    message="spec.preferredStrategies: Required value: must contain at least one strategy",
+    lacks="The API server validates each strategy before it evaluates a policy.",
 )
 def candidate_preferred_strategies(change: CandidateChange) -> Iterable[Finding]:
     """spec.preferredStrategies of v1alpha1 must name at least one strategy, and known or qualified ones only."""
@@ -180,6 +204,12 @@ def _wrong_strategies(spec: LeaseCandidateSpec) -> Iterable[Finding]:
     "order, and no leader is elected until the list is corrected.",
     fix="Name each strategy once.",
 )
+@reads("spec.preferredStrategies")
+@in_cel(
+    broken="size(variables.repeated) > 0",
+    message="spec.preferredStrategies: Invalid value: {!variables.repeated[0]}: must not name a strategy twice",
+    lacks="A list of more than 50 strategies is not looked at.",
+)
 def candidate_strategies_unique(change: CandidateChange) -> Iterable[Finding]:
     """spec.preferredStrategies of v1alpha1 may not name a strategy twice when it is set or changed."""
     spec = change.new_spec
@@ -204,6 +234,7 @@ EMULATION_VERSION: Final = "spec.emulationVersion"
     who="Versions copied from an image tag: `v1.36.3` instead of `1.36.3`, or `1.36` instead of `1.36.0`.",
     fix="Write three numbers without a leading v.",
 )
+@reads("spec.binaryVersion")
 def candidate_binary_version(change: CandidateChange) -> Iterable[Finding]:
     """spec.binaryVersion must be a semantic version without a leading v; v1alpha1 may leave it out."""
     spec = change.new_spec
@@ -220,6 +251,7 @@ def candidate_binary_version(change: CandidateChange) -> Iterable[Finding]:
     who="Versions copied from an image tag: `v1.36.0` instead of `1.36.0`, or `1.36` instead of `1.36.0`.",
     fix="Write three numbers without a leading v.",
 )
+@reads("spec.emulationVersion")
 def candidate_emulation_version(change: CandidateChange) -> Iterable[Finding]:
     """spec.emulationVersion must be a semantic version without a leading v when set."""
     text = change.new_spec.emulation_version
@@ -233,6 +265,7 @@ def candidate_emulation_version(change: CandidateChange) -> Iterable[Finding]:
     who="Manifests with the two versions swapped.",
     fix="`emulationVersion` may be at most `binaryVersion`.",
 )
+@reads("spec.binaryVersion", "spec.emulationVersion")
 def candidate_version_order(change: CandidateChange) -> Iterable[Finding]:
     """spec.binaryVersion must be greater than or equal to spec.emulationVersion, by semver precedence."""
     binary = parse_version(change.new_spec.binary_version or "")
@@ -250,6 +283,7 @@ def candidate_version_order(change: CandidateChange) -> Iterable[Finding]:
     who="Manifests with the strategy OldestEmulationVersion and no `emulationVersion`.",
     fix="Set `emulationVersion`, and in v1alpha1 `binaryVersion` as well.",
 )
+@reads("spec.preferredStrategies", "spec.strategy", "spec.binaryVersion", "spec.emulationVersion")
 def candidate_versions_required(change: CandidateChange) -> Iterable[Finding]:
     """spec.emulationVersion must be set with OldestEmulationVersion (v1alpha1: both), and not to 0.0.0."""
     spec = change.new_spec
