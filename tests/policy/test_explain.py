@@ -8,7 +8,7 @@ from tests.policy.files import ENTRY, UPDATE, policy
 from webhook.admission.policy.explain import explain, find_applying
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.schema import RULE_IDS
-from webhook.admission.rules.limits import DEFAULT_LIMITS
+from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Mode
 
 MADE = policy(
@@ -98,7 +98,7 @@ BY_OPERATION = policy(
             "renew-time-in-future",
             "deny_above_seconds",
             [
-                (DEFAULT_LIMITS.renew_time_in_future.deny_above_seconds, "built in", "CREATE"),
+                (RULES["renew-time-in-future"].default_limits["deny_above_seconds"], "built in", "CREATE"),
                 (90_000, "overrides[2]", "UPDATE"),
             ],
             id="a number",

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Final
 
-from msgspec.structs import asdict
-
 from tests.recordings import recordings
 from tools.docs.fields_page import anchor
 from tools.docs.pages import DOCS
@@ -142,8 +140,7 @@ def modes(rule: str) -> list[str]:
 
 def numbers(rule: str) -> dict[str, int]:
     """The numbers of a rule, with their defaults."""
-    found = getattr(load(PRESETS[0]).default.limits, rule.replace("-", "_"), None)
-    return asdict(found) if found else {}
+    return load(PRESETS[0]).default.numbers(rule)
 
 
 @cache

@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Any, Final
 
 import click
-from msgspec.structs import asdict
 
 from webhook.admission.policy.file import load
 from webhook.admission.policy.model import LeasePolicy
@@ -145,8 +144,7 @@ def _find_modes(rule: str) -> Iterator[str]:
 
 
 def _find_limits(rule: str) -> dict[str, Any]:
-    numbers = getattr(_load_policy(PRESETS[0]).limits, rule.replace("-", "_"), None)
-    return asdict(numbers) if numbers else {}
+    return _load_policy(PRESETS[0]).numbers(rule)
 
 
 @cache

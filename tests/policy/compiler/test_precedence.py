@@ -120,8 +120,8 @@ def test_mode_by_operation(overrides: list[dict[str, Any]], expected: dict[Opera
 def test_numbers_by_operation() -> None:
     jump = {"transitions-jump": {"deny_from": 5000}}
     made = policy(overrides=[{"operations": ["UPDATE"], "rules": jump}])
-    limits = {on: made.resolve("shop", "checkout", on).limits.transitions_jump.deny_from for on in (CREATE, UPDATE)}
-    assert limits == {CREATE: 1_000_000_000, UPDATE: 5000}
+    on_create, on_update = (made.resolve("shop", "checkout", on).numbers("transitions-jump") for on in (CREATE, UPDATE))
+    assert (on_create["deny_from"], on_update["deny_from"]) == (1_000_000_000, 5000)
 
 
 def test_an_override_of_creations_costs_an_update_nothing() -> None:
@@ -135,10 +135,10 @@ def test_numbers_come_from_the_last_layer_that_names_them() -> None:
         rules={"duration-too-long": {"warn_above_seconds": 100, "deny_above_seconds": 1000}},
         overrides=[{"namespaces": ["shop"], "rules": {"duration-too-long": {"warn_above_seconds": 200}}}],
     )
-    shop, bank = (made.resolve(namespace, "checkout", UPDATE).limits for namespace in ("shop", "bank"))
-    assert (shop.duration_too_long.warn_above_seconds, shop.duration_too_long.deny_above_seconds) == (200, 1000)
-    assert bank.duration_too_long.warn_above_seconds == 100
-    assert shop.renew_time_in_future == DEFAULT_LIMITS.renew_time_in_future
+    shop, bank = (made.resolve(namespace, "checkout", UPDATE) for namespace in ("shop", "bank"))
+    assert shop.numbers("duration-too-long") == {"warn_above_seconds": 200, "deny_above_seconds": 1000}
+    assert bank.numbers("duration-too-long") == {"warn_above_seconds": 100, "deny_above_seconds": 1000}
+    assert shop.numbers("renew-time-in-future") == made.default.numbers("renew-time-in-future")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """leaseDurationSeconds: too long, and shortened."""
 
 import pytest
-from msgspec.structs import replace
 
 from tests.factories import Document, drop, put
 from tests.rules import wording
@@ -18,6 +17,7 @@ from tests.rules.findings import (
     take,
     update,
 )
+from webhook.admission.rules.election.duration import DurationLimits
 from webhook.admission.rules.limits import DEFAULT_LIMITS
 
 RENEW = "spec.renewTime"
@@ -47,8 +47,8 @@ def test_duration_too_long(review: Document, tier: object) -> None:
 
 
 def test_an_override_that_denies_from_lower_on_than_another_warns() -> None:
-    duration = replace(DEFAULT_LIMITS.duration_too_long, warn_above_seconds=50_000, deny_above_seconds=3_000)
-    limits = replace(DEFAULT_LIMITS, duration_too_long=duration)
+    limits = dict(DEFAULT_LIMITS)
+    limits[DurationLimits] = DurationLimits(warn_above_seconds=50_000, deny_above_seconds=3_000)
     (finding,) = findings(update(put(DURATION, 4_000)), limits=limits)["duration-too-long"]
     assert finding.tier is DENY
 

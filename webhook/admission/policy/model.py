@@ -14,7 +14,7 @@ from webhook.admission.policy.schema import ANYWHERE, MODE, PolicyDocument, Poli
 from webhook.admission.rules import holders
 from webhook.admission.rules.holders import Binding
 from webhook.admission.rules.limits import DEFAULT_LIMITS, Limits
-from webhook.admission.rules.registry import EXEMPTIBLE, NO_RULES
+from webhook.admission.rules.registry import EXEMPTIBLE, NO_RULES, RULES
 from webhook.admission.rules.rule import Mode
 from webhook.admission.rules.stamps import Stamps
 from webhook.kubernetes.request import Operation, UserInfo, cached
@@ -40,8 +40,8 @@ class LeasePolicy(Struct, frozen=True):
 
     def numbers(self, rule: str) -> dict[str, int]:
         """Return the numbers of a rule by their names; most rules have none."""
-        found = getattr(self.limits, rule.replace("-", "_"), None)
-        return asdict(found) if found else {}
+        numbers = RULES[rule].limits if rule in RULES else None
+        return asdict(self.limits[numbers]) if numbers else {}
 
 
 class ExemptRules(Struct, frozen=True):
@@ -169,13 +169,14 @@ def is_always_exempt(user: UserInfo) -> bool:
 def apply_settings(policy: LeasePolicy, settings: Mapping[Setting, Value]) -> LeasePolicy:
     """Return the policy with some modes and numbers set."""
     modes = dict(policy.modes)
-    limits = policy.limits
+    limits = dict(policy.limits)
     for (rule, name), value in settings.items():
         if name == MODE:
             modes[rule] = Mode(value)
         else:
-            field = rule.replace("-", "_")
-            limits = replace(limits, **{field: replace(getattr(limits, field), **{name: value})})
+            numbers = RULES[rule].limits
+            assert numbers is not None
+            limits[numbers] = replace(limits[numbers], **{name: value})
     return LeasePolicy(modes, limits)
 
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct, field, to_builtins
 from msgspec.structs import fields
 
-from webhook.admission.rules.limits import DEFAULT_LIMITS
 from webhook.admission.rules.registry import EXEMPTIBLE, RULES
 from webhook.admission.rules.rule import Mode
 from webhook.kubernetes.request import Operation
@@ -161,7 +160,7 @@ class RuleSetting(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _rule_setting(rule: str) -> type[Struct]:
-    numbers = getattr(DEFAULT_LIMITS, rule.replace("-", "_"), None)
+    numbers = RULES[rule].limits
     if numbers is None:
         return RuleSetting
     return defstruct(

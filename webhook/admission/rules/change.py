@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from msgspec import Struct
 
@@ -214,6 +214,7 @@ def _texts(items: Iterable[str | None] | None) -> Iterator[str]:
     return (item or "" for item in items or ())
 
 
+_Numbers = TypeVar("_Numbers", bound=Struct)
 UNKNOWN_USER = UserInfo()
 _CREATE, _UPDATE = Operation.CREATE, Operation.UPDATE
 _LEASES: Final = Resource.LEASES.value
@@ -243,6 +244,11 @@ class Change(Struct, frozen=True, dict=True):
     old_renew_time: int | str | None = None
     new_entries: Sequence[Entry] = ()
     old_entries: Sequence[Entry] = ()
+
+    def find_limits(self, numbers: type[_Numbers]) -> _Numbers:
+        """Return the numbers of a rule that count for the lease, by their type."""
+        found: _Numbers = self.limits[numbers]
+        return found
 
     @property
     def is_create(self) -> bool:

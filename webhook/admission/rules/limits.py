@@ -1,53 +1,53 @@
-"""The numbers that a policy may change, with their defaults; one value for each rule that has some.
+"""The numbers that a policy may change: each rule that has some declares them beside its check.
 
-A field is named as its rule, with underscores; `deny_*` belongs to the rule's mode, `warn_*` only ever warns.
+The numbers of a rule are a type of their own, whose defaults are those of the rule. A name that begins with `deny_`
+belongs to the rule's mode, one that begins with `warn_` only ever warns.
 """
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
+Limits = Mapping[type[Struct], Any]
+"""The numbers of all rules, by their type."""
+_AnyCheck = TypeVar("_AnyCheck", bound=Callable[..., Any])
 
-class Seconds(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a time may lie ahead of the API server's clock, or how long a lease may last, in seconds."""
+_DEFAULTS: Final[dict[type[Struct], Struct]] = {}
+DEFAULT_LIMITS: Final[Limits] = MappingProxyType(_DEFAULTS)
+_TYPES: Final[dict[str, type[Struct]]] = {}
+
+
+def has_limits(numbers: type[Struct]) -> Callable[[_AnyCheck], _AnyCheck]:
+    """Return a decorator of a check whose rule has numbers of this type, all of which have a default.
+
+    Raises ValueError if another rule has the same type.
+    """
+
+    def decorate(check: _AnyCheck) -> _AnyCheck:
+        if numbers in _DEFAULTS:
+            raise ValueError(f"two rules have the numbers {numbers.__name__}")
+        _DEFAULTS[numbers] = numbers()
+        _TYPES[check.__name__] = numbers
+        return check
+
+    return decorate
+
+
+def find_type(check: Callable[..., Any]) -> type[Struct] | None:
+    """Return the type of the numbers of a check's rule; None if it has none."""
+    return _TYPES.get(check.__name__)
+
+
+class FutureLimits(Struct, frozen=True):
+    """How far a time may lie ahead of the API server's clock, in seconds."""
 
     warn_above_seconds: int = 60
     deny_above_seconds: int = 86_400
 
 
-class Transitions(Struct, frozen=True, forbid_unknown_fields=True):
-    """The count from which on a jump leads to an overflow: client-go writes int32(count + 1)."""
-
-    warn_jump_above: int = 1
-    deny_from: int = 1_000_000_000
-
-
-class TimeShift(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a time may move, in seconds: renewTime back, and acquireTime while the holder stays.
-
-    Some clients keep milliseconds only.
-    """
+class ShiftLimits(Struct, frozen=True):
+    """How far a time may move, in seconds: some clients keep milliseconds only."""
 
     above_seconds: int = 3600
-
-
-class IdentityShape(Struct, frozen=True, forbid_unknown_fields=True):
-    """How many bytes of UTF-8 a holder identity may have."""
-
-    warn_above_bytes: int = 512
-    deny_above_bytes: int = 4096
-
-
-class Limits(Struct, frozen=True, forbid_unknown_fields=True):
-    """All numbers of all rules."""
-
-    renew_time_in_future: Seconds = Seconds()
-    candidate_renew_time_in_future: Seconds = Seconds(warn_above_seconds=10)
-    # A year is beyond every client's default; the longest is 3600.
-    duration_too_long: Seconds = Seconds(86_400, 31_536_000)
-    transitions_jump: Transitions = Transitions()
-    renew_time_backwards: TimeShift = TimeShift()
-    candidate_renew_time_backwards: TimeShift = TimeShift()
-    acquire_time_changed: TimeShift = TimeShift(above_seconds=1)
-    holder_identity_shape: IdentityShape = IdentityShape()
-
-
-DEFAULT_LIMITS = Limits()

@@ -8,9 +8,10 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from webhook.admission.rules.change import Condition, Event
+from webhook.admission.rules.limits import find_type
 from webhook.kubernetes.field import FieldError
 from webhook.kubernetes.request import Operation, Resource, cached
 from webhook.text.quoting import LazyText, quote, quote_within, render
@@ -243,6 +244,16 @@ class Rule(Struct, frozen=True, dict=True):
         if written.stored or not self.parity or Operation.DELETE in self.operations:
             return written
         return replace(written, stored=_CORRECT_IT)
+
+    @property
+    def limits(self) -> type[Struct] | None:
+        """The type of the numbers that a policy may change; None if there are none."""
+        return find_type(self.check)
+
+    @property
+    def default_limits(self) -> dict[str, int]:
+        """The numbers where no policy changes them, by their names."""
+        return asdict(self.limits()) if self.limits else {}
 
     @property
     def reads(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal, stamp_of_write, tolerance_of
-from webhook.admission.rules.limits import DEFAULT_LIMITS
+from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.stamps import is_constant, latest_stamp
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry
 from webhook.kubernetes.objects import Lease, LeaseSpec
@@ -21,8 +21,8 @@ from webhook.kubernetes.times import SECOND, instant, is_readable, normalize, re
 MAX_TRANSITIONS: Final = 2**31 - 1
 """client-go writes int32(transitions + 1): at this count every takeover is refused by the API server."""
 
-MAX_DURATION: Final = DEFAULT_LIMITS.duration_too_long.deny_above_seconds
-MAX_AHEAD: Final = DEFAULT_LIMITS.renew_time_in_future.deny_above_seconds * SECOND
+MAX_DURATION: Final = RULES["duration-too-long"].default_limits["deny_above_seconds"]
+MAX_AHEAD: Final = RULES["renew-time-in-future"].default_limits["deny_above_seconds"] * SECOND
 _DURATION: Final = "f:leaseDurationSeconds"
 RELEASED_DURATION: Final = 1
 """The duration that clients write when they release: an API server refuses 0."""

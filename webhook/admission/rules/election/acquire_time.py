@@ -3,9 +3,16 @@
 from collections.abc import Iterable
 
 from webhook.admission.rules.change import LeaseChange
+from webhook.admission.rules.limits import ShiftLimits, has_limits
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import invalid
 from webhook.kubernetes.times import SECOND, normalize, readable, span
+
+
+class AcquireTimeShiftLimits(ShiftLimits, frozen=True):
+    """The same with another default."""
+
+    above_seconds: int = 1
 
 
 @texts(
@@ -14,6 +21,7 @@ from webhook.kubernetes.times import SECOND, normalize, readable, span
     who="Pekko, which writes it at each heartbeat; Java clients, which cut it to milliseconds.",
     fix="Nothing to fix in most cases: the rule is for audits.",
 )
+@has_limits(AcquireTimeShiftLimits)
 @reads("spec.holderIdentity", "spec.acquireTime")
 @in_cel(
     broken="variables.holder == variables.oldHolder && variables.acquireMoved > $above_seconds",
@@ -28,7 +36,7 @@ def acquire_time_changed(change: LeaseChange) -> Iterable[Finding]:
     if change.new_holder != change.old_holder or change.new_spec.acquire_time == change.old_spec.acquire_time:
         return NO_FINDINGS
     new, old = readable(normalize(change.new_spec.acquire_time)), readable(normalize(change.old_spec.acquire_time))
-    limit = change.limits.acquire_time_changed.above_seconds
+    limit = change.find_limits(AcquireTimeShiftLimits).above_seconds
     if new is None or old is None or abs(new - old) <= limit * SECOND:
         return NO_FINDINGS
     detail = f"must stay within {limit} s of the old value while the holder stays"

@@ -2,11 +2,21 @@
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from webhook.admission.rules.change import LeaseChange
+from webhook.admission.rules.limits import has_limits
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import forbidden, invalid
 from webhook.kubernetes.times import SECOND, span
 from webhook.text.quoting import quote
+
+
+class DurationLimits(Struct, frozen=True):
+    """How long a lease may last, in seconds; a year is beyond every client's default, of which the longest is 3600."""
+
+    warn_above_seconds: int = 86_400
+    deny_above_seconds: int = 31_536_000
 
 
 @texts(
@@ -18,6 +28,7 @@ from webhook.text.quoting import quote
     stored="{kubectl} patch lease {name} --type=merge -p "
     '\'{"spec":{"leaseDurationSeconds":15,"renewTime":"\'$(date -u +%Y-%m-%dT%H:%M:%S.000000Z)\'"}}\'',
 )
+@has_limits(DurationLimits)
 @reads("spec.leaseDurationSeconds")
 @in_cel(
     broken="variables.duration != variables.oldDuration && variables.duration > $deny_above_seconds",
@@ -36,7 +47,7 @@ def duration_too_long(change: LeaseChange) -> Iterable[Finding]:
     new = change.new_spec.lease_duration_seconds
     if new is None or new == change.old_spec.lease_duration_seconds:
         return NO_FINDINGS
-    limits = change.limits.duration_too_long
+    limits = change.find_limits(DurationLimits)
     # Two overrides on one lease can put the deny limit below the warn limit.
     if new <= min(limits.warn_above_seconds, limits.deny_above_seconds):
         return NO_FINDINGS

@@ -4,10 +4,13 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec import Struct
+
 from webhook.admission.rules.change import (
     LeaseChange,
 )
 from webhook.admission.rules.holders import fits_pod
+from webhook.admission.rules.limits import has_limits
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import forbidden, invalid
 from webhook.text.quoting import quote
@@ -15,6 +18,13 @@ from webhook.text.quoting import quote
 _FIELD: Final = "spec.holderIdentity"
 _REPLACEMENT: Final = "\ufffd"
 _INVISIBLE: Final = frozenset({"Cf", "Zl", "Zp"})
+
+
+class ShapeLimits(Struct, frozen=True):
+    """How many bytes of UTF-8 a holder identity may have."""
+
+    warn_above_bytes: int = 512
+    deny_above_bytes: int = 4096
 
 
 @texts(
@@ -25,6 +35,7 @@ _INVISIBLE: Final = frozenset({"Cf", "Zl", "Zp"})
     fix="Use the pod's name, an underscore and a UUID; trim the value.",
     stored="give the elector a short identity of printable characters, such as the pod's name",
 )
+@has_limits(ShapeLimits)
 @reads("spec.holderIdentity")
 @in_cel(
     broken=r"""
@@ -52,7 +63,7 @@ def holder_identity_shape(change: LeaseChange) -> Iterable[Finding]:
     holder = change.new_holder
     if holder == change.old_holder or not holder:
         return NO_FINDINGS
-    limits = change.limits.holder_identity_shape
+    limits = change.find_limits(ShapeLimits)
     size = len(holder.encode())
     if size > limits.deny_above_bytes:
         return (_too_long(holder, size, limits.deny_above_bytes, Mode.DENY),)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from webhook.admission.rules.change import NODE_LEASES, CandidateChange, Event, LeaseChange
-from webhook.admission.rules.limits import Seconds
+from webhook.admission.rules.limits import FutureLimits, ShiftLimits, has_limits
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import invalid
 from webhook.kubernetes.times import SECOND, canonical_seconds, is_time_zone, readable, span
@@ -18,6 +18,24 @@ _NO_CLOCK: Final = (
 _NO_FRACTIONS: Final = "Fractions of a second do not count; a time of the year 0000 counts as absent."
 
 
+class RenewTimeFutureLimits(FutureLimits, frozen=True):
+    """How far the renewTime of a lease may lie ahead."""
+
+
+class CandidateFutureLimits(FutureLimits, frozen=True):
+    """The same of a candidate; the election works in windows of 5 s."""
+
+    warn_above_seconds: int = 10
+
+
+class RenewTimeShiftLimits(ShiftLimits, frozen=True):
+    """How far the renewTime of a lease may move back."""
+
+
+class CandidateShiftLimits(ShiftLimits, frozen=True):
+    """The same of a candidate."""
+
+
 @texts(
     source="ours: kubernetes/kubernetes#108844; kubernetes_asyncio east of Greenwich writes up to 14 h ahead",
     why="Clients that compare `renewTime` with their own clock wait for it, so a dead holder keeps the lease.",
@@ -28,6 +46,7 @@ _NO_FRACTIONS: Final = "Fractions of a second do not count; a time of the year 0
     attack="dated a renewal far ahead, so that no one else could take the lease",
     stored="set the clock of the holder's node; update a client that writes local time as UTC",
 )
+@has_limits(RenewTimeFutureLimits)
 @reads("spec.renewTime", "metadata.managedFields")
 @in_cel(
     broken="""
@@ -59,7 +78,7 @@ def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     kube-node-lease it only warns.
     """
     strongest = Mode.WARN if change.request.namespace == NODE_LEASES else Mode.DENY
-    return _check_ahead(change, change.limits.renew_time_in_future, strongest)
+    return _check_ahead(change, RenewTimeFutureLimits, strongest)
 
 
 @texts(
@@ -70,6 +89,7 @@ def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
     attack="dated a candidate far ahead",
     stored="set the clock of the candidate's node",
 )
+@has_limits(CandidateFutureLimits)
 @reads("spec.renewTime", "metadata.managedFields")
 @in_cel(
     broken="""
@@ -92,15 +112,18 @@ def renew_time_in_future(change: LeaseChange) -> Iterable[Finding]:
 )
 def candidate_renew_time_in_future(change: CandidateChange) -> Iterable[Finding]:
     """spec.renewTime of a candidate must not lie more than a day ahead of the API server's clock."""
-    return _check_ahead(change, change.limits.candidate_renew_time_in_future, Mode.DENY)
+    return _check_ahead(change, CandidateFutureLimits, Mode.DENY)
 
 
-def _check_ahead(change: LeaseChange | CandidateChange, limits: Seconds, strongest: Mode) -> Iterable[Finding]:
+def _check_ahead(
+    change: LeaseChange | CandidateChange, numbers: type[FutureLimits], strongest: Mode
+) -> Iterable[Finding]:
     """The finding about a renewTime ahead of the API server's clock and of its old value; a renewal is never warned."""
     new = change.new_renew_time
     # Only what is far ahead of our own clock is compared with the stamps; what is not ahead of it is not at all.
     if not isinstance(new, int) or new <= change.now or new == change.old_renew_time or readable(new) is None:
         return NO_FINDINGS
+    limits = change.find_limits(numbers)
     if new - change.now <= min(limits.warn_above_seconds, limits.deny_above_seconds) * SECOND:
         return NO_FINDINGS
     clock, old = max(change.renewed_at, change.now), readable(change.old_renew_time)
@@ -132,6 +155,7 @@ def _report_too_far(change: LeaseChange | CandidateChange, new: int, clock: int,
     who="Machines whose clock is set back. Correcting a clock must not cause an outage, so no preset denies it.",
     fix="Keep clocks synchronized.",
 )
+@has_limits(RenewTimeShiftLimits)
 @reads("spec.holderIdentity", "spec.renewTime")
 @in_cel(
     broken="""
@@ -149,7 +173,7 @@ def renew_time_backwards(change: LeaseChange) -> Iterable[Finding]:
     if change.new_holder != change.old_holder:
         return NO_FINDINGS
     risk = "the lease may be taken too early; check the holder's clock"
-    return _check_backwards(change, change.limits.renew_time_backwards.above_seconds, "holder", risk)
+    return _check_backwards(change, change.find_limits(RenewTimeShiftLimits).above_seconds, "holder", risk)
 
 
 @texts(
@@ -158,6 +182,7 @@ def renew_time_backwards(change: LeaseChange) -> Iterable[Finding]:
     who="Machines whose clock is set back.",
     fix="Keep clocks synchronized.",
 )
+@has_limits(CandidateShiftLimits)
 @reads("spec.renewTime")
 @in_cel(
     broken="""
@@ -173,7 +198,7 @@ def renew_time_backwards(change: LeaseChange) -> Iterable[Finding]:
 def candidate_renew_time_backwards(change: CandidateChange) -> Iterable[Finding]:
     """spec.renewTime of a candidate must not move back by more than an hour."""
     risk = "the election may leave this candidate out"
-    return _check_backwards(change, change.limits.candidate_renew_time_backwards.above_seconds, "candidate", risk)
+    return _check_backwards(change, change.find_limits(CandidateShiftLimits).above_seconds, "candidate", risk)
 
 
 def _check_backwards(change: LeaseChange | CandidateChange, limit: int, whose: str, risk: str) -> Iterable[Finding]:

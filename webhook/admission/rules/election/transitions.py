@@ -3,12 +3,22 @@
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec import Struct
+
 from webhook.admission.rules.change import Event, LeaseChange
+from webhook.admission.rules.limits import has_limits
 from webhook.admission.rules.rule import NO_FINDINGS, Finding, Mode, Statement, in_cel, reads, texts
 from webhook.kubernetes.field import invalid
 
 _TRANSITIONS: Final = "spec.leaseTransitions"
 _CHANGES_OF_HOLDER: Final = frozenset({Event.TAKEOVER, Event.STEAL})
+
+
+class JumpLimits(Struct, frozen=True):
+    """The count from which on a jump leads to an overflow: client-go writes int32(count + 1)."""
+
+    warn_jump_above: int = 1
+    deny_from: int = 1_000_000_000
 
 
 @texts(
@@ -20,6 +30,7 @@ _CHANGES_OF_HOLDER: Final = frozenset({Event.TAKEOVER, Event.STEAL})
     attack="set a count after which no one else could take the lease",
     stored='{kubectl} patch lease {name} --type=merge -p \'{"spec":{"leaseTransitions":0}}\'',
 )
+@has_limits(JumpLimits)
 @reads("spec.leaseTransitions")
 @in_cel(
     broken="variables.count > variables.oldCount + 1 && variables.count >= $deny_from",
@@ -42,7 +53,7 @@ def transitions_jump(change: LeaseChange) -> Iterable[Finding]:
     if new is None:
         return NO_FINDINGS
     old = change.old_spec.lease_transitions or 0
-    limits = change.limits.transitions_jump
+    limits = change.find_limits(JumpLimits)
     if new <= old + 1:
         return NO_FINDINGS
     if new >= limits.deny_from:
