@@ -49,7 +49,7 @@ def expected(verdict: Verdict, request: Document) -> Found:
         for finding in verdict.findings
         if finding.mode
         and (reviewed or finding.rule == _BINDING)
-        and RULES[finding.rule].in_cel.broken
+        and RULES[finding.rule].in_cel.is_said
         and not any(_unsaid(finding.rule, finding.error.field, request))
     }
 

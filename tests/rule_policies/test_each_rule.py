@@ -21,7 +21,7 @@ from webhook.admission.policy.parse import parse
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.rule import Mode
 
-SPEAKING: Final = [rule for rule in RULES.values() if rule.in_cel.broken]
+SPEAKING: Final = [rule for rule in RULES.values() if rule.in_cel.is_said]
 DENYING: Final = "".join(
     [
         "apiVersion: lease-webhook/v1\npreset: strict\nrules:\n",
@@ -70,7 +70,8 @@ def _samples() -> Iterator[tuple[str, Document]]:
 
 def cases() -> Iterator[Any]:
     for rule in SPEAKING:
-        yield pytest.param(rule.id, Mode.DENY, id=rule.id)
+        if rule.in_cel.broken:
+            yield pytest.param(rule.id, Mode.DENY, id=rule.id)
         if rule.in_cel.warned:
             yield pytest.param(rule.id, Mode.WARN, id=f"{rule.id}, warned")
 

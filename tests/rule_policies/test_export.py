@@ -11,7 +11,9 @@ from tests.factories import Document, Tweak, as_version, changed, drop, make_can
 from tests.rule_policies.in_process import ExportedPolicies, evaluated
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
+from webhook.admission.rules import rule
 from webhook.admission.rules.registry import RULES
+from webhook.admission.rules.rule import RuleInCel
 from webhook.api_server import rule_policies as policies
 from webhook.api_server.fence.objects import BINDING, POLICY, make_literal
 from webhook.api_server.rule_policies import list_notes, make_manifests, make_stamp_policies
@@ -251,6 +253,22 @@ def test_what_no_policy_can_hold_is_refused(more: str, path: str) -> None:
     assert refused.value.path == path
 
 
+def test_a_rule_that_never_denies_warns_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    warned = RuleInCel(
+        warned="variables.count > variables.oldCount + $warn_jump_above",
+        warning="spec.leaseTransitions: Forbidden: it is {variables.count}",
+    )
+    monkeypatch.setitem(rule._IN_CEL, "transitions_jump", warned)
+    (found,) = (
+        one
+        for one in ExportedPolicies(parse(HEAD)).broken(update(put("spec.leaseTransitions", 7)))
+        if one.rule == "transitions-jump"
+    )
+    assert found.mode == "warn"
+    assert "it is 7" in found.text
+    assert "transitions-jump" not in broken("", update(put("spec.leaseTransitions", 6)))
+
+
 def test_what_a_file_needs_beside_the_objects_is_said() -> None:
     more = (
         "exempt: [{owner: o, reason: r, users: [ann], namespaces: ['*']}]\n"
@@ -262,7 +280,7 @@ def test_what_a_file_needs_beside_the_objects_is_said() -> None:
     labeled = [one for one in found if "kubectl label namespace" in one]
     assert [(" shop " in one, "stamp-writer=user" in one) for one in labeled] == [(True, False), (False, True)]
     about = {one.partition(" ")[0] for one in found if one not in labeled}
-    without = {rule.id for rule in RULES.values() if not rule.parity and not rule.in_cel.broken}
+    without = {rule.id for rule in RULES.values() if not rule.parity and not rule.in_cel.is_said}
     assert about == without - {"live-lease-deleted", "foreign-writer"}, "one is off, the guard of stamps says the other"
     assert "request.namespace" not in next(
         one["expression"]

@@ -54,7 +54,7 @@ def _load_variables() -> dict[str, Any]:
 
 def is_refused_upstream(rule: Rule) -> bool:
     """True if an API server refuses the same itself, before it evaluates a policy or calls a webhook."""
-    return rule.parity and not rule.in_cel.broken
+    return rule.parity and not rule.in_cel.is_said
 
 
 def make_manifests(policy: Policy, now: int, condition: str, excluded: Sequence[str]) -> list[Manifest]:
@@ -117,7 +117,7 @@ def list_notes(policy: Policy, now: int) -> Iterator[str]:
         )
     for rule in RULES.values():
         about = rule.in_cel
-        if not (about.broken or rule.parity or rule.id == _STAMP_RULE) and policy.default.modes[rule.id]:
+        if not (about.is_said or rule.parity or rule.id == _STAMP_RULE) and policy.default.modes[rule.id]:
             yield f"{rule.id} is not enforced: {about.lacks.partition('. ')[0]}"
 
 
@@ -125,7 +125,7 @@ def _rules_of(kind: str) -> Iterator[Rule]:
     """Yield the rules of a policy; bindings of leases have one of their own, which is evaluated on each renewal."""
     for rule in RULES.values():
         is_bound = rule.id == "identity-binding" and kind != _CANDIDATES
-        if rule.in_cel.broken and _RESOURCES[kind] in rule.resources and is_bound == (kind == _BINDINGS):
+        if rule.in_cel.is_said and _RESOURCES[kind] in rule.resources and is_bound == (kind == _BINDINGS):
             yield rule
 
 
@@ -200,9 +200,10 @@ class _PolicyFile:
         broken, warned, message, warning = (_NUMBER.sub(lambda found: numbers[found[1]], text) for text in texts)
         exempt = ["variables.administrator", *(f"variables.exempt{number}" for number in self.find_exemptions(rule.id))]
         when = (_make_occasion(rule), f"!({' || '.join(exempt)})" if rule.id in EXEMPTIBLE else "")
-        tiers = [("", broken, message, Mode.DENY)]
+        tiers = [("", broken, message, Mode.DENY)] if broken else []
         if warned:
-            tiers.append(("Warned", _join_with_and(f"!({broken})", warned), warning, Mode.WARN))
+            not_denied = f"!({broken})" if broken else ""
+            tiers.append(("Warned", _join_with_and(not_denied, warned), warning, Mode.WARN))
         for suffix, condition, text, tier in tiers:
             reached = self._find_condition(rule.id, mode, tier)
             if reached is None:
@@ -214,7 +215,9 @@ class _PolicyFile:
                 "expression": f"!variables.{name}",
                 "message": f"lease webhook, rule {rule.id}: {rule.texts.summary}",
                 "messageExpression": f'variables.{name} ? {full} : ""',
-                "reason": "Forbidden" if ": Forbidden: " in _insert_texts(about.message) else "Invalid",
+                "reason": "Forbidden"
+                if ": Forbidden: " in _insert_texts(about.message or about.warning)
+                else "Invalid",
             }
 
     def _find_condition(self, rule: str, mode: Mode, tier: Mode) -> str | None:

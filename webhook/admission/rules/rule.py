@@ -175,7 +175,8 @@ class RuleInCel(Struct, frozen=True):
 
     `broken` is true of a write that the rule denies, `warned` of one that it only warns of, over the variables of
     `webhook/api_server/variables.yaml`. In `message`, and `warning` if it differs, `{expression}` is inserted,
-    `{!expression}` in quotes; `$name` is a number of the rule. `lacks` says what of the rule a policy does not say, or
+    `{!expression}` in quotes; `$name` is a number of the rule. A rule that never denies has
+    no `broken`, one that never warns no `warned`. `lacks` says what of the rule a policy does not say, or
     why nothing.
     """
 
@@ -184,6 +185,11 @@ class RuleInCel(Struct, frozen=True):
     warned: str = ""
     warning: str = ""
     lacks: str = ""
+
+    @property
+    def is_said(self) -> bool:
+        """Whether a policy says anything of the rule."""
+        return bool(self.broken or self.warned)
 
 
 _IN_CEL: Final[dict[str, RuleInCel]] = {}
