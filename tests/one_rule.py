@@ -20,6 +20,7 @@ EACH_RULE: Final = (
     "docs/test_rules.py",
     "docs/test_policies_only.py",
     "rule_policies/test_each_rule.py",
+    "rules/test_wording.py",
 )
 """Tests of every rule, one case each."""
 

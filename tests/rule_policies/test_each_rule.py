@@ -3,19 +3,18 @@
 Where the two are only compared, a CEL that is never true agrees with the engine on all that its rule allows.
 """
 
-import pkgutil
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from typing import Any, Final
 
 import pytest
 
-from tests.factories import NOW, Document, drop, make_lease, make_review, put, to_bytes
+from tests.factories import NOW, Document, to_bytes
 from tests.rule_policies import compared
 from tests.rule_policies.in_process import ExportedPolicies
-from tests.rules import election, test_api_sentences, wording
-from tests.rules.findings import SECOND, at, update
+from tests.rules import test_api_sentences
+from tests.rules.findings import SECOND
+from tests.rules.modules import modules
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.rules.registry import RULES
@@ -32,14 +31,6 @@ DENYING: Final = "".join(
 BINDINGS: Final = """bindings:
 - {namespace: shop, lease: checkout, writers: [shop/checkout], holder: ["${pod}_*", "manual-?"]}
 """
-RENEWED: Final = put("spec.renewTime", at(SECOND))
-MORE: Final = {
-    "duration-shortened": [update(drop("spec.leaseDurationSeconds"), RENEWED)],
-    "lease-created-empty": [make_review(new=make_lease(drop("metadata.managedFields"), drop("spec")))],
-    "owner-reference-added": [update(RENEWED, put("metadata.ownerReferences", [wording.OWNER]))],
-    "renew-time-backwards": [update(put("spec.renewTime", at(-7200 * SECOND)), wording.EDIT)],
-}
-"""Writes for the rules whose pinned samples no policy sees: renewals, and reviews that no API server sends."""
 
 
 @cache
@@ -55,17 +46,16 @@ def samples() -> list[tuple[str, Document]]:
 
 
 def _samples() -> Iterator[tuple[str, Document]]:
-    for found in pkgutil.iter_modules(election.__path__, f"{election.__name__}."):
-        for case in getattr(import_module(found.name), "WORDING", ()):
+    for module in modules():
+        for case in getattr(module, "WORDING", ()):
             rule, review, *_ = case.values
             yield rule, review
+        for rule, reviews in getattr(module, "REVIEWED", {}).items():
+            yield from ((rule, review) for review in reviews)
     for case in test_api_sentences.cases("writes"):
         kind, version, write = case.values
         if denied := write.get("denied"):
             yield denied, test_api_sentences.review_of(kind, version, write)
-    for rule, reviews in MORE.items():
-        for review in reviews:
-            yield rule, review
 
 
 def cases() -> Iterator[Any]:

@@ -1,12 +1,9 @@
 """The list of rules: complete and explained."""
 
-import pkgutil
 import tracemalloc
-from importlib import import_module
 
 import pytest
 
-from tests.rules import election
 from webhook.admission.rules.change import Condition, Event
 from webhook.admission.rules.registry import CHECKS, RULES, RULES_IN_ORDER, Checks
 from webhook.admission.rules.rule import Rule, texts
@@ -72,12 +69,6 @@ def test_two_checks_of_one_name_cannot_both_be_rules() -> None:
 
     with pytest.raises(ValueError, match="two checks are named lease_duration"):
         texts(source="ours", why="It collides.", fix="Choose another name.")(lease_duration)
-
-
-def test_the_wording_of_each_policy_rule_is_pinned_beside_its_tests() -> None:
-    modules = [import_module(found.name) for found in pkgutil.iter_modules(election.__path__, f"{election.__name__}.")]
-    pinned = {case.values[0] for module in modules for case in getattr(module, "WORDING", ())}
-    assert pinned == {rule.id for rule in RULES.values() if not rule.parity}
 
 
 def test_exemptions_that_a_name_chooses_take_no_memory() -> None:

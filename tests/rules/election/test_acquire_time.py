@@ -61,8 +61,3 @@ WORDING = [
         id="acquireTime moved",
     ),
 ]
-
-
-@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
-def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
-    wording.check(rule, review, denial, warning)

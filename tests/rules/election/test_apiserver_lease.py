@@ -89,8 +89,3 @@ WORDING = [
         id="the label of an API server's lease",
     ),
 ]
-
-
-@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
-def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
-    wording.check(rule, review, denial, warning)

@@ -10,7 +10,6 @@ from tests.factories import (
     make_review,
     put,
 )
-from tests.rules import wording
 from tests.rules.findings import (
     DAY,
     DENY,
@@ -215,8 +214,3 @@ WORDING = [
         id="a candidate changed",
     ),
 ]
-
-
-@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
-def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
-    wording.check(rule, review, denial, warning)

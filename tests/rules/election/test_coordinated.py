@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import Document, make_lease, make_review, put
+from tests.factories import make_lease, make_review, put
 from tests.rules import wording
 from tests.rules.findings import (
     DENY,
@@ -56,8 +56,3 @@ WORDING = [
         id="strategy set",
     ),
 ]
-
-
-@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
-def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
-    wording.check(rule, review, denial, warning)

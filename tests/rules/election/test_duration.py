@@ -3,7 +3,6 @@
 import pytest
 
 from tests.factories import Document, drop, put
-from tests.rules import wording
 from tests.rules.findings import (
     DENY,
     FORBIDDEN,
@@ -160,7 +159,4 @@ WORDING = [
     ),
 ]
 
-
-@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
-def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
-    wording.check(rule, review, denial, warning)
+REVIEWED = {"duration-shortened": [update(drop(DURATION), put(RENEW, at(SECOND)))]}

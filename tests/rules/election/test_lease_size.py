@@ -5,7 +5,6 @@ from time import process_time
 import pytest
 
 from tests.factories import Document, Tweak, drop, make_entry, make_lease, make_review, put
-from tests.rules import wording
 from tests.rules.findings import DENY, FORBIDDEN, RIVAL, WARN, change_of, said, take, update, written
 from webhook.admission.rules.change import LeaseChange
 from webhook.admission.rules.election.renewal_stamp import renewal_stamp_tampered
@@ -233,8 +232,3 @@ WORDING = [
         id="a lease that grows",
     ),
 ]
-
-
-@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
-def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
-    wording.check(rule, review, denial, warning)

@@ -194,7 +194,4 @@ WORDING = [
     ),
 ]
 
-
-@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
-def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
-    wording.check(rule, review, denial, warning)
+REVIEWED = {"owner-reference-added": [update(wording.RENEWAL, put("metadata.ownerReferences", [wording.OWNER]))]}

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.factories import NOW, Document, Tweak, drop, make_entry, make_lease, make_review, put
-from tests.rules import wording
 from tests.rules.findings import DENY, FORBIDDEN, HOUR, RIVAL, SECOND, change_of, findings, said, take, update, written
 from webhook.admission.rules import tampering
 from webhook.kubernetes.managed_fields import nest_too_deeply
@@ -578,8 +577,3 @@ WORDING = [
         id="managedFields emptied",
     ),
 ]
-
-
-@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
-def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
-    wording.check(rule, review, denial, warning)

@@ -283,8 +283,3 @@ WORDING = [
         id="another namespace",
     ),
 ]
-
-
-@pytest.mark.parametrize(("rule", "review", "denial", "warning"), WORDING)
-def test_wording(rule: str, review: Document, denial: str, warning: str) -> None:
-    wording.check(rule, review, denial, warning)

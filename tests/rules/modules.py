@@ -1,0 +1,19 @@
+"""The modules that test the rules, whose data other tests use.
+
+`WORDING` has writes with what a rule says of them. `REVIEWED` has more writes of which a rule speaks, by its id: API
+servers send them, and policies see them, where both lack those whose wording is pinned.
+"""
+
+import pkgutil
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+from tests.rules import election
+
+
+@cache
+def modules() -> Sequence[ModuleType]:
+    """Return the modules that test the rules of elections."""
+    return [import_module(found.name) for found in pkgutil.iter_modules(election.__path__, f"{election.__name__}.")]
