@@ -5,6 +5,8 @@ import tracemalloc
 import pytest
 
 from webhook.admission.rules.change import Condition, Event
+from webhook.admission.rules.election.duration import DurationLimits
+from webhook.admission.rules.limits import has_limits
 from webhook.admission.rules.registry import CHECKS, RULES, RULES_IN_ORDER, Checks
 from webhook.admission.rules.rule import Rule, texts
 from webhook.kubernetes.request import Operation
@@ -69,6 +71,11 @@ def test_two_checks_of_one_name_cannot_both_be_rules() -> None:
 
     with pytest.raises(ValueError, match="two checks are named lease_duration"):
         texts(source="ours", why="It collides.", fix="Choose another name.")(lease_duration)
+
+
+def test_two_rules_cannot_have_the_same_numbers() -> None:
+    with pytest.raises(ValueError, match="two rules have the numbers DurationLimits"):
+        has_limits(DurationLimits)(lambda _change: ())
 
 
 def test_exemptions_that_a_name_chooses_take_no_memory() -> None:
