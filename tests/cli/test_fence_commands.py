@@ -68,7 +68,7 @@ def test_a_proposal_from_an_audit_log(capsys: pytest.CaptureFixture[str], monkey
         pytest.param(b"a: [", [], "#1: line 2, column 1: did not", id="broken YAML"),
         pytest.param(b"\xff", [], "not UTF-8", id="bytes"),
         pytest.param(b"", [], "no stored write by the service account shop/operator", id="empty"),
-        pytest.param(b"a: b", ["shop/operator"], "nothing to fence", id="nothing of use"),
+        pytest.param(b"a: b", ["shop/operator"], "no stored write by", id="nothing of use"),
         pytest.param(b"[" * 3000, ["shop/operator"], "nested too deeply", id="deep"),
     ],
 )
