@@ -47,9 +47,9 @@ class ComparedWorld(recorded.RecordedWorld):
         review = self._left.pop(0)
         request = decode(review.body)["request"]
         if body is not None:
-            old = as_lease(request["oldObject"]) if request["oldObject"] else None
+            old = as_lease(request["oldObject"], with_absent=True) if request["oldObject"] else None
             model = set(written(old, method, manager, body, review.received + self._offset, self._minor).entries)
-            real = set(as_lease(request["object"]).entries)
+            real = set(as_lease(request["object"], with_absent=True).entries)
             if model != real:
                 self.differ[self._number] = model - real, real - model
         self._number += 1

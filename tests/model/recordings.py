@@ -31,13 +31,15 @@ def _has_more(lease: Lease) -> bool:
     return any(field.startswith(LEFT_OUT) for entry in lease.entries for field in entry.fields)
 
 
-def as_lease(document: dict[str, Any]) -> Lease:
+def as_lease(document: dict[str, Any], *, with_absent: bool = False) -> Lease:
     """The object as the model holds it.
 
     A field that was set to null (client-go after a coordinated election) is owned on the wire and absent in the model.
+    Only an invented owner has what is absent: with `with_absent` it keeps that.
     """
     metadata = document["metadata"]
-    nulls = frozenset(name for name, wire in WIRE_NAMES.items() if document["spec"].get(wire) is None)
+    absent = frozenset(name for name, wire in WIRE_NAMES.items() if document["spec"].get(wire) is None)
+    nulls = frozenset[str]() if with_absent else absent
     found = (as_entry(entry) for entry in metadata.get("managedFields", ()))
     entries = tuple(replace(entry, fields=entry.fields - nulls) for entry in found)
     owners = tuple(
