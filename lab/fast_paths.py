@@ -39,7 +39,7 @@ class Saving(Struct, frozen=True):
     share: float
 
 
-def savings() -> list[Saving]:
+def measure_savings() -> list[Saving]:
     """Measure each fast path."""
     body = RECORDED.read_bytes().strip()
     length = b"Content-Length: %d" % len(body)
@@ -103,7 +103,7 @@ def _microseconds(work: Callable[[], object]) -> float:
     return (time.process_time() - began) / REVIEWS * 1e6
 
 
-def table(measured: list[Saving]) -> str:
+def make_table(measured: list[Saving]) -> str:
     """The rows in Markdown."""
     rows = (f"| {one.path} | {one.fast:.0f} us | {one.general:.0f} us | {one.share:.0%} |\n" for one in measured)
     return f"| fast path | CPU of a takeover | without it | saves |\n|---|---|---|---|\n{''.join(rows)}"
@@ -111,11 +111,11 @@ def table(measured: list[Saving]) -> str:
 
 def main() -> int:
     """Measure, print the table, and write it into docs/design.md; 1 if a fast path saves less than a tenth."""
-    measured = savings()
-    print(table(measured))
+    measured = measure_savings()
+    print(make_table(measured))
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(measured)) + b"\n")
     before, _, rest = PAGE.read_text().partition(START)
-    PAGE.write_text(f"{before}{START}\n{table(measured)}{END}{rest.partition(END)[2]}")
+    PAGE.write_text(f"{before}{START}\n{make_table(measured)}{END}{rest.partition(END)[2]}")
     return int(any(one.share < 0.1 for one in measured))
 
 

@@ -39,7 +39,7 @@ def renewals(second: int, begins: datetime) -> bytes:
     return b"".join(lines)
 
 
-def memory(pid: int) -> float:
+def read_memory(pid: int) -> float:
     """Return what a process holds in memory now, in MiB."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
@@ -116,7 +116,7 @@ def _samples(pid: int, stream: IO[bytes], *, in_real_time: bool) -> Iterator[flo
     for second in range(SECONDS):
         stream.write(renewals(second, begins))
         if (second + 1) % (SECONDS // SAMPLES) == 0:
-            yield memory(pid)
+            yield read_memory(pid)
         if in_real_time:
             time.sleep(max(0.0, began + second + 1 - time.monotonic()))
     stream.flush()

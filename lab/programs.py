@@ -33,7 +33,7 @@ REST: Sequence[tuple[str, Program]] = (
     ("electors in Java and Rust", languages),
     ("node", node_programs),
     ("field manager", field_manager),
-    ("helm", chart.helm_program),
+    ("helm", chart.find_helm),
     ("registry", partial(build, Path(chart.__file__).parent / "go" / "registry", ".", "registry")),
     ("promtool", promtool),
 )

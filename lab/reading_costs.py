@@ -88,7 +88,7 @@ def dump(count: int) -> Iterator[str]:
     yield '\n    ],\n    "kind": "List",\n    "metadata": {"resourceVersion": ""}\n}\n'
 
 
-def mixed_log(megabytes: int) -> Iterator[str]:
+def make_mixed_log(megabytes: int) -> Iterator[str]:
     """An audit log in which one event of ten is about a lease."""
     lease = json.dumps(make_event(), separators=(",", ":")) + "\n"
     pod = json.dumps(make_event(put("objectRef", {"resource": "pods", "apiGroup": ""})), separators=(",", ":"))
@@ -98,7 +98,7 @@ def mixed_log(megabytes: int) -> Iterator[str]:
         yield block
 
 
-def lease_log(megabytes: int) -> Iterator[str]:
+def make_lease_log(megabytes: int) -> Iterator[str]:
     """An audit log about nothing but leases, at level RequestResponse."""
     block = (json.dumps(make_event(), separators=(",", ":")) + "\n") * 10
     for _ in range(megabytes * 1_000_000 // len(block)):
@@ -107,10 +107,10 @@ def lease_log(megabytes: int) -> Iterator[str]:
 
 def measure(words: list[str]) -> Cost:
     """Run one of our commands."""
-    return cost_of([sys.executable, "-m", "webhook", *words])
+    return measure_cost([sys.executable, "-m", "webhook", *words])
 
 
-def cost_of(words: list[str]) -> Cost:
+def measure_cost(words: list[str]) -> Cost:
     """Run one command."""
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(words, stdout=output, stderr=output)
@@ -122,7 +122,7 @@ def cost_of(words: list[str]) -> Cost:
     return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def written(path: Path, content: Iterator[str], opened: Callable[..., object] = open) -> float:
+def write_file(path: Path, content: Iterator[str], opened: Callable[..., object] = open) -> float:
     """Write a file; gives its size in megabytes, unzipped."""
     size = 0
     with opened(path, "wt") as file:  # type: ignore[attr-defined]
@@ -132,13 +132,13 @@ def written(path: Path, content: Iterator[str], opened: Callable[..., object] = 
     return size / 1e6
 
 
-def rows(directory: Path) -> Iterator[Row]:
+def measure_rows(directory: Path) -> Iterator[Row]:
     """Measure everything."""
-    yield words_of_incidents()
+    yield count_words()
     large, few = directory / "large.json", directory / "few.json"
-    written(large, dump(LEASES))
-    written(few, dump(FEW))
-    peer = cost_of(["jq", "-c", ".items[]", str(large)]).seconds if shutil.which("jq") else None
+    write_file(large, dump(LEASES))
+    write_file(few, dump(FEW))
+    peer = measure_cost(["jq", "-c", ".items[]", str(large)]).seconds if shutil.which("jq") else None
     cost = measure(["audit", "--input", str(large), "--now", NOW])
     yield from _compare_with_jq("`audit`", cost, peer)
     yield Row(f"`audit` of {LEASES:,} leases in a dump, CPU", f"{cost.seconds:.1f} s", "<= 20 s", cost.seconds <= 20)
@@ -153,9 +153,12 @@ def rows(directory: Path) -> Iterator[Row]:
     one = ["why", "shop/checkout-7", "--input", str(few), "--now", NOW]
     seconds = min(measure(one).seconds for _ in range(5))
     yield Row(f"`why` of one lease in a dump of {FEW:,}, CPU", f"{seconds:.2f} s", "<= 1.5 s", seconds <= 1.5)
-    for what, content in (("one event of ten is about a lease", mixed_log), ("nothing but leases", lease_log)):
+    for what, content in (
+        ("one event of ten is about a lease", make_mixed_log),
+        ("nothing but leases", make_lease_log),
+    ):
         log = directory / "audit.log"
-        size = written(log, content(LOG_MEGABYTES))
+        size = write_file(log, content(LOG_MEGABYTES))
         cost = measure(["why", "--input", str(log), "--now", NOW])
         yield _speed(f"`why` of an audit log of 1 GB, {what}", size, cost)
         yield Row("its memory", f"{cost.mebibytes:.0f} MiB", "<= 100 MiB", cost.mebibytes <= 100)
@@ -163,7 +166,7 @@ def rows(directory: Path) -> Iterator[Row]:
             yield _peer(log, size / cost.seconds)
         log.unlink()
     zipped = directory / "audit.log.gz"
-    size = written(zipped, mixed_log(LOG_MEGABYTES // 10), gzip.open)
+    size = write_file(zipped, make_mixed_log(LOG_MEGABYTES // 10), gzip.open)
     cost = measure(["why", "--input", str(zipped), "--now", NOW])
     yield _speed("`why` of 100 MB of it, gzipped", size, cost)
 
@@ -176,7 +179,7 @@ def _compare_with_jq(command: str, ours: Cost, peer: float | None) -> Iterator[R
         yield Row(what, f"{times:.1f}", f"<= {MOST_OF_JQ}", times <= MOST_OF_JQ)
 
 
-def words_of_incidents() -> Row:
+def count_words() -> Row:
     """Count the words of `why` on the audit log of each stored incident, without --verbose."""
     numbers: list[int] = []
     for truth in sorted(ROOT.glob("tests/data/*incidents/*/truth.json")):
@@ -200,7 +203,7 @@ def _peer(log: Path, ours: float) -> Row:
     start = log.with_name("start.log")
     with log.open() as whole, start.open("w") as file:
         file.writelines(whole.readlines(JQ_MEGABYTES * 1_000_000))
-    theirs = start.stat().st_size / 1e6 / cost_of(["jq", "-c", ".", str(start)]).seconds
+    theirs = start.stat().st_size / 1e6 / measure_cost(["jq", "-c", ".", str(start)]).seconds
     start.unlink()
     return Row(f"`jq -c` of {JQ_MEGABYTES} MB of it", f"{theirs:.0f} MB/s", "not faster than `why`", theirs <= ours)
 
@@ -210,7 +213,7 @@ def _speed(what: str, size: float, cost: Cost) -> Row:
     return Row(f"{what}, for one core", f"{speed:.0f} MB/s", ">= 40 MB/s", speed >= 40)
 
 
-def table(measured: Iterable[Row]) -> str:
+def make_table(measured: Iterable[Row]) -> str:
     """The rows in Markdown."""
     lines = (f"| {row.what} | {row.bar} | {row.found} | {'met' if row.is_met else 'missed'} |\n" for row in measured)
     return f"| what | bar | measured |  |\n| --- | --- | --- | --- |\n{''.join(lines)}"
@@ -218,18 +221,18 @@ def table(measured: Iterable[Row]) -> str:
 
 def publish(measured: list[Row], results: Path, target: str) -> None:
     """Print the table of a make target, and write it into docs/figures.md."""
-    print(table(measured))
+    print(make_table(measured))
     results.write_bytes(msgspec.json.format(msgspec.json.encode(measured)) + b"\n")
     start, end = f"<!-- written by make {target} -->", f"<!-- end of what make {target} writes -->"
     before, _, rest = PAGE.read_text().partition(start)
     _, _, after = rest.partition(end)
-    PAGE.write_text(f"{before}{start}\n{table(measured)}{end}{after}")
+    PAGE.write_text(f"{before}{start}\n{make_table(measured)}{end}{after}")
 
 
 def main() -> int:
     """Measure, print the table, and write it into docs/figures.md."""
     with tempfile.TemporaryDirectory() as name:
-        measured = [*rows(Path(name))]
+        measured = [*measure_rows(Path(name))]
     publish(measured, RESULTS, "reading")
     return 0 if all(row.is_met for row in measured) else 1
 

@@ -42,7 +42,7 @@ FACES: Final[Sequence[Any]] = (
 Path = tuple[str | int, ...]
 
 
-def places(value: Any, path: Path = ()) -> list[Path]:
+def find_places(value: Any, path: Path = ()) -> list[Path]:
     """The path of every value in a document, down to MAX_DEPTH, but for the document itself."""
     inner: Iterable[tuple[str | int, Any]] = ()
     if isinstance(value, dict):
@@ -51,10 +51,10 @@ def places(value: Any, path: Path = ()) -> list[Path]:
         inner = enumerate(value)
     if len(path) == MAX_DEPTH:
         return []
-    return [found for key, item in inner for found in ((*path, key), *places(item, (*path, key)))]
+    return [found for key, item in inner for found in ((*path, key), *find_places(item, (*path, key)))]
 
 
-def at(document: Any, path: Path) -> Any:
+def find_value(document: Any, path: Path) -> Any:
     """The value at a path, or the document itself if there is none."""
     value = document
     for step in path:
@@ -77,7 +77,7 @@ class Reviews:
             except (ValueError, RecursionError):
                 continue
             if isinstance(document, dict):
-                self._documents.append((json.dumps(document, separators=(",", ":")), document, places(document)))
+                self._documents.append((json.dumps(document, separators=(",", ":")), document, find_places(document)))
 
     def draw(self, numbers: random.Random) -> bytes:
         """One review."""
@@ -98,8 +98,8 @@ class Reviews:
 
 
 def _change(document: Any, path: Path, other: Any, numbers: random.Random) -> None:
-    parent: Any = at(document, path[:-1])
-    replaces, same = numbers.random() < 0.8, at(other, path)
+    parent: Any = find_value(document, path[:-1])
+    replaces, same = numbers.random() < 0.8, find_value(other, path)
     value = same if same is not other and numbers.random() < 0.7 else numbers.choice(FACES)
     # An earlier change may have taken the place away.
     with suppress(KeyError, IndexError, TypeError):
@@ -163,7 +163,7 @@ def _summary(status: str, _headers: list[tuple[str, str]], body: bytes) -> str:
     return f"denied with {response['status']['code']}"
 
 
-def chunks(seed: int, count: int) -> Iterator[tuple[int, int]]:
+def list_chunks(seed: int, count: int) -> Iterator[tuple[int, int]]:
     """Seeds and counts, so that the same reviews are drawn whatever the number of processes."""
     for number, begin in enumerate(range(0, count, CHUNK)):
         yield seed * 1_000_000 + number, min(CHUNK, count - begin)
@@ -180,7 +180,7 @@ def main() -> int:
     differences: list[str] = []
     digest, began = hashlib.sha256(), time.monotonic()
     with Pool(arguments.processes) as pool:
-        for some, different, bits in pool.imap(compare, chunks(arguments.seed, arguments.count)):
+        for some, different, bits in pool.imap(compare, list_chunks(arguments.seed, arguments.count)):
             outcomes += some
             differences += different
             digest.update(bits)

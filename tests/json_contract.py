@@ -6,7 +6,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from tools.docs.json_output import schema
+from tools.docs.json_output import make_schema
 
 
 def problems(command: str, document: Any) -> list[str]:
@@ -22,7 +22,7 @@ def problems_of_lines(command: str, printed: str) -> list[str]:
 
 @cache
 def _validator(command: str) -> Draft202012Validator:
-    document = _closed(schema())
+    document = _closed(make_schema())
     Draft202012Validator.check_schema(document)
     return Draft202012Validator({**document, "$ref": f"#/$defs/{command}"})
 

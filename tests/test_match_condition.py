@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.factories import Document, Tweak, changed, drop, make_candidate, make_entry, make_lease, make_review, put
 from tests.match_condition import EXPRESSION, MAX_ENTRIES, is_reviewed, is_update_reviewed
 from tests.recordings import recordings
-from tools.docs.pages import DOCS, table_lines
+from tools.docs.pages import DOCS, find_table_lines
 
 LATER: Final = "2025-11-20T12:00:02.000000Z"
 STAMPED: Final = "2025-11-20T12:00:02Z"
@@ -327,4 +327,4 @@ def test_nothing_but_renewals_is_dropped_from_the_recordings() -> None:
 
 def test_the_page_counts_the_recorded_renewals_that_are_dropped() -> None:
     page = (DOCS / "renewals.md").read_text().partition("\n## ")[0]
-    assert table_lines(page) == table()
+    assert find_table_lines(page) == table()

@@ -27,7 +27,7 @@ from lab.cluster.programs import neighbors
 from lab.cluster.world import CLOSED, World
 from lab.e2e.definitions import definitions_of
 from lab.e2e.world import Row
-from tools.rendered.chart import helm_program
+from tools.rendered.chart import find_helm
 
 Run = Callable[[World], Iterator[Row]]
 
@@ -77,7 +77,7 @@ CHECKS: Final = {
     "static": Check("Static manifests", run_beside=static.static_pod),
     "cert-manager": Check("Overlays", run_beside=overlays.cert_manager, needs=(neighbors, definitions_of)),
     "openshift": Check("Overlays", overlays.openshift),
-    "chart": Check("Helm chart", chart.lifetime, needs=(helm_program,)),
+    "chart": Check("Helm chart", chart.lifetime, needs=(find_helm,)),
 }
 
 

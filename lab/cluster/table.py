@@ -14,7 +14,7 @@ from lab.e2e.world import Row
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster-figures.md"
 RESULTS = Path(__file__).with_name("results.json")
-LONGEST_CELL = 300
+MAX_CELL = 300
 OURS = (
     "A single node: kube-apiserver, controller-manager, scheduler, kube-proxy and kubelet built from Go modules, "
     "containerd, runc and a bridge from Debian packages."
@@ -103,5 +103,5 @@ def _keep(results: Results) -> None:
 
 
 def _cell(row: Row) -> str:
-    seen = row.seen.replace("|", "\\|").replace("\n", " ")[:LONGEST_CELL]
+    seen = row.seen.replace("|", "\\|").replace("\n", " ")[:MAX_CELL]
     return seen if row.passed else f"**FAILED** {seen}"

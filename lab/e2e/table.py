@@ -12,7 +12,7 @@ from lab.e2e.world import Row
 
 PAGE: Final = Path(__file__).with_name("RESULTS.md")
 RESULTS: Final = Path(__file__).with_name("results.json")
-LONGEST_CELL: Final = 400
+MAX_CELL: Final = 400
 
 Rows = Mapping[str, Sequence[Row]]
 """Rows by the name of their topic."""
@@ -68,7 +68,7 @@ def _seen(claim: str, rows: Sequence[Row]) -> str:
     row = next((row for row in rows if row.claim == claim), None)
     if row is None:
         return "not served"
-    seen = row.seen.replace("|", "\\|").replace("\n", " ")[:LONGEST_CELL]
+    seen = row.seen.replace("|", "\\|").replace("\n", " ")[:MAX_CELL]
     return seen if row.passed else f"**FAILED** {seen}"
 
 

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from lab.outputs.commands import ROOT, Invocation, invocations
+from lab.outputs.commands import ROOT, Invocation, list_invocations
 from webhook.cli.main import main as run_command
 
 STORED: Final = Path(__file__).with_name("stored.jsonl.gz")
@@ -53,7 +53,7 @@ class _Text(io.TextIOWrapper):
         return buffer.getvalue().decode(errors="replace")
 
 
-def output_of(invocation: Invocation) -> Output:
+def compute_output(invocation: Invocation) -> Output:
     """Run one command in this process, with its input as standard input."""
     out, err = _Text(), _Text()
     stdin = io.TextIOWrapper(io.BytesIO(invocation.stdin.read_bytes() if invocation.stdin else b""), encoding="utf-8")
@@ -72,10 +72,10 @@ def output_of(invocation: Invocation) -> Output:
     return Output(invocation.text, code, printed[:MAX_KEPT], complained[:MAX_KEPT], digest)
 
 
-def all_outputs(chosen: Sequence[Invocation]) -> Iterator[Output]:
+def compute_outputs(chosen: Sequence[Invocation]) -> Iterator[Output]:
     """Yield the output of each command, in order."""
     with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
-        yield from pool.imap(output_of, chosen, chunksize=8)
+        yield from pool.imap(compute_output, chosen, chunksize=8)
 
 
 def _differences(stored: Output, now: Output) -> Iterator[str]:
@@ -98,7 +98,7 @@ def main() -> int:
     options = parser.parse_args()
     os.chdir(ROOT)
     os.environ.update(NO_COLOR="1", COLUMNS="120")
-    chosen = [one for one in invocations() if options.only in one.text]
+    chosen = [one for one in list_invocations() if options.only in one.text]
     if options.list:
         print("\n".join(one.text for one in chosen))
         return 0
@@ -108,7 +108,7 @@ def main() -> int:
         stored = {one.command: one for one in (msgspec.json.decode(line, type=Output) for line in lines)}
     kept = {text: one for text, one in stored.items() if options.only not in text} if options.update else {}
     different = 0
-    for now in all_outputs(chosen):
+    for now in compute_outputs(chosen):
         kept[now.command] = now
         before = stored.pop(now.command, None)
         if before == now:

@@ -28,7 +28,7 @@ class Invocation(Struct, frozen=True):
         return " ".join(self.words) + (f" < {self.stdin}" if self.stdin else "")
 
 
-def invocations() -> Iterator[Invocation]:
+def list_invocations() -> Iterator[Invocation]:
     """Yield each command once; paths are relative to the repository."""
     for words in _all_words():
         yield Invocation(tuple(str(word) for word in words))

@@ -21,7 +21,7 @@ from lab.e2e.fence.trial import FIRST, SECOND, Operator, allow_service_accounts
 from lab.e2e.kubectl import Kubectl
 from lab.e2e.stamp_cases import SUFFIX
 from lab.e2e.toolchain import MissingToolchainError, all_binaries, fence_program
-from lab.outside.stores import EXAMPLES, MissingStoreError, Redis, Stores, postgresql_programs, redis_program
+from lab.outside.stores import EXAMPLES, MissingStoreError, Redis, Stores, find_postgresql, find_redis
 from tests.waiting import wait_for
 
 NAMESPACE = "shop"
@@ -36,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--without-stamps", action="store_true", help="the resourceVersion instead of the term")
     options = parser.parse_args(arguments)
     try:
-        postgresql_programs()
-        redis_program()
+        find_postgresql()
+        find_redis()
         program, [binaries] = fence_program(), all_binaries("v1.37")
     except (MissingStoreError, MissingToolchainError) as missing:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)

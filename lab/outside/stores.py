@@ -21,7 +21,7 @@ class MissingStoreError(Exception):
     """A program of a Debian package is not here."""
 
 
-def postgresql_programs() -> Path:
+def find_postgresql() -> Path:
     """The directory of the newest version. Raises MissingStoreError."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda one: int(one.parts[-3]))
     if not found or not shutil.which("psql"):
@@ -29,7 +29,7 @@ def postgresql_programs() -> Path:
     return found[-1].parent
 
 
-def redis_program() -> str:
+def find_redis() -> str:
     """The path of the server. Raises MissingStoreError."""
     found = next(filter(None, map(shutil.which, REDIS)), None)
     if found is None:
@@ -45,7 +45,7 @@ class Stores:
         self._processes: list[Process] = []
 
     def __enter__(self) -> Self:
-        programs, data = postgresql_programs(), self.directory / "data"
+        programs, data = find_postgresql(), self.directory / "data"
         self.directory.chmod(0o755)
         data.mkdir()
         shutil.chown(data, USER)
@@ -66,7 +66,7 @@ class Stores:
             "--dir",
             str(self.directory),
         ]
-        self._run("redis", "/bin/bash", "-c", 'exec -a redis-server "$0" "$@"', redis_program(), *redis)
+        self._run("redis", "/bin/bash", "-c", 'exec -a redis-server "$0" "$@"', find_redis(), *redis)
         wait_for("PostgreSQL", lambda: self.sql("SELECT 1").strip() == "1", 60)
         wait_for("Redis", (self.directory / "redis").exists, 30)
         self.sql((EXAMPLES / "postgresql.sql").read_text(encoding="utf-8"))

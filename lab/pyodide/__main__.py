@@ -18,8 +18,8 @@ from typing import Final
 import msgspec
 import yaml
 
-from lab.outputs.__main__ import Output, all_outputs, output_of
-from lab.outputs.commands import Invocation, invocations
+from lab.outputs.__main__ import Output, compute_output, compute_outputs
+from lab.outputs.commands import Invocation, list_invocations
 from lab.pyodide import left_out
 from lab.pyodide.left_out import NAMES
 from lab.pyodide.outputs import WITHOUT
@@ -85,10 +85,10 @@ def _outputs(site: Path) -> bool:
         decoded = (msgspec.json.decode(line, type=Output) for line in file.read_bytes().splitlines())
         inside = {output.command: output for output in decoded}
     os.environ.update(NO_COLOR="1", COLUMNS="120")
-    chosen = [one for one in invocations() if one.words[0] not in WITHOUT]
+    chosen = [one for one in list_invocations() if one.words[0] not in WITHOUT]
     different = [
         (one, inside[one.text])
-        for one, outside in zip(chosen, all_outputs(chosen), strict=True)
+        for one, outside in zip(chosen, compute_outputs(chosen), strict=True)
         if inside[one.text] != outside and inside[one.text] != _run_in_python(one)
     ]
     for invocation, found in different:
@@ -106,7 +106,7 @@ def _run_in_python(invocation: Invocation) -> Output:
     """Return what a command prints if YAML is parsed by PyYAML's own parser instead of libyaml."""
     by_libyaml, yaml_reader.LOADER = yaml_reader.LOADER, yaml.SafeLoader
     try:
-        return output_of(invocation)
+        return compute_output(invocation)
     finally:
         yaml_reader.LOADER = by_libyaml
 

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from lab.outputs.__main__ import output_of
-from lab.outputs.commands import ROOT, invocations
+from lab.outputs.__main__ import compute_output
+from lab.outputs.commands import ROOT, list_invocations
 
 WITHOUT: Final = ("certs", "doctor")
 """Commands that import cryptography, which has no wheel for Pyodide; no page needs them."""
@@ -18,8 +18,8 @@ def main() -> None:
     """Write to the file that is the only argument."""
     os.chdir(ROOT)
     os.environ.update(NO_COLOR="1", COLUMNS="120")
-    chosen = (one for one in invocations() if one.words[0] not in WITHOUT)
-    Path(sys.argv[1]).write_bytes(b"\n".join(msgspec.json.encode(output_of(one)) for one in chosen))
+    chosen = (one for one in list_invocations() if one.words[0] not in WITHOUT)
+    Path(sys.argv[1]).write_bytes(b"\n".join(msgspec.json.encode(compute_output(one)) for one in chosen))
 
 
 if __name__ == "__main__":

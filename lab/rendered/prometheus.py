@@ -36,7 +36,7 @@ def exposed(metrics: Metrics) -> dict[str, float]:
     return {one[1]: float(one[2]) for one in samples if one and "_created" not in one[1]}
 
 
-def scraped_around(event: Callable[[Metrics], object]) -> Series:
+def scrape_around(event: Callable[[Metrics], object]) -> Series:
     """Return what a Prometheus stores of a webhook that starts, waits an hour, and meets an event."""
     metrics = Metrics()
     before = exposed(metrics)

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from lab.e2e.toolchain import promtool
-from lab.rendered.prometheus import EVENT, MINUTES, Series, born, constant, firing, scraped_around
+from lab.rendered.prometheus import EVENT, MINUTES, Series, born, constant, firing, scrape_around
 from tools.rendered.rendering import ROOT, compose_overlay, find_object, objects, render
 from webhook.admission.policy.parse import parse
 from webhook.server.metrics import Metrics
@@ -52,7 +52,7 @@ def first_events() -> dict[str, tuple[str, Series]]:
         ),
     }
     return {
-        **{event: (alert, scraped_around(happens)) for event, (alert, happens) in ours.items()},
+        **{event: (alert, scrape_around(happens)) for event, (alert, happens) in ours.items()},
         "a write that fails open": ("LeaseWebhookFailsOpen", RUNNING | {FAIL_OPEN: born(1)}),
         "a write that fails closed": ("LeaseWebhookFailsClosed", RUNNING | {REJECTED: born(1)}),
     }
@@ -139,7 +139,7 @@ def test_a_quiet_week_is_silent(rules: dict[str, Any], tmp_path: Path) -> None:
 
 def test_a_kill_switch_that_is_forgotten_fires_after_an_hour(rules: dict[str, Any], tmp_path: Path) -> None:
     policy = parse('apiVersion: lease-webhook/v1\npreset: standard\nmode: "off"\n')
-    series = scraped_around(lambda metrics: metrics.show_policy(policy))
+    series = scrape_around(lambda metrics: metrics.show_policy(policy))
     moments = {EVENT + 50: [], EVENT + 62: ["LeaseWebhookAllowsEverything"]}
     assert firing(rules, series, moments, tmp_path) == ""
 

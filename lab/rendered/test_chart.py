@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tools.rendered.chart import CHART, SOURCES, chart_objects, helm
+from tools.rendered.chart import CHART, SOURCES, render_chart, run_helm
 from tools.rendered.rendering import DEPLOY, Object, compose_overlay, find_object, objects, render
 
 NAMES = {
@@ -87,7 +87,7 @@ def test_every_combination_is_that_of_kustomize(overlay: str, tmp_path: Path) ->
             "certificate": {"source": overlay},
             "components": {NAMES[component]: True for component in components},
         }
-        charted = comparable(chart_objects(values), random=overlay == "self-signed")
+        charted = comparable(render_chart(values), random=overlay == "self-signed")
         assert charted.keys() == kustomized.keys(), components
         for key, thing in charted.items():
             assert thing == kustomized[key], (components, key)
@@ -97,13 +97,13 @@ def test_the_policies_of_stamps_are_those_of_kustomize() -> None:
     suffixed = render(DEPLOY / "stamp").replace("expression: SUFFIX", "expression: \"'1a2b3c4d'\"")
     kustomized = comparable(objects(suffixed), random=False)
     values = {"certificate": {"source": "openshift"}, "components": {"stamp": True}, "stamp": {"suffix": "1a2b3c4d"}}
-    charted = comparable(chart_objects(values), random=False)
+    charted = comparable(render_chart(values), random=False)
     assert len(kustomized) == 6
     assert {key: charted[key] for key in kustomized} == kustomized
 
 
 def test_stamps_need_a_suffix() -> None:
-    done = helm("template", "--kube-version=1.37.0", "--set", "components.stamp=true,image.repository=x")
+    done = run_helm("template", "--kube-version=1.37.0", "--set", "components.stamp=true,image.repository=x")
     assert done.returncode != 0
     assert "components.stamp needs stamp.suffix" in done.stderr
 
@@ -140,7 +140,7 @@ def test_a_value_that_nobody_meant_is_refused(values: dict[str, Any], complaint:
     file = tmp_path / "values.yaml"
     image = {"repository": "registry.example/x"} | values.pop("image", {})
     file.write_text(yaml.safe_dump({**values, "image": image}))
-    done = helm("template", f"--values={file}", "--kube-version=1.37.0")
+    done = run_helm("template", f"--values={file}", "--kube-version=1.37.0")
     assert done.returncode != 0
     assert complaint in done.stderr
 
@@ -149,7 +149,7 @@ def test_a_value_that_nobody_meant_is_refused(values: dict[str, Any], complaint:
     "file", [None, *sorted((CHART / "ci").iterdir())], ids=lambda file: file.stem if file else "no"
 )
 def test_lint_has_nothing_to_say(file: Path | None) -> None:
-    done = helm(
+    done = run_helm(
         "lint", "--strict", "--set=image.repository=registry.example/x", *([f"--values={file}"] if file else [])
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -160,7 +160,7 @@ def test_lint_has_nothing_to_say(file: Path | None) -> None:
 @pytest.mark.parametrize("source", ["self-signed", "cert-manager", "openshift"])
 def test_another_namespace_is_named_wherever_ours_was(source: str) -> None:
     everything = dict.fromkeys(NAMES.values(), True) | {"observe": False}
-    found = chart_objects({"certificate": {"source": source}, "components": everything}, namespace="guards")
+    found = render_chart({"certificate": {"source": source}, "components": everything}, namespace="guards")
     cluster_wide = {"ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
     cluster_wide |= {"ClusterRole", "ClusterRoleBinding"}
     for thing in found:
@@ -179,7 +179,7 @@ def test_another_namespace_is_named_wherever_ours_was(source: str) -> None:
 
 def test_every_object_of_the_chart_carries_its_labels() -> None:
     everything = dict.fromkeys(NAMES.values(), True) | {"observe": False}
-    for thing in chart_objects({"certificate": {"source": "cert-manager"}, "components": everything}):
+    for thing in render_chart({"certificate": {"source": "cert-manager"}, "components": everything}):
         assert set(LABELS) <= thing["metadata"]["labels"].keys()
         # A ServiceMonitor selects the recorder's Service by the name that its pods have.
         assert thing["metadata"]["labels"]["app.kubernetes.io/name"] in {"lease-webhook", "lease-recorder"}
@@ -208,7 +208,7 @@ def test_values_reach_the_pods() -> None:
         "policy": {"inline": policy},
         "networkPolicy": {"from": peers},
     }
-    found = chart_objects(values)
+    found = render_chart(values)
     deployment = find_object(found, "Deployment")["spec"]
     pod = deployment["template"]["spec"]
     assert deployment["replicas"] == 5
@@ -240,7 +240,7 @@ def test_values_reach_the_pods() -> None:
 
 def test_a_given_secret_and_policy_are_used_and_not_made() -> None:
     values = yaml.safe_load((CHART / "ci" / "given-values.yaml").read_text())
-    found = chart_objects(values)
+    found = render_chart(values)
     assert not {"Secret", "ConfigMap"} & {thing["kind"] for thing in found}
     volumes = {
         volume["name"]: volume for volume in find_object(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
@@ -256,14 +256,14 @@ def test_what_is_a_value_of_the_chart_is_a_component_of_kustomize(component: str
         "critical": {"priorityClassName": "system-cluster-critical"},
     }
     kustomized = comparable(objects(render(compose_overlay(tmp_path, "cert-manager", component))), random=False)
-    charted = comparable(chart_objects({**values[component], "certificate": {"source": "cert-manager"}}), random=False)
+    charted = comparable(render_chart({**values[component], "certificate": {"source": "cert-manager"}}), random=False)
     assert charted == kustomized
 
 
 @pytest.mark.parametrize("source", ["cert-manager", "openshift"])
 def test_the_recorder_runs_as_the_user_that_the_platform_wants(source: str) -> None:
     values: dict[str, Any] = {"certificate": {"source": source}, "components": {"recorder": True}}
-    pod = find_object(chart_objects(values), "StatefulSet")["spec"]["template"]["spec"]
+    pod = find_object(render_chart(values), "StatefulSet")["spec"]["template"]["spec"]
     names = {"runAsNonRoot", "seccompProfile"}
     chosen = set() if source == "openshift" else {"runAsUser", "runAsGroup", "fsGroup"}
     assert set(pod["securityContext"]) == names | chosen
@@ -271,25 +271,25 @@ def test_the_recorder_runs_as_the_user_that_the_platform_wants(source: str) -> N
 
 def test_the_volume_of_the_recorder_is_the_users_choice() -> None:
     values: dict[str, Any] = {"components": {"recorder": True}, "recorder": {"size": "5Gi", "storageClassName": "slow"}}
-    (claim,) = find_object(chart_objects(values), "StatefulSet")["spec"]["volumeClaimTemplates"]
+    (claim,) = find_object(render_chart(values), "StatefulSet")["spec"]["volumeClaimTemplates"]
     assert claim["spec"]["storageClassName"] == "slow"
     assert claim["spec"]["resources"]["requests"] == {"storage": "5Gi"}
 
 
 def test_the_host_network_has_ports_of_its_own() -> None:
     ports = {"enabled": True, "port": 20443, "healthPort": 20081}
-    pod = find_object(chart_objects({"hostNetwork": ports}), "Deployment")["spec"]["template"]["spec"]
+    pod = find_object(render_chart({"hostNetwork": ports}), "Deployment")["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert [port["containerPort"] for port in container["ports"]] == [20443, 20081]
     assert container["args"][1:3] == ["--bind=0.0.0.0:20443", "--health-bind=0.0.0.0:20081"]
 
 
 def test_a_disruption_budget_can_be_left_out() -> None:
-    assert "PodDisruptionBudget" not in {one["kind"] for one in chart_objects({"disruptionBudget": {"enabled": False}})}
+    assert "PodDisruptionBudget" not in {one["kind"] for one in render_chart({"disruptionBudget": {"enabled": False}})}
 
 
 def test_the_authority_that_the_chart_makes_is_kept_where_no_pod_mounts_it() -> None:
-    found = chart_objects({})
+    found = render_chart({})
     secrets = {thing["metadata"]["name"]: set(thing["data"]) for thing in found if thing["kind"] == "Secret"}
     assert secrets == {"lease-webhook-tls": {"ca.crt", "tls.crt", "tls.key"}, "lease-webhook-ca": {"ca.crt", "ca.key"}}
     volumes = find_object(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
@@ -297,7 +297,7 @@ def test_the_authority_that_the_chart_makes_is_kept_where_no_pod_mounts_it() -> 
 
 
 def hooks(*arguments: str) -> list[tuple[str, object]]:
-    rendered = helm("template", "--set=image.repository=registry.example/x", "--kube-version=1.37.0", *arguments)
+    rendered = run_helm("template", "--set=image.repository=registry.example/x", "--kube-version=1.37.0", *arguments)
     assert rendered.returncode == 0, rendered.stderr
     return [
         (thing["kind"], thing.get("webhooks"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tools.docs.pages import DOCS, README, section
+from tools.docs.pages import DOCS, README, find_section
 from tools.rendered.rendering import DEPLOY, ROOT, compose_overlay, find_object, objects, render
 
 INSTALL = DOCS / "install.md"
@@ -23,10 +23,10 @@ def block(text: str, language: str = "sh") -> str:
 
 BLOCKS = [
     pytest.param(block(INSTALL.read_text(), "sh"), id="of the page"),
-    pytest.param(block(section(README, "Install the webhook"), "sh"), id="of the README"),
+    pytest.param(block(find_section(README, "Install the webhook"), "sh"), id="of the README"),
 ]
-UNINSTALL = block(section(INSTALL, "Uninstall"))
-OWN_POLICY = block(section(INSTALL, "Your own policy"), "yaml")
+UNINSTALL = block(find_section(INSTALL, "Uninstall"))
+OWN_POLICY = block(find_section(INSTALL, "Your own policy"), "yaml")
 STAND_IN = """#!/bin/sh
 if [ "$1" = kustomize ]; then PATH="$REAL_PATH" exec "$DEPLOY/kustomize" "$2"; fi
 echo "$(basename "$0") $*" >> "$TYPED"

@@ -7,7 +7,7 @@ import pytest
 
 from lab.e2e.toolchain import build
 from tools.release import krew
-from tools.release.package import project
+from tools.release.package import read_project
 
 SOURCE = Path(krew.__file__).parent / "go" / "krew"
 URL = "https://git.example/platform/lease-webhook"
@@ -22,7 +22,7 @@ def validated(file: Path) -> "subprocess.CompletedProcess[str]":
 
 def written(directory: Path, name: str = "lease-webhook") -> Path:
     checksums = {platform: f"{number:064x}" for number, platform in enumerate(krew.PLATFORMS)}
-    made = krew.manifest(URL, project()["version"], checksums)
+    made = krew.make_manifest(URL, read_project()["version"], checksums)
     file = directory / f"{name}.yaml"
     file.write_text(krew.as_yaml(made))
     return file

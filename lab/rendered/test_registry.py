@@ -10,7 +10,7 @@ import yaml
 
 from lab.e2e.toolchain import build
 from tools.rendered import chart
-from tools.rendered.chart import CHART, helm, helm_program
+from tools.rendered.chart import CHART, find_helm, run_helm
 
 
 @pytest.fixture
@@ -24,14 +24,14 @@ def registry() -> Iterator[str]:
 
 def run(home: Path, *arguments: str) -> str:
     environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
-    command = [str(helm_program()), *arguments, "--plain-http"]
+    command = [str(find_helm()), *arguments, "--plain-http"]
     done = subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
 
 def test_the_chart_goes_to_a_registry_and_back(registry: str, tmp_path: Path) -> None:
-    assert helm("package", f"--destination={tmp_path}").returncode == 0
+    assert run_helm("package", f"--destination={tmp_path}").returncode == 0
     (packaged,) = tmp_path.glob("lease-webhook-*.tgz")
     pushed = run(tmp_path, "push", str(packaged), f"oci://{registry}/charts")
     version = yaml.safe_load((CHART / "Chart.yaml").read_text())["version"]

@@ -252,7 +252,7 @@ def watch(name: str, server: Server, work: Path) -> str:
         return f"failed: {error}"[:60]
 
 
-def costs(work: Path) -> dict[str, str]:
+def measure_costs(work: Path) -> dict[str, str]:
     """The CPU of a takeover, in rounds by turns, as a ratio to `serve`."""
     file = write_cases(cases()["takeover"], work / "cases")
     found: dict[str, list[float]] = {server.name: [] for server in SERVERS}
@@ -275,7 +275,7 @@ def costs(work: Path) -> dict[str, str]:
     return shown
 
 
-def table(results: Results) -> str:
+def make_table(results: Results) -> str:
     """The rows in Markdown."""
     names = list(results.versions)
     head = " | ".join(f"{name} {version}" for name, version in results.versions.items())
@@ -296,12 +296,12 @@ def main() -> int:
                 )
                 rows[row] = dict(zip((one.name for one in SERVERS), cells, strict=True))
             print(row, json.dumps(rows[row]), flush=True)
-        rows["CPU of a takeover (ratio to serve)"] = costs(work)
+        rows["CPU of a takeover (ratio to serve)"] = measure_costs(work)
     results = Results(time.strftime("%Y-%m-%d"), {one.name: one.version() for one in SERVERS}, rows)
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
     before, _, rest = PAGE.read_text().partition(START)
-    PAGE.write_text(f"{before}{START}\n{table(results)}{END}{rest.partition(END)[2]}")
-    print(table(results))
+    PAGE.write_text(f"{before}{START}\n{make_table(results)}{END}{rest.partition(END)[2]}")
+    print(make_table(results))
     return 0
 
 

@@ -37,7 +37,7 @@ def test_the_figures_of_commands_are_those_that_were_measured(target: str, file:
     measured = msgspec.json.decode(file.read_bytes(), type=list[reading_costs.Row])
     start, end = (f"<!-- {words} make {target}" for words in ("written by", "end of what"))
     written = reading_costs.PAGE.read_text().partition(start)[2].partition(end)[0].partition("-->\n")[2]
-    assert written.strip() == reading_costs.table(measured).strip()
+    assert written.strip() == reading_costs.make_table(measured).strip()
 
 
 def test_the_page_of_real_pods_shows_what_was_seen() -> None:
@@ -58,13 +58,13 @@ def test_the_page_of_figures_counts_the_same_writes() -> None:
 def test_the_design_shows_what_fast_paths_were_measured_to_save() -> None:
     measured = msgspec.json.decode(fast_paths.RESULTS.read_bytes(), type=list[fast_paths.Saving])
     written = fast_paths.PAGE.read_text().partition(fast_paths.START)[2].partition(fast_paths.END)[0]
-    assert written.strip() == fast_paths.table(measured).strip()
+    assert written.strip() == fast_paths.make_table(measured).strip()
 
 
 def test_the_design_shows_what_servers_were_seen_to_do() -> None:
     measured = msgspec.json.decode(servers.RESULTS.read_bytes(), type=servers.Results)
     written = servers.PAGE.read_text().partition(servers.START)[2].partition(servers.END)[0]
-    assert written.strip() == servers.table(measured).strip()
+    assert written.strip() == servers.make_table(measured).strip()
 
 
 def test_the_faults_begin_with_what_users_see() -> None:

@@ -118,7 +118,7 @@ def test_each_alert_of_the_recorder_leads_to_its_section() -> None:
 
 def test_the_alerts_of_the_recorder_are_those_of_the_code() -> None:
     written = lease_alerts.RECORDER.read_text()
-    assert written == lease_alerts.recorder_text(), "write it again: make docs"
+    assert written == lease_alerts.make_recorder_text(), "write it again: make docs"
 
 
 def test_prometheus_reaches_the_recorder() -> None:

@@ -18,8 +18,8 @@ from pathlib import Path
 import click
 import pytest
 
-from tools.docs.commands import runs_here
-from tools.docs.pages import ROOT, Block, blocks, examples, pages, prose
+from tools.docs.commands import can_run_here
+from tools.docs.pages import ROOT, Block, extract_prose, find_blocks, find_examples, find_pages
 from webhook.cli.commands import PROGRAM
 
 NEEDS = {
@@ -53,19 +53,19 @@ DATA = ROOT / "tests" / "data"
 INCIDENT = DATA / "incidents" / "leader-killed"
 
 
-PAGES = [page for page in pages() if "tests" not in page.relative_to(ROOT).parts]
+PAGES = [page for page in find_pages() if "tests" not in page.relative_to(ROOT).parts]
 SHELL = [
     pytest.param(block, id=f"{page.name}: {block.text.splitlines()[0][:60]}")
     for page in PAGES
-    for block in blocks(page)
+    for block in find_blocks(page)
     if block.language == "sh"
 ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_block_of_commands_says_so_and_what_it_needs(page: Path) -> None:
-    commands_here = {one.text for one in examples(page) if runs_here(one)}
-    for block in blocks(page):
+    commands_here = {one.text for one in find_examples(page) if can_run_here(one)}
+    for block in find_blocks(page):
         if COMMAND.search(block.text):
             assert block.language in {"sh", "console", "yaml"}, f"not said to be commands: {block.text}"
         assert set(block.needs) <= set(NEEDS)
@@ -132,7 +132,7 @@ def test_commands_that_need_more_are_well_formed(block: Block) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_command_in_a_sentence_is_one_of_ours(page: Path) -> None:
-    for text in INLINE.findall(prose(page)):
+    for text in INLINE.findall(extract_prose(page)):
         (words, *_) = commands(text)
         if not re.search(r" [A-Z]{4,}\b|\.\.\.", text):
             # A sentence may name a command without what it needs.

@@ -2,7 +2,7 @@
 
 from tests.factories import NOW, make_lease, make_review, put, to_bytes
 from tests.rules.findings import RIVAL, by_user, take, update, written
-from tools.docs.pages import DOCS, blocks
+from tools.docs.pages import DOCS, find_blocks
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.file import load
 from webhook.browser.kubectl import format_as_kubectl
@@ -19,7 +19,7 @@ STEAL = update(
 
 
 def test_texts_of_kubectl() -> None:
-    shown = [block.text.strip() for block in blocks(DOCS / "denied.md")]
+    shown = [block.text.strip() for block in find_blocks(DOCS / "denied.md")]
     for review, preset in ((ABSURD, "standard"), (STEAL, "strict")):
         request = decode(to_bytes(review))
         assert format_as_kubectl(evaluate(request, load(preset), NOW + 4 * SECOND), request) in shown

@@ -8,7 +8,7 @@ import pytest
 from tests.deploy.sources import DEPLOY, Object, base_object, documents
 from tests.factories import make_review, put, to_bytes
 from tools.docs import chart_values
-from tools.docs.pages import DOCS, README, ROOT, section, table
+from tools.docs.pages import DOCS, README, ROOT, find_section, table
 from webhook.admission.policy.file import load
 from webhook.admission.policy.parse import parse
 from webhook.api_server.fence.objects import LABELS
@@ -21,7 +21,7 @@ SECURITY = ROOT / "SECURITY.md"
 
 def first_cells(title: str, heading: str) -> set[str]:
     """The first column of a table, without its backticks."""
-    return {row[0].strip("`") for row in table(section(INSTALL, title), heading)}
+    return {row[0].strip("`") for row in table(find_section(INSTALL, title), heading)}
 
 
 def test_every_overlay_is_explained() -> None:
@@ -33,7 +33,7 @@ def test_every_component_that_one_may_choose_is_explained() -> None:
 
 
 def test_the_table_of_the_chart_is_that_of_its_values() -> None:
-    assert chart_values.PAGE.read_text() == chart_values.page(), "write it again: make docs"
+    assert chart_values.PAGE.read_text() == chart_values.make_page(), "write it again: make docs"
 
 
 def test_only_overlays_use_the_parts() -> None:
@@ -71,7 +71,7 @@ def denying() -> list[Object]:
 @pytest.mark.parametrize("page", [README, DOCS / "denied.md"])
 def test_break_glass_deletes_all_that_denies(page: Path) -> None:
     title = "Break-glass" if page == README else "Stop every denial at once"
-    text = section(page, title)
+    text = find_section(page, title)
     found = {(one["kind"], one["metadata"]["name"]): deletes(text, one) for one in denying()}
     assert {key for key, is_deleted in found.items() if not is_deleted} == set()
     assert {name for _, name in found} >= {"lease-webhook", "lease-webhook-depth", "lease-webhook-stamp-bounds"}
@@ -79,7 +79,7 @@ def test_break_glass_deletes_all_that_denies(page: Path) -> None:
 
 
 def test_break_glass_says_what_stays() -> None:
-    text = section(README, "Break-glass")
+    text = find_section(README, "Break-glass")
     staying = [one for one in shipped() if one.get("kind") == "MutatingAdmissionPolicyBinding"]
     assert {one["metadata"]["name"] for one in staying} == {"lease-webhook-stamp"}
     assert "`kubectl delete mutatingadmissionpolicybinding lease-webhook-stamp`" in text
@@ -88,7 +88,7 @@ def test_break_glass_says_what_stays() -> None:
 
 def test_the_kill_switch_edits_the_policy_that_is_mounted() -> None:
     namespace, config_map = (base_object(kind)["metadata"]["name"] for kind in ("Namespace", "ConfigMap"))
-    command = section(DOCS / "operate.md", "Kill switch").strip().splitlines()[1]
+    command = find_section(DOCS / "operate.md", "Kill switch").strip().splitlines()[1]
     assert command.startswith(f"kubectl -n {namespace} edit configmap {config_map} ")
 
 
@@ -134,7 +134,7 @@ def test_the_proof_is_refused_in_the_words_of_the_pages() -> None:
     assert verdict.code == 422
     (cause,) = verdict.causes
     shown = f'The Lease "lease-webhook-proof" is invalid: {cause.field}: {cause.message}'
-    for text in (section(README, "Install the webhook"), section(INSTALL, "Verify")):
+    for text in (find_section(README, "Install the webhook"), find_section(INSTALL, "Verify")):
         assert f"$ kubectl create --dry-run=server -f deploy/proof.yaml\n{shown}\n" in text
 
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tools.docs.commands import WIDTH, compute_output, runs_here
-from tools.docs.pages import README, ROOT, Example, examples, pages
+from tools.docs.commands import WIDTH, can_run_here, compute_output
+from tools.docs.pages import README, ROOT, Example, find_examples, find_pages
 
 EXAMPLES = [
     pytest.param(example, id=f"{example.page.name}: {example.command[-60:]}")
-    for page in pages()
-    for example in examples(page)
-    if runs_here(example)
+    for page in find_pages()
+    for example in find_examples(page)
+    if can_run_here(example)
 ]
 
 
@@ -21,5 +21,5 @@ def test_a_command_prints_what_the_page_shows(example: Example, monkeypatch: pyt
 
 
 def test_the_readme_shows_a_denied_review() -> None:
-    (denied,) = (example.output for example in examples(README) if example.command.startswith("curl"))
+    (denied,) = (example.output for example in find_examples(README) if example.command.startswith("curl"))
     assert denied.startswith("spec.holderIdentity: Forbidden: ")

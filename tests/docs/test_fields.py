@@ -7,7 +7,7 @@ import pytest
 from tests.attacks.attack import PRESETS, attacks
 from tests.attacks.recorded import reviews_of
 from tests.recordings import recordings
-from tools.docs.fields_page import PAGE, page
+from tools.docs.fields_page import PAGE, make_page
 from webhook.admission.rules.change import change_made_by
 from webhook.admission.rules.fields import CANDIDATE_FIELDS, FIELDS, LEASE_FIELDS, fields_of
 from webhook.admission.rules.registry import CHECKS, RULES_IN_ORDER
@@ -18,7 +18,7 @@ VERSIONS = [(kind, version) for kind in ("Lease", "LeaseCandidate") for version 
 
 
 def test_the_page_is_as_the_code_says() -> None:
-    assert PAGE.read_text() == page(), "write it again: make docs"
+    assert PAGE.read_text() == make_page(), "write it again: make docs"
 
 
 @pytest.mark.parametrize(("kind", "version"), VERSIONS)

@@ -1,6 +1,6 @@
 """docs/architecture.md explains every package."""
 
-from tools.docs.pages import DOCS, ROOT, section, table
+from tools.docs.pages import DOCS, ROOT, find_section, table
 
 ROOMS = ("admission", "analysis", "api_server")
 """Packages whose parts have rows of their own."""
@@ -12,5 +12,7 @@ def test_every_package_is_explained() -> None:
     packages = {path.parent for folder in folders for path in folder.glob("*/__init__.py")}
     found = packages - {top / room for room in ROOMS}
     found |= {path for folder in folders for path in folder.glob("*.py") if not path.name.startswith("__")}
-    rows = {row[0].strip("`").rstrip("/") for row in table(section(DOCS / "architecture.md", "Packages"), "package")}
+    rows = {
+        row[0].strip("`").rstrip("/") for row in table(find_section(DOCS / "architecture.md", "Packages"), "package")
+    }
     assert rows == {str(path.relative_to(ROOT)) for path in found}

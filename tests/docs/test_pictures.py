@@ -22,6 +22,6 @@ def test_every_picture_is_made_by_a_command() -> None:
 
 
 def test_the_picture_of_the_path_is_fresh_and_well_formed() -> None:
-    assert path_picture.FILE.read_text() == path_picture.picture()
-    root = ET.fromstring(path_picture.picture())
+    assert path_picture.FILE.read_text() == path_picture.draw_picture()
+    root = ET.fromstring(path_picture.draw_picture())
     assert root.find("{http://www.w3.org/2000/svg}title") is not None

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tools.docs import policy_schema
-from tools.docs.pages import DOCS, section
+from tools.docs.pages import DOCS, find_section
 from webhook.admission.policy.explain import list_notes
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
@@ -14,7 +14,7 @@ PAGE = DOCS / "policy.md"
 
 
 def example() -> str:
-    (found,) = re.findall(r"```yaml\n(.*?)```", section(PAGE, "The file"), re.DOTALL)
+    (found,) = re.findall(r"```yaml\n(.*?)```", find_section(PAGE, "The file"), re.DOTALL)
     return str(found)
 
 
@@ -25,10 +25,10 @@ def test_the_example_is_valid_and_lint_has_no_note_on_it() -> None:
 
 
 def test_the_page_has_every_key() -> None:
-    assert PAGE.read_text() == policy_schema.page(), "write it again: make docs"
+    assert PAGE.read_text() == policy_schema.make_page(), "write it again: make docs"
 
 
 def test_the_refusal_is_what_people_see() -> None:
     with pytest.raises(PolicyError) as caught:
         parse((DOCS / "examples" / "misspelled.yaml").read_text())
-    assert f"misspelled.yaml: {caught.value}\n" in section(PAGE, "Validation")
+    assert f"misspelled.yaml: {caught.value}\n" in find_section(PAGE, "Validation")

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tools.docs.pages import section
-from tools.docs.rule_pages import FOLDER, rule_pages
+from tools.docs.pages import find_section
+from tools.docs.rule_pages import FOLDER, make_rule_pages
 from webhook.admission.policy.parse import parse
 from webhook.cli.rules import all_rules
 
-PAGES = [pytest.param(name, text, id=name) for name, text in rule_pages().items()]
+PAGES = [pytest.param(name, text, id=name) for name, text in make_rule_pages().items()]
 HEAD = "apiVersion: lease-webhook/v1\npreset: strict\n"
 RELAXED = [pytest.param(FOLDER / f"{rule}.md", id=rule) for rule in all_rules()]
 
@@ -21,7 +21,7 @@ def test_a_page_is_as_the_code_says(name: str, text: str) -> None:
 
 
 def test_no_page_is_left_of_a_rule_that_is_gone() -> None:
-    assert {path.name for path in FOLDER.iterdir()} == set(rule_pages())
+    assert {path.name for path in FOLDER.iterdir()} == set(make_rule_pages())
 
 
 @pytest.mark.parametrize("rule", all_rules())
@@ -34,7 +34,7 @@ def test_a_rule_explains_itself_in_whole_sentences(rule: str) -> None:
 
 @pytest.mark.parametrize("page", RELAXED)
 def test_a_policy_accepts_what_a_page_shows(page: Path) -> None:
-    for block in re.findall(r"```yaml\n(.*?)```", section(page, "How to relax"), re.DOTALL):
+    for block in re.findall(r"```yaml\n(.*?)```", find_section(page, "How to relax"), re.DOTALL):
         parse(f"{HEAD}{block}")
         for number in re.findall(r"^  # (.*)$", block, re.MULTILINE):
             parse(f"{HEAD}rules:\n  {number}\n")

@@ -6,7 +6,7 @@ import re
 import click
 from prometheus_client.parser import text_string_to_metric_families
 
-from tools.docs.pages import DOCS, section, table
+from tools.docs.pages import DOCS, find_section, table
 from webhook.admission.policy.file import load
 from webhook.certificates.files import Certificate
 from webhook.cli.serve import command
@@ -14,8 +14,8 @@ from webhook.kubernetes.review import MAX_TOKENS
 from webhook.server.metrics import Metrics
 from webhook.server.settings import Guards, Options
 
-FLAGS = section(DOCS / "settings.md", "Flags of serve")
-GUARDS = section(DOCS / "settings.md", "Guards")
+FLAGS = find_section(DOCS / "settings.md", "Flags of serve")
+GUARDS = find_section(DOCS / "settings.md", "Guards")
 
 
 def serve_options() -> dict[str, click.Parameter]:
@@ -36,7 +36,7 @@ def test_flags_and_defaults_of_serve() -> None:
 
 
 def test_metrics_and_labels() -> None:
-    rows = table(section(DOCS / "operate.md", "Metrics"), "metric")
+    rows = table(find_section(DOCS / "operate.md", "Metrics"), "metric")
     written = {row[0].strip("`"): re.findall(r"`(\w+)`", row[1]) for row in rows}
     metrics = Metrics()
     metrics.show_policy(load(None))

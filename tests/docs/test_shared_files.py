@@ -5,13 +5,13 @@ import tomllib
 
 import pytest
 
-from tools.docs.man_page import man_page
+from tools.docs.man_page import make_man_page
 from tools.docs.pages import ROOT
-from tools.docs.shared_files import FOLDER, shared_files
+from tools.docs.shared_files import FOLDER, make_shared_files
 from webhook.cli.commands import PROGRAM, LazyGroup
 
 DEPLOY = FOLDER.parent
-FILES = [pytest.param(path, text, id=path) for path, text in shared_files().items()]
+FILES = [pytest.param(path, text, id=path) for path, text in make_shared_files().items()]
 
 
 @pytest.mark.parametrize(("path", "text"), FILES)
@@ -24,7 +24,7 @@ def test_the_wheel_installs_every_file_and_no_other() -> None:
         installed = tomllib.load(file)["tool"]["setuptools"]["data-files"]
     found = {path for patterns in installed.values() for pattern in patterns for path in ROOT.glob(pattern)}
     assert found == {path for path in FOLDER.rglob("*") if path.is_file()}
-    assert {path.relative_to(FOLDER).as_posix() for path in found} == set(shared_files())
+    assert {path.relative_to(FOLDER).as_posix() for path in found} == set(make_shared_files())
     for target, patterns in installed.items():
         assert all(path.parent == DEPLOY / target for pattern in patterns for path in ROOT.glob(pattern))
 
@@ -36,10 +36,10 @@ def test_the_page_has_every_command() -> None:
             names |= commands(found, f"{above} {name}") if isinstance(found, LazyGroup) else {f"{above} {name}"}
         return names
 
-    page = man_page().replace("\\-", "-")
+    page = make_man_page().replace("\\-", "-")
     assert set(re.findall(r"^\.SS (.+)$", page, re.MULTILINE)) == commands(PROGRAM, "lease-webhook")
 
 
 def test_every_line_that_begins_as_a_request_is_one() -> None:
-    requests = {line.split()[0] for line in man_page().splitlines() if line.startswith((".", "'"))}
+    requests = {line.split()[0] for line in make_man_page().splitlines() if line.startswith((".", "'"))}
     assert requests == {'.\\"', ".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".BR", ".nf", ".fi"}

@@ -10,7 +10,7 @@ from tests.doctor.test_in_force import NOW, deployed, metrics, named
 from tests.factories import make_entry, make_lease, make_review, put, to_bytes
 from tests.policy.fences.made import fence
 from tests.stamp_policies import GUARD
-from tools.docs.pages import DOCS, ROOT, blocks
+from tools.docs.pages import DOCS, ROOT, find_blocks
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.file import load
 from webhook.api_server.doctor.documents import Documents
@@ -27,7 +27,7 @@ VARYING = re.compile(
 
 
 def join_blocks(page: str) -> str:
-    return "\n".join(block.text for block in blocks(DOCS / page))
+    return "\n".join(block.text for block in find_blocks(DOCS / page))
 
 
 @pytest.mark.parametrize("page", ["install.md", "kind.md"])
@@ -40,7 +40,9 @@ def test_status_of_an_installation(page: str) -> None:
     exposed += 'lease_webhook_findings_total{mode="deny",rule="time-unreadable"} 1.0\n'
     pods = [one for pod in ("2d84w", "86kh8") for one in parse_samples(f"lease-webhook-6b76887967-{pod}", exposed)]
     known = find_facts(Documents([*deployed(), depth, binding]), pods, NOW)
-    (text,) = [block.text for block in blocks(DOCS / page) if block.text.startswith("$ lease-webhook status --wait")]
+    (text,) = [
+        block.text for block in find_blocks(DOCS / page) if block.text.startswith("$ lease-webhook status --wait")
+    ]
     _, headline, *lines = text.splitlines()
     assert headline == "in force: " + interpret_proof(is_created=False, said="rule time-unreadable")[1]
     rows = re.split(r"\n(?=   \S)", "\n".join(lines))
@@ -52,7 +54,7 @@ def test_status_of_an_installation(page: str) -> None:
 
 def test_what_the_script_of_the_broken_election_prints() -> None:
     script = (ROOT / "deploy" / "try").read_text()
-    (text,) = [block.text for block in blocks(DOCS / "kind.md") if "checkout-a renews" in block.text]
+    (text,) = [block.text for block in find_blocks(DOCS / "kind.md") if "checkout-a renews" in block.text]
     said = {re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in text.splitlines()}
     assert said == set(re.findall(r"printf '%s (checkout-.*)\\n'", script))
 
@@ -107,7 +109,7 @@ def test_the_fence_of_the_page() -> None:
 
 def test_the_denial_of_the_guard() -> None:
     writer = "313cca89-1111-4111-8111-111111111111 system:serviceaccount:shop:checkout"
-    (text,) = [block.text for block in blocks(DOCS / "denied.md") if "stamp-guard' with binding" in block.text]
+    (text,) = [block.text for block in find_blocks(DOCS / "denied.md") if "stamp-guard' with binding" in block.text]
 
     def lease(writer: str, written: str, holder: str) -> dict[str, Any]:
         annotations = {"lease-webhook/writer-x": writer, "lease-webhook/written-x": written}

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tools.docs.pages import DOCS, ROOT
-from tools.site.staging import convert, expand, links, pages_of, reachable, stage
+from tools.site.staging import convert, expand, find_links, find_reachable, list_pages, stage
 
 
 def nav() -> list[object]:
@@ -16,8 +16,8 @@ def nav() -> list[object]:
 
 
 def test_each_page_is_in_the_navigation_once() -> None:
-    pages = [path for path in reachable() if path.endswith(".md")]
-    named = [*pages_of(expand(nav(), reachable()))]
+    pages = [path for path in find_reachable() if path.endswith(".md")]
+    named = [*list_pages(expand(nav(), find_reachable()))]
     assert sorted(set(pages) - set(named)) == [], "a page needs a place in tools/site/mkdocs.yml"
     assert sorted(named) == sorted(pages)
     assert {str(path.relative_to(ROOT)) for path in DOCS.glob("*.md")} <= set(pages)
@@ -42,7 +42,7 @@ def test_markdown_of_github_becomes_that_of_the_site(text: str, result: str) -> 
 
 def test_links_in_code_lead_nowhere() -> None:
     text = "[a](a.md#b) `[c](c.md)` [d](https://d.example)\n```\n[e](e.md)\n```\n![f](f.png)"
-    assert [*links(text)] == ["a.md", "f.png"]
+    assert [*find_links(text)] == ["a.md", "f.png"]
 
 
 def test_what_pages_lead_to_is_there_and_a_folder_is_its_readme(tmp_path: Path) -> None:

@@ -4,4 +4,4 @@ from tools.docs import states
 
 
 def test_the_diagram_is_that_of_the_table() -> None:
-    assert states.PAGE.read_text() == states.page(), "write it again: make docs"
+    assert states.PAGE.read_text() == states.make_page(), "write it again: make docs"

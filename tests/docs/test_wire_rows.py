@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tools.docs.pages import ROOT, table_lines
+from tools.docs.pages import ROOT, find_table_lines
 
 DATA = ROOT / "tests" / "data"
 FILES = sorted([*(DATA / "transport").glob("*.json"), *(DATA / "reviews").glob("*.json")])
 LINES = {
     cells[1].strip(): cells[3].strip()
-    for cells in (line.split("|") for line in table_lines((DATA / "README.md").read_text()))
+    for cells in (line.split("|") for line in find_table_lines((DATA / "README.md").read_text()))
     if cells[1].strip().isdecimal()
 }
 

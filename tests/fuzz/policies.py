@@ -14,7 +14,7 @@ from tests.factories import make_candidate, make_lease, make_review, put, to_byt
 from tests.fuzz.reviews import assert_response
 from tests.policy.test_parse_fuzz import GOOD
 from tests.review_rows import WHEN
-from tools.docs.policy_schema import json_schema
+from tools.docs.policy_schema import make_json_schema
 from webhook.admission.policy.explain import explain, list_notes
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
@@ -70,4 +70,4 @@ def seeds() -> Iterator[bytes]:
 
 @cache
 def _schema() -> Any:
-    return jsonschema.Draft202012Validator(json_schema(), format_checker=jsonschema.FormatChecker())
+    return jsonschema.Draft202012Validator(make_json_schema(), format_checker=jsonschema.FormatChecker())

@@ -20,7 +20,7 @@ import pytest
 from tests.history.fake_server import FakeServer
 from tests.live.kubectl_script import install, is_running, process_ids
 from tests.waiting import PATIENCE, wait_for
-from tools.docs.pages import DOCS, ROOT, blocks
+from tools.docs.pages import DOCS, ROOT, find_blocks
 from webhook.analysis.live.server import Feed
 from webhook.cli.main import main
 from webhook.cli.reading import read_for_history
@@ -124,7 +124,7 @@ def test_a_signal_ends_the_page_and_kubectl(served: Served, tmp_path: Path) -> N
     wait_for("the processes", lambda: not any(map(is_running, process_ids(tmp_path))))
     assert served.process.stderr is not None
     printed = f"{served.address}\n{served.process.stderr.read()}"
-    (shown,) = [one.text for one in blocks(DOCS / "timeline.md") if one.text.startswith(SERVE)]
+    (shown,) = [one.text for one in find_blocks(DOCS / "timeline.md") if one.text.startswith(SERVE)]
     assert VARYING.sub("*", f"{SERVE}{printed}") == VARYING.sub("*", shown)
 
 

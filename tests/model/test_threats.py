@@ -9,7 +9,7 @@ from tests.model.arsenal import ATTACKS, TAKE
 from tests.model.attacker import ATTACKERS, INSIDER, rendered, scene, threat_table, threats
 from tests.model.depth import MORE
 from tests.model.world import DAY
-from tools.docs.pages import DOCS, section, table_lines
+from tools.docs.pages import DOCS, find_section, find_table_lines
 
 USUAL_DEPTH = 2
 EACH_ATTACKER = [pytest.param(name, id=name) for name in ATTACKERS]
@@ -17,7 +17,7 @@ EACH_ATTACKER = [pytest.param(name, id=name) for name in ATTACKERS]
 
 @pytest.mark.deep
 def test_the_page_lists_every_threat_and_no_other() -> None:
-    listed = table_lines(section(DOCS / "promises.md", "What it cannot do"))
+    listed = find_table_lines(find_section(DOCS / "promises.md", "What it cannot do"))
     assert "\n".join(listed) == rendered(threat_table(USUAL_DEPTH + MORE))
 
 

@@ -11,13 +11,13 @@ from msgspec import to_builtins
 from tests.policy.compiler.test_bindings import BINDING
 from tests.policy.fences.made import FENCE
 from tests.policy.files import ENTRY, text
-from tools.docs.policy_schema import json_schema
+from tools.docs.policy_schema import make_json_schema
 from tools.docs.policy_schema import text as json_schema_text
 from webhook.admission.policy import parse as document
 from webhook.admission.policy.parse import make_preset, parse
 from webhook.admission.policy.schema import PRESETS, RULE_IDS, PolicyError
 
-VALIDATOR = jsonschema.Draft202012Validator(json_schema(), format_checker=jsonschema.FormatChecker())
+VALIDATOR = jsonschema.Draft202012Validator(make_json_schema(), format_checker=jsonschema.FormatChecker())
 
 
 def test_the_file_is_current() -> None:
@@ -33,7 +33,7 @@ def test_it_is_a_json_schema() -> None:
 
 
 def test_every_rule_of_single_writes_is_explained() -> None:
-    rules = json_schema()["$defs"]["Rules"]["properties"]
+    rules = make_json_schema()["$defs"]["Rules"]["properties"]
     assert set(rules) == set(RULE_IDS)
     assert rules["strategy-writer"]["description"].startswith("spec.strategy ")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.docs.policy_schema import json_schema
+from tools.docs.policy_schema import make_json_schema
 from webhook.admission.policy.model import Policy
 from webhook.admission.policy.parse import parse
 from webhook.admission.policy.schema import PolicyError
@@ -27,7 +27,7 @@ def words(value: object) -> Iterator[str]:
 
 WORDS = st.sampled_from(
     [
-        *dict.fromkeys(words(json_schema())),
+        *dict.fromkeys(words(make_json_schema())),
         *("https://example.com", "true", "null", "2027-01-31"),
         *("shop/db", "user:ci", "${pod}_*", "${node}", "*", "?", "-1", "1e9", "''"),
     ]

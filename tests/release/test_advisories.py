@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.release.advisories import Audit, outcome, read
+from tools.release.advisories import Audit, find_outcome, read
 
 CLEAN = {"name": "flask", "version": "3.1.3", "vulns": []}
 UNKNOWN = {"name": "click", "skip_reason": "Dependency not found on PyPI and could not be audited: click (8.5.1)"}
@@ -34,6 +34,6 @@ def test_a_report_is_read(dependencies: list[dict[str, object]], audit: Audit) -
     ],
 )
 def test_what_comes_of_it(audit: Audit, required: bool, status: int, words: str) -> None:
-    code, text = outcome(audit, required=required)
+    code, text = find_outcome(audit, required=required)
     assert code == status
     assert words in text

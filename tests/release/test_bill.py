@@ -7,7 +7,7 @@ from importlib.metadata import requires, version
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools.release.bill import LOCK, components, differences, list_installed
+from tools.release.bill import LOCK, find_differences, list_components, list_installed
 
 
 def needed(name: str, *extras: str) -> set[str]:
@@ -25,15 +25,15 @@ def needed(name: str, *extras: str) -> set[str]:
 def test_the_lock_file_lists_what_the_server_needs_and_nothing_else() -> None:
     lines = re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", LOCK.read_text(), re.MULTILINE)
     locked: dict[str, str] = {canonicalize_name(name): pinned for name, pinned in lines}
-    assert [*differences(locked, {name: version(name) for name in needed("lease-webhook", "server")})] == []
+    assert [*find_differences(locked, {name: version(name) for name in needed("lease-webhook", "server")})] == []
 
 
 def test_a_package_that_only_one_has_or_that_has_another_version_is_named() -> None:
-    bill = components(json.dumps({"components": [{"name": "a", "version": "1"}, {"name": "B.b", "version": "2"}]}))
+    bill = list_components(json.dumps({"components": [{"name": "a", "version": "1"}, {"name": "B.b", "version": "2"}]}))
     listed = [("a", "2"), ("b_b", "2"), ("c", "3"), ("pip", "26"), ("lease-webhook", "0.2.0")]
     found = list_installed(json.dumps([{"name": name, "version": number} for name, number in listed]))
-    assert [*differences(bill, found)] == [
+    assert [*find_differences(bill, found)] == [
         "a: 1 in the bill of materials, 2 installed",
         "c: not in the bill of materials, 3 installed",
     ]
-    assert next(differences(bill, {})) == "a: 1 in the bill of materials, not installed"
+    assert next(find_differences(bill, {})) == "a: 1 in the bill of materials, not installed"

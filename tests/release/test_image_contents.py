@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from tests.deploy.sources import DEPLOY
-from tools.release.image_contents import Package, contents, read_files
+from tools.release.image_contents import Package, read_contents, read_files
 
 STANZA = b"""Package: libssl3
 Status: install ok installed
@@ -85,7 +85,7 @@ def test_layers_of_an_archive_are_laid_over_each_other(tmp_path: Path) -> None:
     configuration = json.dumps({"created": "2026-11-22T00:00:00Z"}).encode()
     archive = tmp_path / "image.tar"
     archive.write_bytes(tarred({"manifest.json": json.dumps(manifest).encode(), "abc.json": configuration, **layers}))
-    assert contents(archive) == read_files(FILES, "sha256:abc", "2026-11-22T00:00:00Z")
+    assert read_contents(archive) == read_files(FILES, "sha256:abc", "2026-11-22T00:00:00Z")
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tools.release.krew import PLATFORMS, SOURCE, archive, as_yaml, list_locked, manifest
-from tools.release.package import project
+from tools.release.krew import PLATFORMS, SOURCE, as_yaml, list_locked, make_archive, make_manifest
+from tools.release.package import read_project
 
 URL = "https://git.example/platform/lease-webhook"
 CHECKSUMS = {platform: f"{number:064x}" for number, platform in enumerate(PLATFORMS)}
@@ -23,7 +23,7 @@ CHECKSUMS = {platform: f"{number:064x}" for number, platform in enumerate(PLATFO
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load(as_yaml(manifest(URL, project()["version"], CHECKSUMS)))
+    loaded: dict[str, Any] = yaml.safe_load(as_yaml(make_manifest(URL, read_project()["version"], CHECKSUMS)))
     return loaded
 
 
@@ -51,7 +51,10 @@ def test_each_platform_is_what_krew_accepts(made: dict[str, Any]) -> None:
         assert set(labels) == {"os", "arch"}
         name = f"{labels['os']}-{labels['arch']}"
         assert platform["sha256"] == CHECKSUMS[name]
-        assert platform["uri"] == f"{URL}/releases/download/v{project()['version']}/kubectl-lease_webhook-{name}.tar.gz"
+        assert (
+            platform["uri"]
+            == f"{URL}/releases/download/v{read_project()['version']}/kubectl-lease_webhook-{name}.tar.gz"
+        )
         assert (SOURCE / platform["bin"]).stat().st_mode & 0o111
         seen.append(name)
     assert sorted(seen) == sorted(PLATFORMS)
@@ -65,8 +68,8 @@ def test_archives_of_the_same_contents_are_the_same_bytes(tmp_path: Path) -> Non
         program.chmod(0o755 if name == "first" else 0o700)
         os.utime(program, (moment, moment))
         (tmp_path / name / "lib" / "a.py").write_text("")
-    packed = archive(tmp_path / "first", 1_700_000_000)
-    assert packed == archive(tmp_path / "second", 1_700_000_000)
+    packed = make_archive(tmp_path / "first", 1_700_000_000)
+    assert packed == make_archive(tmp_path / "second", 1_700_000_000)
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(packed))) as tar:
         assert [(entry.name, entry.mode, entry.uid, entry.mtime) for entry in tar] == [
             ("kubectl-lease_webhook", 0o755, 0, 1_700_000_000),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.release.package import ROOT, interpreter, missing_from
+from tools.release.package import ROOT, find_interpreter, find_missing
 
 PACKAGE = ROOT / "webhook"
 
@@ -44,7 +44,7 @@ def test_a_source_distribution_without_a_file_that_readme_links_to_or_the_image_
         for path in ROOT.iterdir():
             if path not in left_out:
                 packed.add(path, f"lease_webhook-1.0.0/{path.name}", recursive=False)
-    assert missing_from(archive) == ["certs/kustomization.yaml", "docs/install.md", "requirements.txt"]
+    assert find_missing(archive) == ["certs/kustomization.yaml", "docs/install.md", "requirements.txt"]
 
 
 def test_an_interpreter_that_pyenv_has_and_did_not_choose_is_found(
@@ -54,5 +54,5 @@ def test_an_interpreter_that_pyenv_has_and_did_not_choose_is_found(
     program.parent.mkdir(parents=True)
     program.symlink_to("/bin/true")
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
-    assert interpreter("python3.99") == str(program)
-    assert interpreter("python3.98") == ""
+    assert find_interpreter("python3.99") == str(program)
+    assert find_interpreter("python3.98") == ""

@@ -5,7 +5,7 @@ import os
 import tarfile
 from pathlib import Path
 
-from tools.release.reproducible import different, moment, normalize
+from tools.release.reproducible import find_different, normalize, read_moment
 
 
 def packed(path: Path, at: int, user: str, names: tuple[str, ...]) -> Path:
@@ -35,7 +35,7 @@ def test_an_archive_of_another_day_and_user_becomes_the_same(tmp_path: Path) -> 
 
 
 def test_the_moment_is_that_of_the_commit() -> None:
-    assert moment() > 1_700_000_000
+    assert read_moment() > 1_700_000_000
 
 
 def test_what_differs_between_two_folders_is_named(tmp_path: Path) -> None:
@@ -46,4 +46,4 @@ def test_what_differs_between_two_folders_is_named(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         for name, text in files.items():
             (tmp_path / folder / name).write_text(text)
-    assert [*different(tmp_path / "first", tmp_path / "second")] == ["lost", "other"]
+    assert [*find_different(tmp_path / "first", tmp_path / "second")] == ["lost", "other"]

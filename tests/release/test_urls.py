@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.release.package import ROOT, list_supported, project
+from tools.release.package import ROOT, list_supported, read_project
 from tools.release.urls import add_urls, make_links_absolute
 
 URL = "https://git.example/platform/lease-webhook"
@@ -42,5 +42,5 @@ def test_a_tree_with_addresses(tmp_path: Path) -> None:
 
 
 def test_the_classifiers_promise_what_the_requirement_says() -> None:
-    assert project()["requires-python"] == ">=3.11"
+    assert read_project()["requires-python"] == ">=3.11"
     assert list_supported() == ["python3.11", "python3.12", "python3.13", "python3.14"]

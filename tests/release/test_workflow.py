@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from tools.release.package import ROOT
-from tools.release.version import problems, versions
+from tools.release.version import find_problems, read_versions
 
 WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
 RUNS = [step["run"] for job in WORKFLOW["jobs"].values() for step in job["steps"] if "run" in step]
@@ -58,13 +58,13 @@ def test_no_value_of_the_event_is_pasted_into_a_script() -> None:
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    found = versions()
+    found = read_versions()
     assert len(found) == 6
-    assert problems(found, f"v{found['pyproject.toml']}") == []
+    assert find_problems(found, f"v{found['pyproject.toml']}") == []
 
 
 def test_a_place_and_a_tag_that_disagree_are_named() -> None:
-    assert problems({"pyproject.toml": "1.0.0", "Chart.yaml": "0.9.0"}, "v1.0.1") == [
+    assert find_problems({"pyproject.toml": "1.0.0", "Chart.yaml": "0.9.0"}, "v1.0.1") == [
         "Chart.yaml says 0.9.0, not 1.0.0",
         "the tag is v1.0.1, not v1.0.0",
     ]

@@ -20,7 +20,7 @@ from tests.factories import (
     put,
     to_bytes,
 )
-from tools.docs.pages import ROOT, anchors
+from tools.docs.pages import ROOT, find_anchors
 from webhook.admission.policy.parse import parse
 from webhook.kubernetes.objects import versions_of
 from webhook.server.reviewer import respond
@@ -99,7 +99,7 @@ PAGES = [
 @pytest.mark.parametrize("place", PAGES)
 def test_what_no_webhook_enforces_is_said_where_one_would_look(place: str) -> None:
     page, _, anchor = place.partition("#")
-    assert anchor in anchors(ROOT / page)
+    assert anchor in find_anchors(ROOT / page)
 
 
 def test_no_sentence_is_without_evidence() -> None:

@@ -18,12 +18,12 @@ from tools.docs import (
     policy_schema,
     states,
 )
-from tools.docs.commands import WIDTH, compute_output, runs_here
+from tools.docs.commands import WIDTH, can_run_here, compute_output
 from tools.docs.incident_page import PAGE, page
-from tools.docs.pages import ROOT, examples, pages
-from tools.docs.rule_pages import FOLDER, rule_pages
+from tools.docs.pages import ROOT, find_examples, find_pages
+from tools.docs.rule_pages import FOLDER, make_rule_pages
 from tools.docs.shared_files import FOLDER as SHARE
-from tools.docs.shared_files import shared_files
+from tools.docs.shared_files import make_shared_files
 
 
 def main() -> None:
@@ -32,28 +32,28 @@ def main() -> None:
     os.environ["COLUMNS"] = WIDTH
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
-    for name, text in rule_pages().items():
+    for name, text in make_rule_pages().items():
         (FOLDER / name).write_text(text)
-    shared = shared_files()
+    shared = make_shared_files()
     shutil.rmtree(SHARE, ignore_errors=True)
     for name, text in shared.items():
         (SHARE / name).parent.mkdir(parents=True)
         (SHARE / name).write_text(text)
     PAGE.write_text(page())
-    fields_page.PAGE.write_text(fields_page.page())
-    policies_table.PAGE.write_text(policies_table.page())
-    claims_page.PAGE.write_text(claims_page.page())
-    json_output.PAGE.write_text(json_output.page())
-    chart_values.PAGE.write_text(chart_values.page())
-    states.PAGE.write_text(states.page())
-    path_picture.FILE.write_text(path_picture.picture())
+    fields_page.PAGE.write_text(fields_page.make_page())
+    policies_table.PAGE.write_text(policies_table.make_page())
+    claims_page.PAGE.write_text(claims_page.make_page())
+    json_output.PAGE.write_text(json_output.make_page())
+    chart_values.PAGE.write_text(chart_values.make_page())
+    states.PAGE.write_text(states.make_page())
+    path_picture.FILE.write_text(path_picture.draw_picture())
     policy_schema.FILE.write_text(policy_schema.text())
-    policy_schema.PAGE.write_text(policy_schema.page())
-    lease_alerts.FILE.write_text(lease_alerts.text())
-    lease_alerts.RECORDER.write_text(lease_alerts.recorder_text())
-    for one in pages():
+    policy_schema.PAGE.write_text(policy_schema.make_page())
+    lease_alerts.FILE.write_text(lease_alerts.make_text())
+    lease_alerts.RECORDER.write_text(lease_alerts.make_recorder_text())
+    for one in find_pages():
         text = one.read_text()
-        for example in filter(runs_here, examples(one)):
+        for example in filter(can_run_here, find_examples(one)):
             command = example.text[: len(example.text) - len(example.output)]
             text = text.replace(example.text, command + compute_output(example), 1)
         one.write_text(text)

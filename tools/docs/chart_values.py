@@ -13,7 +13,7 @@ PAGE: Final = CHART / "README.md"
 _BEGIN: Final = "<!-- written by make docs from values.yaml and values.schema.json -->\n"
 
 
-def page() -> str:
+def make_page() -> str:
     """The page with the table that the files give."""
     before, begin, _ = PAGE.read_text().partition(_BEGIN)
     schema = json.loads((CHART / "values.schema.json").read_text())

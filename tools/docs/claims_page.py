@@ -11,13 +11,13 @@ _BEGIN: Final = "<!-- written by make docs from webhook/analysis/claims/registry
 _END: Final = "<!-- end of what make docs writes -->\n"
 
 
-def page() -> str:
+def make_page() -> str:
     """The page with the claims of today."""
     before, _, rest = PAGE.read_text().partition(_BEGIN)
-    return "".join((before, _BEGIN, "\n".join([*tables(), _END]), rest.partition(_END)[2]))
+    return "".join((before, _BEGIN, "\n".join([*make_tables(), _END]), rest.partition(_END)[2]))
 
 
-def tables() -> Iterator[str]:
+def make_tables() -> Iterator[str]:
     """One table for each subject."""
     for subject, kinds in SUBJECTS.items():
         yield f"### {subject}\n"

@@ -42,7 +42,7 @@ _RECORDED_INSTEAD: Final = {"build/try/leases.json": "tests/data/tried/leases.js
 """The watch that `deploy/try` records, as it was recorded once."""
 
 
-def runs_here(example: Example) -> bool:
+def can_run_here(example: Example) -> bool:
     """Return whether a command needs neither a cluster nor another program.
 
     These are our own commands, curl to `make run`, `top` of a recorded watch, and the proof, which the webhook answers
@@ -66,9 +66,9 @@ def print_command(command: str) -> str:
     """Return what a command prints in the root of the repository on a terminal of WIDTH columns."""
     words = shlex.split(command)
     if words == _PROOF:
-        return f"{_proof()}\n"
+        return f"{_run_proof()}\n"
     if words == _TOP:
-        return _top()
+        return _run_top()
     if words[0] == "curl":
         (body,) = (word.removeprefix("@") for word in words if word.startswith("@"))
         reply = respond((ROOT / body).read_bytes(), load(None), time.time_ns() // 1000)
@@ -82,7 +82,7 @@ def print_command(command: str) -> str:
     return out.getvalue()
 
 
-def _proof() -> str:
+def _run_proof() -> str:
     """Return what kubectl prints of the proof, whose time an API server has written in UTC before it asks."""
     text = (ROOT / "deploy" / "proof.yaml").read_text()
     (sent,) = re.findall(r'renewTime: "([^"]+)"', text)
@@ -90,7 +90,7 @@ def _proof() -> str:
     return str(answer["kubectl"])
 
 
-def _top() -> str:
+def _run_top() -> str:
     """Return what `top` shows at the end of the recorded watch."""
     histories = ClusterHistory()
     for item in read_for_history([str(_WATCH)]):

@@ -27,12 +27,12 @@ _OPTIONS: Final = """The options of a request arrive with its review. A webhook 
   first pages (410), the audit goes on with the present state, and the recorder begins its list again."""
 
 
-def page() -> str:
+def make_page() -> str:
     """Return the text of the page."""
     return "\n".join(_lines()) + "\n"
 
 
-def anchor(field: Field) -> str:
+def make_anchor(field: Field) -> str:
     """Return where on the page a field is."""
     return _heading(field).lower().replace(",", "").replace(".", "").replace("`", "").replace(" ", "-")
 
@@ -49,7 +49,7 @@ def _lines() -> Iterator[str]:
         required = _REQUIRED.get(field.path if field.kind == "LeaseCandidate" else "", "")
         of = f"{field.kind} {', '.join(field.versions)}" if field.versions else field.kind
         count = sum(1 for _ in field.rules)
-        yield f"| [`{field.path}`](#{anchor(field)}) | {of} | {required} | {count} |"
+        yield f"| [`{field.path}`](#{make_anchor(field)}) | {of} | {required} | {count} |"
     for title, introduction, fields in (
         ("The spec of a Lease", "", LEASE_FIELDS),
         ("The spec of a LeaseCandidate", "", CANDIDATE_FIELDS),

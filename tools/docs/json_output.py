@@ -13,16 +13,16 @@ _END: Final = "<!-- end of what make docs writes -->\n"
 _REFERENCE: Final = "#/$defs/"
 
 
-def schema() -> dict[str, Any]:
+def make_schema() -> dict[str, Any]:
     """The contract."""
     document: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
     return document
 
 
-def page() -> str:
+def make_page() -> str:
     """The page with the fields of today."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-    return "".join((before, _BEGIN, "\n".join([*_tables(schema()["$defs"]), _END]), rest.partition(_END)[2]))
+    return "".join((before, _BEGIN, "\n".join([*_tables(make_schema()["$defs"]), _END]), rest.partition(_END)[2]))
 
 
 def _tables(definitions: dict[str, Any]) -> Iterator[str]:

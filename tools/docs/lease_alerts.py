@@ -13,12 +13,12 @@ _HEADER: Final = """\
 """
 
 
-def text() -> str:
+def make_text() -> str:
     """Return the file."""
     return _HEADER + stream(make_prometheus_rules(()))
 
 
-def recorder_text() -> str:
+def make_recorder_text() -> str:
     """Return the file of the component recorder-metrics."""
     rule = make_recorder_rule()
     rule["metadata"] = {"name": rule["metadata"]["name"], "namespace": "lease-webhook", **rule["metadata"]}

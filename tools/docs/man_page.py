@@ -10,7 +10,7 @@ from tools.docs.pages import ROOT
 from webhook.cli.commands import PROGRAM
 
 
-def man_page() -> str:
+def make_man_page() -> str:
     """The page in roff, for man(7) macros."""
     top = click.Context(PROGRAM, info_name=PROGRAM.name, help_option_names=["-h", "--help"])
     lines = [

@@ -31,21 +31,21 @@ class Example(Struct, frozen=True):
     text: str
 
 
-def pages() -> list[Path]:
+def find_pages() -> list[Path]:
     """Every Markdown file that belongs to the repository."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "*.md"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return sorted(ROOT / name for name in listed.split("\0") if name and (ROOT / name).exists())
 
 
-def section(page: Path, title: str) -> str:
+def find_section(page: Path, title: str) -> str:
     """Return what stands under this heading of the second level, without its subsections' siblings."""
     _, found, rest = page.read_text().partition(f"\n## {title}\n")
     assert found, f"{page.name} has no section {title}"
     return rest.partition("\n## ")[0]
 
 
-def table_lines(text: str) -> list[str]:
+def find_table_lines(text: str) -> list[str]:
     """Every line of every table."""
     return [line for line in text.splitlines() if line.startswith("|")]
 
@@ -57,7 +57,7 @@ def table(text: str, first_column: str) -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in rows[1].splitlines()]
 
 
-def blocks(page: Path) -> list[Block]:
+def find_blocks(page: Path) -> list[Block]:
     """Every fenced block of a page: `sh` and `console` are commands, behind which `needs=WORD,...` may stand."""
     found = []
     for start, info, text in re.findall(r"^( *)```([^\n]*)\n(.*?)^ *```$", page.read_text(), re.DOTALL | re.MULTILINE):
@@ -67,7 +67,7 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-def examples(page: Path) -> list[Example]:
+def find_examples(page: Path) -> list[Example]:
     """The commands of all console blocks with their output."""
     found = []
     for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE):
@@ -78,15 +78,15 @@ def examples(page: Path) -> list[Example]:
     return found
 
 
-def prose(page: Path) -> str:
+def extract_prose(page: Path) -> str:
     """The text without fenced blocks."""
     return _FENCED.sub("", page.read_text())
 
 
-def anchors(page: Path) -> set[str]:
+def find_anchors(page: Path) -> set[str]:
     """The fragments under which GitHub shows the headings of a page."""
     found: set[str] = set()
-    for title in re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE):
+    for title in re.findall(r"^#+ (.+)$", extract_prose(page), re.MULTILINE):
         plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title)
         slug = re.sub(r"[^\w -]", "", plain.lower()).replace(" ", "-")
         repeated = sum(1 for each in found if re.fullmatch(rf"{re.escape(slug)}(-\d+)?", each))

@@ -114,7 +114,7 @@ _HEADS: Final = {"line": "text", "renewal": "green", "denial": "red"}
 """By the style of an arrow, the color of its head."""
 
 
-def picture() -> str:
+def draw_picture() -> str:
     """Return the file."""
     return "\n".join(_lines()) + "\n"
 

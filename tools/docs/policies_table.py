@@ -12,13 +12,13 @@ _BEGIN: Final = "<!-- written by make docs from webhook/admission/rules -->\n"
 _END: Final = "<!-- end of what make docs writes -->\n"
 
 
-def page() -> str:
+def make_page() -> str:
     """The page with the table of today."""
     before, _, rest = PAGE.read_text().partition(_BEGIN)
-    return "".join((before, _BEGIN, "\n".join([*table(), _END]), rest.partition(_END)[2]))
+    return "".join((before, _BEGIN, "\n".join([*make_rows(), _END]), rest.partition(_END)[2]))
 
 
-def table() -> Iterator[str]:
+def make_rows() -> Iterator[str]:
     """Each rule of ours; what kube-apiserver checks too is one row."""
     yield "| rule | as a policy | what a policy does not say, or why it says nothing |"
     yield "|---|---|---|"

@@ -16,7 +16,7 @@ _BEGIN: Final = "<!-- written by make docs from webhook/admission/policy/schema.
 _END: Final = "<!-- end of what make docs writes -->\n"
 
 
-def json_schema() -> dict[str, Any]:
+def make_json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a policy file, for editors and pipelines.
 
     It is weaker than the parser only in what JSON Schema cannot express: that a warn tier is not above its deny tier,
@@ -40,10 +40,10 @@ def json_schema() -> dict[str, Any]:
 
 def text() -> str:
     """Return the text of the file."""
-    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(make_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
-def page() -> str:
+def make_page() -> str:
     """The page of policy files with the table of their keys."""
     before, _, rest = PAGE.read_text().partition(_BEGIN)
     return "".join((before, _BEGIN, "\n".join([*_keys(), _END]), rest.partition(_END)[2]))
@@ -52,7 +52,7 @@ def page() -> str:
 def _keys() -> Iterator[str]:
     yield "| key | what it may be | without it | what it says |"
     yield "|---|---|---|---|"
-    properties = json_schema()["$defs"]["PolicyDocument"]["properties"]
+    properties = make_json_schema()["$defs"]["PolicyDocument"]["properties"]
     for name, about in properties.items():
         if "description" in about:
             yield f"| `{name}` | {_form(about)} | {_default(about)} | {about['description']} |"

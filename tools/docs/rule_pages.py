@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from tests.recordings import recordings
-from tools.docs.fields_page import anchor
+from tools.docs.fields_page import make_anchor
 from tools.docs.pages import DOCS
 from tools.docs.upstream import describe_upstream
 from webhook.admission.policy.file import load
@@ -40,10 +40,10 @@ others."""
 _ELECTION: Final = "## What kube-apiserver lets through"
 
 
-def rule_pages() -> dict[str, str]:
+def make_rule_pages() -> dict[str, str]:
     """Text by file name."""
     listed = all_rules()
-    each = {f"{rule.id}.md": "\n".join(page(rule)) + "\n" for rule in listed.values()}
+    each = {f"{rule.id}.md": "\n".join(make_page(rule)) + "\n" for rule in listed.values()}
     return {"README.md": "\n".join(index(listed.values())) + "\n", **each}
 
 
@@ -51,66 +51,66 @@ def index(rules: Iterable[Rule]) -> Iterator[str]:
     """The page that lists all rules."""
     listed = list(rules)
     yield from (_MARK, _INTRODUCTION, "", _PARITY, "")
-    yield from table(rule for rule in listed if is_parity(rule.id))
+    yield from make_table(rule for rule in listed if is_parity(rule.id))
     yield from ("", _ELECTION, "")
-    yield from table(rule for rule in listed if not is_parity(rule.id))
+    yield from make_table(rule for rule in listed if not is_parity(rule.id))
 
 
-def table(rules: Iterable[Rule]) -> Iterator[str]:
+def make_table(rules: Iterable[Rule]) -> Iterator[str]:
     """A table with a link to each page."""
     yield "| rule | on | text | standard | strict |"
     yield "|---|---|---|---|---|"
     for rule in rules:
         summary = rule.texts.summary.replace("|", "\\|")
-        cells = (f"[`{rule.id}`]({rule.id}.md)", kinds_of(rule), summary, *modes(rule.id))
+        cells = (f"[`{rule.id}`]({rule.id}.md)", kinds_of(rule), summary, *find_modes(rule.id))
         yield f"| {' | '.join(cells)} |"
 
 
-def page(rule: Rule) -> Iterator[str]:
+def make_page(rule: Rule) -> Iterator[str]:
     """The page of one rule."""
     yield from (_MARK, f"# {rule.id}", "", rule.texts.summary)
     for paragraph in rule.texts.details:
         yield from ("", paragraph)
     yield from ("", "| | |", "|---|---|", f"| evaluated on | {kinds_of(rule)}: {operations_of(rule)} |")
-    both = zip(modes(rule.id), PRESETS, strict=True)
+    both = zip(find_modes(rule.id), PRESETS, strict=True)
     yield f"| mode | {', '.join(f'`{mode}` in `{preset}`' for mode, preset in both)} |"
-    if numbers(rule.id):
-        yield f"| numbers | {', '.join(f'`{name}: {value}`' for name, value in numbers(rule.id).items())} |"
+    if find_numbers(rule.id):
+        yield f"| numbers | {', '.join(f'`{name}: {value}`' for name, value in find_numbers(rule.id).items())} |"
     if describe_renewals(rule):
         plain = ", [plain ones](../renewals.md)" if "plain ones" in describe_renewals(rule) else ""
         yield f"| renewals | {describe_renewals(rule)} ([`Event.RENEWAL`](../glossary.md#the-three-renewals){plain}) |"
-    if linked := field_links(rule):
+    if linked := link_fields(rule):
         yield f"| fields | {linked} |"
     yield f"| does the API server refuse it? | {describe_upstream(rule)} |"
     yield f"| source | {rule.texts.source} |"
     yield f"| code | `{file_of(rule)}` |"
     yield from ("", "## Why", "", rule.texts.why)
     yield from ("", "## Who is affected", "", rule.texts.who)
-    if rule.id in texts():
-        yield from ("", "What the writer sees (from a recorded review):", "", "```", texts()[rule.id], "```")
+    if rule.id in find_texts():
+        yield from ("", "What the writer sees (from a recorded review):", "", "```", find_texts()[rule.id], "```")
     yield from ("", "## How to fix", "", rule.texts.fix)
-    yield from ("", "## How to relax", "", *relaxing(rule.id))
+    yield from ("", "## How to relax", "", *list_relaxations(rule.id))
 
 
-def field_links(rule: Rule) -> str:
+def link_fields(rule: Rule) -> str:
     """Return the fields that a rule reads, each with a link to its row."""
-    return ", ".join(f"[`{field.path}`](../fields.md#{anchor(field)})" for field in fields_of(rule))
+    return ", ".join(f"[`{field.path}`](../fields.md#{make_anchor(field)})" for field in fields_of(rule))
 
 
-def relaxing(rule: str) -> Iterator[str]:
+def list_relaxations(rule: str) -> Iterator[str]:
     """Yield what a policy can change about a rule."""
     if rule not in RULE_IDS:
         yield "A policy cannot change this rule. Only the [kill switch](../operate.md#kill-switch) allows such a write."
         return
     yield "In the [policy file](../policy.md), for every lease:"
-    yield from ("", "```yaml", "rules:", f"  {rule}: {{mode: {lower(rule)}}}")
-    yield from (f"  # {rule}: {{{name}: {value}}}" for name, value in numbers(rule).items())
+    yield from ("", "```yaml", "rules:", f"  {rule}: {{mode: {find_lower_mode(rule)}}}")
+    yield from (f"  # {rule}: {{{name}: {value}}}" for name, value in find_numbers(rule).items())
     yield "```"
     yield from ("", "For some leases only:", "", "```yaml", "overrides:")
     yield from (
         "- namespaces: [legacy]",
         '  leases: ["batch-*"]',
-        f"  rules: {{{rule}: {{mode: {lower(rule)}}}}}",
+        f"  rules: {{{rule}: {{mode: {find_lower_mode(rule)}}}}}",
         "```",
     )
     if rule in EXEMPTIBLE:
@@ -122,9 +122,9 @@ def relaxing(rule: str) -> Iterator[str]:
         yield from ("", f"No exemption applies {why}.")
 
 
-def lower(rule: str) -> str:
+def find_lower_mode(rule: str) -> str:
     """A mode below the strictest of the presets."""
-    return {"deny": "warn", "warn": "audit", "audit": "off"}[list(modes(rule))[-1]]
+    return {"deny": "warn", "warn": "audit", "audit": "off"}[list(find_modes(rule))[-1]]
 
 
 def is_parity(rule: str) -> bool:
@@ -132,19 +132,19 @@ def is_parity(rule: str) -> bool:
     return rule not in RULE_IDS or (rule in RULES and RULES[rule].parity)
 
 
-def modes(rule: str) -> list[str]:
+def find_modes(rule: str) -> list[str]:
     """The mode in each of PRESETS."""
     found = (load(preset).default.modes for preset in PRESETS)
     return [each[rule].word if rule in each else "deny" for each in found]
 
 
-def numbers(rule: str) -> dict[str, int]:
+def find_numbers(rule: str) -> dict[str, int]:
     """The numbers of a rule, with their defaults."""
     return load(PRESETS[0]).default.numbers(rule)
 
 
 @cache
-def texts() -> Mapping[str, str]:
+def find_texts() -> Mapping[str, str]:
     """For each rule that speaks in the recordings, what the writer of the first such write sees in strict."""
     policy = load("strict")
     found: dict[str, str] = {}

@@ -4,7 +4,7 @@ import io
 from contextlib import redirect_stdout
 from typing import Final
 
-from tools.docs.man_page import man_page
+from tools.docs.man_page import make_man_page
 from tools.docs.pages import ROOT
 from webhook.cli.main import main
 
@@ -16,10 +16,10 @@ _COMPLETIONS: Final = {
 }
 
 
-def shared_files() -> dict[str, str]:
+def make_shared_files() -> dict[str, str]:
     """Text by path below FOLDER."""
     completions = {path: _capture_output(["completion", shell]) for shell, path in _COMPLETIONS.items()}
-    return {"man/man1/lease-webhook.1": man_page(), **completions}
+    return {"man/man1/lease-webhook.1": make_man_page(), **completions}
 
 
 def _capture_output(arguments: list[str]) -> str:

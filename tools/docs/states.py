@@ -10,7 +10,7 @@ _BEGIN: Final = "<!-- written by make docs: the states of a connection -->\n"
 _END: Final = "<!-- end of what make docs writes -->"
 
 
-def page() -> str:
+def make_page() -> str:
     """Return the page with the diagram of today."""
     before, _, rest = PAGE.read_text().partition(_BEGIN)
     rows = "".join(f"| {state} | {state.meaning} |\n" for state in TABLE)

@@ -37,7 +37,7 @@ def read(report: dict[str, Any]) -> Audit:
     return Audit(len(report["dependencies"]) - len(unchecked), tuple(found), tuple(unchecked))
 
 
-def outcome(audit: Audit, *, required: bool) -> tuple[int, str]:
+def find_outcome(audit: Audit, *, required: bool) -> tuple[int, str]:
     """Exit status and what to say. Packages that were not checked fail only if others were, or if all must be."""
     if audit.found:
         return 1, "\n".join(f"FAILED: {line}" for line in audit.found)
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, KeyError):
         print(f"FAILED: pip-audit: exit {done.returncode}: {done.stderr.strip()[-2000:]}", file=sys.stderr)
         return 1
-    status, text = outcome(audit, required=options.required)
+    status, text = find_outcome(audit, required=options.required)
     print(text, file=sys.stderr)
     return status
 

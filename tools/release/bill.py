@@ -36,7 +36,7 @@ def write(file: Path) -> None:
     subprocess.run([str(program), "requirements", *flags, str(LOCK)], check=True)
 
 
-def components(document: str) -> dict[str, str]:
+def list_components(document: str) -> dict[str, str]:
     """Return the versions of the components of a CycloneDX document, by the names that an index knows."""
     return {canonicalize_name(one["name"]): one["version"] for one in json.loads(document)["components"]}
 
@@ -47,7 +47,7 @@ def list_installed(pip_list: str) -> dict[str, str]:
     return {name: version for name, version in found.items() if name not in NOT_OURS}
 
 
-def differences(bill: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
+def find_differences(bill: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
     """Yield each package whose version is not the same in a bill and in an environment, or that only one has."""
     for name in sorted(bill.keys() | found.keys()):
         if bill.get(name) != found.get(name):

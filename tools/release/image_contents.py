@@ -46,7 +46,7 @@ class Contents(Struct, frozen=True):
     created: str
 
 
-def contents(archive: Path) -> Contents:
+def read_contents(archive: Path) -> Contents:
     """Return what an image in a docker archive holds, its layers laid over each other."""
     files: dict[str, bytes] = {}
     with tarfile.open(archive) as image:

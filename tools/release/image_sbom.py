@@ -17,19 +17,19 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 
-from tools.release.image_contents import Contents, Package, contents
-from tools.release.package import DIST, ROOT, project
+from tools.release.image_contents import Contents, Package, read_contents
+from tools.release.package import DIST, ROOT, read_project
 
 ARCHIVE: Final = ROOT / "build" / "lease-webhook-image.tar"
 FILE: Final = DIST / "lease-webhook-image.cdx.json"
 
 
-def bill(found: Contents) -> str:
+def make_bill(found: Contents) -> str:
     """The document; the same for the same image, so its time and its serial number are the image's."""
     sha256 = found.digest.removeprefix("sha256:")
     image = Component(
         name="lease-webhook",
-        version=project()["version"],
+        version=read_project()["version"],
         type=ComponentType.CONTAINER,
         bom_ref="image",
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=sha256)],
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.archive.exists():
         print(f"*** SKIPPED: no bill of materials of the image, because {options.archive} is not there: make image ***")
         return 0
-    found = contents(options.archive)
+    found = read_contents(options.archive)
     kinds = {
         kind: sum(1 for package in found.packages if package.kind == kind) for kind in ("deb", "pypi", "npm", "generic")
     }
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"FAILED: {kinds}; files that belong to no package: {', '.join(found.unknown[:20])}", file=sys.stderr)
         return 1
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(f"{bill(found)}\n")
+    FILE.write_text(f"{make_bill(found)}\n")
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     print(f"{FILE.relative_to(ROOT)}: packages by kind: {counted}")
     return 0

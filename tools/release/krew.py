@@ -23,8 +23,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools.release.package import DIST, ROOT, list_supported, project
-from tools.release.reproducible import moment
+from tools.release.package import DIST, ROOT, list_supported, read_project
+from tools.release.reproducible import read_moment
 
 SOURCE: Final = ROOT / "deploy" / "krew"
 PLATFORMS: Final = {
@@ -43,14 +43,14 @@ script()
 """
 
 
-def manifest(url: str, version: str, checksums: dict[str, str]) -> dict[str, Any]:
+def make_manifest(url: str, version: str, checksums: dict[str, str]) -> dict[str, Any]:
     """The manifest of a release; `url` is the repository's, `checksums` are SHA-256 by platform."""
     made: dict[str, Any] = yaml.safe_load((SOURCE / "lease-webhook.yaml").read_text())
     made["spec"] = {"version": f"v{version}", "homepage": url, **made["spec"]}
     for platform in made["spec"]["platforms"]:
         labels = platform["selector"]["matchLabels"]
         name = f"{labels['os']}-{labels['arch']}"
-        platform["uri"] = f"{url}/releases/download/v{version}/{archive_name(name)}"
+        platform["uri"] = f"{url}/releases/download/v{version}/{make_archive_name(name)}"
         platform["sha256"] = checksums[name]
     return made
 
@@ -71,12 +71,12 @@ def as_yaml(made: dict[str, Any]) -> str:
     return yaml.dump(made, Dumper=_Dumper, sort_keys=False, width=1000)
 
 
-def archive_name(platform: str) -> str:
+def make_archive_name(platform: str) -> str:
     """The file name of an archive."""
     return f"kubectl-lease_webhook-{platform}.tar.gz"
 
 
-def archive(tree: Path, at: int) -> bytes:
+def make_archive(tree: Path, at: int) -> bytes:
     """A directory as tar.gz, the same bytes for the same contents; `at` is the Unix time of every file."""
     packed = io.BytesIO()
     with (
@@ -99,7 +99,7 @@ def archive(tree: Path, at: int) -> bytes:
 
 def list_locked() -> str:
     """The lines of the lock file, with hashes, of what the commands import."""
-    names = set(_find_requirements([Requirement(line).name for line in project()["dependencies"]]))
+    names = set(_find_requirements([Requirement(line).name for line in read_project()["dependencies"]]))
     blocks = re.split(r"\n(?=[a-z0-9])", (ROOT / "requirements.txt").read_text())
     chosen = [block for block in blocks if canonicalize_name(block.partition("==")[0]) in names]
     assert len(chosen) == len(names), "requirements.txt does not hold all of them: make lock"
@@ -155,15 +155,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if len(wheels) != 1:
         print("dist/ must hold one wheel: make package", file=sys.stderr)
         return 1
-    at = moment()
+    at = read_moment()
     checksums: dict[str, str] = {}
     for platform, names in PLATFORMS.items():
         with tempfile.TemporaryDirectory() as directory:
-            packed = archive(_make_tree(Path(directory), wheels[0], names), at)
-        (DIST / archive_name(platform)).write_bytes(packed)
+            packed = make_archive(_make_tree(Path(directory), wheels[0], names), at)
+        (DIST / make_archive_name(platform)).write_bytes(packed)
         checksums[platform] = hashlib.sha256(packed).hexdigest()
-        print(f"dist/{archive_name(platform)}: {len(packed) / 1e6:.1f} MB")
-    (DIST / "lease-webhook.yaml").write_text(as_yaml(manifest(options.url, project()["version"], checksums)))
+        print(f"dist/{make_archive_name(platform)}: {len(packed) / 1e6:.1f} MB")
+    (DIST / "lease-webhook.yaml").write_text(as_yaml(make_manifest(options.url, read_project()["version"], checksums)))
     return 0
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tools.release import bill
-from tools.release.reproducible import moment, normalize
+from tools.release.reproducible import normalize, read_moment
 from tools.release.urls import add_urls
 
 ROOT = Path(__file__).parents[2]
@@ -74,23 +74,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tree = directory / "tree"
         subprocess.run(["git", "-C", str(ROOT), "checkout-index", "--all", f"--prefix={tree}/"], check=True)
         if options.url:
-            add_urls(tree, options.url, project()["version"])
+            add_urls(tree, options.url, read_project()["version"])
         build = [sys.executable, "-m", "build", "--no-isolation", f"--outdir={DIST}", str(tree)]
-        at = moment()
+        at = read_moment()
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(at)}
         subprocess.run(build, check=True, stdout=subprocess.DEVNULL, env=environment)
         for source in DIST.glob("*.tar.gz"):
             normalize(source, at)
         subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *DIST.iterdir()], check=True)
         (source,) = DIST.glob("*.tar.gz")
-        failures += [f"{source.name} has no {name}" for name in missing_from(source)]
+        failures += [f"{source.name} has no {name}" for name in find_missing(source)]
         if options.build_only:
             return _report(failures)
         (wheel,) = DIST.glob("*.whl")
         for name in list_supported():
             work = directory / name
             work.mkdir()
-            python = interpreter(name)
+            python = find_interpreter(name)
             (tried if python else not_tried).append(name)
             if python:
                 failures += [f"{name}: {failure}" for failure in _check_python(python, wheel, work)]
@@ -113,7 +113,7 @@ def _report(failures: Sequence[str]) -> int:
     return 1 if failures else 0
 
 
-def missing_from(source: Path) -> list[str]:
+def find_missing(source: Path) -> list[str]:
     """Return what a source distribution lacks of what README links to, the image is built of, and overlays read."""
     with tarfile.open(source) as archive:
         # Below one folder, which is named after the version.
@@ -133,7 +133,7 @@ def _check_runner(command: list[str], directory: Path) -> Iterator[str]:
         yield f"{Path(command[0]).name}: exit {done.returncode}: {done.stderr.strip()}"
 
 
-def project() -> dict[str, Any]:
+def read_project() -> dict[str, Any]:
     """The table `project` of pyproject.toml."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         table: dict[str, Any] = tomllib.load(file)["project"]
@@ -142,12 +142,12 @@ def project() -> dict[str, Any]:
 
 def list_supported() -> list[str]:
     """The names of the interpreters that the classifiers promise."""
-    languages = [line for line in project()["classifiers"] if line.startswith("Programming Language :: Python ::")]
+    languages = [line for line in read_project()["classifiers"] if line.startswith("Programming Language :: Python ::")]
     versions = [line.rpartition(" ")[2] for line in languages]
     return [f"python{version}" for version in versions if "." in version]
 
 
-def interpreter(name: str) -> str:
+def find_interpreter(name: str) -> str:
     """Return the program of a name that works: on the path, or one that pyenv has and did not choose; "" without."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     chosen = sorted(pyenv.glob(f"versions/{name.removeprefix('python')}.*/bin/{name}"))
@@ -181,7 +181,7 @@ def _bill(environment: Path, directory: Path) -> Iterator[str]:
     document = directory / "lease-webhook.cdx.json"
     bill.write(document)
     listed = _run([str(environment / "bin" / "python"), "-m", "pip", "list", "--format=json"], directory)
-    yield from bill.differences(bill.components(document.read_text()), bill.list_installed(listed.stdout))
+    yield from bill.find_differences(bill.list_components(document.read_text()), bill.list_installed(listed.stdout))
 
 
 def _commands_alone(environment: Path, directory: Path) -> Iterator[str]:

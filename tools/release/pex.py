@@ -19,7 +19,7 @@ from packaging.tags import compatible_tags, cpython_tags
 
 from tools.release.krew import PLATFORMS, list_locked
 from tools.release.package import DIST, LEASES, list_supported
-from tools.release.reproducible import moment
+from tools.release.reproducible import read_moment
 
 FILE: Final = DIST / "lease-webhook.pex"
 COMMANDS: Final = (["--version"], ["why", "--input", LEASES], ["timeline", "--example", "--output", "page.html"])
@@ -38,26 +38,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         directory = Path(temporary)
         (directory / "wheels").mkdir()
         shutil.copy(wheels[0], directory / "wheels")
-        for download in downloads(directory):
+        for download in list_downloads(directory):
             subprocess.run([sys.executable, "-m", "pip", "download", *download], check=True)
         command = [sys.executable, "-m", "pex", "lease-webhook", f"--pre-resolved-dists={directory}/wheels"]
-        command += [f"--complete-platform={json.dumps(target)}" for target in targets()]
+        command += [f"--complete-platform={json.dumps(target)}" for target in list_targets()]
         command += ["--console-script=lease-webhook", "--venv", "--sh-boot", "--disable-cache"]
-        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(moment())}
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": str(read_moment())}
         subprocess.run([*command, f"--output-file={FILE}"], check=True, env=environment)
         print(f"dist/{FILE.name}: {FILE.stat().st_size / 1e6:.1f} MB")
         if options.build_only:
             return 0
         # A shim of pyenv is on the path for a Python that is not chosen.
-        tried = [name for name in list_supported() if shutil.which(name) and runs(name)]
-        failures = [failure for name in tried for failure in problems(name, directory)]
+        tried = [name for name in list_supported() if shutil.which(name) and can_run(name)]
+        failures = [failure for name in tried for failure in find_problems(name, directory)]
     print(f"tried with {', '.join(tried) or 'nothing'}")
     for failure in failures:
         print(f"FAILED: {failure}", file=sys.stderr)
     return 1 if failures or not tried else 0
 
 
-def downloads(directory: Path) -> Iterator[list[str]]:
+def list_downloads(directory: Path) -> Iterator[list[str]]:
     """Yield the arguments of pip, once for each Python and platform: only wheels, by the hashes of the lock file."""
     requirements = directory / "requirements.txt"
     requirements.write_text(list_locked())
@@ -68,7 +68,7 @@ def downloads(directory: Path) -> Iterator[list[str]]:
             yield [*options, *machine, f"--dest={directory}/wheels", f"--requirement={requirements}"]
 
 
-def targets() -> Iterator[dict[str, object]]:
+def list_targets() -> Iterator[dict[str, object]]:
     """Yield what PEX must know of each Python and platform: markers of requirements, and tags of wheels that fit."""
     for python in list_supported():
         version = python.removeprefix("python")
@@ -93,12 +93,12 @@ def targets() -> Iterator[dict[str, object]]:
             yield {"marker_environment": markers, "compatible_tags": [*map(str, tags)]}
 
 
-def runs(python: str) -> bool:
+def can_run(python: str) -> bool:
     """Return whether there is an interpreter behind a name."""
     return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
-def problems(python: str, directory: Path) -> Iterator[str]:
+def find_problems(python: str, directory: Path) -> Iterator[str]:
     """Yield what does not work with this interpreter, in a cache of its own."""
     environment = {**os.environ, "PEX_ROOT": str(directory / f"cache-{python}")}
     environment.pop("PYTHONPATH", None)

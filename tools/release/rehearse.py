@@ -20,9 +20,15 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from lab.e2e.toolchain import build
-from tools.release.reproducible import ROOT, different
-from tools.release.signing import generate_key, provenance, public_pem, signature_bundle, statement_bundle
-from tools.rendered.chart import helm
+from tools.release.reproducible import ROOT, find_different
+from tools.release.signing import (
+    generate_key,
+    make_provenance,
+    make_public_pem,
+    make_signature_bundle,
+    make_statement_bundle,
+)
+from tools.rendered.chart import run_helm
 
 URL: Final = "https://git.example/platform/lease-webhook"
 IMAGE: Final = f"registry.example/lease-webhook@sha256:{'0' * 64}"
@@ -44,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folders = (Path(temporary) / name for name in ("first", "second-of-another-length"))
         first, second = (_rehearse(folder, commit, options.url) for folder in folders)
-        failures = [f"{name} is not the same bytes twice" for name in different(first, second)]
+        failures = [f"{name} is not the same bytes twice" for name in find_different(first, second)]
         shutil.rmtree(DIST, ignore_errors=True)
         shutil.copytree(first, DIST)
     for check in (
@@ -102,7 +108,7 @@ def _check_by_twine(_commit: str, _url: str) -> Iterator[str]:
 
 def _check_by_helm(_commit: str, _url: str) -> Iterator[str]:
     (chart,) = DIST.glob("lease-webhook-*.tgz")
-    done = helm("lint", "--strict", "--set=image.repository=registry.example/lease-webhook", chart=chart)
+    done = run_helm("lint", "--strict", "--set=image.repository=registry.example/lease-webhook", chart=chart)
     if done.returncode:
         yield done.stdout + done.stderr
 
@@ -130,12 +136,12 @@ def _check_by_sigstore(commit: str, url: str) -> Iterator[str]:
     files = sorted(DIST.iterdir())
     key = generate_key()
     public = DIST / "rehearsal.pub.pem"
-    public.write_bytes(public_pem(key))
+    public.write_bytes(make_public_pem(key))
     stated = DIST / "provenance.sigstore.json"
-    stated.write_text(statement_bundle(key, provenance(files, url, commit)))
+    stated.write_text(make_statement_bundle(key, make_provenance(files, url, commit)))
     for file in files:
         bundle = DIST / f"{file.name}.sigstore.json"
-        bundle.write_text(signature_bundle(key, file.read_bytes()))
+        bundle.write_text(make_signature_bundle(key, file.read_bytes()))
         yield from _run_check(program, public, bundle, file)
         yield from _run_check(program, public, stated, file)
     with tempfile.NamedTemporaryFile() as changed:

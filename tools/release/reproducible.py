@@ -11,13 +11,13 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 
 
-def moment() -> int:
+def read_moment() -> int:
     """Return when the commit was made, as a Unix time."""
     commit = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
     return int(subprocess.run(commit, capture_output=True, text=True, check=True).stdout)
 
 
-def different(first: Path, second: Path) -> Iterator[str]:
+def find_different(first: Path, second: Path) -> Iterator[str]:
     """Yield the names of files that two folders do not both have with the same bytes."""
     for name in sorted({path.name for folder in (first, second) for path in folder.iterdir()}):
         both = [folder / name for folder in (first, second)]

@@ -25,19 +25,19 @@ def generate_key() -> Key:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def public_pem(key: Key) -> bytes:
+def make_public_pem(key: Key) -> bytes:
     """Return the public half, as verifiers read it."""
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     return key.public_key().public_bytes(serialization.Encoding.PEM, form)
 
 
-def signature_bundle(key: Key, content: bytes) -> str:
+def make_signature_bundle(key: Key, content: bytes) -> str:
     """Return the bundle with a signature of some bytes."""
     digest = {"algorithm": "SHA2_256", "digest": _encode(hashlib.sha256(content).digest())}
     return _make_bundle(key, {"messageSignature": {"messageDigest": digest, "signature": _sign(key, content)}})
 
 
-def statement_bundle(key: Key, statement: dict[str, Any]) -> str:
+def make_statement_bundle(key: Key, statement: dict[str, Any]) -> str:
     """Return the bundle with a signed statement (DSSE)."""
     payload = json.dumps(statement, sort_keys=True).encode()
     head = f"DSSEv1 {len(STATEMENT)} {STATEMENT} {len(payload)} ".encode()
@@ -46,7 +46,7 @@ def statement_bundle(key: Key, statement: dict[str, Any]) -> str:
     return _make_bundle(key, {"dsseEnvelope": envelope})
 
 
-def provenance(files: Iterable[Path], repository: str, commit: str) -> dict[str, Any]:
+def make_provenance(files: Iterable[Path], repository: str, commit: str) -> dict[str, Any]:
     """Return the in-toto statement that these files were built from a commit of a repository."""
     subjects = [
         {"name": file.name, "digest": {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()}} for file in files
@@ -68,7 +68,7 @@ def provenance(files: Iterable[Path], repository: str, commit: str) -> dict[str,
 
 
 def _make_bundle(key: Key, content: dict[str, Any]) -> str:
-    hint = _encode(hashlib.sha256(public_pem(key)).digest())
+    hint = _encode(hashlib.sha256(make_public_pem(key)).digest())
     return json.dumps({"mediaType": MEDIA_TYPE, "verificationMaterial": {"publicKey": {"hint": hint}}, **content})
 
 

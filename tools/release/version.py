@@ -11,15 +11,15 @@ from typing import Any
 
 import yaml
 
-from tools.release.package import ROOT, project
+from tools.release.package import ROOT, read_project
 
 
-def versions() -> dict[str, str]:
+def read_versions() -> dict[str, str]:
     """Return what each place says."""
     chart: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "chart" / "Chart.yaml").read_text())
     released = re.findall(r"^## \[(\d\S*)\] - \d{4}-\d{2}-\d{2}$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     found = {
-        "pyproject.toml": project()["version"],
+        "pyproject.toml": read_project()["version"],
         "version in Chart.yaml": chart["version"],
         "appVersion in Chart.yaml": str(chart["appVersion"]),
         "the newest section of CHANGELOG.md": released[0],
@@ -30,7 +30,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def problems(found: dict[str, str], tag: str) -> list[str]:
+def find_problems(found: dict[str, str], tag: str) -> list[str]:
     """Return what disagrees with pyproject.toml; `tag` is "" if there is none."""
     version = found["pyproject.toml"]
     other = [f"{place} says {text}, not {version}" for place, text in found.items() if text != version]
@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.release.version", description=__doc__)
     parser.add_argument("--tag", default="")
     options = parser.parse_args(arguments)
-    found = versions()
-    if wrong := problems(found, options.tag):
+    found = read_versions()
+    if wrong := find_problems(found, options.tag):
         print("\n".join(f"FAILED: {problem}" for problem in wrong), file=sys.stderr)
         return 1
     print(found["pyproject.toml"])

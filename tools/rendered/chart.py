@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from lab.e2e.toolchain import build
-from tools.release.reproducible import moment, normalize
+from tools.release.reproducible import normalize, read_moment
 from tools.rendered.rendering import DEPLOY, Object
 
 CHART = DEPLOY / "chart"
@@ -58,28 +58,30 @@ SOURCES = {
 """Name in the chart's `files`, and where it comes from in deploy/."""
 
 
-def helm_program() -> Path:
+def find_helm() -> Path:
     """Helm, built from its Go module. Raises MissingToolchainError without Go."""
     source = Path(__file__).parent / "go" / "helm"
     return build(source, "helm.sh/helm/v3/cmd/helm", "helm", ("-ldflags", "-s -w"))
 
 
-def helm(*arguments: str, chart: Path = CHART) -> "subprocess.CompletedProcess[str]":
+def run_helm(*arguments: str, chart: Path = CHART) -> "subprocess.CompletedProcess[str]":
     """One Helm command on the chart, with no cluster and no settings of the person who runs it."""
     command, *rest = arguments
     with tempfile.TemporaryDirectory() as home:
         environment = {"HOME": home, "PATH": "/nonexistent"}
-        whole = [str(helm_program()), command, *rest, str(chart)]
+        whole = [str(find_helm()), command, *rest, str(chart)]
         return subprocess.run(whole, env=environment, capture_output=True, text=True, check=False)
 
 
-def chart_objects(values: dict[str, Any], namespace: str = "lease-webhook") -> list[Object]:
+def render_chart(values: dict[str, Any], namespace: str = "lease-webhook") -> list[Object]:
     """Return what the chart renders for some values, with the image of the base; hooks are left out."""
     values = {"image": {"repository": "lease-webhook", "tag": "name-your-image"}, **values}
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         yaml.safe_dump(values, file)
         file.flush()
-        done = helm("template", "--namespace", namespace, "--values", file.name, "--kube-version=1.37.0", "--no-hooks")
+        done = run_helm(
+            "template", "--namespace", namespace, "--values", file.name, "--kube-version=1.37.0", "--no-hooks"
+        )
     assert done.returncode == 0, done.stderr
     return [one for one in yaml.safe_load_all(done.stdout) if one]
 
@@ -120,10 +122,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shutil.copytree(CHART, chart)
         described = chart / "Chart.yaml"
         described.write_text(fill_addresses(described.read_text(), options.url, options.image))
-        packed = helm("package", f"--destination={options.into.absolute()}", chart=chart)
+        packed = run_helm("package", f"--destination={options.into.absolute()}", chart=chart)
     print(packed.stdout + packed.stderr, end="")
     for archive in options.into.glob("lease-webhook-*.tgz"):
-        normalize(archive, moment())
+        normalize(archive, read_moment())
     return packed.returncode
 
 

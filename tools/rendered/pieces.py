@@ -12,7 +12,7 @@ from webhook.api_server.install.objects import ADDING, CERTIFICATES, CHANGING, C
 INSTALL = ROOT / "webhook/api_server/install"
 
 
-def pieces(certificate: str) -> dict[str, list[Object]]:
+def list_pieces(certificate: str) -> dict[str, list[Object]]:
     """The whole installation as "", and by name the objects in which each other piece differs from it."""
     whole = _render(certificate)
     found = {"": list(whole.values())}
@@ -28,7 +28,7 @@ def pieces(certificate: str) -> dict[str, list[Object]]:
 
 def text(certificate: str) -> str:
     """The file of one certificate."""
-    return json.dumps(pieces(certificate), indent=1) + "\n"
+    return json.dumps(list_pieces(certificate), indent=1) + "\n"
 
 
 def _render(certificate: str, *components: str) -> dict[tuple[str, str], Object]:

@@ -19,7 +19,7 @@ _MARKER: Final = re.compile(r"(?:[-*]|[0-9]+\.) +")
 _INDENT: Final = 4
 
 
-def links(text: str) -> Iterator[str]:
+def find_links(text: str) -> Iterator[str]:
     """Yield the relative targets of links outside of code."""
     for line, is_code in _lines(text):
         for found in () if is_code else _LINK.finditer(_strip_code(line)):
@@ -27,7 +27,7 @@ def links(text: str) -> Iterator[str]:
                 yield found[2]
 
 
-def reachable(root: Path = ROOT, starts: Sequence[str] = STARTS) -> set[str]:
+def find_reachable(root: Path = ROOT, starts: Sequence[str] = STARTS) -> set[str]:
     """Return the paths of all files that links lead to, from page to page; of a folder, its files."""
     found: set[str] = set()
     waiting = list(starts)
@@ -42,7 +42,7 @@ def reachable(root: Path = ROOT, starts: Sequence[str] = STARTS) -> set[str]:
         if path.endswith(".md"):
             folder = (root / path).parent
             text = (root / path).read_text()
-            waiting += [str((folder / target).resolve().relative_to(root.resolve())) for target in links(text)]
+            waiting += [str((folder / target).resolve().relative_to(root.resolve())) for target in find_links(text)]
     return found
 
 
@@ -69,7 +69,7 @@ def convert(text: str) -> str:
 
 def stage(into: Path, root: Path = ROOT) -> set[str]:
     """Write the pages, and the files that they lead to, below a folder; returns their paths."""
-    paths = reachable(root)
+    paths = find_reachable(root)
     for path in sorted(paths):
         target = into / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -94,13 +94,13 @@ def expand(nav: Any, paths: set[str]) -> Any:
     return [*first, *({Path(path).stem: path} for path in pages if path not in first)]
 
 
-def pages_of(nav: Any) -> Iterator[str]:
+def list_pages(nav: Any) -> Iterator[str]:
     """Yield the paths that a navigation names."""
     if isinstance(nav, str):
         yield nav
     else:
         for inner in nav.values() if isinstance(nav, Mapping) else nav:
-            yield from pages_of(inner)
+            yield from list_pages(inner)
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:

@@ -16,7 +16,7 @@ from string import Template
 from typing import Final
 
 from tools.web.examples import put_examples
-from tools.web.runtime import BUILD, COMPILED, PURE, ROOT, put_packages, put_pure, pyodide, run_in_pyodide
+from tools.web.runtime import BUILD, COMPILED, PURE, ROOT, install_pyodide, put_packages, put_pure, run_in_pyodide
 from webhook.analysis.timeline.page import content_security_policy
 
 OUTPUT: Final = BUILD / "page"
@@ -48,8 +48,8 @@ def main() -> None:
         shutil.copyfile(script, stage / "scripts" / script.name)
     shutil.copyfile(_PAGE / "page.css", stage / "page.css")
     for name in _PYODIDE:
-        shutil.copyfile(pyodide() / name, stage / "pyodide" / name)
-    info = json.loads((pyodide() / "pyodide-lock.json").read_text())["info"]
+        shutil.copyfile(install_pyodide() / name, stage / "pyodide" / name)
+    info = json.loads((install_pyodide() / "pyodide-lock.json").read_text())["info"]
     # Pyodide asks for its list of packages; none of them is loaded.
     (stage / "pyodide/pyodide-lock.json").write_text(json.dumps({"info": info, "packages": {}}))
     put_examples(stage / "examples")
@@ -117,7 +117,7 @@ def _put_licenses(folder: Path, packages: Path, python: str) -> None:
         terms = about["License-Expression"] or about["License"]
         what = f"{name} {about['Version']}"
         rows.append(f"{what:<32}{terms:<23}{name}.txt")
-    version = json.loads((pyodide() / "package.json").read_text())["version"]
+    version = json.loads((install_pyodide() / "package.json").read_text())["version"]
     ours = metadata.version("lease-webhook")
     text = _COMPONENTS.format(version=ours, pyodide=version, python=python, packages="\n".join(rows))
     (folder / "README.txt").write_text(text)

@@ -26,7 +26,7 @@ REQUIREMENTS: Final = "requirements.txt"
 LICENSES: Final = "licenses"
 
 
-def pyodide() -> Path:
+def install_pyodide() -> Path:
     """Install the locked npm packages below `build/`, and return the folder of Pyodide; programs of npm are not run."""
     here, package = Path(__file__).parent, BUILD / "node_modules/pyodide"
     lock = "".join((here / name).read_text() for name in LOCKED)
@@ -41,9 +41,9 @@ def pyodide() -> Path:
     return package
 
 
-def wheels(names: Sequence[str], requirements: str = REQUIREMENTS) -> list[Path]:
+def download_wheels(names: Sequence[str], requirements: str = REQUIREMENTS) -> list[Path]:
     """Download wheels for the platform of Pyodide, by the hashes of a lock file, and return their paths."""
-    info = json.loads((pyodide() / "pyodide-lock.json").read_text())["info"]
+    info = json.loads((install_pyodide() / "pyodide-lock.json").read_text())["info"]
     version = "".join(info["python"].split(".")[:2])
     folder = BUILD / f"wheels-{info['abi_version']}"
     locked = "".join(_find_locked(name, ROOT / requirements) for name in names)
@@ -84,7 +84,7 @@ def _find_locked(name: str, requirements: Path) -> str:
 def put_packages(folder: Path, compiled: Iterable[str] = COMPILED, requirements: str = REQUIREMENTS) -> None:
     """Write compiled packages into a folder of packages, as their wheels have them."""
     folder.mkdir(parents=True, exist_ok=True)
-    for wheel in wheels([*compiled], requirements):
+    for wheel in download_wheels([*compiled], requirements):
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder)
 
@@ -107,7 +107,7 @@ def run_in_pyodide(module: str, words: Sequence[str], *folders: Path, path: Sequ
     from. `stack` is in bytes, 0 for Node's own.
     """
     given = {
-        "pyodide": str(pyodide()),
+        "pyodide": str(install_pyodide()),
         "folders": [str(folder) for folder in folders],
         "path": [*path],
         "cwd": str(folders[0]),

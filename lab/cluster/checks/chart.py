@@ -12,7 +12,7 @@ from lab.cluster.load import Load
 from lab.cluster.world import NAMESPACE, ROOT, World
 from lab.e2e.world import Row
 from tests.waiting import wait_for
-from tools.rendered.chart import helm_program
+from tools.rendered.chart import find_helm
 
 CHART = ROOT / "deploy" / "chart"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/lease-webhook-tls"
@@ -78,7 +78,7 @@ def _has_no_webhook(world: World) -> bool:
 def _helm(world: World, *arguments: str) -> str:
     """Return what it prints. Raises RuntimeError with its complaint."""
     environment = {**os.environ, "KUBECONFIG": str(world.kubeconfig), "HOME": str(world.directory)}
-    command = [str(helm_program()), *arguments, f"--namespace={NAMESPACE}", "--timeout=3m"]
+    command = [str(find_helm()), *arguments, f"--namespace={NAMESPACE}", "--timeout=3m"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"helm {arguments[0]}: exit {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1500:]}")

@@ -17,7 +17,7 @@ from typing import Any, Final
 from playwright.sync_api import sync_playwright
 
 from lab.page.web.served import ROOT, SITE, Web, served
-from lab.reading_costs import dump, lease_log
+from lab.reading_costs import dump, make_lease_log
 
 PAGE: Final = ROOT / "docs/browser.md"
 _INCIDENT: Final = ROOT / "tests/data/incidents/lease-stolen"
@@ -122,7 +122,7 @@ def main() -> None:
         for _ in range(_RUNS):
             small(browser, origin, costs)
         rows += [costs.row(what, "5 s" if "first view" in what else "1.5 s") for what in costs.times]
-        logs = {"a log of 100 MB": lease_log(100), "a list of 60,000 leases, 88 MB": dump(60_000)}
+        logs = {"a log of 100 MB": make_lease_log(100), "a list of 60,000 leases, 88 MB": dump(60_000)}
         for what, content in logs.items():
             file = Path(folder) / "large.log"
             with file.open("w") as opened:
