@@ -35,10 +35,11 @@ def test_a_state_that_was_dated_back_keeps_the_renewal_that_a_log_dates() -> Non
 
 
 def test_what_only_its_writer_dates_says_nothing_else_than_the_state() -> None:
-    assert date_known_renewal(held()) == NOW
-    assert date_known_renewal(held(dating=Dating.WRITER_CLOCK)) is None
-    assert date_known_renewal(held(began=Handover.SEEN)) is None
-    assert date_known_renewal(None) is None
+    assert date_known_renewal(held(), is_moment=False) == NOW
+    assert date_known_renewal(held(dating=Dating.WRITER_CLOCK), is_moment=False) is None
+    assert date_known_renewal(held(began=Handover.SEEN), is_moment=True) is None
+    assert date_known_renewal(held(began=Handover.SEEN), is_moment=False) == NOW
+    assert date_known_renewal(None, is_moment=False) is None
 
 
 def test_an_empty_lease_that_had_a_holder_was_released() -> None:

@@ -29,7 +29,7 @@ def lane(*spans: Span, ticks: Ticks = RENEWALS, marks: tuple[Mark, ...] = (TAKEN
 def test_an_expired_lease_had_no_leader_since_its_last_renewal_at_most() -> None:
     found = lane(FIRST, OVERDUE, SECOND_HOLDER).gaps(END)
     begins, expires, ends = NOON + 60 * SECOND, NOON + 75 * SECOND, NOON + 77 * SECOND
-    gap = Gap(begins, expires, ends, 17 * SECOND, "a")
+    gap = Gap(begins, expires, ends, 17 * SECOND, "a", is_bound=True)
     assert found == (gap,)
     assert gap.text(END) == "no leader for up to 17 s"
 
@@ -54,9 +54,17 @@ def test_a_released_lease_had_no_leader_since_the_release() -> None:
     assert still.text(END) == "no holder since 12:01:00.2Z"
 
 
-def test_without_a_last_renewal_the_time_is_exact() -> None:
+def test_a_renewal_that_was_not_recorded_does_not_count() -> None:
+    unrecorded = Span(SpanKind.UNRECORDED, NOON + 60 * SECOND, NOON + 75 * SECOND)
+    (gap,) = lane(unrecorded, OVERDUE, SECOND_HOLDER).gaps(END)
+    assert (gap.begins, gap.text(END)) == (NOON + 75 * SECOND, "no leader for up to 2 s")
+    later = Ticks((NOON, NOON + 70 * SECOND))
+    assert lane(unrecorded, OVERDUE, SECOND_HOLDER, ticks=later).gaps(END)[0].begins == NOON + 70 * SECOND
+
+
+def test_a_late_holder_may_lead_although_its_last_renewal_is_not_known() -> None:
     (gap,) = lane(OVERDUE, SECOND_HOLDER, ticks=Ticks()).gaps(END)
-    assert gap.text(END) == "no leader for 2 s"
+    assert gap.text(END) == "no leader for up to 2 s"
 
 
 def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
@@ -69,7 +77,7 @@ def test_overdue_and_then_deleted_is_one_time_without_a_leader() -> None:
 def test_a_holder_that_renews_late_keeps_it() -> None:
     again = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "a")
     (gap,) = lane(FIRST, OVERDUE, again).gaps(END)
-    assert gap.text(END) == "no leader for up to 7 s"
+    assert gap.text(END) == "no leader for up to 17 s"
 
 
 def test_spans_say_what_they_are() -> None:

@@ -13,7 +13,7 @@ from webhook.admission.policy.file import load
 from webhook.analysis.claims.account import Account, as_json
 from webhook.analysis.claims.words import ago
 from webhook.analysis.history.follow import ClusterHistory
-from webhook.analysis.inputs.items import Item
+from webhook.analysis.inputs.items import Act, Item, Observation
 from webhook.analysis.live.leases import LiveLeases
 from webhook.analysis.live.metrics import PREFIX, LeaderMetrics
 from webhook.analysis.timeline.lanes import TimelineBuilder
@@ -53,6 +53,13 @@ class Reading:
             builder.observe(item)
         return builder.timeline(self.as_of.at)
 
+    def seen_from(self, key: tuple[str, str]) -> int:
+        """Return when an input first shows a lease: with its first write in a log, else at its begin."""
+        stored = (one for one in self.items if isinstance(one, Observation) and one.kind == "Lease" and one.is_stored)
+        writes = (one for one in stored if (one.namespace, one.name) == key and one.act is not Act.READ)
+        first = next(writes, None)
+        return self.given.shown[0][0] if first is None or first.at is None else first.at
+
     def accounts(self) -> Iterator[Account]:
         """Yield the leases as a table has them."""
         return select_accounts(self.histories, self.histories.names(), self.as_of, Selection(), is_row=True)
@@ -83,11 +90,12 @@ def shown_by_timeline(read: Reading) -> Iterator[Shown]:
     timeline = read.timeline()
     for lane in timeline.lanes:
         clock = {"clock": "writer"} if lane.is_claimed else {}
-        for one in _of_lane(lane, timeline, read.given):
+        seen_from = read.seen_from((lane.namespace, lane.name))
+        for one in _of_lane(lane, timeline, read.given, seen_from):
             yield (lane.namespace, lane.name), one | clock
 
 
-def _of_lane(lane: Lane, timeline: Timeline, given: Input) -> Iterator[dict[str, Any]]:
+def _of_lane(lane: Lane, timeline: Timeline, given: Input, seen_from: int) -> Iterator[dict[str, Any]]:
     if lane.problem:
         yield {"claim": "timeline-problem", "text": lane.problem}
     end, gaps = canonical(timeline.ends), lane.gaps(timeline.ends)
@@ -99,9 +107,10 @@ def _of_lane(lane: Lane, timeline: Timeline, given: Input) -> Iterator[dict[str,
             "hidden": _hidden(given),
             "is_logged": given.kind in LOGS,
         }
-        if span.reason and span.kind is SpanKind.HELD:
-            shown |= {"seen_from": given.shown[0][0]}
+        if span.reason and span.kind in (SpanKind.HELD, SpanKind.NEVER_HELD):
+            shown |= {"seen_from": seen_from}
         until = end if span.ends is None else canonical(span.ends)
+        shown |= {"is_open": span.ends is None}
         kind, text = f"timeline-{span.kind.value}", span.text(gaps, timeline.ends)
         yield {"claim": kind, **shown, "from": _time(span.begins), "to": until, "text": text}
     for gap in gaps:
@@ -144,9 +153,9 @@ def shown_by_rows(read: Reading) -> Iterator[Shown]:
         row = make_row(account)
         _, state, holder, renewed, takeable, changes, _, usual, duration, dated = (cell.text for cell in row.cells)
         whole = {"is_whole": read.given.kind not in SOME_WRITES}
-        of_state = {"state": state, "dated": dated, "hidden": _hidden(read.given)}
+        of_state = {"state": state, "dated": dated, "now": canonical(now), "hidden": _hidden(read.given)}
         yield key, {"claim": "row-state", **of_state}
-        yield key, {"claim": "row-holder", "state": state, "identity": account.holder, "text": holder}
+        yield key, {"claim": "row-holder", "state": state, "identity": account.known_holder, "text": holder}
         if row.renewed:
             right = {"is_right": renewed == ago(row.renewed, now)}
             at = {"at": canonical(row.renewed), "dated": dated, "state": state}
@@ -185,8 +194,8 @@ def _of_metrics(read: Reading) -> Iterator[Shown]:
 
 def _of_json(one: dict[str, Any], given: Input) -> Iterator[dict[str, Any]]:
     """Yield what the JSON of `why` says beside its claims."""
-    dated = {"api-server": "API server", "holder": "holder"}.get(one["evidence"], "")
-    state = {"state": one["state"], "dated": dated, "hidden": _hidden(given)}
+    dated = {"api-server": "API server"}.get(one["evidence"], one["evidence"])
+    state = {"state": one["state"], "dated": dated, "now": one["now"], "hidden": _hidden(given)}
     whole = {"is_whole": given.kind not in SOME_WRITES}
     yield {"claim": "json-state", **state}
     yield {"claim": "json-holder", "state": one["state"], "identity": one["holder"] or ""}

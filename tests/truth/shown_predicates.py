@@ -8,15 +8,21 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, Final
 
+from msgspec.json import decode
+
 from tests.model.api_server import Spec
 from tests.truth.facts import NOTHING, SLACK, Claim, Facts, Write, is_released
 from tests.truth.predicates import POINT, PREDICATES, Predicate
 from tests.truth.records import END, Process, Span, subtract_spans
 from tests.truth.stage import SECOND
+from webhook.admission.rules.expiry import date_last_renewal
 from webhook.admission.rules.holders import fits_pod
+from webhook.admission.rules.stamps import NAMES
 from webhook.analysis.claims.words import writer
 from webhook.analysis.inputs.items import Writer
-from webhook.kubernetes.times import canonical, parse
+from webhook.kubernetes.managed_fields import entries_of
+from webhook.kubernetes.objects import Lease
+from webhook.kubernetes.times import canonical, parse, stamp_of
 
 SHOWN: Final[dict[str, Predicate]] = {}
 NOT_RECORDED: Final = "at a time that was not recorded"
@@ -94,10 +100,8 @@ def _held(facts: Facts, shown: Claim) -> bool:
 
 
 def _is_written(facts: Facts, shown: Claim) -> bool:
-    """Return whether a writer, and a field manager, that are shown wrote the lease by the end of a span."""
-    # What a first state shows may have been written after its holder was last seen to renew.
-    end = facts.now if "seen_from" in shown else facts.latest(shown, "to")
-    writes = [one for one in facts.writes if one.begin <= end]
+    """Return whether a writer, and a field manager, that are shown wrote the lease: the holder's, whenever it wrote."""
+    writes = facts.writes
     texts = {text for one in writes for text in _writers(one.process)}
     is_own = all(one in texts for one in shown["writer"].split(" and ")) if shown["writer"] else True
     return is_own and (not shown["manager"] or shown["manager"] in {one.process.manager for one in writes})
@@ -163,9 +167,19 @@ def _written(facts: Facts, shown: Claim) -> bool:
 
 @_is("timeline-unrecorded")
 def _unrecorded(facts: Facts, shown: Claim) -> bool:
-    """The input lacks a part of that time, or is a log that has nothing for long."""
+    """The input lacks a part of that time, or is a log that has nothing for long; or what the text says is so."""
     begin, end = facts.earliest(shown, "from"), facts.latest(shown, "to")
-    if shown["is_logged"]:
+    # What nothing dates may come after the moment that is shown.
+    last = facts.now if shown["is_open"] else end
+    if "is named as its holder" in shown["text"]:
+        return all(_is_of(facts, spec, shown["identity"]) for _, _, spec, _ in _states(facts, shown))
+    if " took it in this time" in shown["text"]:
+        taken = facts.find_writes(begin - POINT, last + POINT, lambda one: one.puts == shown["identity"])
+        return any(True for _ in taken)
+    if "in this time" in shown["text"]:
+        ends = facts.find_writes(begin - POINT, last + POINT, lambda one: bool(one.removes) or not one.is_there)
+        return any(True for _ in ends)
+    if shown["is_logged"] or shown["from"] == shown["to"]:
         return True
     return any(first <= end and begin <= last for first, last in shown["hidden"])
 
@@ -180,9 +194,13 @@ def _never(_: Facts, __: Claim) -> bool:
 
 @_is("timeline-gap")
 def _gap(facts: Facts, shown: Claim) -> bool:
-    """It was not renewed, or named no one, for as long as the caption says, which is exact or a bound."""
+    """It was not renewed, or named no one, for as long as the caption says.
+
+    A bound says no more than that: whether it was renewed meanwhile, spans say.
+    """
     begin, end = facts.latest(shown, "from", 0), facts.earliest(shown, "to", facts.now)
-    if facts.has_renewals(shown["identity"], begin + POINT, end - POINT):
+    is_bound = "for up to" in shown["text"]
+    if not is_bound and facts.has_renewals(shown["identity"], begin + POINT, end - POINT):
         return False
     if "no leader" in shown["text"]:
         return bool(_unled_time(facts, begin, end) <= shown["seconds"] * SECOND + 2 * POINT + facts.spread)
@@ -228,7 +246,9 @@ def _marked(facts: Facts, shown: Claim) -> dict[str, Any]:
 
 def _mark_of_taking(how: str) -> Predicate:
     def is_so(facts: Facts, shown: Claim) -> bool:
-        if " wrote it" in shown["text"] or not any(one.holder == shown["identity"] for one in _specs(facts)):
+        clause = shown["text"].partition(" (")[0].partition(";")[0]
+        is_first = clause.endswith((" wrote it", " wrote it from then on"))
+        if is_first or not any(one.holder == shown["identity"] for one in _specs(facts)):
             return _is_first_write(facts, shown)
         taken = PREDICATES["taken"](facts, {**_marked(facts, shown), "how": how})
         return taken or (how == "after-expiry" and _is_taken_again(facts, shown))
@@ -398,14 +418,28 @@ def _state(facts: Facts, shown: Claim) -> bool:
         return not facts.holder and not _was_put(facts, shown, facts.now)
     if state == "released":
         return not facts.holder or spec.duration == 1
-    if shown["dated"] == "holder":
-        expires = (spec.renewed or 0) + (spec.duration or 0) * SECOND
-        is_over = expires <= facts.now
-        return bool(facts.holder) and (is_over == (state == "expired") or abs(expires - facts.now) < POINT)
+    if shown["dated"] in _BY_STATE:
+        # By the one clock that shows both, when it is evaluated and when it was renewed.
+        expires, now = (_dated_by_state(facts, shown) or 0) + (spec.duration or 0) * SECOND, parse(shown["now"])
+        return bool(facts.holder) and ((expires <= now) == (state == "expired") or abs(expires - now) < POINT)
     if state == "live":
         return bool(facts.holder) and _may_be_live(facts)
     moments = (facts.now - POINT, facts.now + POINT)
     return bool(facts.holder) and not all(facts.is_surely_live(at) for at in moments)
+
+
+_BY_STATE: Final = ("holder", "stamp")
+"""What dates a renewal that only a state shows: renewTime, or a stamp that another write may have moved."""
+
+
+def _dated_by_state(facts: Facts, shown: Claim) -> int | None:
+    """Return when the state that is stored says that it was renewed last, by what is said to date it."""
+    after = facts.writes[-1].request.after if facts.writes else None
+    if shown["dated"] == "holder" or after is None:
+        return facts.spec.renewed
+    metadata = decode(after.text, type=Lease).metadata
+    written = [text for name, text in (metadata.annotations or {}).items() if name.startswith(f"{NAMES}written-")]
+    return stamp_of(written[0]) if written else date_last_renewal(entries_of(metadata.managed_fields))
 
 
 def _may_be_live(facts: Facts) -> bool:
@@ -438,7 +472,7 @@ def _last_renewal(facts: Facts, shown: Claim) -> bool:
     """The holder's last renewal, or what put it there, or, where only the writer dates that, renewTime."""
     if not shown["is_right"]:
         return False
-    if shown["dated"] == "holder" and abs(parse(shown["at"]) - (facts.spec.renewed or 0)) < POINT:
+    if shown["dated"] in _BY_STATE and abs(parse(shown["at"]) - (_dated_by_state(facts, shown) or 0)) <= POINT:
         return True
     at = facts.moment(shown["at"])
     renewals = [one for one in facts.writes if one.is_renewal or one.puts]
@@ -467,8 +501,8 @@ def _takeable(facts: Facts, shown: Claim) -> bool:
     state = shown["state"]
     if state in ("released", "never-held", "frozen"):
         return _state(facts, shown)
-    if shown["dated"] == "holder":
-        expires = (facts.spec.renewed or 0) + (facts.spec.duration or 0) * SECOND
+    if shown["dated"] in _BY_STATE:
+        expires = (_dated_by_state(facts, shown) or 0) + (facts.spec.duration or 0) * SECOND
         return bool(expires <= parse(shown["from"]) + POINT)
     at = facts.moment(shown["from"])
     renewal, duration = facts.last_renewal, facts.spec.duration

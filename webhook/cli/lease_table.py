@@ -55,7 +55,7 @@ def make_row(account: Account, *, is_wide: bool = True) -> LeaseRow:
     """Return a lease as a row, with the columns of WIDE if `is_wide`."""
     history, now = account.history, account.now
     worst, late = account.worst, "yellow" if account.is_late else ""
-    holder, renewed, changes = account.holder, account.last_renewal, history.changes
+    holder, renewed, changes = account.known_holder, account.last_renewal, history.changes
     cells = (
         Cell(escape(truncate(f"{history.namespace}/{history.name}", _MAX_LEASE))),
         _make_cell(account.state.value, STATE_COLORS[account.state]),
@@ -90,6 +90,7 @@ def _make_wide_cells(account: Account) -> Row:
     duration = status.duration if status else None
     is_dated = status is not None and status.last_renewal is not None
     dated_by = "API server" if status and status.from_stamps else "holder"
+    dated_by = "stamp" if status and status.is_disputed else dated_by
     return (
         Cell() if usual is None else Cell(length(int(usual * SECOND))),
         Cell() if duration is None else Cell(length(duration * SECOND)),

@@ -73,6 +73,13 @@ class Account(Struct, frozen=True):
         return self.history.tenure.holder if self.history.tenure and not self.history.is_deleted else ""
 
     @property
+    def known_holder(self) -> str:
+        """The same, "" if another one may have followed in what the input does not show."""
+        tenure = self.history.tenure
+        is_hidden = self.status is None and self.history.hidden_since is not None
+        return "" if is_hidden and not (tenure and tenure.is_writer) else self.holder
+
+    @property
     def is_partial(self) -> bool:
         """Whether the input lacks, or may lack, what happened to it between its begin and its end."""
         return self.history.is_partial or self.is_leaky or bool(self.unrecorded)
@@ -84,15 +91,22 @@ class Account(Struct, frozen=True):
             return None
         tenure = self.tenure
         is_dated = tenure is not None and tenure.renewed is not None and tenure.renewed.is_dated_by_a_server
+        if tenure and not self.is_renewed_last and tenure.has_unseen_renewals:
+            return None  # another one renewed it, and the input does not show when its holder did
         if tenure and (is_dated or not self.is_renewed_last):
-            return tenure.last_renewal
+            return tenure.last_of_identity
         logged = self.history.renewals.last
         shown = self.status.last_renewal if self.status else None
-        if shown is None and self.history.is_moment:
+        if shown is None and (self.history.is_moment or self._lacks_renewals_after(logged)):
             return None  # it was taken, and whether it was renewed is not known
+        if tenure is None and shown is not None and self.holder == "":
+            return shown  # a release sets renewTime, too
         if shown is None or (logged is not None and abs(logged - shown) < 2 * SECOND):
             return logged if logged is not None else shown
         return shown
+
+    def _lacks_renewals_after(self, logged: int | None) -> bool:
+        return logged is not None and any(one.end > logged for one in self.history.renewals.unseen)
 
     @property
     def tenure(self) -> Tenure | None:
@@ -235,8 +249,8 @@ def as_json(account: Account) -> dict[str, Any]:
         "name": history.name,
         "state": account.state.value,
         "headline": make_headline(account),
-        "holder": account.holder or None,
-        "held_since": _find_since(tenure) if account.written_later is None else None,
+        "holder": account.known_holder or None,
+        "held_since": _find_since(tenure) if account.known_holder and account.written_later is None else None,
         "last_renewal": _time(account.last_renewal),
         "last_renewal_by": _last_writer(account),
         "evidence": _evidence(status),
@@ -275,6 +289,8 @@ def as_json(account: Account) -> dict[str, Any]:
 def _evidence(status: LeaseStatus | None) -> str:
     if status is None:
         return "none"
+    if status.is_disputed:
+        return "stamp"
     return "api-server" if status.from_stamps else "holder"
 
 

@@ -59,6 +59,11 @@ class Bounds(Struct):
         return self._reached if self._reached is not None else min(self._claimed.values(), default=None)
 
     @property
+    def first_request(self) -> int | None:
+        """When the first request in an audit log was answered; None if there is none."""
+        return self._first_request or None
+
+    @property
     def shown(self) -> int:
         """The latest time that it shows, if no API server's clock says when it ends; 0 if one does."""
         return self._undated if self._reached is not None else max(self._claimed.values(), default=0)

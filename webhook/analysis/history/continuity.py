@@ -106,7 +106,7 @@ class Continuity(Struct):
         self.sight = sight
         if sight is Sight.WHOLE:
             self.hidden_since = None
-        elif sight is Sight.BEHIND_WRITE or self.hidden_since is None:
+        elif self.hidden_since is None:
             self.hidden_since = at
 
     def forget_revisions(self) -> None:

@@ -14,6 +14,7 @@ from webhook.analysis.history.status import (
     date_renewal,
     is_acquired_by_holder,
     is_renewal_dated,
+    is_renewal_logged,
     is_renewed_by_holder,
 )
 from webhook.analysis.history.write import Write
@@ -44,7 +45,8 @@ def read_first_state(
     since = next((at for at in (date_holding(spec, entries), renewed, moment) if at is not None), 0)
     is_stamped = bool(entries) and not is_constant(entries) and kind is not InputKind.DUMP
     is_written_in = is_stamped and not is_renewed_by_holder(entries)
-    is_dated = is_renewal_dated(spec, entries) and not is_written_in
+    is_logged = is_renewal_logged(spec, entries, write)
+    is_dated = is_logged or (is_renewal_dated(spec, entries) and not is_written_in)
     is_unseen = not is_dated and (write.is_logged or is_stamped)
     if is_unseen and (write.is_logged or is_written_in):
         # Who renewed it last, and when, is not known; only that it was written then.

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.expiry import MAX_TOLERANCE
 from webhook.admission.rules.stamps import is_constant
-from webhook.analysis.history.status import LeaseState, LeaseStatus, status_of
+from webhook.analysis.history.status import LeaseState, LeaseStatus, has_expired, status_of
 from webhook.analysis.history.succession import Succession
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.kubernetes.managed_fields import Entry
@@ -33,9 +33,14 @@ def find_status(
     `is_moment`: it shows one moment only.
     """
     status, holder = status_of(lease, entries, now, logged), succession.holder
-    known = date_known_renewal(holder)
-    if known is not None and (status.last_renewal or known) < known - MAX_TOLERANCE:
-        status = status_of(lease, entries, now, known)  # whoever may write it can date it back
+    known = date_known_renewal(holder, is_moment=is_moment)
+    if known is not None and abs((status.last_renewal or known) - known) > MAX_TOLERANCE:
+        # Whoever may write it can date it back, or ahead.
+        status = status_of(lease, entries, now, known, is_last=True)
+        if holder and status.state is LeaseState.EXPIRED and not has_expired(known, holder.duration, now):
+            status = replace(status, state=LeaseState.UNKNOWN)  # its holder does not know a shorter duration
+    elif known is not None:
+        status = replace(status, is_disputed=False)
     if status.state is LeaseState.EXPIRED and is_constant(entries) and not status.from_stamps:
         status = replace(status, state=LeaseState.UNKNOWN)  # its holder's clock alone does not say that
     if status.state is LeaseState.NEVER_HELD and succession.tenures:
@@ -52,13 +57,14 @@ def find_status(
     return replace(status, ahead=0 if ahead and is_over else ahead)
 
 
-def date_known_renewal(holder: Tenure | None) -> int | None:
+def date_known_renewal(holder: Tenure | None, *, is_moment: bool) -> int | None:
     """Return the last renewal under the present holder that an API server dates; None if there is none.
 
-    Who was seen to take the lease renewed it with that, unless another one's renewal was left as it was.
+    Who was seen to take the lease renewed it with that, unless another one's renewal was left as it was. So did who
+    held it when the input begins, if the first state dates its renewal; what a list shows of one moment does not.
     """
-    if holder is None:
+    if holder is None or holder.has_unseen_renewals:
         return None
-    is_seen_taken = holder.began is not Handover.SEEN and not holder.is_unseen
-    renewal = holder.kept if holder.renewed is None and is_seen_taken else holder.renewed
+    is_shown = not (is_moment if holder.began is Handover.SEEN else holder.is_unseen)
+    renewal = holder.kept if holder.renewed is None and is_shown else holder.renewed
     return holder.kept_until if renewal is not None and renewal.is_dated_by_a_server else None

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import BOUND, date_last_renewal
+from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal
 from webhook.admission.rules.stamps import is_constant
 from webhook.analysis.history.bounds import Bounds
 from webhook.analysis.history.continuity import Change, Continuity, Sight
@@ -29,7 +29,7 @@ from webhook.analysis.history.hidden_write import (
     classify_write_to_unknown,
     name_writer,
 )
-from webhook.analysis.history.known_status import find_status
+from webhook.analysis.history.known_status import date_known_renewal, find_status
 from webhook.analysis.history.processes import Processes
 from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests, hear
@@ -54,7 +54,7 @@ from webhook.analysis.history.taking import classify_write, find_taking
 from webhook.analysis.history.tenure import API_SERVER, Handover, Tenure
 from webhook.analysis.history.transition import NextState, Transition
 from webhook.analysis.history.vacancy import Vacancy
-from webhook.analysis.history.write import Write
+from webhook.analysis.history.write import Dating, Write
 from webhook.analysis.inputs.items import Act, InputKind, Observation, Writer
 from webhook.kubernetes.managed_fields import Entry, entries_of
 from webhook.kubernetes.objects import Lease, LeaseSpec
@@ -155,6 +155,11 @@ class LeaseHistory(Struct):
             is_seen_created=self.existence.is_seen_created,
             is_moment=self.is_moment,
         )
+
+    @property
+    def known_renewal(self) -> int | None:
+        """The last renewal under its present holder that an API server dates; None if there is none."""
+        return date_known_renewal(self.holder, is_moment=self.is_moment)
 
     @property
     def duration(self) -> int | None:
@@ -480,7 +485,9 @@ class LeaseHistory(Struct):
             tenure.confirm_duration()
         if tenure.duration != new.lease_duration_seconds:
             managers = [manager_of(entries, date_last_renewal(entries)) for entries in (state.entries, state.known)]
-            tenure.set_duration(new.lease_duration_seconds, state.writer, *managers, is_renewed=is_renewed)
+            tenure.set_duration(
+                new.lease_duration_seconds, state.writer, *managers, at=self.write.at, is_renewed=is_renewed
+            )
         asker = None if state.is_gap or state.act is Act.STORED else state.writer
         tenure.ask(old.preferred_holder, new.preferred_holder, self.write, asker)
 
@@ -551,12 +558,17 @@ class LeaseHistory(Struct):
         is_explained = self.hidden_since is not None or any(one.has_failed for one in self.requests.refusals)
         if self.write.is_logged and not is_explained:
             self.continuity.is_leaky = True
+        at = state.at
+        if not self.write.is_logged and at < (self.at or 0) - MAX_TOLERANCE:
+            # A stamp that is older than what was seen before is forged: the write came later.
+            at = self.at or 0
+            self.write = replace(self.write, at=at, latest=None, dating=Dating.ORDER)
         resumed = read_resumption(
             tenure,
             (state.before, state.lease),
             state.entries,
             self.write,
-            at=state.at,
+            at=at,
             seen_until=self.at,
             longest_usual=self.renewals.longest_usual,
         )
@@ -579,7 +591,7 @@ class LeaseHistory(Struct):
 
     def _resume_tenure(self, tenure: Tenure, state: NextState, at: int) -> None:
         # Nothing shows what the write changed: it need not have been a renewal.
-        at, is_dated = date_resumed_renewal(state.new, state.entries, at)
+        at, is_dated = date_resumed_renewal(state.new, state.entries, self.write, at)
         tenure.resume(at, is_seen=is_dated)
         tenure.keep(self.write)
         self.renewals.restart(at)
@@ -590,7 +602,7 @@ class LeaseHistory(Struct):
         """Add a holder that took the lease by a time, while nothing was seen."""
         spec, writer = state.new, state.writer
         tenure = self._add(state.holder, at, Handover.UNKNOWN, writer)
-        renewed, is_dated = date_resumed_renewal(spec, state.entries, at)
+        renewed, is_dated = date_resumed_renewal(spec, state.entries, self.write, at)
         tenure.resume(renewed, is_seen=is_dated)
         tenure.note_claimed(readable(normalize(spec.renew_time)))
         self._forget_undated(tenure)
@@ -663,7 +675,8 @@ class LeaseHistory(Struct):
             self.renewals.resume(state.seen.stretch, at)
             tenure.resume_stretch(at - state.seen.stretch.latest[-1])
         is_taken_up = tenure.is_chosen and not tenure.processes.renewals
-        if state.act is not Act.STORED and self.kind is not InputKind.REVIEW and not is_taken_up:
+        is_expiry_known = self.kind is not InputKind.REVIEW and not (is_taken_up or tenure.has_unseen_renewals)
+        if state.act is not Act.STORED and is_expiry_known:
             self._report_expiry(tenure.duration, tenure.kept_until, at)
         if self.succession.is_replaced_by(writer, at):
             self._replace(tenure, at, writer)

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from webhook.analysis.history.status import date_renewal, date_state, is_renewal_dated, is_renewed_by_holder
+from webhook.analysis.history.status import (
+    date_renewal,
+    date_state,
+    is_renewal_dated,
+    is_renewal_logged,
+    is_renewed_by_holder,
+)
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.history.write import Write
 from webhook.kubernetes.managed_fields import Entry
@@ -57,7 +63,9 @@ def _is_kept(tenure: Tenure, before: Lease, after: Lease) -> bool:
     return is_same and old == new and new is not None
 
 
-def date_resumed_renewal(spec: LeaseSpec, entries: Sequence[Entry], at: int) -> tuple[int, bool]:
-    """Return the last renewal by a state that was written by `at`, and whether the state dates it."""
+def date_resumed_renewal(spec: LeaseSpec, entries: Sequence[Entry], write: Write, at: int) -> tuple[int, bool]:
+    """Return the last renewal by a state that a write showed by `at`, and whether the state dates it."""
+    if is_renewal_logged(spec, entries, write):
+        return at, True
     is_dated = is_renewal_dated(spec, entries) and is_renewed_by_holder(entries)
     return (min(at, date_renewal(spec, entries) or at), True) if is_dated else (at, False)

@@ -11,9 +11,10 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from webhook.admission.rules.expiry import BOUND, MAX_TOLERANCE, date_last_renewal, stamp_of_write, tolerance_of
+from webhook.admission.rules.expiry import MAX_TOLERANCE, date_last_renewal, stamp_of_write, tolerance_of
 from webhook.admission.rules.registry import RULES
 from webhook.admission.rules.stamps import is_constant, latest_stamp
+from webhook.analysis.history.write import Write
 from webhook.kubernetes.managed_fields import HOLDER, RENEW_TIME, Entry
 from webhook.kubernetes.objects import Lease, LeaseSpec
 from webhook.kubernetes.times import SECOND, instant, is_readable, normalize, readable, span
@@ -61,6 +62,8 @@ class LeaseStatus(Struct, frozen=True, gc=False):
     """A lease at one moment.
 
     `last_renewal` is when the API server saw the last renewal, or what the holder claims if `from_stamps` is false.
+    `is_disputed`: only the state's own stamp dates it, and renewTime says another time: another write moved the stamp,
+    or the holder's clock is wrong.
     `takeable_at` is from when another may take the lease, None for never or if that cannot be known.
     `ahead` is how far the holder's clock is ahead of the API server's, None if it cannot be known.
     """
@@ -71,23 +74,29 @@ class LeaseStatus(Struct, frozen=True, gc=False):
     last_renewal: int | None = None
     takeable_at: int | None = None
     from_stamps: bool = False
+    is_disputed: bool = False
     manager: str = ""
     ahead: int | None = None
     block: TakeoverBlock | None = None
 
 
-def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | None = None) -> LeaseStatus:
-    """Return the status of a lease at `now`; `logged` is a renewal after this state, which a log shows."""
+def status_of(
+    lease: Lease, entries: Sequence[Entry], now: int, logged: int | None = None, *, is_last: bool = False
+) -> LeaseStatus:
+    """Return the status of a lease at `now`; `logged` is a renewal after this state, which a log shows.
+
+    `is_last`: it was the last one, whatever the stamps of the state say.
+    """
     spec = lease.spec
     holder = spec.holder_identity or ""
     # A field that is gone has no owner: one that claims to own it was invented.
     stamp = None if normalize(spec.renew_time) is None else date_last_renewal(entries)
     # A stamp that is ahead of the moment was invented, or the input is later than the moment that was given.
-    from_stamps = stamp is not None and stamp <= now + BOUND
+    from_stamps = stamp is not None and stamp <= now + MAX_TOLERANCE
     claimed = readable(normalize(spec.renew_time))
     renewed = refine(stamp, claimed) if stamp is not None and from_stamps else claimed
     if logged is not None and renewed is not None:
-        renewed = max(renewed, logged) if from_stamps else logged
+        renewed = max(renewed, logged) if from_stamps and not is_last else logged
     duration = spec.lease_duration_seconds
     expires = None if renewed is None or duration is None else renewed + max(0, duration) * SECOND
     state = _state(spec, renewed, expires, now)
@@ -101,6 +110,7 @@ def status_of(lease: Lease, entries: Sequence[Entry], now: int, logged: int | No
         last_renewal=renewed,
         takeable_at=expires if holder and not is_release(spec) else renewed,
         from_stamps=from_stamps or logged is not None,
+        is_disputed=from_stamps and logged is None and not (is_constant(entries) or is_renewal_dated(spec, entries)),
         manager=manager_of(entries, stamp),
         ahead=ahead_of(spec, entries) if from_stamps else None,
     )
@@ -254,7 +264,15 @@ def is_renewal_dated(spec: LeaseSpec, entries: Sequence[Entry]) -> bool:
     stamp, claimed = date_last_renewal(entries), readable(normalize(spec.renew_time))
     if stamp is None or claimed is None or is_constant(entries):
         return False
-    return stamp - MAX_TOLERANCE <= claimed <= stamp + SECOND + MAX_TOLERANCE
+    return stamp - SECOND <= claimed <= stamp + 2 * SECOND
+
+
+def is_renewal_logged(spec: LeaseSpec, entries: Sequence[Entry], write: Write) -> bool:
+    """Return whether a write that a log dates set renewTime, in a state without stamps that would say so."""
+    claimed = readable(normalize(spec.renew_time))
+    if claimed is None or not write.is_logged or (entries and not is_constant(entries)):
+        return False
+    return write.earliest - SECOND // 2 <= claimed <= (write.latest or write.at) + SECOND // 2
 
 
 def is_renewed_by_holder(entries: Sequence[Entry]) -> bool:

@@ -67,7 +67,8 @@ class Succession(Struct):
         leaderless = self.vacancy.fill(tenure.since, tenure.began, tenure.taken, before)
         tenure.follow(before, leaderless)
         self.handovers[tenure.began] = self.handovers.get(tenure.began, 0) + 1
-        self._count_change(tenure.holder)
+        if before is None or not _stands_in_for_another_account(before, tenure):
+            self._count_change(tenure.holder)
         self.tenures.append(tenure)
 
     def _count_change(self, holder: str) -> None:
@@ -90,6 +91,14 @@ class Succession(Struct):
                 ended.note_end_dated(is_dated=write.is_dated)
         self.vacancy.begin(at, how)
         return ended
+
+
+def _stands_in_for_another_account(before: Tenure, tenure: Tenure) -> bool:
+    """Return whether a writer follows one of another account in a log without objects: the holder need not change."""
+    own, taker = before.processes.own, tenure.processes.taken_by
+    if not before.is_writer or before.holder == API_SERVER or own is None or taker is None:
+        return False
+    return own.user != taker.user
 
 
 def _write_of_end(holder: Tenure, how: Handover, write: Write, before: Write) -> Write:

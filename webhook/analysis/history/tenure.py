@@ -75,6 +75,8 @@ class Tenure(Struct):
     """Seconds that the lease lasts, without what another writer took from them."""
     shorter: int | None = None
     """Fewer seconds, if a writer that may be the holder wrote them with its last renewal."""
+    shortened_at: int = 0
+    """When it was shortened to that."""
     is_writer: bool = False
     term: int | None = None
     """The latest one that the API server stamped, where stamps are believed."""
@@ -212,24 +214,26 @@ class Tenure(Struct):
         """Take over the last renewal of the holder before: who wrote this one in left the lease to expire as it was."""
         self.inherited, self.kept = before.kept_until, before.kept
 
-    def set_duration(self, seconds: int | None, writer: Writer | None, *managers: str, is_renewed: bool) -> None:
+    def set_duration(
+        self, seconds: int | None, writer: Writer | None, *managers: str, at: int, is_renewed: bool
+    ) -> None:
         """Take over another duration, unless a writer other than the holder lowers it: the holder does not know.
 
-        `managers` are the field managers of the last renewal after and before the write, which `is_renewed` if it was
-        one itself.
+        `managers` are the field managers of the last renewal after and before the write at `at`, which `is_renewed` if
+        it was one itself.
         """
         is_own = is_renewed and self.is_by(writer, *managers)
         is_unheld = self.processes.is_own_taking is not True and not self.processes.renewals
         may_be_own = is_renewed and self.processes.may_renew(writer)
         # Of a holder that was written in and has not renewed, no process knows another duration.
         if not is_own and (may_be_own or is_unheld):
-            self.shorter = seconds
+            self.shorter, self.shortened_at = seconds, at
         if is_own or self.duration is None or (seconds or 0) > self.duration:
             self.duration = seconds
 
     def confirm_duration(self) -> None:
         """Note that a renewal kept the duration, or that its holder wrote it."""
-        self.shorter = None
+        self.shorter, self.shortened_at = None, 0
 
     def note_manager(self, manager: str) -> None:
         """Remember the field manager of its last renewal."""
@@ -289,6 +293,11 @@ class Tenure(Struct):
     def holder(self) -> str:
         """The text that names it."""
         return self.processes.identity
+
+    @property
+    def least_duration(self) -> int | None:
+        """Seconds that it lasts at least: less than `duration` if who wrote fewer may be its holder."""
+        return self.duration if self.shorter is None or self.duration is None else min(self.duration, self.shorter)
 
     @property
     def is_exact(self) -> bool:

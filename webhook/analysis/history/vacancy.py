@@ -51,7 +51,8 @@ class Vacancy(Struct):
             # Who was robbed of the lease may have stopped before, or led on; so may one that no one renewed.
             last = held.last_renewal if held else since
             self.leaderless += bound_time_between(last, at, write, held) if how is Handover.DELETED else unled
-        return unled if _is_length_known(since, at, how, write) else None
+        is_end_known = held is None or not held.has_unseen_renewals
+        return unled if is_end_known and _is_length_known(since, at, how, write) else None
 
     def extend(self, length: int) -> None:
         """Add to how long no one led."""

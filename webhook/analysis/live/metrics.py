@@ -63,9 +63,13 @@ class LeaderMetrics:
                 if status is None:
                     continue  # what is shown is of several clusters, or was hidden
                 labels = (namespace, name)
-                live.add_metric(labels, float(status.state is LeaseState.LIVE))
-                if status.holder and status.last_renewal is not None and status.from_stamps:
-                    age.add_metric(labels, max(0, now - status.last_renewal) / SECOND)
+                if not status.is_disputed:
+                    live.add_metric(labels, float(status.state is LeaseState.LIVE))
+                renewed = history.known_renewal
+                if renewed is None and status.from_stamps and not status.is_disputed:
+                    renewed = status.last_renewal
+                if status.holder and renewed is not None:
+                    age.add_metric(labels, max(0, now - renewed) / SECOND)
                 if status.holder and status.duration is not None:
                     duration.add_metric(labels, status.duration)
                 leaderless.add_metric(

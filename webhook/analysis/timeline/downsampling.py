@@ -50,10 +50,15 @@ class _Open(Struct):
     manager: str = ""
     reason: str = ""
 
+    @property
+    def is_named(self) -> bool:
+        """Whether it has a holder, whose last renewal is known, or bounded."""
+        return self.kind is SpanKind.HELD or (self.kind is SpanKind.UNRECORDED and bool(self.tenure and self.reason))
+
     def span(self, ends: int | None) -> Span:
         tenure = self.tenure
-        if tenure is None or self.kind is SpanKind.UNRECORDED:
-            return Span(self.kind, self.begins, ends)
+        if tenure is None or (self.kind is SpanKind.UNRECORDED and not self.reason):
+            return Span(self.kind, self.begins, ends, reason=self.reason)
         writers, manager = writers_of(tenure), shorten_for_page(self.manager)
         return Span(self.kind, self.begins, ends, shorten_for_page(tenure.holder), writers, manager, reason=self.reason)
 
@@ -71,7 +76,8 @@ class SpanRecord(Struct):
     def turn(self, kind: SpanKind, at: int, reason: str = "") -> None:
         """Begin another span of the same holder, if its kind is another: expired, not recorded, or held again."""
         before = self.present
-        if before and (before.tenure or kind is SpanKind.UNRECORDED) and before.kind is not kind:
+        is_other = before and (before.kind is not kind or (kind is SpanKind.UNRECORDED and before.reason != reason))
+        if before and is_other and (before.tenure or kind is SpanKind.UNRECORDED):
             self.begin(kind, at, before.tenure, before.manager, reason)
 
     def delay(self, at: int, *, is_expired: bool) -> None:
@@ -113,12 +119,12 @@ class SpanRecord(Struct):
         ends when it `is_gone`. What was written since `hidden_since` the input may lack.
         """
         current = self.present
-        if current is None or (is_gone and current.kind in {SpanKind.LEADERLESS, SpanKind.NEVER_HELD}):
+        if current is None or (is_gone and current.tenure is None):
             return tuple(self.closed)
         turns = []
-        if current.kind is SpanKind.HELD and frozen and frozen.since < end:
+        if current.is_named and frozen and frozen.since < end:
             turns.append(_Open(SpanKind.FROZEN, frozen.since, current.tenure, current.manager, frozen.reason))
-        elif current.kind is SpanKind.HELD and overdue_at is not None and overdue_at < min(end, hidden_since or end):
+        elif current.is_named and overdue_at is not None and overdue_at < min(end, hidden_since or end):
             turns.append(_Open(SpanKind.OVERDUE, overdue_at, current.tenure, current.manager))
         if hidden_since is not None:
             turns.append(_Open(SpanKind.UNRECORDED, hidden_since))

@@ -20,13 +20,13 @@ from webhook.analysis.claims.succession import (
     describe_handover,
     how_taken,
 )
-from webhook.analysis.claims.words import by_writer, clock, count
+from webhook.analysis.claims.words import by_writer, clock, count, name
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import SLOW
 from webhook.analysis.history.renewals import deadline_of
-from webhook.analysis.history.status import MAX_DURATION, MAX_TRANSITIONS, LeaseState
+from webhook.analysis.history.status import MAX_DURATION, MAX_TRANSITIONS, LeaseState, is_release
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import AboutInput, Act, Answer, FenceReport, InputKind, Item, Observation, Writer
 from webhook.analysis.timeline.downsampling import (
@@ -73,6 +73,8 @@ _KIND_OF_TAKING: Final = {
 """By how a claim says that it was taken. That a lease is held when the input begins is not an event."""
 _HANDOVERS: Final = frozenset(_KIND_OF_TAKING.values())
 _BY_FIRST_STATE: Final = "as the first state that was seen says"
+_UNKNOWN_RENEWAL: Final = "the input does not show when it was renewed last"
+_UNKNOWN_TIME: Final = "the input does not show when"
 _DATE: Final = "2026-11-22"
 _TIME: Final = "2026-11-22T12:00:00.000000Z"
 _NOT_COUNTED: Final = frozenset({404, 409, 410})
@@ -190,7 +192,7 @@ class TimelineBuilder(Struct):
         kept = max(MIN_TICKS, self.max_ticks // len(self._leases))
         events = self.histories.feed(seen)
         try:
-            lane.observe(seen, events, self.clock, kept)
+            lane.observe(seen, events, self.clock, kept, self.histories.bounds.first_request)
         except Exception as error:  # noqa: BLE001 - see _draw_safely
             self._problems[key] = _describe_bug(error)
         return key
@@ -221,6 +223,8 @@ class _LeaseLane(Struct):
     """A part of its times is by its writers' own clocks."""
     claimed: int | None = None
     """The last renewal of the first holder that was seen, as it says itself, if the stamps of it lie in the future."""
+    begun: int | None = None
+    """When the audit log begins of which it is read."""
     _explained: tuple[int, int] | None = None
     """A number that changes with every takeover and late renewal, when their causes were settled."""
 
@@ -230,11 +234,37 @@ class _LeaseLane(Struct):
 
     @property
     def overdue_at(self) -> int | None:
-        """The time at which the present holder's lease expires, or expired; None if that cannot be known."""
+        """The time at which the present holder's lease expires, or expired; None if that cannot be known.
+
+        If the input does not show when it was last renewed, this is the latest time at which it did.
+        """
         tenure, duration = self.history.tenure, self.history.duration
         if tenure is None or self.history.kind is InputKind.REVIEW or not duration or duration < 0:
             return None
-        return (tenure.kept_until if self.claimed is None else self.claimed) + duration * SECOND
+        renewed = tenure.kept_until if self.claimed is None else self.claimed
+        if self._is_renewal_unknown(tenure):
+            latest = self._latest_renewal(tenure)
+            return None if latest is None else latest + duration * SECOND
+        return max(renewed + duration * SECOND, tenure.shortened_at)
+
+    def _is_renewal_unknown(self, tenure: Tenure) -> bool:
+        """Return whether the input does not show when its holder, or another one, renewed it last."""
+        if tenure.is_writer or not self.history.is_moment:
+            return not tenure.is_writer and (tenure.has_unseen_renewals or not tenure.kept.is_dated)
+        status = self.history.status(self.history.moment)
+        return status is not None and status.is_disputed
+
+    def _latest_renewal(self, tenure: Tenure) -> int | None:
+        """Return the latest time at which it can have been renewed, None if nothing bounds it."""
+        if not self.history.is_moment:
+            return tenure.kept.latest if tenure.kept.is_dated_by_a_server else None
+        return self._latest_write
+
+    @property
+    def _latest_write(self) -> int:
+        """When the latest state was written; what a list shows was at its latest stamp."""
+        stamps = [one.stamp for one in self.history.entries if one.stamp is not None]
+        return max([self.history.moment, *(stamps if self.history.is_moment else [])])
 
     def frozen_at(self, now: int) -> Frozen | None:
         """Return since when and why no other replica can take the lease, None if another one can."""
@@ -298,10 +328,13 @@ class _LeaseLane(Struct):
                 return replace(mark, text=shorten_for_page(describe_handover(tenure, before), MAX_TEXT))
         return mark
 
-    def observe(self, seen: Observation, events: Sequence[LeaseEvent], latest: int, max_ticks: int) -> None:
+    def observe(
+        self, seen: Observation, events: Sequence[LeaseEvent], latest: int, max_ticks: int, begun: int | None
+    ) -> None:
         """Add an observation that the history has taken in, with what happened."""
         if seen.act is Act.READ:
             return
+        self.begun = begun if seen.input_kind is InputKind.AUDIT_LOG else None
         if seen.answer:
             self._mark_answer(seen, seen.answer)
         self.frozen = self.frozen_at(self.history.moment) if self._may_be_frozen(latest) else None
@@ -324,22 +357,33 @@ class _LeaseLane(Struct):
         status = self.history.status(moment)
         if status is None or status.state is not LeaseState.NEVER_HELD:
             self.spans.begin(SpanKind.LEADERLESS, moment)
-        elif created and _is_as_created(self.history.entries, created):
-            self.spans.begin(SpanKind.NEVER_HELD, min(moment or created, created))
-        else:
-            self.spans.begin(SpanKind.NEVER_HELD, moment)
+            return
+        # Who wipes a lease leaves what its creation left.
+        reason = "" if self.history.existence.is_seen_created else _BY_FIRST_STATE
+        if created and _is_as_created(self.history.entries, created):
+            moment = min(moment or created, created)
+        self.spans.begin(SpanKind.NEVER_HELD, moment, reason=reason)
 
     def _mark_held(self, at: int) -> None:
         """Say that the holder has the lease, or that the lease is frozen."""
         if self.frozen:
             self.spans.turn(SpanKind.FROZEN, at, self.frozen.reason)
         else:
-            self.spans.turn(self._held, at)
+            kind, reason = self._held()
+            self.spans.turn(kind, at, reason)
 
-    @property
-    def _held(self) -> SpanKind:
-        """What is known of a lease with a holder: a log without objects shows only who writes it."""
-        return SpanKind.WRITTEN if self.history.tenure and self.history.tenure.is_writer else SpanKind.HELD
+    def _held(self) -> tuple[SpanKind, str]:
+        """Return what is known of a lease with a holder, and why no more is."""
+        tenure, lease = self.history.tenure, self.history.lease
+        if tenure is None:
+            return SpanKind.HELD, ""
+        if tenure.is_writer:
+            return SpanKind.WRITTEN, ""  # a log without objects shows only who writes it
+        if lease is not None and is_release(lease.spec):
+            return SpanKind.LEADERLESS, ""  # who is written into a lease that stays released does not hold it
+        if self._is_renewal_unknown(tenure):
+            return SpanKind.UNRECORDED, f"{name(self.holder)} is named as its holder, and {_UNKNOWN_RENEWAL}"
+        return SpanKind.HELD, ""
 
     def _mark_answer(self, seen: Observation, answer: Answer) -> None:
         """Mark what the API server made of one write."""
@@ -378,7 +422,8 @@ class _LeaseLane(Struct):
                     lasts = (self.duration_held or 0) * SECOND  # as it was chosen
                     self.spans.delay(at, is_expired=tenure.processes.renewals == 1 and tenure.since + lasts < at)
                 self._mark_held(at)
-                self.ticks.add(at, max_ticks)
+                if not (tenure and self._is_renewal_unknown(tenure)):
+                    self.ticks.add(at, max_ticks)
                 duration = self.history.duration or 0
                 if event.silence and duration > 1 and event.silence >= deadline_of(duration):
                     text = f"{self.holder} did not renew for {length(event.silence)}, and kept the lease"
@@ -391,23 +436,34 @@ class _LeaseLane(Struct):
                 self.spans.turn(SpanKind.OVERDUE, at)
             case EventKind.RELEASED | EventKind.DELETED:
                 self._turn_overdue(tenure, at)
-                is_removed = event.kind is EventKind.RELEASED and tenure is not None and _is_removed_live(tenure)
-                self.spans.begin(SpanKind.REMOVED if is_removed else SpanKind.LEADERLESS, at)
+                self._begin_free(event, at)
                 kind = MarkKind.RELEASE if event.kind is EventKind.RELEASED else MarkKind.DELETED
                 how = describe_ending(tenure) if tenure else f"the lease was deleted{by_writer(event.writer)}"
                 self.mark(kind, at, f"{how}{describe_dating_of(event)}", event.writer)
             case _:
                 self._mark_event(event, at)
 
+    def _begin_free(self, event: LeaseEvent, at: int) -> None:
+        """Begin after the holder was removed, or the lease deleted: that may have been later than is known."""
+        is_released, tenure = event.kind is EventKind.RELEASED, event.tenure
+        if event.is_dated or self.spans.present is None or self.spans.present.tenure is None:
+            is_removed = is_released and tenure is not None and _is_removed_live(tenure)
+            self.spans.begin(SpanKind.REMOVED if is_removed else SpanKind.LEADERLESS, at)
+            return
+        what = "its holder was removed" if is_released else "it was deleted"
+        self.spans.begin(SpanKind.UNRECORDED, at, reason=f"{what} in this time, and {_UNKNOWN_TIME}")
+
     def _is_first_after_choice(self, tenure: Tenure) -> bool:
         """Return whether a renewal may be the first one by a holder that an API server chose."""
         is_begun = self.spans.present is not None and self.spans.present.begins == tenure.since
-        return tenure.is_chosen and is_begun and not (tenure.is_writer or self.history.is_partial)
+        is_whole = all(one.end <= tenure.since for one in self.history.renewals.unseen)
+        return tenure.is_chosen and is_begun and is_whole and not (tenure.is_writer or tenure.is_unseen)
 
     def _turn_overdue(self, tenure: Tenure | None, at: int) -> None:
         """Say that a holder that is removed had let the lease expire before, if it had."""
-        if tenure and tenure.duration and tenure.duration > 1 and not tenure.has_unseen_renewals:
-            expired = tenure.kept_until + tenure.duration * SECOND
+        duration = tenure.least_duration if tenure else None
+        if tenure and duration and not tenure.has_unseen_renewals:
+            expired = max(tenure.kept_until + duration * SECOND, tenure.shortened_at)
             if expired < at and self.spans.present and self.spans.present.kind is SpanKind.HELD:
                 self.spans.turn(SpanKind.OVERDUE, expired)
 
@@ -425,6 +481,18 @@ class _LeaseLane(Struct):
                 text = f"{writers_of(event.tenure)} renew in turns under one identity, as if each led"
                 self.mark(MarkKind.IDENTITY_SHARED, at, text, event.tenure, self.holder)
 
+    def _find_begin(self, tenure: Tenure, since: int) -> int:
+        """Return since when the holder of a first state has it, as far as that state says it.
+
+        It does not if another one wrote its holder in, or if no one wrote the lease for long in a log before it.
+        """
+        moment, begun = self.history.moment, self.begun
+        if self._is_renewal_unknown(tenure) and not tenure.is_since_own:
+            return max(since, self._latest_write)
+        if begun is not None and moment - begun > deadline_of(tenure.duration or self.history.duration):
+            return max(since, moment)
+        return since
+
     def _mark_acquisition(self, tenure: Tenure, since: int, latest: int, max_ticks: int) -> None:
         if tenure.began is Handover.SEEN:
             # A stored state shows one renewal, the last: the holder took the lease before it.
@@ -432,14 +500,24 @@ class _LeaseLane(Struct):
             if renewed > latest:
                 status = self.history.status(latest)
                 renewed = self.claimed = min(latest, (status and status.last_renewal) or latest)
-            since = min(since, renewed)
-            if since < renewed:
+            since = self._find_begin(tenure, min(since, renewed))
+            if since < renewed and not self._is_renewal_unknown(tenure):
                 self.ticks.add(renewed, max_ticks)
+        elif tenure.is_unseen and not tenure.has_unseen_renewals and tenure.last_renewal < since:
+            self.ticks.add(tenure.last_renewal, max_ticks)
         if tenure.began is Handover.UNKNOWN and len(self.history.tenures) > 1:
             self._turn_overdue(self.history.tenures[-2], since - MAX_TOLERANCE)
         status = self.history.status(since)
-        reason = _BY_FIRST_STATE if tenure.began is Handover.SEEN and not tenure.is_writer else ""
-        self.spans.begin(self._held, since, tenure, status.manager if status else "", reason)
+        manager = status.manager if status else ""
+        held, reason = self._held()
+        if held in {SpanKind.HELD, SpanKind.UNRECORDED} and not tenure.is_dated:
+            held, reason = SpanKind.UNRECORDED, f"{name(self.holder)} took it in this time, and {_UNKNOWN_TIME}"
+        if tenure.began is Handover.SEEN and held is SpanKind.HELD:
+            reason = _BY_FIRST_STATE
+        elif tenure.began is Handover.SEEN and held is SpanKind.UNRECORDED and since < self._latest_write:
+            self.spans.begin(SpanKind.HELD, since, tenure, manager, _BY_FIRST_STATE)
+            since = self._latest_write
+        self.spans.begin(held, since, tenure, manager, reason)
         tenures = self.history.tenures
         before = tenures[-2] if len(tenures) > 1 else None
         how = how_taken(tenure, before, is_seen_created=self.history.existence.is_seen_created)

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from webhook.admission.rules.change import NODE_LEASES
 from webhook.analysis.claims.words import at_most, clock, count, name, writer
-from webhook.analysis.history.renewals import deadline_of
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND, canonical, length
@@ -76,13 +75,17 @@ class SpanKind(Kind):
     noticed."""
 
 
+UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS, SpanKind.CHOSEN})
+
+
 class Span(Struct, frozen=True, gc=False):
     """Who held a lease from `begins` to `ends`, which is None if it is still so at the end of the input.
 
     Spans of a lane are in order and do not overlap. Nothing lies between two of them, except that no lease existed. The
     first one may begin before the timeline does: since then its holder says that it holds the lease. Texts are "" if
     unknown; `writer` is the user or pod that wrote as this holder, `manager` its field manager. `reason` says why no
-    other replica can take a frozen one, or what alone says that one is held.
+    other replica can take a frozen one, what alone says that one is held or was never held, or what is not recorded if
+    it is not who held it.
     """
 
     kind: SpanKind
@@ -93,6 +96,11 @@ class Span(Struct, frozen=True, gc=False):
     manager: str = ""
     count: int = 1
     reason: str = ""
+
+    @property
+    def is_unled(self) -> bool:
+        """Whether no one leads in it, or in a part of it: its holder was removed, or the lease deleted."""
+        return self.kind in UNLED or (self.kind is SpanKind.UNRECORDED and bool(self.reason) and not self.holder)
 
     def join(self, other: "Span") -> "Span":
         """Return one span that stands for both, without their holders."""
@@ -107,11 +115,11 @@ class Span(Struct, frozen=True, gc=False):
         if self.kind is SpanKind.REMOVED:
             return "no one holds it: another writer removed its holder, which may still lead"
         if self.kind is SpanKind.UNRECORDED:
-            return "not recorded: the input does not show who held it"
+            return f"not recorded: {self.reason or 'the input does not show who held it'}"
         if self.kind is SpanKind.FROZEN:
             return f"frozen: held by {name(self.holder)}, and {self.reason}"
         if self.kind is SpanKind.NEVER_HELD:
-            return "never held: any replica may take it"
+            return f"never held{self.reason and f', {self.reason}'}: any replica may take it"
         if self.kind is SpanKind.SEVERAL:
             return f"{count(self.count, 'short span')}, too many changes to draw"
         unled = found[bisect_right(found, self.begins, key=lambda gap: gap.expires) - 1].text(until)
@@ -203,15 +211,13 @@ class Ticks(Struct):
         return len(self.moments) + sum(one.count for one in self.buckets)
 
 
-UNLED: Final = frozenset({SpanKind.OVERDUE, SpanKind.LEADERLESS, SpanKind.CHOSEN})
-
-
 class Gap(Struct, frozen=True, gc=False):
     """A time without a leader, in microseconds since 1970.
 
     It begins with the last renewal before the lease expired, as its holder may have died right after, or with the
-    release or deletion; `expires` is then the same. A holder that was cut off went on as the leader for a while, so
-    after an expiry its length is a bound. `holder` led before, "" if unknown; `ends` may be that of the timeline.
+    release or deletion; `expires` is then the same, as it is where the input does not show that renewal. A holder that
+    was cut off went on as the leader for a while, so the time since a renewal is a bound. `holder` led before, "" if
+    unknown; `ends` may be that of the timeline.
     """
 
     begins: int
@@ -220,19 +226,20 @@ class Gap(Struct, frozen=True, gc=False):
     length: int
     holder: str = ""
     is_open: bool = False
+    is_bound: bool = False
+    """It begins with an expiry, or with a removal that nothing dates."""
     is_node: bool = False
     """The lease is that of a node, which reports by it and leads nothing."""
 
     def text(self, until: int) -> str:
         """Return the caption of the gap, which stays the same as time goes on."""
-        is_bound = self.begins < self.expires
         what = "no heartbeat" if self.is_node else "no leader"
         if self.is_open:
             # A lease does not show whether a holder that stopped to renew it leads on.
-            silent = "not renewed" if is_bound else "no holder"
+            silent = "not renewed" if self.is_bound else "no holder"
             what = what if self.is_node else silent
             return f"{what} since {_format_moment(self.begins, until)}" if self.begins > 0 else what
-        return f"{what} for {at_most(self.length) if is_bound else length(self.length)}"
+        return f"{what} for {at_most(self.length) if self.is_bound else length(self.length)}"
 
 
 class Lane(Struct, frozen=True, gc=False):
@@ -257,10 +264,11 @@ class Lane(Struct, frozen=True, gc=False):
 
     def gaps(self, until: int) -> tuple[Gap, ...]:
         """Return each time without a leader, in order; `until` is the end of the timeline."""
-        groups = [list(group) for _, group in groupby(self.spans, key=lambda span: span.kind in UNLED)]
+        groups = [list(group) for _, group in groupby(self.spans, key=lambda span: span.is_unled)]
         found: list[Gap] = []
         for number, spans in enumerate(groups):
-            if spans[0].kind in UNLED:
+            # Of a removal that nothing dates, only what followed bounds for how long no one led.
+            if spans[0].is_unled and (spans[0].kind in UNLED or number + 1 < len(groups)):
                 before = groups[number - 1][-1] if number else None
                 following = groups[number + 1][0] if number + 1 < len(groups) else None
                 found.append(self._make_gap(before, spans, following, until))
@@ -269,19 +277,25 @@ class Lane(Struct, frozen=True, gc=False):
     def _make_gap(self, before: Span | None, spans: list[Span], following: Span | None, until: int) -> Gap:
         first, last = spans[0], spans[-1]
         begins = expires = first.begins
-        if first.kind is SpanKind.OVERDUE:
-            begins = self._find_last_renewal(expires, before.begins if before else expires)
+        if first.kind is SpanKind.OVERDUE and before:
+            begins = self._find_last_renewal(expires, before.begins)
+            if before.kind is SpanKind.UNRECORDED and not before.holder and begins == before.begins:
+                begins = expires
         if following:
             ends = following.begins
         else:
             ends = max(begins, until if last.ends is None else last.ends)
         holder = first.holder or (before.holder if before else "")
-        unled = ends - begins
-        if begins < expires and holder and following and following.holder == holder:
-            # It lived, so it led until its deadline.
-            unled = max(0, unled - deadline_of(self.duration_seconds))
-        is_open = following is None and last.ends is None
-        return Gap(begins, expires, ends, unled, holder, is_open, self.namespace == NODE_LEASES)
+        return Gap(
+            begins,
+            expires,
+            ends,
+            ends - begins,
+            holder,
+            is_open=following is None and last.ends is None,
+            is_bound=first.kind in {SpanKind.OVERDUE, SpanKind.UNRECORDED},
+            is_node=self.namespace == NODE_LEASES,
+        )
 
     def _find_last_renewal(self, at: int, since: int) -> int:
         """Return the last renewal until `at`, or `since` if none was seen after that."""

@@ -1,0 +1,135 @@
+"""What the page shows where an input does not say when something happened: that it does not say so."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.history.fake_server import SECOND, START, FakeServer
+from tests.timeline.test_states import lane_of, stored, timeline_of, written
+from tests.timeline.test_truth import read_log, read_watch
+from webhook.analysis.timeline.model import Lane, SpanKind, Timeline
+from webhook.kubernetes.times import canonical_seconds
+
+UNKNOWN_RENEWAL = "is named as its holder, and the input does not show when it was renewed last"
+
+
+def texts(timeline: Timeline) -> list[tuple[str, float, str]]:
+    """Kind, begin in seconds and text of each span of the first lease."""
+    lane = timeline.lanes[0]
+    gaps = lane.gaps(timeline.ends)
+    return [
+        (span.kind.value, round((span.begins - START) / SECOND, 1), span.text(gaps, timeline.ends))
+        for span in lane.spans
+    ]
+
+
+def with_entry(lease: dict[str, Any], manager: str, at: str) -> dict[str, Any]:
+    """A lease whose metadata another manager wrote."""
+    fields: dict[str, Any] = {"f:metadata": {"f:labels": {".": {}}}}
+    entry = {**lease["metadata"]["managedFields"][0], "manager": manager, "time": at, "fieldsV1": fields}
+    lease["metadata"]["managedFields"].append(entry)
+    return lease
+
+
+def spans_of(lane: Lane) -> list[SpanKind]:
+    return [span.kind for span in lane.spans]
+
+
+def test_a_stamp_that_renewtime_contradicts_does_not_say_when_it_was_renewed(tmp_path: Path) -> None:
+    lease = with_entry(stored("checkout", renewTime="2026-11-22T11:30:00.000000Z"), "editor", "2026-11-22T11:58:00Z")
+    timeline = timeline_of(written(tmp_path, lease))
+    held, unknown, late = timeline.lanes[0].spans
+    assert (held.kind, held.reason) == (SpanKind.HELD, "as the first state that was seen says")
+    assert UNKNOWN_RENEWAL in unknown.text((), timeline.ends)
+    assert unknown.holder == "checkout-x2x8p_1"
+    # The one who wrote last is stamped: if that was a renewal, it lasted for 15 s.
+    assert late.kind is SpanKind.OVERDUE
+    assert canonical_seconds(late.begins) == "2026-11-22T11:58:15Z"
+    (gap,) = timeline.lanes[0].gaps(timeline.ends)
+    assert gap.text(timeline.ends) == "not renewed since 11:58:00Z"
+    assert not timeline.lanes[0].ticks.count
+
+
+def test_a_lease_that_says_nothing_of_a_holder_was_never_held_as_far_as_it_says(tmp_path: Path) -> None:
+    blank = dict.fromkeys(("holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"))
+    lane = lane_of(written(tmp_path, stored("checkout", **blank)))
+    said = "never held, as the first state that was seen says: any replica may take it"
+    assert [span.text((), 0) for span in lane.spans] == [said]
+
+
+def test_a_deletion_that_a_watch_does_not_date_is_not_the_begin_of_a_time_without_a_leader() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.wait(6)
+    server.delete("shop/db")
+    server.wait(4)
+    server.elector("b", "shop/db").lead(4)
+    unknown = ("unrecorded", 10.0, "not recorded: it was deleted in this time, and the input does not show when")
+    assert texts(read_watch(server))[1] == unknown
+    assert texts(read_log(server))[1] == ("leaderless", 16.0, "no leader for 4 s")
+    timeline = read_watch(server)
+    assert [gap.text(timeline.ends) for gap in timeline.lanes[0].gaps(timeline.ends)] == ["no leader for up to 10 s"]
+
+
+def test_a_lease_that_is_gone_has_no_span_after_its_deletion() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.delete("shop/db")
+    assert spans_of(read_watch(server).lanes[0]) == [SpanKind.HELD]
+
+
+def test_a_holder_that_is_removed_without_a_stamp_is_removed_at_an_unknown_time() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.elector("b", "shop/cache").lead(4)
+    server.write("shop/db", {}, "janitor", "janitor", "")
+    del server.events[-1][2]["metadata"]["managedFields"][1:]
+    server.events[-1][2]["metadata"]["managedFields"] = [
+        {"manager": "janitor", "operation": "Update", "time": canonical_seconds(START), "fieldsV1": {}}
+    ]
+    said = "not recorded: its holder was removed in this time, and the input does not show when"
+    lanes = {lane.name: lane for lane in read_watch(server).lanes}
+    assert lanes["db"].spans[-1].text((), 0) == said
+    assert lanes["db"].gaps(server.now) == ()
+
+
+def test_who_is_written_into_a_lease_that_stays_released_does_not_hold_it() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(4)
+    a.release()
+    server.wait(2)
+    released = server.leases["shop/db"]["spec"]
+    server.write("shop/db", {**released, "holderIdentity": "b_1"}, "editor", "admin", "")
+    server.wait(2)
+    server.elector("b", "shop/db").renew()
+    assert [kind for kind, *_ in texts(read_log(server))] == ["held", "leaderless", "leaderless", "held"]
+
+
+@pytest.mark.parametrize(("seconds", "begins"), [(8, -30.0), (12, 12.0)])
+def test_a_first_state_says_nothing_of_a_time_in_which_a_log_shows_no_renewal(seconds: float, begins: float) -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    server.now = START - 30 * SECOND
+    a.lead(30)
+    server.log.clear()
+    server.elector("b", "shop/cache").take()
+    server.wait(seconds)
+    a.renew()
+    lane = next(lane for lane in read_log(server).lanes if lane.name == "db")
+    assert round((lane.spans[0].begins - START) / SECOND, 1) == begins
+
+
+def test_a_log_that_begins_with_a_holder_that_was_written_in_does_not_say_what_was_before() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.log.clear()
+    spec = server.leases["shop/db"]["spec"]
+    server.wait(5)
+    server.write("shop/db", {**spec, "holderIdentity": "b_1"}, "gitops", "gitops", "")
+    server.wait(2)
+    server.elector("b", "shop/db").renew()
+    found = texts(read_log(server))
+    assert found == [("unrecorded", 15.0, f"not recorded: b_1 {UNKNOWN_RENEWAL}"), ("held", 17.0, "held by b_1")]
+    assert read_log(server).lanes[0].ticks.count == 1
