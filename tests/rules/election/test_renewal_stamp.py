@@ -200,6 +200,9 @@ TAMPERED_UPDATES = {
         ],
     ),
     "(l) an owner of a dropped field, an hour ahead": update(add(DROPPED | {"time": IN_AN_HOUR})),
+    "(l) an owner of a dropped field, later than clocks differ": update(
+        add(DROPPED | {"time": "2025-11-20T12:00:03Z"})
+    ),
     "(l) an owner of a dropped field, an hour ago": update(add(DROPPED | {"time": AN_HOUR_AGO})),
     "(l) an owner of a dropped field, of no time": update(add({**DROPPED, "time": None})),
     "(l) an owner of a dropped field, folded": update(add(DROPPED | {"manager": "ancient-changes"})),
@@ -328,6 +331,9 @@ HONEST_UPDATES = {
         RENEWAL, old=[add(entry(time=AN_HOUR_AGO, manager="x", fieldsV1={"f:spec": {"f:": {"f:x": {}}}}))]
     ),
     "a strategy that the API server dropped": update(add(DROPPED)),
+    "a strategy dropped by an API server whose clock is half a minute behind": update(
+        add(DROPPED | {"time": HALF_A_MINUTE_AGO})
+    ),
     "a preferredHolder that the API server dropped": update(add(owner_of(*PREFERRED))),
     "both dropped, for the renewing manager": update(owned_too(*STRATEGY), owned_too(*PREFERRED), put(TIME, NOW_TEXT)),
     "a strategy dropped, and a label removed": update(
