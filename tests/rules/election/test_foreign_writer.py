@@ -105,6 +105,18 @@ def test_a_label_by_another_writer_is_not_found() -> None:
     assert not found_by(document, stamps=STAMPS)
 
 
+@pytest.mark.parametrize("left", [stamped(OTHER, None), stamped("", None)], ids=["another's stamp", "no stamp"])
+def test_fields_that_the_api_server_dropped_make_no_other_writer(left: Tweak) -> None:
+    """It drops strategy and preferredHolder after it stamped who sent them, or removed the stamps beside a long one."""
+    document = review(stamp=left)
+    assert found(document) == {"foreign-writer"}
+    (finding,) = found_by(document, stamps=STAMPS)["foreign-writer"]
+    assert "retry without strategy and preferredHolder" in finding.error.detail
+    binding = Binding(service_accounts=frozenset({("shop", "checkout")}), holders=("*",))
+    assert "foreign-writer" in found_by(document, stamps=STAMPS, binding=binding)
+    assert "foreign-writer" not in found_by(review(stamp=left, writer=HOLDER), stamps=STAMPS)
+
+
 def test_a_writer_of_a_binding_changes_owners_and_nothing_else() -> None:
     """An operator that owns the lease of its pods sets its owner again."""
     binding = Binding(service_accounts=frozenset({("shop", "checkout")}), holders=("*",))

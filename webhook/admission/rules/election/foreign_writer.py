@@ -31,15 +31,21 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
     """A live lease may be written only by the writer that the API server stamped on it.
 
     Evaluated in namespaces that the policy file lists under `stamps`: takeovers, renewals and releases for the holder,
-    other changes of spec, deletions, and changes of owners. Anyone may change labels and other annotations; the writers
-    of a binding may change owners. The garbage collector and the namespace controller are exempt.
+    other changes of spec, deletions, and changes of owners. So is a write of nothing but `strategy` and
+    `preferredHolder` that the API server dropped after it stamped the writer, as it does while the feature gate
+    CoordinatedLeaderElection is off. Anyone may change labels and other annotations; the writers of a binding may
+    change owners. The garbage collector and the namespace controller are exempt.
     """
     stamps = change.stamps
     if stamps is None or (stamp := change.old_stamp) is None or not stamp.writer or not change.old_holder:
         return NO_FINDINGS
     user, after = change.user, change.new_stamp
-    if change.event is Event.UNTOUCHED and (
-        change.new_metadata.owner_references == change.old_metadata.owner_references or change.is_by_listed_writer
+    # An API server that drops strategy and preferredHolder does so after their sender was stamped.
+    is_of_dropped_fields = change.event is Event.UNTOUCHED and after is not None and after.writer != stamp.writer
+    if (
+        change.event is Event.UNTOUCHED
+        and not is_of_dropped_fields
+        and (change.new_metadata.owner_references == change.old_metadata.owner_references or change.is_by_listed_writer)
     ):
         return NO_FINDINGS
     # Only the sender can omit the time, so our clock, which may be wrong, must not replace it.
@@ -47,7 +53,10 @@ def foreign_writer(change: LeaseChange) -> Iterable[Finding]:
     is_expired = change.expiry.expired and not is_undated
     if is_writer(user, stamp, stamps) or user.username in CLEANUP_CONTROLLERS or is_expired:
         return NO_FINDINGS
-    wait = "without managedFields" if is_undated else f"in {change.expiry.seconds_left} s"
+    if is_of_dropped_fields:
+        wait = "without strategy and preferredHolder"
+    else:
+        wait = "without managedFields" if is_undated else f"in {change.expiry.seconds_left} s"
     detail = (
         f"the lease is held by {quote(change.old_holder)} and was last written by {quote(stamp.writer)}, which this "
         f"writer is not; retry {wait}, or ask the holder to release it"
