@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from tests.factories import make_entry
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import observe_all
 from tests.inputs.reading import read
@@ -15,6 +16,7 @@ from webhook.analysis.inputs.items import Input
 from webhook.analysis.timeline.downsampling import MAX_MARKS
 from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Lane, Mark, MarkKind, SpanKind, Timeline, as_json
+from webhook.kubernetes.times import canonical_seconds
 
 LATEST = START + 365 * 24 * 3600 * SECOND
 MARGIN = SECOND // 50
@@ -377,6 +379,37 @@ def test_other_annotations_are_no_marks(annotations: dict[str, str]) -> None:
     server.log[-1]["annotations"] = annotations
     (lane,) = read_log(server).lanes
     assert marks(lane) == [("created", 0.0)]
+
+
+def write_nothing_and_own_strategy(server: FakeServer, ahead: int = 0) -> None:
+    """A patch of strategy, which the API server dropped, dated so many seconds ahead."""
+    server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-patch", "admin", "")
+    entry = make_entry("strategy", manager="kubectl-patch", time=canonical_seconds(server.now + ahead * SECOND))
+    metadata = server.leases["shop/db"]["metadata"]
+    metadata["managedFields"] = [one for one in metadata["managedFields"] if one["manager"] != "kubectl-patch"] + [
+        entry
+    ]
+
+
+@ANY
+@pytest.mark.parametrize("seconds", [1, 9, 90])
+def test_a_field_that_the_api_server_dropped_is_no_forged_stamp(view: View, seconds: int) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.wait(seconds)
+    write_nothing_and_own_strategy(server)
+    (lane,) = view(server).lanes
+    assert MarkKind.FORGED_STAMPS not in {one.kind for one in lane.marks}
+
+
+@LOGGED
+def test_an_owner_of_a_dropped_field_that_is_dated_ahead_is_a_forged_stamp(view: View) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    server.wait(1)
+    write_nothing_and_own_strategy(server, ahead=30)
+    (lane,) = view(server).lanes
+    assert "which owns nothing that this write sets" in mark_of(lane, MarkKind.FORGED_STAMPS).text
 
 
 @ANY

@@ -160,17 +160,35 @@ def _check_additions(change: LeaseChange, writers_entries: Sequence[Entry]) -> s
     return None
 
 
-def _is_of_dropped_fields(change: LeaseChange, entry: Entry) -> bool:
-    """True if an entry is what an API server makes of a write of which it dropped all that was set.
+def date_dropped_fields(change: LeaseChange) -> int | None:
+    """Return when an UPDATE was made of which the API server dropped all that was set, if its entries look like that.
 
-    Without the feature gate CoordinatedLeaderElection it drops strategy and preferredHolder where the lease has none,
-    after it has recorded who set them (PrepareForUpdate in `pkg/registry/coordination/lease/strategy.go` of
-    kubernetes). Their one owner is then stamped now, and owns nothing else that it did not own before.
+    Nothing but the entry says so, which a client may have invented.
+    """
+    known = {(entry.key, entry.stamp) for entry in change.old_entries}
+    fresh = (entry for entry in change.new_entries if (entry.key, entry.stamp) not in known)
+    return stamp_of_writer(entry for entry in fresh if _owns_dropped_fields(change, entry))
+
+
+def _is_of_dropped_fields(change: LeaseChange, entry: Entry) -> bool:
+    """True if an entry is what an API server makes now of a write of which it dropped all that was set.
 
     A client can invent such an entry as well. It gains no more than by a label of its own, because the stamp may be
     ahead by no more than clocks differ: once ten Update entries are dated ahead, each renewal is folded into one of
     them and dated so. A second owner of a field is refused, but a later write may change what a stored entry owns, so
     there may be ten.
+    """
+    if entry.stamp is None or not change.now - BOUND <= entry.stamp <= change.now + MAX_TOLERANCE:
+        return False
+    return _owns_dropped_fields(change, entry)
+
+
+def _owns_dropped_fields(change: LeaseChange, entry: Entry) -> bool:
+    """True if an entry owns what an API server dropped of a write, and this write set nothing else.
+
+    Without the feature gate CoordinatedLeaderElection it drops strategy and preferredHolder where the lease has none,
+    after it has recorded who set them (PrepareForUpdate in `pkg/registry/coordination/lease/strategy.go` of
+    kubernetes). Their one owner owns nothing else that it did not own before.
     """
     new, old = change.new_spec, change.old_spec
     dropped = {
@@ -182,8 +200,6 @@ def _is_of_dropped_fields(change: LeaseChange, entry: Entry) -> bool:
         if after is None and before is None and name in entry.owned.spec
     }
     if not dropped or change.was_set or entry.is_fold or entry.owned.is_deep:
-        return False
-    if entry.stamp is None or not change.now - BOUND <= entry.stamp <= change.now + MAX_TOLERANCE:
         return False
     if sum(not dropped.isdisjoint(one.owned.spec) for one in change.new_entries) > 1:
         return False

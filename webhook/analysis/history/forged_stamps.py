@@ -4,7 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from webhook.admission.rules.change import change_between
-from webhook.admission.rules.tampering import find_tampering_in_create, find_tampering_in_update, is_stamped
+from webhook.admission.rules.tampering import (
+    date_dropped_fields,
+    find_tampering_in_create,
+    find_tampering_in_update,
+    is_stamped,
+)
 from webhook.analysis.inputs.items import Act, Observation, has_managed_fields
 from webhook.kubernetes.managed_fields import Entry
 from webhook.kubernetes.objects import NO_LEASE_SPEC, Lease, LeaseSpec
@@ -12,10 +17,13 @@ from webhook.kubernetes.objects import NO_LEASE_SPEC, Lease, LeaseSpec
 _KNOWN_FIELDS: Final = frozenset(f"f:{name}" for name in LeaseSpec.__struct_encode_fields__)
 
 
-def find_forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequence[Entry], at: int) -> str:
+def find_forged_stamps(
+    seen: Observation, old: Lease | None, old_entries: Sequence[Entry], at: int, *, is_dated: bool = True
+) -> str:
     """Return what a write does to managedFields that no API server does, as a clause; "" if nothing, or not shown.
 
-    `old` is the state just before the write of a Lease at `at`, None if it was created, with its `old_entries`.
+    `old` is the state just before the write of a Lease at `at`, None if it was created, with its `old_entries`. If it
+    is not `is_dated`, it may be later: where the API server dropped all that it set, when its entry says.
     """
     new = seen.object
     assert isinstance(new, Lease)
@@ -35,6 +43,8 @@ def find_forged_stamps(seen: Observation, old: Lease | None, old_entries: Sequen
     if (renewed and dates_renewal_again(seen.entries, old_entries)) or not _only_known(seen.entries):
         return ""
     change = change_between(old, new, at)
+    if not is_dated:
+        change = change_between(old, new, max(at, date_dropped_fields(change) or at))
     return "" if is_stamped(change) else find_tampering_in_update(change) or ""
 
 

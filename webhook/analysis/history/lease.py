@@ -501,7 +501,7 @@ class LeaseHistory(Struct):
         if state.act is Act.STORED or (before and version and before.metadata.resource_version == version):
             return
         if before is None or state.seen.old or is_same_path:
-            problem = find_forged_stamps(state.seen, before, state.known, at)
+            problem = find_forged_stamps(state.seen, before, state.known, at, is_dated=self.write.is_dated)
             if problem:
                 self._happen(EventKind.FORGED, at, writer=state.writer, text=problem)
         if before is not None and (edit := edit_of(state.old, state.new)):
