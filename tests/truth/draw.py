@@ -1,5 +1,6 @@
 """Draws plans: who elects how, what fails, and who interferes."""
 
+from collections.abc import Iterator
 from random import Random
 from typing import Final
 
@@ -122,7 +123,7 @@ class _Drawing:
     def plan(self) -> Plan:
         electors = self._habits_of(self._electors())
         pods = [one.pod for one in electors]
-        faults = self._faults(pods)
+        faults = tuple(sorted((*self._faults(pods), *self._further_faults(pods)), key=lambda one: one.at))
         outsiders = self._outsiders(electors)
         moments = [one.at for one in faults] + [step.at for one in outsiders for step in one.steps]
         middle = self._random.choice(moments) if moments else self._length // 2
@@ -274,6 +275,20 @@ class _Drawing:
         elif kind is FaultKind.THROTTLE:
             amount = draw.choice((2, 4, 8))
         return Fault(kind=kind, at=at, length=length, target=pod, amount=amount)
+
+    def _further_faults(self, pods: list[str]) -> Iterator[Fault]:
+        """Yield rarer faults, drawn apart, so that the others are as they were."""
+        draw = Random(f"further {self._seed}")
+        at = draw.randrange(5 * _SECOND, self._length - 30 * _SECOND)
+        if draw.random() < 0.08:
+            kind = draw.choice((FaultKind.MUTATE_HOLDER, FaultKind.MUTATE_HOLDER, FaultKind.MUTATE_RENEWAL))
+            length = draw.choice((10, 40, 200)) * _SECOND
+            yield Fault(kind=kind, at=draw.choice((0, at)), length=length, amount=draw.choice((0, 1)))
+        if draw.random() < 0.06:
+            every, length = draw.choice((20, 30)) * _SECOND, draw.choice((5, 6, 9)) * _SECOND
+            kind, target = draw.choice((FaultKind.PAUSE, FaultKind.CUT)), draw.choice(pods)
+            for moment in range(at, self._length - 12 * _SECOND, every):
+                yield Fault(kind=kind, at=moment, length=length + draw.randrange(300), target=target)
 
     # ---- outsiders ----
 

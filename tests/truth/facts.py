@@ -77,6 +77,12 @@ class Write(Struct, frozen=True, dict=True):
         return self.after.renewed is not None and self.after.renewed != self.before.renewed
 
     @property
+    def is_holder_rewritten(self) -> bool:
+        """Whether a webhook stored another holder than was asked for."""
+        body = self.request.body
+        return body is not None and bool(self.after.holder) and body["spec"].get("holderIdentity") != self.after.holder
+
+    @property
     def is_shortened(self) -> bool:
         """Whether it leaves the holder and shortens the lease to a second, as some clients release it."""
         return self.after.duration == 1 and self.before.duration != 1
@@ -245,7 +251,8 @@ class Facts(Struct, frozen=True, dict=True):
 
     def processes_of(self, identity: str) -> tuple[Process, ...]:
         """Return the processes that call themselves so."""
-        return tuple(one for one in self.history.processes if identity and one.identity == identity)
+        called = self.history.called
+        return tuple(one for one in self.history.processes if identity and identity in called[one.name])
 
     def is_by(self, by: Mapping[str, Any] | None, request: Request) -> bool:
         """Return whether a request may be by whom a claim says; nothing is said without a `by`."""
@@ -262,9 +269,8 @@ class Facts(Struct, frozen=True, dict=True):
     def is_own(self, write: Write, identity: str) -> bool:
         """Return whether the writer is a process of an identity, or runs in the pod of one as its user."""
         own = write.process
-        return own.identity == identity or any(
-            one.uid and one.writer == own.writer for one in self.processes_of(identity)
-        )
+        named = self.processes_of(identity)
+        return own in named or any(one.uid and one.writer == own.writer for one in named)
 
     def has_renewals(self, identity: str, begin: int, end: int) -> bool:
         """Return whether an identity surely renewed the lease itself in a time."""
@@ -415,6 +421,10 @@ class _Reasons:
             yield "not-taken-up"
         if not facts.is_own(placed, self._identity) and not later:
             yield "not-running"
+        until = self._begin + SECOND
+        own = [one for one in facts.writes if one.at <= until and facts.is_own(one, self._identity)]
+        if own and own[-1].is_holder_rewritten:
+            yield "rewritten"
         if self._renews_too_seldom(spec.duration):
             yield "interval"
 

@@ -290,8 +290,30 @@ def _write_event(request: Request, level: str, has_fields: bool) -> bytes:
     if level != "Metadata" and request.user is not None:
         shown = [*_objects(request, status, has_fields)]
         parts += [one for one in shown if level == "RequestResponse" or one.startswith(b'"requestObject"')]
+    if mutated := _mutations(request):
+        tail["annotations"] = mutated
     parts.append(_inner(tail))
     return b"{%s}\n" % b",".join(parts)
+
+
+def _mutations(request: Request) -> Document:
+    """Return the annotations of a write that a webhook changed: an API server logs those; a policy leaves none."""
+    body, state = request.body, request.after
+    if body is None or state is None or state.lease is None or "metadata" not in body or request.number % 2:
+        return {}
+    asked, stored = body["spec"], json.loads(state.text)["spec"]
+    changed = [name for name, value in stored.items() if asked.get(name) != value]
+    webhook = {"configuration": "defaults", "webhook": "defaults.vendor.example"}
+    key = "webhook.admission.k8s.io/round_0_index_0"
+    patch = [{"op": "replace", "path": f"/spec/{name}", "value": stored[name]} for name in changed]
+    return (
+        {
+            f"mutation.{key}": json.dumps({**webhook, "mutated": bool(changed)}),
+            f"patch.{key}": json.dumps({**webhook, "patch": patch, "patchType": "JSONPatch"}),
+        }
+        if changed
+        else {}
+    )
 
 
 def _user_of(request: Request) -> bytes:

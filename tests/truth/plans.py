@@ -97,10 +97,16 @@ class FaultKind(StrEnum):
     MUTATE = "a webhook raises leaseDurationSeconds"
     MUTATE_LABELS = "a webhook labels each write with its time"
     MUTATE_TIMES = "a webhook cuts the fractions off renewTime and acquireTime"
+    MUTATE_HOLDER = "a webhook writes another holderIdentity: one for all, or one that has more after each's own"
+    MUTATE_RENEWAL = "a webhook sets renewTime back by minutes"
 
 
 class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One fault. `amount` is seconds of a clock's step, the factor of a slow process, or the duration of a mutator."""
+    """One fault.
+
+    `amount` is seconds of a clock's step, the factor of a slow process, the duration of a mutator, or 1 if a mutator
+    writes one holder for all.
+    """
 
     kind: FaultKind
     at: int

@@ -44,6 +44,8 @@ _OF_SERVERS: Final = {
     FaultKind.MUTATE,
     FaultKind.MUTATE_LABELS,
     FaultKind.MUTATE_TIMES,
+    FaultKind.MUTATE_HOLDER,
+    FaultKind.MUTATE_RENEWAL,
 }
 
 

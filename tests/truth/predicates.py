@@ -4,6 +4,7 @@ A predicate gets the facts of a lease and a claim, and returns whether the claim
 does not say.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final
@@ -258,6 +259,44 @@ def _is_refused(facts: Facts, claim: Claim) -> bool:
     code = claim.get("code")
     count: int = claim.get("count", 1)
     return len([one for one in own if code in (None, 0, one.code)]) >= count
+
+
+_TIME_FIELDS: Final = frozenset({"renewTime", "acquireTime"})
+
+
+@_is("stored-other-than-asked")
+def _is_stored_other_than_asked(facts: Facts, claim: Claim) -> bool:
+    begin, end = facts.interval(claim, "from", "to")
+    found = [
+        one
+        for one in facts.writes
+        if begin <= one.end and one.begin <= end and one.request.verb in ("create", "update") and _differs(one, claim)
+    ]
+    own = [one for one in found if facts.is_by(claim.get("by"), one.request)]
+    is_last = bool(own) and own[-1] is found[-1] and _values_of(own[-1], claim["field"]) == _said_values(claim)
+    if claim.get("ongoing") and is_last:
+        later = [one for one in facts.writes if one.at > own[-1].at and one.request.verb in ("create", "update")]
+        return len(found) >= claim["count"] and not later
+    return is_last and len(found) >= claim["count"]
+
+
+def _said_values(claim: Claim) -> tuple[str, str]:
+    return claim.get("asked", ""), claim.get("stored", "")
+
+
+def _differs(write: Write, claim: Claim) -> bool:
+    asked, stored = _values_of(write, claim["field"])
+    if claim["field"] in _TIME_FIELDS and asked and stored:
+        return abs(parse(asked) - parse(stored)) >= 2 * SECOND
+    return asked != stored
+
+
+def _values_of(write: Write, field: str) -> tuple[str, str]:
+    """Return a field as a request asked for it, and as it was stored."""
+    body, state = write.request.body, write.request.after
+    asked = body["spec"].get(field) if body else None
+    stored = json.loads(state.text)["spec"].get(field) if state else None
+    return "" if asked is None else str(asked), "" if stored is None else str(stored)
 
 
 # ---- coordinated elections ------------------------------------------------------------------------------------------

@@ -146,6 +146,17 @@ class History(Struct, frozen=True, dict=True, kw_only=True):
         return {one.name: one for one in self.processes}
 
     @cached_property
+    def called(self) -> dict[str, set[str]]:
+        """By process, its identity, and what a webhook stored in place of that."""
+        found = {one.name: {one.identity} for one in self.processes}
+        for one in self.stores:
+            asked = one.body["spec"].get("holderIdentity") if one.body and one.kind == "Lease" else None
+            stored = one.after.lease.spec.holder if one.after and one.after.lease else None
+            if asked and stored and asked in found[one.process]:
+                found[one.process].add(stored)
+        return found
+
+    @cached_property
     def stores(self) -> tuple[Request, ...]:
         """Requests that changed something, in the order in which etcd had them."""
         changed = (one for one in self.requests if one.stored_at is not None)

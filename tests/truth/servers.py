@@ -398,6 +398,11 @@ class Servers:
             spec = replace(spec, duration=mutator.amount)
         if self._fault(FaultKind.MUTATE_TIMES):
             spec = replace(spec, renewed=_whole(spec.renewed), acquired=_whole(spec.acquired))
+        renaming = self._fault(FaultKind.MUTATE_HOLDER)
+        if renaming and spec.holder:
+            spec = replace(spec, holder="cluster-leader" if renaming.amount == 1 else f"{spec.holder}.cluster-a")
+        if self._fault(FaultKind.MUTATE_RENEWAL) and spec.renewed is not None:
+            spec = replace(spec, renewed=spec.renewed - 300 * SECOND)
         if self._fault(FaultKind.MUTATE_LABELS) and write.operation == UPDATE:
             labels = tuple(sorted((dict(labels) | {"admitted-at": str(clock // SECOND)}).items()))
         return replace(write, spec=spec, labels=labels)

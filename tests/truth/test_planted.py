@@ -97,6 +97,8 @@ PLANTED: dict[str, tuple[str, Defect]] = {
     "a bystander's writes were refused": ("write-refused", blames(bystander)),
     "more writes were refused than were made": ("write-refused", says(count=1000)),
     "writes were refused for another reason": ("write-refused", says(code=418)),
+    "more writes were stored otherwise than asked": ("stored-other-than-asked", says(count=1000)),
+    "another value was asked for": ("stored-other-than-asked", says(asked="300.5")),
     "the lost leader is somebody else": ("leader-lost", names_another("identity")),
     "the leader was lost while it renewed": ("leader-lost", only(renewed_before, move_instants(-25, "from"))),
     "a leader was lost because it renews too seldom": ("leader-lost", says(cause="interval", causes=None)),

@@ -16,6 +16,7 @@ from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.findings import drop_repeated, find_incidents
 from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.rewritten import find_rewritten_fields
 from webhook.analysis.claims.urgency import say_when
 from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.events import LeaseEvent
@@ -185,6 +186,7 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     status = history.status(now)
     cause = find_ongoing_cause(histories, history, now)
     findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
+    findings += find_rewritten_fields(history, now)
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent
         subject = Subject(history.lease, history.namespace, history.name, now, *known)

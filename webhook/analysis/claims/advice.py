@@ -17,6 +17,7 @@ from webhook.analysis.claims.words import clock, name, user, writer
 from webhook.analysis.heartbeats import owner_of
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import By, Refusal
+from webhook.analysis.history.rewritten import RewrittenField
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import Writer
@@ -36,13 +37,18 @@ WATCH: Final = "kubectl get leases -A -w -o json --output-watch-events --show-ma
 _WEBHOOKS: Final = "lease-webhook doctor"
 _PRIORITY: Final = "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels"
 _POLICIES: Final = "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"
-_EXPLAINED: Final = frozenset({Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame.THROTTLED, Blame.CONFLICT})
+_EXPLAINED: Final = frozenset(
+    {Blame.SERVER, Blame.NETWORK, Blame.REFUSED, Blame.THROTTLED, Blame.CONFLICT, Blame.REWRITTEN}
+)
 _TERMINATED: Final = "because it is being terminated"
 """Source: kubernetes/apiserver `pkg/admission/plugin/namespace/lifecycle/admission.go`."""
 _VERB: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot ([a-z]{3,20}) resource ')
 _QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),")
 """`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
 _FORBIDDEN: Final = 403
+HOLDER_IDENTITY: Final = "holderIdentity"
+_MUTATORS: Final = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
+_MAX_NAMED: Final = 3
 
 
 class Advice(Struct, frozen=True):
@@ -126,10 +132,28 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
             return Advice("See which priority level limits it:", _PRIORITY)
         case Blame.COORDINATED:
             return Advice("To see the candidates:", f"{kubectl_in(history.namespace)} get leasecandidates -o yaml")
+        case Blame.REWRITTEN:
+            return advise_on_mutation(history.requests.rewritten.found[HOLDER_IDENTITY])
         case Blame.SERVER | Blame.NETWORK:
             return _advise_after_outage(cause, history, tenure)
     is_refused = cause.blame is Blame.REFUSED and cause.refusal is not None
     return advise_after_refusal(history, cause.refusal) if is_refused and cause.refusal else _NEXT_STEPS[cause.blame]
+
+
+def advise_on_mutation(one: RewrittenField) -> Advice:
+    """Return what to do about writes that are stored otherwise than asked."""
+    configurations = dict.fromkeys(webhook.configuration for webhook in one.webhooks)
+    if not configurations or not one.is_named:
+        sentence = f"Look for a mutating webhook or policy that sets {one.name} of leases, and exclude leases from it:"
+        return Advice(sentence, _MUTATORS)
+    named = " ".join(quote_name(configuration) for configuration in list(configurations)[:_MAX_NAMED])
+    sentence = f"Exclude leases from {name_webhooks(one)}, or have it leave {one.name} alone:"
+    return Advice(sentence, f"kubectl get mutatingwebhookconfigurations {named} -o yaml")
+
+
+def name_webhooks(one: RewrittenField) -> str:
+    """Return the webhooks that a log names for what was stored otherwise than asked."""
+    return " and ".join(f"webhook {name(webhook.name)}" for webhook in list(one.webhooks)[:_MAX_NAMED])
 
 
 def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure) -> Advice:

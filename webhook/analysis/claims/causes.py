@@ -41,6 +41,8 @@ class Blame(StrEnum):
     """The API server answered that there were too many requests: its priority and fairness."""
     COORDINATED = "coordinated"
     """It was asked to step down."""
+    REWRITTEN = "rewritten"
+    """What it wrote was stored with another holder, by a mutating webhook or policy."""
     REFUSED = "refused"
     """The API server, or a webhook or policy in it, refused the renewals."""
     UNKNOWN = "unknown"
@@ -179,18 +181,30 @@ def diagnose(
         text = f"{conflicts} of its updates conflicted with other writes (409){also}"
         return Diagnosis(Blame.CONFLICT, text, ("conflict",))
     slow = max((one.took for one in own if one.code < 300 and went_on), default=0)
-    usual, duration = history.renewals.usual, (tenure.duration if tenure else None) or history.duration
-    if usual and duration and usual >= duration * SECOND and not _describe_late(compared):
-        return Diagnosis(
-            Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",)
-        )
-    silence = Silence(start, end, duration)
+    if habit := _diagnose_habit(history, tenure, compared, hidden):
+        return habit
+    silence = Silence(start, end, (tenure.duration if tenure else None) or history.duration)
     cause = _diagnose_silence(histories, history, silence, requests, compared, hidden, slow)
     cause = _add_signs_of_life(histories, tenure, silence, cause)
     cause = _add_answers(cause, own, () if sources else unnamed)
     if own and not slow and cause.blame is Blame.CLIENT:
         return replace(cause, evidence=f"{cause.evidence}; its last write was answered with {own[-1].code}")
     return cause
+
+
+def _diagnose_habit(
+    history: LeaseHistory, tenure: Tenure | None, compared: OtherLeases, hidden: Sequence[str]
+) -> Diagnosis | None:
+    """Return the cause if a holder did not find itself in the lease, or renews too rarely."""
+    if tenure is not None and tenure.asked:
+        text = f"it asked for {name(tenure.asked)}, and {name(tenure.holder)} was stored"
+        return Diagnosis(Blame.REWRITTEN, text, ("rewritten", "stopped", "api-server", "network", *hidden))
+    usual, duration = history.renewals.usual, (tenure.duration if tenure else None) or history.duration
+    if usual and duration and usual >= duration * SECOND and not _describe_late(compared):
+        return Diagnosis(
+            Blame.CLIENT, f"it renews every {length(usual)}, and the lease lasts {duration} s", ("interval",)
+        )
+    return None
 
 
 def _is_written_by_none_else(history: LeaseHistory, tenure: Tenure, start: int, end: int) -> bool:
@@ -499,6 +513,8 @@ def describe_cause(cause: Diagnosis) -> str:
         return f"Why is not known: {cause.evidence}."
     if cause.blame is Blame.COORDINATED:
         return f"{_SENTENCES[cause.blame]}: {cause.evidence}, and did, or stopped then."
+    if cause.blame is Blame.REWRITTEN:
+        return f"It may not have found itself as the holder, or stopped: {cause.evidence}."
     return f"{_describe_outside(cause)}: {cause.evidence}.{_describe_end(cause)}"
 
 

@@ -47,6 +47,7 @@ _OFF: Final = 2 * SECOND
 """How far a clock must be off to be reported."""
 _MAX_NAMED: Final = 4
 """Users or programs that a sentence names."""
+RENEW_TIME: Final = "renewTime"
 _RARE: Final = 2.5
 """Requests whose intervals are so many times the usual one are held back."""
 _ENOUGH: Final = 2
@@ -122,8 +123,14 @@ def find_incidents(
 
 def drop_repeated(found: Sequence[ReportFinding], stored: Iterable[ReportFinding]) -> list[ReportFinding]:
     """Return what a stored lease shows beside its history, without a guess at what the history shows."""
-    known = {one.check for one in found}
-    return [one for one in stored if one.check != "lease-shared" or one.check not in known]
+    dropped = {one.check for one in found if one.check == "lease-shared"}
+    if any(_is_about(one, RENEW_TIME) for one in found):
+        dropped.add("holder-clock")  # the stored time is not that of its writer's clock
+    return [one for one in stored if one.check not in dropped]
+
+
+def _is_about(finding: ReportFinding, field: str) -> bool:
+    return isinstance(finding, Claim) and finding.arguments.get("field") == field
 
 
 def describe_delay(gap: causes.Gap, since: str = "") -> str:
@@ -433,7 +440,7 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
     if not after.is_dated:
         at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
     message = f"at {at} {took}{held}: {_describe_doubt(before)}"
-    ahead = before.clock.ahead
+    ahead = None if RENEW_TIME in history.requests.rewritten.found else before.clock.ahead
     if ahead is not None and ahead < -_OFF:
         message += (
             f". The old holder's clock is {length(-ahead)} behind the API server's, so the lease looked expired "

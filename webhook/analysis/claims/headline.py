@@ -113,6 +113,8 @@ def _describe_live(account: "Account", status: LeaseStatus, holder: str) -> str:
     # A holder's own clock may say that it will be.
     is_past = account.last_renewal is not None and account.last_renewal <= now
     renewed = f", renewed{_describe_since(account.last_renewal, now)}" if is_past else ""
+    if tenure and tenure.asked:
+        return f"{holder} holds it as stored, but its writer asked for {name(tenure.asked)}{renewed}"
     renewed += " by it or by someone writing in its name" if renewed and tenure and tenure.is_ambiguous else ""
     return f"{holder} holds it{since}{renewed}"
 

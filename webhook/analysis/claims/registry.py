@@ -140,6 +140,7 @@ CAUSES: Final[dict[str, str]] = {
     "unanswered": "the API server answered it, and it did not receive the answers, or not in time",
     "api-server": "the API server, or its etcd, was slow or away for all of its clients",
     "network": "no client reached the API server",
+    "rewritten": "its last write was stored with another holder than it asked for, so it did not find itself there",
     "interval": "it renews less often than the lease lasts",
     "asked-to-step-down": "it was asked to step down in a coordinated election, and did",
     "not-taken-up": "it was chosen in a coordinated election, and has not renewed since",
@@ -210,6 +211,14 @@ _INCIDENTS: Final = (
         ("by", "code", "count", "from", "to"),
     ),
     Kind("write-fenced", "a fence refused `count` writes of `by` in [from, to]", _LOG, ("by", "count", "from", "to")),
+    Kind(
+        "stored-other-than-asked",
+        "`count` writes or more in [from, to], the last one of `by`, asked for another `field` than was stored: the "
+        "last one for `asked`, and `stored` was; a time counts if two seconds or more lie between; ongoing: the last "
+        "one was stored so",
+        "an audit log with the objects of requests and of answers",
+        ("field", "asked", "stored", "count", "by", "from", "to"),
+    ),
     Kind(
         "preferred-holder-foreign",
         "`by`, which is not an API server, set preferredHolder to `identity`, or cleared it, in [earliest, latest]",

@@ -253,6 +253,8 @@ class LeaseHistory(Struct):
         if seen.is_stored:
             self._store_state_before(seen)
             self._store(seen)
+            if self.holder is not None:
+                self.holder.note_asked(self.requests.rewritten.asked_holder)
             self._note_sight(seen, bounds)
             self._report_sharing()
         return self._events

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from webhook.analysis.history.bounds import MAX_LISTED
 from webhook.analysis.history.refusal import NOT_FOUND, SLOW, Refusal
 from webhook.analysis.history.renewals import Renewals
+from webhook.analysis.history.rewritten import RewrittenFields
 from webhook.analysis.history.rival import UNKNOWN_PATIENCE
 from webhook.analysis.history.tenure import Tenure
 from webhook.analysis.inputs.items import FenceReport, Observation, Writer
@@ -39,6 +40,8 @@ class Requests(Struct):
     """Writes that a fence refused."""
     accepted: deque[tuple[int, Writer]] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     """Writes by others than the holder, as far as is known, of which a log does not show what they changed."""
+    rewritten: RewrittenFields = field(default_factory=RewrittenFields)
+    """What was stored otherwise than asked."""
 
     def hear(self, seen: Observation) -> None:
         """Remember from where a process made a request."""
@@ -54,6 +57,7 @@ class Requests(Struct):
             self.refusals.append(refusal)
         if seen.is_stored:
             self.absent = None
+            self.rewritten.take(seen)
 
     def take_read(self, seen: Observation, renewals: Renewals) -> None:
         """Remember a read; a client that reads before it writes has its refusals and failures there."""

@@ -113,6 +113,8 @@ class Tenure(Struct):
     """The last renewal, whoever made it, or what put the holder there."""
     touched: tuple[int, Writer] | None = None
     """The time and the writer of the last renewal that another made in the holder's place."""
+    asked: str = ""
+    """The holder that its latest write asked for, if another one was stored: of a log with the objects of requests."""
     is_touched_last: bool = False
     """That was after the last renewal by its own process; times do not show it where API servers' clocks differ."""
 
@@ -205,6 +207,10 @@ class Tenure(Struct):
     def note_term(self, term: int | None) -> None:
         """Remember the term that the API server stamped, if it did."""
         self.term = self.term if term is None else term
+
+    def note_asked(self, holder: str) -> None:
+        """Remember which holder the latest write asked for, "" if that one was stored."""
+        self.asked = holder
 
     def touch(self, at: int, writer: Writer | None) -> None:
         """Remember a renewal that another made in the holder's place."""

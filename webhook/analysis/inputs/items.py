@@ -10,6 +10,7 @@ from msgspec import Meta, Raw, Struct, field
 from msgspec.structs import replace
 
 from webhook.admission.rules.stamps import Stamp, Stamps, latest_stamp, stamp_in
+from webhook.analysis.inputs.rewriting import Rewriting
 from webhook.kubernetes.managed_fields import Entry, entries_of
 from webhook.kubernetes.objects import Lease, LeaseCandidate, LeaseSpec, ObjectMeta
 from webhook.kubernetes.request import AdmissionRequest, UserInfo, cached
@@ -204,6 +205,8 @@ class Observation(Struct, frozen=True, dict=True, kw_only=True):
     """An update that was not stored would have left no holder, as who releases a lease writes; of an audit log only."""
     stretch: CountedRenewals | None = None
     """The renewals since the state before, if a recorder kept only their number."""
+    rewritings: tuple[Rewriting, ...] = ()
+    """What was stored otherwise than the request asked; of an audit log only."""
 
     @cached
     def entries(self) -> Sequence[Entry]:

@@ -37,6 +37,7 @@ from webhook.analysis.inputs.items import (
     Writer,
 )
 from webhook.analysis.inputs.lines import NOWHERE, Source
+from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, may_be_rewritten
 from webhook.kubernetes import times
 from webhook.kubernetes.decoding_errors import explain_problem
 from webhook.kubernetes.objects import Lease, LeaseCandidate, ObjectMeta, WrongTypesError, decode_object
@@ -414,7 +415,21 @@ def _interpret_event(document: Document) -> Observation | FenceReport | None:
         replaces=reference.resource_version if event.verb == "update" else "",
         source=event.source,
         user=event.requester,
+        rewritings=tuple(_find_rewritings(event, stored)) if shown is event.response_object else (),
     )
+
+
+def _find_rewritings(event: AuditEvent, stored: Lease | LeaseCandidate | None) -> Iterator[Rewriting]:
+    """Yield what of a lease was stored otherwise than a request with a whole object asked."""
+    if event.verb not in {"create", "update"} or not isinstance(stored, Lease):
+        return
+    if b'"spec"' not in bytes(event.request_object) or not may_be_rewritten(
+        event.request_object, event.response_object
+    ):
+        return
+    asked, _, _ = decode_our_object("Lease", event.object_ref.api_version, event.request_object)
+    if isinstance(asked, Lease):
+        yield from find_rewritings(asked.spec, stored.spec, event.annotations or NO_TEXTS)
 
 
 def _is_dry_run(event: AuditEvent) -> bool:

@@ -1,0 +1,189 @@
+"""Writes that were stored otherwise than their requests asked: a mutating webhook or policy changes the lease."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.history.fake_server import FakeServer, together
+from tests.history.observing import advise, follow_log
+from webhook.analysis.claims.account import as_json
+from webhook.analysis.claims.headline import make_headline
+
+PATCH = "patch.webhook.admission.k8s.io/round_0_index_0"
+MUTATORS = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
+
+
+def ask(server: FakeServer, *patched: str, annotation: str = "", **asked: Any) -> None:
+    """Have the last write ask for other values than were stored, which a webhook patched."""
+    event = server.log[-1]
+    stored = event["responseObject"]
+    spec = {**stored["spec"], **asked}
+    event["requestObject"] = {**stored, "spec": {key: value for key, value in spec.items() if value is not None}}
+    webhook = {"configuration": "defaults", "webhook": "defaults.vendor.example", "patchType": "JSONPatch"}
+    patch = [{"op": "replace", "path": path} for path in patched]
+    if patched or annotation:
+        event["annotations"] = {PATCH: annotation or json.dumps({**webhook, "patch": patch}), "other": "{}"}
+
+
+def led(*patched: str, annotation: str = "", **asked: Any) -> FakeServer:
+    """A server on which the last four renewals of the holder asked for something else."""
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    for _ in range(4):
+        together(2, *others, db)
+        ask(server, *patched, annotation=annotation, **asked)
+    return server
+
+
+def claim(server: FakeServer) -> dict[str, Any]:
+    found = as_json(account(follow_log(server), server.now))["claims"]
+    (one,) = [one for one in found if one["claim"] == "stored-other-than-asked"]
+    assert isinstance(one, dict)
+    return one
+
+
+def told(server: FakeServer) -> str:
+    return advise(account(follow_log(server), server.now))
+
+
+def test_another_holder_than_asked_is_an_error_that_goes_on() -> None:
+    server = led(holderIdentity="db-0_original")
+    one = claim(server)
+    assert (one["severity"], one["ongoing"], one["count"]) == ("error", True, 4)
+    assert (one["field"], one["asked"], one["stored"]) == ("holderIdentity", "db-0_original", "db-0_1")
+    assert "does not find itself as the holder" in one["text"]
+    headline = make_headline(account(follow_log(server), server.now))
+    assert headline == "db-0_1 holds it as stored, but its writer asked for db-0_original, renewed 0 s ago"
+    assert told(server).endswith(MUTATORS)
+
+
+def test_a_webhook_that_the_log_names_is_the_one_to_look_at() -> None:
+    server = led("/spec/leaseDurationSeconds", leaseDurationSeconds=300)
+    one = claim(server)
+    assert one["severity"] == "warning"
+    assert one["text"].endswith("the log says that webhook defaults.vendor.example changed it")
+    assert told(server).endswith("kubectl get mutatingwebhookconfigurations defaults -o yaml")
+
+
+def test_a_webhook_that_changed_another_field_did_not_change_this_one() -> None:
+    server = led("/metadata/labels", "/spec/leaseTransitions", leaseDurationSeconds=300)
+    assert "defaults.vendor.example" not in claim(server)["text"]
+    assert told(server).endswith(MUTATORS)
+
+
+def test_a_webhook_that_set_the_whole_spec_changed_its_fields() -> None:
+    assert "defaults.vendor.example" in claim(led("/spec", leaseDurationSeconds=300))["text"]
+
+
+def test_a_webhook_that_is_named_for_some_writes_did_not_change_the_others() -> None:
+    server = led("/spec/leaseDurationSeconds", leaseDurationSeconds=300)
+    del server.log[-1]["annotations"]
+    assert claim(server)["text"].endswith("and does not say what else did")
+    assert told(server).endswith(MUTATORS)
+
+
+def test_an_annotation_that_cannot_be_read_names_no_webhook() -> None:
+    server = led(annotation='{"patch": 1}', leaseDurationSeconds=300)
+    assert "the log says" not in claim(server)["text"]
+
+
+def test_no_more_webhooks_are_kept_than_are_shown() -> None:
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    for number in range(20):
+        db.renew()
+        ask(server, "/spec", leaseDurationSeconds=300)
+        named = server.log[-1]["annotations"][PATCH].replace("defaults.vendor", f"defaults-{number}.vendor")
+        server.log[-1]["annotations"][PATCH] = named
+    (field,) = follow_log(server).leases["shop", "db"].requests.rewritten.found.values()
+    assert len(field.webhooks) == 16
+
+
+@pytest.mark.parametrize(
+    ("asked", "effect"),
+    [
+        ({"renewTime": "2026-11-18T00:00:00.000000Z"}, "compare it with their own clock"),
+        ({"renewTime": None}, "asked for none, and"),
+        ({"leaseTransitions": 7}, "counts changes of the holder"),
+    ],
+)
+def test_each_field_says_what_follows(asked: dict[str, Any], effect: str) -> None:
+    assert effect in claim(led(**asked))["text"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"holderIdentity": "db-0_1", "preferredHolder": "db-1"},
+        {"acquireTime": "2026-11-18T11:06:39.000000Z"},
+        {"acquireTime": "yesterday"},
+    ],
+)
+def test_what_an_api_server_may_change_itself_is_not_said(asked: dict[str, Any]) -> None:
+    server = led(**asked)
+    assert "stored-other-than-asked" not in text(account(follow_log(server), server.now))
+
+
+def test_an_object_that_cannot_be_read_was_not_asked_for() -> None:
+    server = led(leaseDurationSeconds="many")
+    assert "stored-other-than-asked" not in text(account(follow_log(server), server.now))
+
+
+def test_a_patch_does_not_show_all_that_it_asks() -> None:
+    server = led(leaseDurationSeconds=300)
+    for event in server.log:
+        event["verb"] = "patch"
+    assert "stored-other-than-asked" not in text(account(follow_log(server), server.now))
+
+
+def test_it_is_over_once_a_write_is_stored_as_asked() -> None:
+    server = led(leaseDurationSeconds=300)
+    elector = server.elector("db-0", "shop/db")
+    server.wait(2)
+    elector.renew()
+    assert claim(server)["ongoing"] is False
+
+
+def test_long_after_the_last_write_it_is_not_known_whether_it_goes_on() -> None:
+    server = led(leaseDurationSeconds=300)
+    together(30, *[server.elector(f"{lease}-0", f"shop/{lease}") for lease in ("mail", "cart")])
+    assert "ongoing" not in claim(server)
+
+
+def test_a_single_write_is_one() -> None:
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    server.wait(2)
+    db.renew()
+    ask(server, leaseDurationSeconds=300)
+    assert "at least 1 write was stored with another leaseDurationSeconds than asked, at " in claim(server)["text"]
+
+
+def test_a_holder_that_asked_for_another_one_may_not_have_found_itself() -> None:
+    server = led(holderIdentity="db-0_original")
+    others = [server.elector(f"{lease}-0", f"shop/{lease}") for lease in ("mail", "cart")]
+    together(20, *others)
+    server.elector("db-1", "shop/db").lead(10)
+    (lost,) = [
+        one for one in as_json(account(follow_log(server), server.now))["claims"] if one["claim"] == "leader-lost"
+    ]
+    assert lost["causes"][0] == "rewritten"
+    assert "It may not have found itself as the holder, or stopped: it asked for db-0_original" in lost["text"]
+
+
+def test_a_clock_is_not_off_whose_time_was_changed() -> None:
+    server, (db, *others) = shop()
+    db.ahead = -300
+    together(30, db, *others)
+    assert "holder-clock" in text(account(follow_log(server), server.now))
+    for event in server.log:
+        if event["objectRef"]["name"] == "db":
+            stored = event["responseObject"]
+            spec = {**stored["spec"], "renewTime": event["stageTimestamp"]}
+            event["requestObject"] = {**stored, "spec": spec}
+    said = text(account(follow_log(server), server.now))
+    assert "holder-clock" not in said
+    assert "another renewTime than asked" in said

@@ -1,0 +1,56 @@
+"""What was stored otherwise than requests asked, by field: a mutating webhook or policy changes writes of the lease.
+
+In: each stored write of an audit log. Out: how often each field was changed, when, and by which webhooks.
+"""
+
+from msgspec import Struct, field
+
+from webhook.analysis.history.bounds import MAX_LISTED
+from webhook.analysis.inputs.items import Observation, Writer
+from webhook.analysis.inputs.rewriting import MutatingWebhook
+
+
+class RewrittenField(Struct):
+    """A field of which `count` writes were stored with another value than asked.
+
+    The first one was received at `earliest`, the last one, of `writer`, answered at `latest`: microseconds since 1970.
+    `asked` and `stored` are the values of the last one, as text.
+    """
+
+    name: str
+    earliest: int
+    latest: int
+    count: int = 0
+    asked: str = ""
+    stored: str = ""
+    writer: Writer = Writer()
+    webhooks: dict[MutatingWebhook, None] = field(default_factory=dict)
+    """Those that the log names, in the order in which it does."""
+    is_named: bool = True
+    """The log names a webhook for every one of these writes."""
+
+
+class RewrittenFields(Struct):
+    """The fields of one lease that were changed on their way.
+
+    `asked_holder` is what the last write asked for, if another holder was stored; else "".
+    """
+
+    found: dict[str, RewrittenField] = field(default_factory=dict)
+    asked_holder: str = ""
+    latest: int = 0
+    """When the last stored write was answered."""
+
+    def take(self, seen: Observation) -> None:
+        """Take in a stored write."""
+        at = seen.at or 0
+        self.latest = at
+        self.asked_holder = next((one.asked for one in seen.rewritings if one.field == "holderIdentity"), "")
+        for one in seen.rewritings:
+            known = self.found.setdefault(one.field, RewrittenField(one.field, at - seen.took, at))
+            known.count, known.latest, known.asked, known.stored = known.count + 1, at, one.asked, one.stored
+            known.writer = seen.writer.process if seen.writer else Writer()
+            known.is_named = known.is_named and bool(one.webhooks)
+            for webhook in one.webhooks:
+                if len(known.webhooks) < MAX_LISTED:
+                    known.webhooks[webhook] = None
