@@ -836,7 +836,7 @@ def advise_after_steal(*, thief_renews: bool, is_lost_later: bool, is_lost_now: 
     [
         ({"thief_renews": True, "is_lost_later": False}, "Find out why thief-0_1 does not wait"),
         ({"thief_renews": False, "is_lost_later": True}, "Find out why thief-0_1 does not wait"),
-        ({"thief_renews": True, "is_lost_later": True}, "To know the cause, "),
+        ({"thief_renews": True, "is_lost_later": True}, "See the pod of thief-0_1. To know the cause"),
         ({"thief_renews": True, "is_lost_later": False, "is_lost_now": True}, "Check whether thief-0_1 still runs"),
         ({"thief_renews": False, "is_lost_later": True, "is_lost_now": True}, "Check whether db-1_1 still runs"),
         ({"thief_renews": False, "is_lost_later": False, "is_lost_now": True}, "Find out why thief-0_1 does not wait"),

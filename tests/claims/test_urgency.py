@@ -50,7 +50,7 @@ def test_an_expired_lease_needs_a_holder_if_it_is_used() -> None:
     server, (db, *others) = shop()
     together(40, db, *others)
     together(30, *others)
-    assert begin(server).startswith("Act now if it is used. Check whether db-0_1 still runs")
+    assert begin(server).startswith("Act now if it is used. No other replica tries to take it: see whether any runs,")
 
 
 def test_two_processes_of_one_identity_need_something_now() -> None:

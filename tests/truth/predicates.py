@@ -246,6 +246,20 @@ def _is_ongoing_as_said(facts: Facts, claim: Claim, last: int) -> bool:
     return bool(claim["ongoing"]) == (last > facts.now - duration) or abs(last - facts.now + duration) < 3 * SECOND
 
 
+@_is("read-refused")
+def _is_read_refused(facts: Facts, claim: Claim) -> bool:
+    begin, end = facts.interval(claim, "from", "to")
+    found = [
+        one
+        for one in facts.requests
+        if one.refused and one.verb == "get" and begin <= one.answered and one.received <= end
+    ]
+    by = claim.get("by") or {}
+    own = [one for one in found if not by.get("user") or is_process(by, facts.history.by_name[one.process])]
+    count: int = claim["count"]
+    return len([one for one in own if one.code == claim["code"]]) >= count
+
+
 @_is("write-refused")
 def _is_refused(facts: Facts, claim: Claim) -> bool:
     begin, end = facts.interval(claim, "from", "to")
@@ -259,6 +273,31 @@ def _is_refused(facts: Facts, claim: Claim) -> bool:
     code = claim.get("code")
     count: int = claim.get("count", 1)
     return len([one for one in own if code in (None, 0, one.code)]) >= count
+
+
+@_is("no-candidate")
+def _no_candidate(facts: Facts, claim: Claim) -> bool:
+    begin, end = facts.inside(claim)
+    identity = claim.get("identity") or ""
+    own = {one.writer for one in facts.processes_of(identity)}
+    own |= {one.process.writer for one in facts.writes if one.after.holder == identity}
+    asked = [one for one in facts.requests if begin < one.received and one.answered < end]
+    if claim.get("how") == "writes":
+        asked = [one for one in asked if one.verb not in ("get", "list")]
+    return all(identity and facts.history.by_name[one.process].writer in own for one in asked)
+
+
+@_is("taken-late")
+def _taken_late(facts: Facts, claim: Claim) -> bool:
+    begin, end = facts.latest(claim, "from"), facts.earliest(claim, "to")
+    put = list(facts.find_writes(end - POINT, end + POINT, lambda one: one.puts == claim["identity"]))
+    if not put or facts.is_surely_live(begin + POINT):
+        return False
+    begin, end = facts.latest(claim, "earliest", 0), facts.earliest(claim, "latest", 0)
+    own = [one for one in facts.requests if facts.history.by_name[one.process].writer == put[0].process.writer]
+    is_silent = not any(begin + SLACK < one.received < end - SLACK for one in own)
+    is_asking = any(facts.latest(claim, "from") < one.received for one in own)
+    return {"silent": is_silent, "asking": is_asking}.get(claim["how"], True)
 
 
 _TIME_FIELDS: Final = frozenset({"renewTime", "acquireTime"})

@@ -24,7 +24,7 @@ from tests.truth.planting import (
 )
 from tests.truth.predicates import PREDICATES
 from tests.truth.records import Process
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import SECOND, canonical
 
 WRITES = ("earliest", "latest")
 
@@ -67,6 +67,14 @@ def renewed_before(claim: Claim, facts: Facts) -> bool:
     return len([one for one in own if at - 20 * SECOND < one.at < at - 2 * SECOND]) > 2
 
 
+def asked_by_nobody(claim: Claim, facts: Facts) -> Claim | None:
+    """A claim that says so of the last time that the lease was renewed, too."""
+    renewal = facts.last_renewal
+    if renewal is None or "how" in claim:
+        return None
+    return claim | {"identity": "", "from": canonical(renewal.begin - 3 * SECOND)}
+
+
 PLANTED: dict[str, tuple[str, Defect]] = {
     "the holder is somebody else": ("holder", names_another("identity")),
     "the holder has it since before it had": ("held-since", move_instants(-40, *WRITES)),
@@ -97,6 +105,9 @@ PLANTED: dict[str, tuple[str, Defect]] = {
     "a bystander's writes were refused": ("write-refused", blames(bystander)),
     "more writes were refused than were made": ("write-refused", says(count=1000)),
     "writes were refused for another reason": ("write-refused", says(code=418)),
+    "more reads were refused than were made": ("read-refused", says(count=1000)),
+    "nobody at all asked, while the holder renewed": ("no-candidate", asked_by_nobody),
+    "who took it late is a bystander": ("taken-late", names_another("identity")),
     "more writes were stored otherwise than asked": ("stored-other-than-asked", says(count=1000)),
     "another value was asked for": ("stored-other-than-asked", says(asked="300.5")),
     "the lost leader is somebody else": ("leader-lost", names_another("identity")),

@@ -1,6 +1,7 @@
 """Everything known about one lease, ready to be shown: the state, the facts, what happened, what to do."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.audit.leases import Subject, check_stamps, check_stored_object
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import Advice, advise
+from webhook.analysis.claims.candidates import Candidates, find_candidates
 from webhook.analysis.claims.causes import Diagnosis
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.claim import as_json as claim_as_json
@@ -17,6 +19,7 @@ from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.findings import drop_repeated, find_incidents
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.rewritten import find_rewritten_fields
+from webhook.analysis.claims.takers import claim_no_candidate, find_late_takers
 from webhook.analysis.claims.urgency import say_when
 from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.events import LeaseEvent
@@ -60,6 +63,8 @@ class Account(Struct, frozen=True):
     """An audit log lacks requests here and there."""
     candidate_events: tuple[LeaseEvent, ...] = ()
     """What was done to its LeaseCandidates."""
+    candidates: Candidates | None = None
+    """Who asks for it since it is free; None if it is not, or the input does not show that."""
 
     @property
     def state(self) -> LeaseState:
@@ -165,7 +170,7 @@ class Account(Struct, frozen=True):
     @property
     def claims(self) -> Iterator[Claim]:
         """Everything that is said of the lease."""
-        return find_claims(self)
+        return chain(claim_no_candidate(self), find_claims(self))
 
     @property
     def is_heartbeat(self) -> bool:
@@ -187,6 +192,7 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     cause = find_ongoing_cause(histories, history, now)
     findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
     findings += find_rewritten_fields(history, now)
+    findings += find_late_takers(histories, history, now)
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent
         subject = Subject(history.lease, history.namespace, history.name, now, *known)
@@ -198,7 +204,18 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     bounds = histories.bounds
     is_leaky = bounds.is_leaky and history.kind is InputKind.AUDIT_LOG
     candidates = tuple(histories.candidate_events.get((history.namespace, history.name), ()))
-    return Account(history, now, status, tuple(findings), cause, quoted, tuple(bounds.unrecorded), is_leaky, candidates)
+    return Account(
+        history,
+        now,
+        status,
+        tuple(findings),
+        cause,
+        quoted,
+        tuple(bounds.unrecorded),
+        is_leaky,
+        candidates,
+        find_candidates(histories, history, status),
+    )
 
 
 def account_of_state(

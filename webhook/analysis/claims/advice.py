@@ -47,7 +47,7 @@ _QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),
 """`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
 _FORBIDDEN: Final = 403
 HOLDER_IDENTITY: Final = "holderIdentity"
-_MUTATORS: Final = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
+MUTATORS: Final = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
 _MAX_NAMED: Final = 3
 
 
@@ -124,8 +124,6 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
         case Blame.CONFLICT:
             sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
             return Advice(sentence, f"{_lease_command(history)} -o yaml --show-managed-fields")
-        case Blame.CLIENT if cause.left == ("interval",):
-            return _advise_on_rare_renewals(history, tenure)
         case Blame.CLIENT:
             return _advise_on_silent_client(history, tenure, cause)
         case Blame.THROTTLED:
@@ -136,8 +134,21 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
             return advise_on_mutation(history.requests.rewritten.found[HOLDER_IDENTITY])
         case Blame.SERVER | Blame.NETWORK:
             return _advise_after_outage(cause, history, tenure)
-    is_refused = cause.blame is Blame.REFUSED and cause.refusal is not None
-    return advise_after_refusal(history, cause.refusal) if is_refused and cause.refusal else _NEXT_STEPS[cause.blame]
+    if cause.blame is Blame.REFUSED and cause.refusal is not None:
+        return advise_after_refusal(history, cause.refusal)
+    return _advise_without_cause(history, tenure)
+
+
+def _advise_without_cause(history: LeaseHistory, tenure: Tenure) -> Advice:
+    """Return what to do if the input does not show why a holder did not renew."""
+    pod = command_for_pod_of_holder(history.namespace, _pod(tenure) or tenure.holder)
+    if "describe" not in pod:
+        return _NEXT_STEPS[Blame.UNKNOWN]
+    sentence = (
+        f"See the pod of {name(tenure.holder)}. To know the cause the next time, watch all leases (-A) and keep the "
+        "audit log:"
+    )
+    return Advice(sentence, pod)
 
 
 def advise_on_mutation(one: RewrittenField) -> Advice:
@@ -145,7 +156,7 @@ def advise_on_mutation(one: RewrittenField) -> Advice:
     configurations = dict.fromkeys(webhook.configuration for webhook in one.webhooks)
     if not configurations or not one.is_named:
         sentence = f"Look for a mutating webhook or policy that sets {one.name} of leases, and exclude leases from it:"
-        return Advice(sentence, _MUTATORS)
+        return Advice(sentence, MUTATORS)
     named = " ".join(quote_name(configuration) for configuration in list(configurations)[:_MAX_NAMED])
     sentence = f"Exclude leases from {name_webhooks(one)}, or have it leave {one.name} alone:"
     return Advice(sentence, f"kubectl get mutatingwebhookconfigurations {named} -o yaml")
@@ -177,6 +188,8 @@ def _advise_after_outage(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
 
 
 def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagnosis) -> Advice:
+    if cause.left == ("interval",):
+        return _advise_on_rare_renewals(history, tenure)
     pod = _pod(tenure) or tenure.holder
     own = _user_without_pod(tenure)
     if own is not None and "refused-credentials" in cause.left:
@@ -299,7 +312,15 @@ def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
 
 
 def advise(account: "Account") -> Advice:
-    """Return what a person on call should do about a lease."""
+    """Return what a person on call should do about a lease: nothing that the input was already read for."""
+    advice, history = _advise(account), account.history
+    if advice.command == command_for_audit_log(history.namespace, history.name) and history.requests.is_logged:
+        sentence = "The log that was read does not show who: look for a part of it that is missing. To see the lease:"
+        return Advice(sentence, f"{_lease_command(history)} -o yaml --show-managed-fields")
+    return advice
+
+
+def _advise(account: "Account") -> Advice:
     history, status = account.history, account.status
     if history.is_mixed:
         return _advise_on_finding(account.findings[0])
@@ -352,6 +373,9 @@ def _advise_without_lease(account: "Account") -> Advice:
         return advise_after_deletion(history, deleted_by)
     if refused and (history.is_deleted or history.requests.absent):
         return advise_after_refusal(history, refused[-1])
+    reads = [one for one in history.requests.refusals if one.is_denied]
+    if reads and not history.tenures:
+        return advise_after_refusal(history, reads[-1])
     if history.is_deleted:
         return Advice("The lease was deleted; a client that runs and may create it does so:", f"{lease} --watch")
     if history.requests.absent:
@@ -441,10 +465,30 @@ def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:
     )
     if cause is not None and tenure and (is_explained or is_odd):
         return advise_after_silence(cause, history, tenure)
+    if (candidates := _advise_on_candidates(account)) is not None:
+        return candidates
     sentence = f"Check whether {name(status.holder)} still runs, and why no other replica takes over:"
     pods = f"{kubectl_in(history.namespace)} get pods"
     pod = command_for_pod_of_holder(history.namespace, (_pod(tenure) if tenure else "") or status.holder)
     return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
+
+
+def _advise_on_candidates(account: "Account") -> Advice | None:
+    """Return what to do about an expired lease that no one asks for, or that one asks for and does not take."""
+    found = account.candidates
+    if found is None or not account.holder:
+        return None
+    if not found.asking:
+        asks = "asks for it" if found.shows_reads else "tries to take it"
+        sentence = f"No other replica {asks}: see whether any runs, and whether {name(account.holder)} still does:"
+        pods = f"{kubectl_in(account.history.namespace)} get pods"
+        pod = command_for_pod_of_holder(account.history.namespace, account.holder)
+        return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")
+    who, asking = found.asking[0]
+    if not who.pod or asking.code >= 400:
+        return None
+    sentence = f"See why pod {name(who.pod)}, which asks for it, does not take it:"
+    return Advice(sentence, command_for_log_of_holder(account.history.namespace, who.pod))
 
 
 def _find_refused_successor(account: "Account", status: LeaseStatus) -> Refusal | None:

@@ -4,15 +4,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, Final
 
+from msgspec import Struct
+
 from webhook.admission.policy.model import is_always_exempt
 from webhook.analysis.claims import causes
 from webhook.analysis.claims.advice import (
+    MUTATORS,
     REPLACED,
     Advice,
     advise_after_deletion,
     advise_after_refusal,
     advise_after_sharing,
     advise_after_silence,
+    advise_on_mutation,
     command_for_audit_log,
     command_for_log_of_holder,
     command_for_pod_of_holder,
@@ -24,7 +28,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import drop_unknown, interval_of
 from webhook.analysis.claims.succession import SHORTEST, describe_creation
 from webhook.analysis.claims.words import at_most, clock, count, holder_or_another, name, user, writer
-from webhook.analysis.heartbeats import is_named_for_heartbeats
+from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
@@ -43,6 +47,8 @@ _MIN_SILENCE: Final = 10 * SECOND
 """A holder that has missed so many of its usual renewals, for so long, is late however long its lease lasts."""
 _DURATION: Final = 15
 """Seconds that a lease lasts by the default of client-go, where the input does not say it."""
+_MANY_READS: Final = 3
+"""Refused reads after which a process waits for the lease, and not a person who looked at it."""
 _OFF: Final = 2 * SECOND
 """How far a clock must be off to be reported."""
 _MAX_NAMED: Final = 4
@@ -133,14 +139,16 @@ def _is_about(finding: ReportFinding, field: str) -> bool:
     return isinstance(finding, Claim) and finding.arguments.get("field") == field
 
 
-def describe_delay(gap: causes.Gap, since: str = "") -> str:
-    """Return how late a holder renewed, why, and what it risked."""
+def describe_delay(gap: causes.Gap, since: str = "", *, is_beat: bool = False) -> str:
+    """Return how late a holder renewed, why, and what it risked; `is_beat`: nobody else takes the lease."""
     risk = (
         f"By default client-go stops leading after {length(deadline_of(gap.duration))} to "
         f"{length(goes_on_for(gap.duration))}"
     )
     if gap.length >= (gap.duration or 0) * SECOND:
         risk += "; the lease expired, and no one took it"
+    if is_beat:
+        risk = f"The lease is a heartbeat, which lasts {gap.duration} s: no one else takes it"
     silent = length(gap.length) if gap.doubt <= SECOND // 10 else at_most(gap.longest)
     late = f"{holder_or_another(gap.tenure)} did not renew for {silent}{since}"
     return f"{late}. {causes.describe_cause(gap.cause)} {risk}."
@@ -148,12 +156,16 @@ def describe_delay(gap: causes.Gap, since: str = "") -> str:
 
 def _claim_late_renewal(history: LeaseHistory, gap: causes.Gap, now: int) -> Claim:
     is_claimed = gap.tenure.is_claimed
-    message = describe_delay(gap, f", from {clock(gap.start, now)} on{' by its own clock' if is_claimed else ''}")
+    since = f", from {clock(gap.start, now)} on{' by its own clock' if is_claimed else ''}"
+    is_beat = history.lease is not None and is_heartbeat(history.lease, history.namespace)
+    is_harmless = is_beat and gap.longest < (gap.duration or 0) * SECOND
+    message = describe_delay(gap, since, is_beat=is_beat)
     step = advise_after_silence(gap.cause, history, gap.tenure)
     ended = "The refusals have ended. " if gap.cause.blame is causes.Blame.REFUSED else ""
     advice = Advice(f"{ended}{step.sentence}", step.command)
     return make_claim(
-        *(history, "renewal-late", Severity.WARNING, message, advice, gap.cause.blame),
+        *(history, "renewal-late", Severity.INFO if is_harmless else Severity.WARNING, message, advice),
+        gap.cause.blame,
         over_since=gap.end,
         arguments={
             "identity": _identity(gap.tenure),
@@ -440,18 +452,9 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
     if not after.is_dated:
         at, held = f"{at} or later (the input does not say when)", f", which {name(before.holder)} may still have held"
     message = f"at {at} {took}{held}: {_describe_doubt(before)}"
-    ahead = None if RENEW_TIME in history.requests.rewritten.found else before.clock.ahead
-    if ahead is not None and ahead < -_OFF:
-        message += (
-            f". The old holder's clock is {length(-ahead)} behind the API server's, so the lease looked expired "
-            "to the new holder, if that compares renewTime with its own clock"
-        )
-        cause = "clock"
-        advice = Advice(
-            f"Correct the clock of the node of {name(before.holder)}; {taker} should wait until the lease has not "
-            "changed for its whole duration. To see which nodes they run on:",
-            f"{kubectl_in(history.namespace)} get pods -o wide",
-        )
+    message += _describe_addresses(history, other)
+    if looks := _explain_looks(history, before, after):
+        message, cause, advice = f"{message}. {looks.text}", looks.cause, looks.advice
     elif is_one_pod:
         message = f"at {at} {took}{held}; {_ONE_POD}"
         cause, sentence = "renamed", "Check whether a webhook rewrites holderIdentity, or the pod runs two electors:"
@@ -494,6 +497,60 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
             **interval_of(after.taken),
         },
     )
+
+
+def _describe_addresses(history: LeaseHistory, other: Writer | None) -> str:
+    """Say that requests of a pod came from several addresses, "" if they did not."""
+    addresses = history.requests.addresses_of(other)
+    if len(addresses) < 2:
+        return ""
+    shown = " and ".join(name(one) for one in addresses[:_MAX_NAMED])
+    return (
+        f". Requests with the token of its pod came from {shown}: unless they pass through proxies, another one has "
+        "its token"
+    )
+
+
+class _Looks(Struct, frozen=True):
+    """Why a lease that was live looked expired to the one that took it, if that compares renewTime with its clock."""
+
+    text: str
+    cause: str
+    advice: Advice
+
+
+def _explain_looks(history: LeaseHistory, before: Tenure, after: Tenure) -> _Looks | None:
+    rewritten = history.requests.rewritten.found.get(RENEW_TIME)
+    looked = "the lease looked expired to the new holder, if that compares renewTime with its own clock"
+    if rewritten:
+        if not rewritten.earliest <= after.since <= rewritten.latest + (before.duration or 0) * SECOND:
+            return None
+        text = f"Its renewTime was stored otherwise than asked, so {looked}"
+        return _Looks(text, "rewritten", advise_on_mutation(rewritten))
+    ahead = before.clock.ahead
+    if ahead is None or ahead >= -_OFF:
+        return None
+    behind = f"{length(-ahead)} behind the API server's"
+    if _are_equally_off(history, ahead):
+        text = (
+            f"The renewTimes of several holders were equally off, {behind} clock, which speaks for a webhook or policy "
+            f"that changes renewTime, or for a time zone, rather than for wrong clocks; so {looked}"
+        )
+        return _Looks(text, "clock", Advice("See what changes renewTime, such as a mutating webhook:", MUTATORS))
+    advice = Advice(
+        f"Correct the clock of the node of {name(before.holder)}; {name(after.holder)} should wait until the lease has "
+        "not changed for its whole duration. To see which nodes they run on:",
+        f"{kubectl_in(history.namespace)} get pods -o wide",
+    )
+    return _Looks(f"The old holder's clock is {behind}, so {looked}", "clock", advice)
+
+
+def _are_equally_off(history: LeaseHistory, ahead: int) -> bool:
+    """Return whether the clocks of several holders seem to be off by the same, which clocks that are wrong are not."""
+    alike = {
+        one.holder for one in history.tenures if one.clock.ahead is not None and abs(one.clock.ahead - ahead) < _OFF
+    }
+    return len(alike) > 1
 
 
 def _describe_doubt(before: Tenure) -> str:
@@ -671,6 +728,8 @@ def _applications(history: LeaseHistory, status: LeaseStatus | None) -> Iterator
         managers = {one.manager for one in renewed if one.until is not None and one.manager}
         if history.tenure and history.tenure.until is None and status and status.manager:
             managers.add(status.manager)
+        # Some electors apply the lease under their identity: that is no name of a program.
+        managers -= {one.holder for one in history.tenures}
         if len(managers) < 2 or "kube-apiserver" in managers:
             return
         kind, names = "programs (by field manager)", sorted(managers)
@@ -734,6 +793,36 @@ def _find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now:
             groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
     for key in list(groups)[-causes.MAX_OF_A_KIND :]:
         yield _claim_refusals(history, groups[key], now)
+    writers = {(who, by) for who, by, _ in groups}
+    reads: dict[tuple[Writer, By], list[Refusal]] = {}
+    for refusal in history.requests.refusals:
+        key_of_reads = refusal.writer.process, refusal.by
+        is_known = any(start <= refusal.at <= end for start, end in known) or key_of_reads in writers
+        if refusal.is_read and refusal.is_denied and not is_known:
+            reads.setdefault(key_of_reads, []).append(refusal)
+    often = [group for group in reads.values() if len(group) >= _MANY_READS]
+    yield from (_claim_refused_reads(history, group, now) for group in often[-causes.MAX_OF_A_KIND :])
+
+
+def _claim_refused_reads(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:
+    """Return a finding about a process that asks for a lease again and again, and may not even read it."""
+    last = group[-1]
+    who = writer(last.writer) if last.writer.user else "an unknown user"
+    by = _REFUSED_BY.get(last.by) or (f" by {last.by.value} {last.name}" if last.name else "")
+    message = f"{len(group)} reads by {who} refused with {last.code}{by}, the last one at {clock(last.at, now)}"
+    message += f": {last.message}" if last.message else ""
+    message += "; who may not read the lease does not take it"
+    return make_claim(
+        *(history, "read-refused", Severity.WARNING, message, advise_after_refusal(history, last), "refused"),
+        over_since=_over_since(history, last.at, now),
+        arguments={
+            "by": BySomeone(last.writer),
+            "code": last.code,
+            "count": len(group),
+            "from": group[0].received,
+            "to": last.at,
+        },
+    )
 
 
 def _claim_refusals(history: LeaseHistory, group: Sequence[Refusal], now: int) -> Claim:

@@ -51,7 +51,9 @@ def list_events(account: Account, most: int = MAX_EVENTS) -> Iterator[Line]:
         yield Line(clock(at, now), text)
 
 
-_OF_NO_CHANGE: Final = frozenset({"lease-shared", "write-refused", "write-fenced"})
+_OF_NO_CHANGE: Final = frozenset(
+    {"lease-shared", "read-refused", "stored-other-than-asked", "write-refused", "write-fenced"}
+)
 """Findings that say nothing of how the present holder followed the one before."""
 
 
@@ -59,7 +61,8 @@ def list_latest(account: Account) -> Iterator[Line]:
     """Yield what neither the headline nor a finding says: edits by others, what was not recorded, the last handover."""
     history = account.history
     loud = (one for one in account.findings if isinstance(one, Claim) and _is_loud(one))
-    is_told = any(one.check not in _OF_NO_CHANGE for one in loud)
+    since = history.tenure.since if history.tenure else 0
+    is_told = any(one.check not in _OF_NO_CHANGE and (one.over_since or since) >= since for one in loud)
     shown = [*_list_gaps(account)[-1:], *_list_edits(history, by_others=True)[-_MAX_LATEST:]]
     shown += _list_candidates(account)[-_MAX_LATEST:]
     shown += [] if is_told else _last_handover(history)

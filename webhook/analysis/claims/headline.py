@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from webhook.admission.rules.stamps import is_constant
+from webhook.analysis.claims.candidates import describe_candidates
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.words import ago, clock, count, holder_or_another, name, writer
 from webhook.analysis.heartbeats import owner_of
@@ -47,7 +48,9 @@ def _describe_unseen(account: "Account", last: str) -> str:
         number, _, at = account.history.requests.absent
         return f"it does not exist: {count(number, 'read')} answered with 404, the last one {ago(at, account.now)}"
     if not account.history.tenures:
-        return "the log has no write of it"
+        denied = [one for one in account.history.requests.refusals if one.is_denied]
+        refused = f": {count(len(denied), 'request')} for it {'was' if len(denied) == 1 else 'were'} refused"
+        return f"the log has no write of it{refused if denied else ''}"
     return f"{last} wrote it last; the log does not show the lease itself"
 
 
@@ -141,7 +144,9 @@ def _describe_expired(account: "Account", holder: str) -> str:
     if tenure and taker:
         since = _describe_since(tenure.since, now)
         return f"{writer(taker)} wrote {holder} into it{since}, and {holder} has not renewed it"
-    return f"{holder} has not renewed it{_describe_lateness(account, account.last_renewal)}"
+    return (
+        f"{holder} has not renewed it{_describe_lateness(account, account.last_renewal)}{describe_candidates(account)}"
+    )
 
 
 def _describe_stalled(account: "Account") -> str:
@@ -173,7 +178,8 @@ def _describe_freed(account: "Account", status: LeaseStatus) -> str:
     if tenure is not None and tenure.removal.is_likely_foreign and tenure.is_end_dated:
         return f"no one holds it: its holder was removed{_describe_since(at, account.now)}"
     is_removed = lease is not None and lease.spec.holder_identity is None
-    return "no one holds it" if is_removed else f"no one holds it: it was released{_describe_since(at, account.now)}"
+    freed = "no one holds it" if is_removed else f"no one holds it: it was released{_describe_since(at, account.now)}"
+    return f"{freed}{describe_candidates(account)}"
 
 
 def pods_at_once(account: "Account") -> list[str]:

@@ -210,7 +210,27 @@ _INCIDENTS: Final = (
         _LOG,
         ("by", "code", "count", "from", "to"),
     ),
+    Kind(
+        "read-refused",
+        "`count` reads of `by`, the last one at `to`, were answered with an error, and it wrote nothing that was",
+        _LOG,
+        ("by", "code", "count", "from", "to"),
+    ),
     Kind("write-fenced", "a fence refused `count` writes of `by` in [from, to]", _LOG, ("by", "count", "from", "to")),
+    Kind(
+        "taken-late",
+        "`identity` took the lease at `to`, and could have from `from` on; if `how` is silent, its process made no "
+        "request for it in [earliest, latest]; asking: it made some; unknown: nothing is said of that",
+        "two dated writes, later than followers need; `how` needs a log with reads and without holes",
+        ("identity", "how", "from", "to", "earliest", "latest"),
+    ),
+    Kind(
+        "no-candidate",
+        "no process made a request for the lease in [from, to], or no other one than that of `identity`; if `how` is "
+        "writes, none to write it",
+        "an audit log without holes, and no one holds the lease, or it has expired; reads, if the log has some",
+        ("identity", "how", "from", "to"),
+    ),
     Kind(
         "stored-other-than-asked",
         "`count` writes or more in [from, to], the last one of `by`, asked for another `field` than was stored: the "

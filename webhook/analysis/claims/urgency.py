@@ -40,5 +40,5 @@ def _find_start(account: "Account") -> str:
     if account.state is not LeaseState.LIVE or not account.is_renewed_as_usual:
         return ""
     # After a loss nothing is to be done at once.
-    is_calm = checks <= LOSSES and not account.is_partial
+    is_calm = checks <= {*LOSSES, "taken-late"} and not account.is_partial
     return _NOTHING if is_calm and not find_frequent_changes(account.history.tenures, account.now) else _HELD

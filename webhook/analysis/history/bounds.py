@@ -35,6 +35,8 @@ class Bounds(Struct):
     """Whether they do within one input, which several of them wrote."""
     is_leaky: bool = False
     """An audit log lacks requests here and there, as one does whose collector drops events."""
+    logged_until: int = 0
+    """The last moment that an audit log shows."""
     holes: deque[tuple[int, int]] = field(default_factory=partial(deque, (), MAX_LISTED))
     """Times in which an audit log has no answer about any lease, the latest."""
     _reached: int | None = None
@@ -117,6 +119,7 @@ class Bounds(Struct):
         since, number = self._last_request, self._requests
         self._first_request = self._first_request or answered
         self._last_request = max(since, answered)
+        self.logged_until = max(self.logged_until, answered)
         self._requests += 1
         mean = (since - self._first_request) // max(1, number - 1)
         if number == 0 or answered - since <= max(_MIN_HOLE, _HOLE * mean):

@@ -233,7 +233,9 @@ class ClusterHistory(Struct):
         """Take in one item, and return what happened: nothing unless it is an observation."""
         self._compared = self._tenures = None
         if isinstance(seen, LogEnd):
-            self.bounds.reach(min(seen.at, self.bounds.latest))
+            end = min(seen.at, self.bounds.latest)
+            self.bounds.reach(end)
+            self.bounds.logged_until = max(self.bounds.logged_until, end)
         elif isinstance(seen, FenceReport):
             fenced = self._find_history((seen.namespace, seen.name))
             if fenced is not None and seen.is_refused:

@@ -255,6 +255,7 @@ class LeaseHistory(Struct):
             self._store(seen)
             if self.holder is not None:
                 self.holder.note_asked(self.requests.rewritten.asked_holder)
+            self.requests.waiting.restart(self.moment)
             self._note_sight(seen, bounds)
             self._report_sharing()
         return self._events
@@ -645,6 +646,8 @@ class LeaseHistory(Struct):
         self.vacancy.begin_earlier(at if taking.kept_until is None else taking.kept_until)
         following = self._add(state.holder, at, taking.how, state.writer)
         following.note_close(is_close=taking.is_close)
+        if state.writer is not None and (asking := self.requests.waiting.asking.get(state.writer.process)):
+            following.note_waiting(asking.times)
         if before is None or state.has_other_renew_time:
             following.note_renaming(state.old, state.new)
         else:

@@ -15,6 +15,7 @@ from webhook.analysis.history.renewals import Renewals
 from webhook.analysis.history.rewritten import RewrittenFields
 from webhook.analysis.history.rival import UNKNOWN_PATIENCE
 from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.history.waiting import Waiting
 from webhook.analysis.inputs.items import FenceReport, Observation, Writer
 
 MAX_REFUSALS: Final = 100
@@ -40,11 +41,16 @@ class Requests(Struct):
     """Writes that a fence refused."""
     accepted: deque[tuple[int, Writer]] = field(default_factory=partial(deque, (), MAX_REFUSALS))
     """Writes by others than the holder, as far as is known, of which a log does not show what they changed."""
+    is_logged: bool = False
+    """An audit log has some of them."""
+    waiting: Waiting = field(default_factory=Waiting)
     rewritten: RewrittenFields = field(default_factory=RewrittenFields)
     """What was stored otherwise than asked."""
 
     def hear(self, seen: Observation) -> None:
         """Remember from where a process made a request."""
+        self.is_logged = True
+        self.waiting.hear(seen)
         who = seen.writer.process if seen.writer else Writer()
         if seen.source and who.user and len(self.sources) < MAX_LISTED:
             known = self.sources.setdefault(seen.source, [])
@@ -90,6 +96,13 @@ class Requests(Struct):
         """Return the addresses and programs of the requests of a holder's process."""
         own = tenure.processes.own if tenure and tenure.processes.is_sure else None
         return {source for source, known in self.sources.items() if own and any(one.is_same(own) for one in known)}
+
+    def addresses_of(self, who: Writer | None) -> list[str]:
+        """Return the addresses from which requests of a pod came, as far as the API server saw them."""
+        if who is None or not who.uid:
+            return []
+        found = (source.partition(" ")[0] for source, known in self.sources.items() if any(map(who.is_same, known)))
+        return sorted(set(found))
 
     def is_only_source_of(self, tenure: Tenure | None, source: str) -> bool:
         """Return whether no other process was heard from there."""

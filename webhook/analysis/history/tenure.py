@@ -3,6 +3,7 @@
 All instants are microseconds since 1970 by the clocks of API servers, as far as the input shows those.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
@@ -113,6 +114,8 @@ class Tenure(Struct):
     """The last renewal, whoever made it, or what put the holder there."""
     touched: tuple[int, Writer] | None = None
     """The time and the writer of the last renewal that another made in the holder's place."""
+    waited: tuple[int, ...] = ()
+    """When its process asked for the lease since the last write before the one that put it there, that included."""
     asked: str = ""
     """The holder that its latest write asked for, if another one was stored: of a log with the objects of requests."""
     is_touched_last: bool = False
@@ -207,6 +210,10 @@ class Tenure(Struct):
     def note_term(self, term: int | None) -> None:
         """Remember the term that the API server stamped, if it did."""
         self.term = self.term if term is None else term
+
+    def note_waiting(self, times: Iterable[int]) -> None:
+        """Remember when its process asked for the lease since the last write of the holder before."""
+        self.waited = tuple(times)
 
     def note_asked(self, holder: str) -> None:
         """Remember which holder the latest write asked for, "" if that one was stored."""

@@ -352,7 +352,7 @@ class AuditEvent(Struct, frozen=True, rename="camel"):
     def source(self) -> str:
         """The address and the program that it came from; "" if the log does not say both."""
         return (
-            truncate(f"{self.source_ips[0]} {self.user_agent}", _MAX_NAME)
+            truncate(f"{self.source_ips[-1]} {self.user_agent}", _MAX_NAME)
             if self.source_ips and self.user_agent
             else ""
         )

@@ -1,0 +1,250 @@
+"""Who asks for a lease that is free, and who took it long after it could have."""
+
+from typing import Any
+
+import pytest
+
+from tests.claims.accounts import account, shop, text
+from tests.history.fake_server import Elector, FakeServer, together
+from tests.history.observing import advise, follow_both, follow_log, follow_watch
+from webhook.analysis.claims.account import as_json
+from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.history.follow import ClusterHistory
+
+
+def claims(histories: ClusterHistory, server: FakeServer, kind: str) -> list[dict[str, Any]]:
+    return [one for one in as_json(account(histories, server.now))["claims"] if one["claim"] == kind]
+
+
+def abandoned(*, is_read: bool = True) -> tuple[FakeServer, list[Elector]]:
+    """A server on which the holder of db has stopped, half a minute ago, and two other leases are renewed."""
+    server, (db, *others) = shop()
+    if is_read:
+        db.ask()
+    together(20, db, *others)
+    together(40, *others)
+    return server, others
+
+
+def headline(server: FakeServer) -> str:
+    return make_headline(account(follow_log(server), server.now))
+
+
+def test_nobody_asks_for_an_expired_lease() -> None:
+    server, _ = abandoned()
+    assert headline(server).endswith("for 40 s, and no other process has asked for it since it expired")
+    (one,) = claims(follow_log(server), server, "no-candidate")
+    assert (one["identity"], "how" in one) == ("db-0_1", False)
+    said = advise(account(follow_log(server), server.now))
+    assert said.startswith("No other replica asks for it: see whether any runs, and whether db-0_1 still does:")
+    assert said.endswith("kubectl -n shop get pods; kubectl -n shop describe pod db-0")
+
+
+def test_without_reads_a_log_shows_who_tries_to_write() -> None:
+    server, _ = abandoned(is_read=False)
+    assert headline(server).endswith("and no other process has tried to write it since it expired")
+    (one,) = claims(follow_log(server), server, "no-candidate")
+    assert one["how"] == "writes"
+    assert "No other replica tries to take it" in advise(account(follow_log(server), server.now))
+
+
+def test_of_a_holder_without_a_pod_there_are_pods_to_look_at() -> None:
+    server, (db, *others) = shop()
+    db.identity, db.pod = "leader", ""
+    together(20, db, *others)
+    together(40, *others)
+    assert advise(account(follow_log(server), server.now)).endswith("kubectl -n shop get pods")
+
+
+def test_nobody_asks_for_a_lease_that_was_released() -> None:
+    server, (db, *others) = shop()
+    db.ask()
+    together(20, db, *others)
+    db.release()
+    together(30, *others)
+    assert headline(server) == "no one holds it: it was released 30 s ago, and no process has asked for it since"
+    (one,) = claims(follow_log(server), server, "no-candidate")
+    assert not one.get("identity")
+
+
+@pytest.mark.parametrize(
+    ("pod", "user", "code", "asks"),
+    [
+        ("db-1", "system:serviceaccount:shop:db", 200, "; pod db-1 asks for it"),
+        ("db-1", "system:serviceaccount:shop:db", 403, "; pod db-1 asks for it, and is answered with 403"),
+        ("", "alice", 200, "; alice asks for it"),
+        ("", "", 401, "; one without accepted credentials asks for it, and is answered with 401"),
+    ],
+)
+def test_who_asks_for_it_is_named(pod: str, user: str, code: int, asks: str) -> None:
+    server, others = abandoned()
+    server.log_request("shop/db", "get", user, pod, {"message": "no"}, code)
+    together(2, *others)
+    assert headline(server).endswith(asks)
+    assert claims(follow_log(server), server, "no-candidate") == []
+    is_looked_at = "See why pod db-1, which asks for it, does not take it" in advise(
+        account(follow_log(server), server.now)
+    )
+    assert is_looked_at == (bool(pod) and code == 200)
+
+
+def test_a_watch_does_not_show_who_asks() -> None:
+    server, _ = abandoned()
+    assert "asked" not in make_headline(account(follow_watch(server), server.now))
+    assert "asked" in make_headline(account(follow_both(server), server.now))
+
+
+def test_just_after_it_expired_nobody_may_have_asked_yet() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    together(18, *others)
+    assert headline(server) == "db-0_1 has not renewed it for 18 s"
+
+
+def test_of_many_who_ask_it_is_not_known_who_else_does() -> None:
+    server, others = abandoned()
+    for number in range(20):
+        server.log_request("shop/db", "get", f"user-{number}", "", {})
+    together(2, *others)
+    assert "ask" not in headline(server)
+
+
+def test_a_held_lease_has_no_candidates() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    assert claims(follow_log(server), server, "no-candidate") == []
+
+
+# ---- taken late -----------------------------------------------------------------------------------------------------
+
+
+def taken_late(*asked: int, is_read: bool = True) -> FakeServer:
+    """A server on which db-1 takes the lease of db-0 after a minute, and asked for it so many seconds before."""
+    server, (db, *others) = shop()
+    if is_read:
+        db.ask()
+    successor = server.elector("db-1", "shop/db")
+    together(20, db, *others)
+    for second in range(0, 60, 2):
+        together(2, *others)
+        if 58 - second in asked:
+            successor.ask()
+    successor.take()
+    together(10, successor, *others)
+    return server
+
+
+def late(server: FakeServer, of: Any = follow_log) -> str:
+    found = claims(of(server), server, "taken-late")
+    return found[0]["text"] if found else ""
+
+
+def test_a_taker_that_made_no_request_was_not_there() -> None:
+    server = taken_late()
+    assert late(server) == (
+        "db-1_1 could have taken it from 11:07:15Z on, 45 s earlier than it did: db-1_1 made no request for it until "
+        "11:07:59Z: it did not run yet, or was paused, blocked or cut off, or it asks rarely"
+    )
+    (one,) = claims(follow_log(server), server, "taken-late")
+    assert one["how"] == "silent"
+
+
+def test_a_taker_that_stopped_asking_was_heard_before() -> None:
+    assert "made no request for it from 11:07:21Z until 11:07:59Z" in late(taken_late(38))
+
+
+def test_a_taker_that_asked_all_the_time_waited() -> None:
+    said = late(taken_late(*range(0, 60, 2)))
+    assert "db-1_1 had asked for it" in said
+    assert "it waits for longer than the lease lasts, or was refused" in said
+
+
+def test_refusals_meanwhile_are_counted() -> None:
+    server, (db, *others) = shop()
+    db.ask()
+    successor = server.elector("db-1", "shop/db")
+    together(20, db, *others)
+    for _ in range(30):
+        together(2, *others)
+        successor.fail(403, "no", verb="get")
+    successor.take()
+    assert "requests for it were refused in that time, the last one with 403" in late(server)
+
+
+@pytest.mark.parametrize("of", [follow_watch, follow_log])
+def test_without_reads_it_is_not_known_who_waited(of: Any) -> None:
+    server = taken_late(is_read=False)
+    assert "whether others were there and asked for it is not known" in late(server, of)
+
+
+def test_one_who_takes_it_as_followers_do_is_not_late() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    together(18, *others)
+    server.elector("db-1", "shop/db").lead(4)
+    assert "taken-late" not in text(account(follow_log(server), server.now))
+
+
+# ---- what else is said ----------------------------------------------------------------------------------------------
+
+
+def test_a_log_that_was_read_is_not_to_be_read_again() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": "db-9_1"}, "other", "", "")
+    together(4, *others)
+    said = advise(account(follow_watch(server), server.now))
+    assert said.endswith("lease-webhook why shop/db --input AUDIT-LOG")
+    assert "AUDIT-LOG" not in advise(account(follow_log(server), server.now))
+
+
+# ---- reads that are refused -----------------------------------------------------------------------------------------
+
+NO_READS = (
+    'leases.coordination.k8s.io "db" is forbidden: User "system:serviceaccount:shop:db" cannot get resource "leases"'
+)
+
+
+def test_one_who_may_not_read_an_unheld_lease_lacks_a_right() -> None:
+    server, (db, *others) = shop()
+    for _ in range(4):
+        together(2, *others)
+        db.fail(403, NO_READS, verb="get")
+    one = account(follow_log(server), server.now)
+    assert make_headline(one) == "the log has no write of it: 4 requests for it were refused"
+    assert advise(one).startswith("shop/db needs a Role and RoleBinding that allow get on the lease.")
+    (claim,) = claims(follow_log(server), server, "read-refused")
+    assert (claim["count"], claim["code"], claim["ongoing"]) == (4, 403, True)
+    assert claim["text"].startswith(
+        "4 reads by shop/db from pod db-0 refused with 403 for lack of permission, the last"
+    )
+
+
+def test_a_single_refused_read_is_one_request() -> None:
+    server, (db, *others) = shop()
+    together(4, *others)
+    db.fail(403, "", verb="get")
+    one = account(follow_log(server), server.now)
+    assert make_headline(one) == "the log has no write of it: 1 request for it was refused"
+    assert claims(follow_log(server), server, "read-refused") == []
+
+
+def test_reads_that_a_webhook_does_not_know_are_by_an_unknown_user() -> None:
+    server, (db, *others) = shop()
+    together(10, db, *others)
+    for _ in range(3):
+        together(2, db, *others)
+        server.log_request("shop/db", "get", "", "", {"message": ""}, 403)
+    (claim,) = claims(follow_log(server), server, "read-refused")
+    assert claim["text"].startswith("3 reads by an unknown user refused with 403, the last one at ")
+
+
+def test_reads_are_not_counted_beside_writes_that_were_refused() -> None:
+    server, (db, *others) = shop()
+    together(10, db, *others)
+    other = server.elector("db-1", "shop/db")
+    for _ in range(3):
+        together(2, db, *others)
+        other.fail(403, NO_READS, verb="get")
+        other.fail(403, NO_READS.replace("get", "update"))
+    assert claims(follow_log(server), server, "read-refused") == []

@@ -1,0 +1,130 @@
+"""Leases that looked expired: by clocks that are wrong, or because something changes renewTime of all writers."""
+
+from tests.claims.accounts import account, shop, text
+from tests.history.fake_server import FakeServer, together
+from tests.history.observing import advise, follow_log, follow_watch
+from webhook.analysis.claims.account import account_of
+from webhook.kubernetes.times import canonical
+
+MUTATORS = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
+
+
+def stolen(*ahead: float) -> FakeServer:
+    """A server on which replicas whose renewTimes are off by so many seconds take db from each other."""
+    server, (_, *others) = shop()
+    for number, seconds in enumerate((*ahead, 0.0)):
+        one = server.elector(f"db-{number}", "shop/db", ahead=seconds)
+        one.take()
+        together(10, one, *others)
+    return server
+
+
+def test_a_single_clock_that_is_behind_is_corrected() -> None:
+    server = stolen(-300)
+    said = account(follow_log(server), server.now)
+    assert "The old holder's clock is 5 min 0 s behind the API server's" in text(said)
+    assert "Correct the clock of the node of db-0_1" in advise(said)
+
+
+def test_clocks_that_are_off_by_as_much_are_no_clocks() -> None:
+    server = stolen(-300, -300)
+    said = account(follow_watch(server), server.now)
+    assert "The renewTimes of several holders were equally off, 5 min 0 s behind the API server's clock" in text(said)
+    assert advise(said).endswith(MUTATORS)
+
+
+def test_a_time_that_was_stored_otherwise_explains_a_theft_from_then_on() -> None:
+    server = stolen(-300)
+    for event in server.log:
+        stored = event["responseObject"]
+        if event["objectRef"]["name"] == "db" and stored["spec"]["holderIdentity"] == "db-0_1":
+            spec = {**stored["spec"], "renewTime": canonical(server.now)}
+            event["requestObject"] = {**stored, "spec": spec}
+    said = account(follow_log(server), server.now)
+    assert "Its renewTime was stored otherwise than asked, so the lease looked expired to the new holder" in text(said)
+    assert advise(said).endswith(MUTATORS)
+
+
+def test_a_time_that_was_stored_otherwise_long_before_explains_no_theft() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    event = server.log[-3]
+    stored = event["responseObject"]
+    event["requestObject"] = {**stored, "spec": {**stored["spec"], "renewTime": "2026-11-18T00:00:00.000000Z"}}
+    together(30, db, *others)
+    server.elector("db-1", "shop/db").take()
+    assert "looked expired" not in text(account(follow_log(server), server.now))
+
+
+# ---- heartbeats, field managers, and the latest handover ------------------------------------------------------------
+
+
+def beat(seconds: float) -> FakeServer:
+    """A server on which a heartbeat of 40 s, each 10 s, pauses for so long."""
+    server, (_, *others) = shop()
+    node = server.elector("worker-7", "kube-node-lease/worker-7", duration=40, retry=10.0)
+    for pause in (10, 10, 10, 10, 10, seconds, 10, 10):
+        together(pause, *others)
+        spec = {"holderIdentity": "worker-7", "leaseDurationSeconds": 40, "renewTime": canonical(server.now)}
+        server.write(node.lease, spec, "kubelet", "system:node:worker-7", "")
+    return server
+
+
+def of_node(server: FakeServer) -> str:
+    histories = follow_log(server)
+    one = account_of(histories, histories.leases["kube-node-lease", "worker-7"], server.now)
+    return "\n".join(f"{found.severity}: {found.message}" for found in one.findings if found.check == "renewal-late")
+
+
+def test_a_heartbeat_that_is_late_within_its_duration_is_well() -> None:
+    assert of_node(beat(32)).startswith("info: worker-7 did not renew for 32 s")
+
+
+def test_a_heartbeat_that_was_silent_for_its_duration_is_a_warning_about_no_leader() -> None:
+    said = of_node(beat(60))
+    assert said.startswith("warning: worker-7 did not renew for 1 min 0 s")
+    assert said.endswith("The lease is a heartbeat, which lasts 40 s: no one else takes it.")
+
+
+def test_an_identity_is_no_name_of_a_program() -> None:
+    server, (_, *others) = shop()
+    for number in range(2):
+        one = server.elector(f"db-{number}", "shop/db", manager=f"db-{number}_1")
+        together(20, one, *others)
+        one.release()
+    assert "programs (by field manager)" not in text(account(follow_watch(server), server.now))
+
+
+# ---- a token that is used elsewhere ---------------------------------------------------------------------------------
+
+
+def written_in(address: str = "", uid: str = "uid-of-db-1") -> str:
+    """What is said after db-1, which asks for the lease, writes db-2 in."""
+    server, (db, *others) = shop()
+    server.uids = {"db-1": uid, "db-2": "uid-of-db-2"}
+    follower = server.elector("db-1", "shop/db")
+    together(10, db, *others)
+    follower.ask()
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], "holderIdentity": "db-2_1"}, "curl", db.user, "db-1")
+    if address:
+        server.log[-1]["sourceIPs"] = ["192.0.2.1", address]
+    server.elector("db-2", "shop/db").lead(10)
+    return text(account(follow_log(server), server.now))
+
+
+def test_a_token_that_is_used_from_two_addresses_may_be_another_ones() -> None:
+    assert "unless they pass through proxies, another one has its token" in written_in("10.9.9.9")
+
+
+def test_an_address_that_a_client_says_it_has_is_none() -> None:
+    said = written_in("10.9.9.9")
+    assert "10.9.9.9" in said
+    assert "192.0.2.1" not in said
+
+
+def test_of_one_address_nothing_is_said() -> None:
+    assert "has its token" not in written_in()
+
+
+def test_a_pod_without_a_known_uid_may_be_several() -> None:
+    assert "has its token" not in written_in("10.9.9.9", uid="")

@@ -1,0 +1,70 @@
+"""Whether anyone asks for a lease that is free: an audit log shows who reads it again and again, and who does not."""
+
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+
+from webhook.analysis.claims.words import name
+from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.lease import LeaseHistory
+from webhook.analysis.history.status import LeaseState, LeaseStatus
+from webhook.analysis.history.waiting import Asking
+from webhook.analysis.inputs.items import Writer
+from webhook.kubernetes.times import SECOND
+
+if TYPE_CHECKING:
+    from webhook.analysis.claims.account import Account
+
+SHORTEST: Final = 10 * SECOND
+"""Followers of client-go read every 2 to 4.4 s; who restarts takes a few seconds."""
+
+
+class Candidates(Struct, frozen=True):
+    """Who asked for a free lease between two moments, in microseconds since 1970, the last one first."""
+
+    since: int
+    until: int
+    asking: tuple[tuple[Writer, Asking], ...]
+    shows_reads: bool
+    """The log has reads of the lease: without, it shows only who tried to write it."""
+
+
+def find_candidates(histories: ClusterHistory, history: LeaseHistory, status: LeaseStatus | None) -> Candidates | None:
+    """Return who asked for a lease since it is free; None if it is not, or the input does not show that."""
+    bounds, waiting = histories.bounds, history.requests.waiting
+    if status is None or not waiting.since or history.is_partial or bounds.is_leaky:
+        return None
+    if status.state is LeaseState.EXPIRED and status.takeable_at is not None:
+        since, own = max(waiting.since, status.takeable_at), _find_own(history)
+    elif status.state is LeaseState.RELEASED:
+        since, own = waiting.since, None
+    else:
+        return None
+    until = bounds.logged_until
+    if until - since < SHORTEST or not waiting.is_whole or bounds.has_hole(since, until):
+        return None
+    return Candidates(since, until, tuple(waiting.find_others(own, since)), bool(history.requests.readers))
+
+
+def _find_own(history: LeaseHistory) -> Writer | None:
+    return history.tenure.processes.own if history.tenure else None
+
+
+def describe_candidates(account: "Account") -> str:
+    """Return the end of a headline: whether anyone asks for a lease that is free, "" if that is not known."""
+    found = account.candidates
+    if found is None:
+        return ""
+    if not found.asking:
+        asked = "asked for it" if found.shows_reads else "tried to write it"
+        none = f"no other process has {asked} since it expired" if account.holder else f"no process has {asked} since"
+        return f", and {none}"
+    who, asking = found.asking[0]
+    refused = f", and is answered with {asking.code}" if asking.code >= 400 else ""
+    return f"; {_describe_process(who)} asks for it{refused}"
+
+
+def _describe_process(who: Writer) -> str:
+    if not who.user:
+        return "one without accepted credentials"
+    return f"pod {name(who.pod)}" if who.pod else name(who.name)
