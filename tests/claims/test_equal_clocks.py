@@ -128,3 +128,16 @@ def test_of_one_address_nothing_is_said() -> None:
 
 def test_a_pod_without_a_known_uid_may_be_several() -> None:
     assert "has its token" not in written_in("10.9.9.9", uid="")
+
+
+def test_a_strategy_that_is_removed_is_no_change_of_a_time() -> None:
+    server, (db, *others) = shop()
+    together(10, db, *others)
+    spec = server.leases["shop/db"]["spec"]
+    server.write("shop/db", {**spec, "strategy": "OldestEmulationVersion"}, "kubectl", "alice", "")
+    server.wait(1)
+    server.write("shop/db", spec, "kubectl", "alice", "")
+    together(4, db, *others)
+    said = text(account(follow_log(server), server.now))
+    assert 'strategy "OldestEmulationVersion" -> absent by alice' in said
+    assert "acquireTime" not in said

@@ -71,7 +71,10 @@ def edit_of(old: LeaseSpec, new: LeaseSpec) -> str:
         return ""
     is_kept = after is not None or before is None
     if is_kept and is_renewal(old, new) and old.lease_duration_seconds == new.lease_duration_seconds:
-        return "" if before != after else "acquireTime was changed"
+        if before != after:
+            return ""
+        if old.acquire_time != new.acquire_time:
+            return "acquireTime was changed"
     pairs = ((field, getattr(old, field), getattr(new, field)) for field in _OTHER_FIELDS)
     parts = [
         f"{_IN_JSON[field]} {_value(before)} -> {_value(after)}"
