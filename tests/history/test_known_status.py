@@ -34,6 +34,13 @@ def test_a_state_that_was_dated_back_keeps_the_renewal_that_a_log_dates() -> Non
     assert (found.state, found.last_renewal) == (LeaseState.LIVE, renewed)
 
 
+def test_a_holder_that_does_not_know_a_shorter_duration_may_still_lead() -> None:
+    tenure = held(since=LATER - 30 * SECOND)  # longer ago than the 15 s that the lease now says
+    assert status_after(tenure=tenure).state is LeaseState.EXPIRED
+    tenure.duration = 60
+    assert status_after(tenure=tenure).state is LeaseState.UNKNOWN
+
+
 def test_what_only_its_writer_dates_says_nothing_else_than_the_state() -> None:
     assert date_known_renewal(held(), is_moment=False) == NOW
     assert date_known_renewal(held(dating=Dating.WRITER_CLOCK), is_moment=False) is None

@@ -132,3 +132,20 @@ def test_a_deleted_lease_and_a_free_one(clock: Clock) -> None:
     assert ("live", "shop", "db") not in found
     assert found["live", "shop", "mail"] == 0
     assert ("renewal_age_seconds", "shop", "mail") not in found
+
+
+def test_a_lease_whose_stamp_another_write_may_have_moved_is_neither_live_nor_not(clock: Clock) -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    del server.events[:-1]
+    last = server.events[-1]
+    as_renewed, as_disputed = LiveLeases(), LiveLeases()
+    show(as_renewed, server, clock)
+    assert values(as_renewed)["live", "shop", "db"] == 1
+    last[2]["spec"]["renewTime"] = "2026-11-22T11:30:00.000000Z"
+    server.events.append(last)
+    show(as_disputed, server, clock)
+    found = values(as_disputed)
+    assert ("live", "shop", "db") not in found
+    assert ("renewal_age_seconds", "shop", "db") not in found
+    assert found["duration_seconds", "shop", "db"] == 15

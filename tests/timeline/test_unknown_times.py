@@ -5,9 +5,13 @@ from typing import Any
 
 import pytest
 
-from tests.history.fake_server import SECOND, START, FakeServer
+from tests.claims.accounts import shop
+from tests.claims.test_gaps import without
+from tests.factories import Document
+from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.timeline.test_states import lane_of, stored, timeline_of, written
 from tests.timeline.test_truth import read_log, read_watch
+from tests.timeline.test_truth import timeline_of as read_all
 from webhook.analysis.timeline.model import Lane, SpanKind, Timeline
 from webhook.kubernetes.times import canonical_seconds
 
@@ -133,3 +137,24 @@ def test_a_log_that_begins_with_a_holder_that_was_written_in_does_not_say_what_w
     found = texts(read_log(server))
     assert found == [("unrecorded", 15.0, f"not recorded: b_1 {UNKNOWN_RENEWAL}"), ("held", 17.0, "held by b_1")]
     assert read_log(server).lanes[0].ticks.count == 1
+
+
+def test_a_renewal_is_drawn_that_only_the_stamp_of_a_later_write_dates() -> None:
+    server, (db, *others) = shop()
+    together(20, db, *others)
+    db.release()
+    first = len(server.log) - 1
+    together(6, server.elector("db-1", "shop/db"), *others)
+    last = len(server.log)
+    server.wait(5)
+    edited = {**server.leases["shop/db"]["spec"], "leaseDurationSeconds": 20}
+    server.write("shop/db", edited, "kubectl-edit", "alice", "")
+    together(4, *others)
+
+    def is_lost(number: int, event: Document) -> bool:
+        return first <= number < last and event["objectRef"]["name"] == "db"
+
+    lane = next(one for one in read_all(without(server.audit_log(), is_lost)).lanes if one.name == "db")
+    taken = lane.spans[-1]
+    assert (taken.holder, taken.begins) == ("db-1_1", START + 31 * SECOND)
+    assert lane.ticks.moments[-1] == START + 26 * SECOND

@@ -375,13 +375,11 @@ class _LeaseLane(Struct):
     def _held(self) -> tuple[SpanKind, str]:
         """Return what is known of a lease with a holder, and why no more is."""
         tenure, lease = self.history.tenure, self.history.lease
-        if tenure is None:
-            return SpanKind.HELD, ""
-        if tenure.is_writer:
+        if tenure is not None and tenure.is_writer:
             return SpanKind.WRITTEN, ""  # a log without objects shows only who writes it
         if lease is not None and is_release(lease.spec):
             return SpanKind.LEADERLESS, ""  # who is written into a lease that stays released does not hold it
-        if self._is_renewal_unknown(tenure):
+        if tenure is not None and self._is_renewal_unknown(tenure):
             return SpanKind.UNRECORDED, f"{name(self.holder)} is named as its holder, and {_UNKNOWN_RENEWAL}"
         return SpanKind.HELD, ""
 
