@@ -248,3 +248,26 @@ def test_reads_are_not_counted_beside_writes_that_were_refused() -> None:
         other.fail(403, NO_READS, verb="get")
         other.fail(403, NO_READS.replace("get", "update"))
     assert claims(follow_log(server), server, "read-refused") == []
+
+
+def late_with(**changes: object) -> str:
+    """What is said of a late taker after somebody else wrote to the expired lease."""
+    server, (db, *others) = shop()
+    db.ask()
+    successor = server.elector("db-1", "shop/db")
+    together(20, db, *others)
+    for _ in range(20):
+        together(2, *others)
+        successor.ask()
+    server.write("shop/db", {**server.leases["shop/db"]["spec"], **changes}, "kubectl", "alice", "")
+    together(20, *others)
+    successor.take()
+    return late(server)
+
+
+def test_who_asked_before_another_write_is_not_known() -> None:
+    assert "whether others were there and asked for it is not known" in late_with(leaseTransitions=5)
+
+
+def test_when_a_lease_of_another_duration_could_be_taken_is_not_known() -> None:
+    assert late_with(leaseDurationSeconds=1) == ""

@@ -187,3 +187,14 @@ def test_a_clock_is_not_off_whose_time_was_changed() -> None:
     said = text(account(follow_log(server), server.now))
     assert "holder-clock" not in said
     assert "another renewTime than asked" in said
+
+
+def test_what_was_sent_is_not_what_was_stored_if_a_webhook_changed_it() -> None:
+    server = FakeServer()
+    server.elector("db-0", "shop/db").take()
+    (event,) = server.log
+    event["requestObject"] = event.pop("responseObject")
+    assert make_headline(account(follow_log(server), server.now)).startswith("db-0_1 holds it")
+    event["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
+    said = make_headline(account(follow_log(server), server.now))
+    assert said == "db-0 wrote it last; the log does not show the lease itself"

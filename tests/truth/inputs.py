@@ -290,16 +290,21 @@ def _write_event(request: Request, level: str, has_fields: bool) -> bytes:
     if level != "Metadata" and request.user is not None:
         shown = [*_objects(request, status, has_fields)]
         parts += [one for one in shown if level == "RequestResponse" or one.startswith(b'"requestObject"')]
-    if mutated := _mutations(request):
+    if mutated := _mutations(request, level):
         tail["annotations"] = mutated
     parts.append(_inner(tail))
     return b"{%s}\n" % b",".join(parts)
 
 
-def _mutations(request: Request) -> Document:
-    """Return the annotations of a write that a webhook changed: an API server logs those; a policy leaves none."""
+def _mutations(request: Request, level: str) -> Document:
+    """Return the annotations of a write that a webhook changed: an API server logs those; a policy leaves none.
+
+    A log without the answers does not show what a policy changed, so that no claim can be true of it.
+    """
     body, state = request.body, request.after
-    if body is None or state is None or state.lease is None or "metadata" not in body or request.number % 2:
+    if body is None or state is None or state.lease is None or "metadata" not in body:
+        return {}
+    if request.number % 2 and level == "RequestResponse":
         return {}
     asked, stored = body["spec"], json.loads(state.text)["spec"]
     changed = [name for name, value in stored.items() if asked.get(name) != value]
@@ -308,7 +313,7 @@ def _mutations(request: Request) -> Document:
     patch = [{"op": "replace", "path": f"/spec/{name}", "value": stored[name]} for name in changed]
     return (
         {
-            f"mutation.{key}": json.dumps({**webhook, "mutated": bool(changed)}),
+            f"mutation.{key}": json.dumps({**webhook, "mutated": bool(changed)}, separators=(",", ":")),
             f"patch.{key}": json.dumps({**webhook, "patch": patch, "patchType": "JSONPatch"}),
         }
         if changed

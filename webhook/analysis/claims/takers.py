@@ -34,13 +34,23 @@ def claim_no_candidate(account: "Account") -> Iterator[Claim]:
 
 def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
     """Yield a finding for the latest holder that took an expired lease long after it could have."""
-    late = [one for before, one in pairwise(history.tenures) if _lateness_of(before, one) is not None]
+    late = [
+        one
+        for before, one in pairwise(history.tenures)
+        if _lateness_of(before, one) is not None and not _is_duration_edited(history, before, one)
+    ]
     previous = {id(after): before for before, after in pairwise(history.tenures)}
     for after in late[-1:]:
         before = previous[id(after)]
         lateness = _lateness_of(before, after)
         assert lateness is not None
         yield _claim_late_taker(histories, history, after, lateness, now)
+
+
+def _is_duration_edited(history: LeaseHistory, before: Tenure, after: Tenure) -> bool:
+    """Return whether the duration was changed meanwhile: then it is not known when the lease could be taken."""
+    edits = (one for one in history.edits if "leaseDurationSeconds" in one.text)
+    return before.inherited is not None or any(before.since <= one.at <= after.since for one in edits)
 
 
 def _lateness_of(before: Tenure, after: Tenure) -> int | None:
@@ -60,6 +70,7 @@ def _claim_late_taker(
     taker, bounds = name(after.holder), histories.bounds
     is_logged = after.taken.is_logged and bool(history.requests.readers) and not bounds.is_leaky
     is_logged = is_logged and not bounds.has_hole(since, after.since)
+    is_logged = is_logged and after.waited_since is not None and after.waited_since <= since
     silent = _find_silence(after, since) if is_logged else None
     how = "unknown"
     why = "whether others were there and asked for it is not known; an audit log that has reads shows it"

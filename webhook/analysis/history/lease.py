@@ -647,7 +647,7 @@ class LeaseHistory(Struct):
         following = self._add(state.holder, at, taking.how, state.writer)
         following.note_close(is_close=taking.is_close)
         if state.writer is not None and (asking := self.requests.waiting.asking.get(state.writer.process)):
-            following.note_waiting(asking.times)
+            following.note_waiting(self.requests.waiting.since, asking.times)
         if before is None or state.has_other_renew_time:
             following.note_renaming(state.old, state.new)
         else:

@@ -116,6 +116,8 @@ class Tenure(Struct):
     """The time and the writer of the last renewal that another made in the holder's place."""
     waited: tuple[int, ...] = ()
     """When its process asked for the lease since the last write before the one that put it there, that included."""
+    waited_since: int | None = None
+    """When that write was made: who asked before is not known. None if no request of its process was heard."""
     asked: str = ""
     """The holder that its latest write asked for, if another one was stored: of a log with the objects of requests."""
     is_touched_last: bool = False
@@ -211,9 +213,9 @@ class Tenure(Struct):
         """Remember the term that the API server stamped, if it did."""
         self.term = self.term if term is None else term
 
-    def note_waiting(self, times: Iterable[int]) -> None:
-        """Remember when its process asked for the lease since the last write of the holder before."""
-        self.waited = tuple(times)
+    def note_waiting(self, since: int, times: Iterable[int]) -> None:
+        """Remember when its process asked for the lease since the last write before, which was at `since`."""
+        self.waited_since, self.waited = since, tuple(times)
 
     def note_asked(self, holder: str) -> None:
         """Remember which holder the latest write asked for, "" if that one was stored."""

@@ -37,7 +37,7 @@ from webhook.analysis.inputs.items import (
     Writer,
 )
 from webhook.analysis.inputs.lines import NOWHERE, Source
-from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, may_be_rewritten
+from webhook.analysis.inputs.rewriting import Rewriting, find_rewritings, is_mutated, may_be_rewritten
 from webhook.kubernetes import times
 from webhook.kubernetes.decoding_errors import explain_problem
 from webhook.kubernetes.objects import Lease, LeaseCandidate, ObjectMeta, WrongTypesError, decode_object
@@ -451,10 +451,14 @@ def _is_refused_release(event: AuditEvent, kind: str) -> bool:
 
 
 def _choose_object(event: AuditEvent, act: Act) -> Raw | None:
-    """Return the object as it was stored, else as it was sent; a patch is not an object."""
+    """Return the object as it was stored, else as it was sent; a patch is not an object.
+
+    What was sent is not what was stored if a mutating webhook changed it.
+    """
     if act in {Act.READ, Act.COLLECTION} or not 200 <= event.response_status.code < 300:
         return None
-    for raw in (event.response_object, event.request_object):
+    is_as_sent = not is_mutated(event.annotations or NO_TEXTS)
+    for raw in (event.response_object, event.request_object) if is_as_sent else (event.response_object,):
         if b'"spec"' in bytes(raw) and (raw is not event.request_object or event.verb in {"create", "update"}):
             return raw
     return None

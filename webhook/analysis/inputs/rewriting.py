@@ -15,6 +15,7 @@ from webhook.kubernetes.objects import LeaseSpec
 from webhook.kubernetes.times import SECOND, normalize, readable
 
 _PATCH: Final = "patch.webhook.admission.k8s.io/"
+_MUTATION: Final = "mutation.webhook.admission.k8s.io/"
 _SPEC: Final = b'"spec":'
 _SHORTEST: Final = 2 * SECOND
 """A change of a time by less than that changes nothing of who holds a lease: its fraction may be cut off."""
@@ -56,6 +57,11 @@ class _Patch(Struct, frozen=True):
 
 
 _patches: Final = msgspec.json.Decoder(_Patch)
+
+
+def is_mutated(annotations: Mapping[str, str]) -> bool:
+    """Return whether a mutating webhook changed a write, as every level of a log shows."""
+    return any(key.startswith(_MUTATION) and '"mutated":true' in text for key, text in annotations.items())
 
 
 def may_be_rewritten(asked: Raw, stored: Raw) -> bool:
