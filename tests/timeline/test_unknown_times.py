@@ -158,3 +158,35 @@ def test_a_renewal_is_drawn_that_only_the_stamp_of_a_later_write_dates() -> None
     taken = lane.spans[-1]
     assert (taken.holder, taken.begins) == ("db-1_1", START + 31 * SECOND)
     assert lane.ticks.moments[-1] == START + 26 * SECOND
+
+
+def log_with_a_hidden_edit(server: FakeServer) -> Timeline:
+    """What a log shows that has the write before the last one at the level Metadata."""
+    whole, hidden = server.audit_log().splitlines(), server.audit_log(metadata_only=True).splitlines()
+    return read_all(b"\n".join([*whole[:-2], hidden[-2], whole[-1]]))
+
+
+def test_a_holder_that_goes_on_after_a_hidden_edit_has_not_renewed_once_more() -> None:
+    server = FakeServer()
+    server.elector("a", "shop/db").lead(10)
+    spec = server.leases["shop/db"]["spec"]
+    renewals = read_log(server).lanes[0].ticks.count
+    for _ in range(2):
+        server.wait(6)
+        server.write("shop/db", spec, "editor", "admin", "")
+    lane = log_with_a_hidden_edit(server).lanes[0]
+    assert lane.ticks.count == renewals
+    assert spans_of(lane)[-1] is SpanKind.HELD
+
+
+def test_a_holder_that_renews_after_a_hidden_edit_has_renewed() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    spec = server.leases["shop/db"]["spec"]
+    renewals = read_log(server).lanes[0].ticks.count
+    server.wait(1)
+    server.write("shop/db", spec, "editor", "admin", "")
+    server.wait(1)
+    a.renew()
+    assert log_with_a_hidden_edit(server).lanes[0].ticks.count == renewals + 1

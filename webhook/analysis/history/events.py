@@ -31,6 +31,8 @@ class EventKind(StrEnum):
     ACQUIRED = "acquired"
     """A holder began, as its tenure says: it created the lease, took a released or expired one, or stole it."""
     RENEWED = "renewed"
+    RESUMED = "resumed"
+    """It goes on after writes that were not seen, and was not renewed since the last renewal that was seen."""
     MISSED = "missed"
     """Writes from then on were not seen, up to the next event."""
     EXPIRED = "expired"

@@ -593,13 +593,15 @@ class LeaseHistory(Struct):
             self._add_unseen(tenure, state, at)
 
     def _resume_tenure(self, tenure: Tenure, state: NextState, at: int) -> None:
+        assert state.before is not None
         # Nothing shows what the write changed: it need not have been a renewal.
         at, is_dated = date_resumed_renewal(state.new, state.entries, self.write, at)
         tenure.resume(at, is_seen=is_dated)
         tenure.keep(self.write)
         self.renewals.restart(at)
         self._forget_undated(tenure)
-        self._happen(EventKind.RENEWED, at, writer=state.writer)
+        is_same = normalize(state.new.renew_time) == normalize(state.before.spec.renew_time)
+        self._happen(EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)
 
     def _add_unseen(self, before: Tenure | None, state: NextState, at: int) -> None:
         """Add a holder that took the lease by a time, while nothing was seen."""

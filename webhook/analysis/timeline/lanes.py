@@ -415,17 +415,9 @@ class _LeaseLane(Struct):
             case EventKind.ACQUIRED if tenure:
                 self._mark_acquisition(tenure, at, latest, max_ticks)
             case EventKind.RENEWED:
-                if tenure and self._is_first_after_choice(tenure):
-                    # The API server chose it; that it leads is known from its own first renewal.
-                    lasts = (self.duration_held or 0) * SECOND  # as it was chosen
-                    self.spans.delay(at, is_expired=tenure.processes.renewals == 1 and tenure.since + lasts < at)
+                self._add_renewal(event, at, max_ticks)
+            case EventKind.RESUMED:
                 self._mark_held(at)
-                if not (tenure and self._is_renewal_unknown(tenure)):
-                    self.ticks.add(at, max_ticks)
-                duration = self.history.duration or 0
-                if event.silence and duration > 1 and event.silence >= deadline_of(duration):
-                    text = f"{self.holder} did not renew for {length(event.silence)}, and kept the lease"
-                    self.mark(MarkKind.LATE, at, text, holder=self.holder)
             case EventKind.MISSED:
                 self.spans.turn(SpanKind.UNRECORDED, at)
                 if self.history.holder is None:
@@ -440,6 +432,20 @@ class _LeaseLane(Struct):
                 self.mark(kind, at, f"{how}{describe_dating_of(event)}", event.writer)
             case _:
                 self._mark_event(event, at)
+
+    def _add_renewal(self, event: LeaseEvent, at: int, max_ticks: int) -> None:
+        tenure = event.tenure
+        if tenure and self._is_first_after_choice(tenure):
+            # The API server chose it; that it leads is known from its own first renewal.
+            lasts = (self.duration_held or 0) * SECOND  # as it was chosen
+            self.spans.delay(at, is_expired=tenure.processes.renewals == 1 and tenure.since + lasts < at)
+        self._mark_held(at)
+        if not (tenure and self._is_renewal_unknown(tenure)):
+            self.ticks.add(at, max_ticks)
+        duration = self.history.duration or 0
+        if event.silence and duration > 1 and event.silence >= deadline_of(duration):
+            text = f"{self.holder} did not renew for {length(event.silence)}, and kept the lease"
+            self.mark(MarkKind.LATE, at, text, holder=self.holder)
 
     def _begin_free(self, event: LeaseEvent, at: int) -> None:
         """Begin after the holder was removed, or the lease deleted: that may have been later than is known."""
