@@ -58,6 +58,27 @@ def test_a_release_that_nothing_dates_was_at_some_time() -> None:
     assert not ended.is_end_dated
 
 
+@pytest.mark.parametrize(
+    ("renewed", "ended", "is_known"),
+    [
+        pytest.param(Dating.LOG, None, True, id="a holder that goes on"),
+        pytest.param(Dating.LOG, Dating.LOG, True, id="a log dates both"),
+        pytest.param(Dating.LOG, Dating.WRITER_CLOCK, False, id="the clock of who ended it"),
+        pytest.param(Dating.WRITER_CLOCK, Dating.LOG, True, id="a log dates the end"),
+        pytest.param(Dating.STAMP, Dating.ORDER, True, id="after a renewal that a stamp dates"),
+        pytest.param(Dating.WRITER_CLOCK, Dating.ORDER, False, id="after a renewal by its own clock"),
+    ],
+)
+def test_a_tenure_ends_at_a_known_time_if_no_clock_of_a_writer_dates_it(
+    renewed: Dating, ended: Dating | None, *, is_known: bool
+) -> None:
+    one = tenure("a", 0)
+    one.keep(Write(10 * SECOND, dating=renewed))
+    if ended:
+        one.end(10 * SECOND, Write(10 * SECOND, dating=ended))
+    assert one.is_end_known is is_known
+
+
 def test_who_did_not_hold_the_lease_does_not_end() -> None:
     found = held("a")
     found.end(10 * SECOND, Handover.RELEASED, log(10), log(0))

@@ -378,7 +378,10 @@ class Tenure(Struct):
     @property
     def is_end_known(self) -> bool:
         """True if an API server says when it ended, or when it was last renewed before it expired."""
-        is_claimed = self.ended is not None and self.ended.is_claimed
+        if self.ended is None:
+            return self.is_end_dated
+        # What nothing dates ended it at its last renewal or later, which its own clock alone may date.
+        is_claimed = self.ended.is_claimed if self.ended.is_dated else self.is_claimed
         return self.is_end_dated and not is_claimed
 
     @property
