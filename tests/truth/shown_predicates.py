@@ -17,7 +17,7 @@ from tests.truth.records import END, Process, Span, subtract_spans
 from tests.truth.stage import SECOND
 from webhook.admission.rules.expiry import date_last_renewal
 from webhook.admission.rules.holders import fits_pod
-from webhook.admission.rules.stamps import NAMES
+from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.claims.words import writer
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.managed_fields import entries_of
@@ -439,8 +439,11 @@ def _dated_by_state(facts: Facts, shown: Claim) -> int | None:
     if shown["dated"] == "holder" or after is None:
         return facts.spec.renewed
     metadata = decode(after.text, type=Lease).metadata
+    entries = entries_of(metadata.managed_fields)
+    if not is_constant(entries):
+        return date_last_renewal(entries)  # where no API server stamps, anyone can write the annotations
     written = [text for name, text in (metadata.annotations or {}).items() if name.startswith(f"{NAMES}written-")]
-    return stamp_of(written[0]) if written else date_last_renewal(entries_of(metadata.managed_fields))
+    return stamp_of(written[0]) if written else date_last_renewal(entries)
 
 
 def _may_be_live(facts: Facts) -> bool:
