@@ -181,7 +181,16 @@ def _unrecorded(facts: Facts, shown: Claim) -> bool:
         return any(True for _ in ends)
     if shown["is_logged"] or shown["from"] == shown["to"]:
         return True
+    if any(True for _ in facts.find_writes(end - POINT, end + POINT, _is_retaken)):
+        return True  # by its own count another one held it, and a watch does not show that it is whole
     return any(first <= end and begin <= last for first, last in shown["hidden"])
+
+
+def _is_retaken(one: Write) -> bool:
+    """Return whether a holder counts that it took the lease, which named it already."""
+    is_same = bool(one.after.holder) and one.after.holder == one.before.holder
+    is_counted = (one.after.transitions or 0) > (one.before.transitions or 0)
+    return is_same and is_counted and one.after.acquired != one.before.acquired
 
 
 @_is("timeline-several", "timeline-problem")
