@@ -11,7 +11,10 @@ from tests.factories import Document
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_both, follow_log, follow_watch
 from tests.inputs.reading import read
+from webhook.analysis.claims.collect import find_claims
 from webhook.analysis.claims.happened import list_latest
+from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.urgency import say_when
 from webhook.analysis.history.follow import ClusterHistory
 
 GONE = {"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired"}}
@@ -111,6 +114,21 @@ def test_a_log_that_dropped_events_does_not_show_that_a_process_made_no_request(
     assert "It sent no renewal" in whole
     assert "sent no renewal" not in dropped
     assert "It stopped, its writes were refused or failed, or its API server hung" in dropped
+
+
+def test_a_lease_is_not_said_to_have_expired_by_a_log_that_lacks_requests() -> None:
+    server, (db, *others) = shop()
+    together(30, db, *others)
+    whole = account(follow_log(server), server.now + 30 * SECOND)
+    assert say_when(whole).sentence.startswith("Act now if it is used.")
+    assert "expired" in {claim.check for claim in find_claims(whole)}
+    dropped = without(
+        server.audit_log(), lambda number, event: event["objectRef"]["name"] == "mail" and number % 7 == 0
+    )
+    one = account(cluster_of(dropped), server.now + 30 * SECOND)
+    assert say_when(one).sentence.startswith("The log lacks requests, and a renewal may be one of them.")
+    assert make_headline(one).endswith(", as far as the log shows")
+    assert "expired" not in {claim.check for claim in find_claims(one)}
 
 
 def test_a_write_that_was_stored_although_it_failed_is_not_missing() -> None:

@@ -108,7 +108,8 @@ def _collect_state(account: "Account") -> Iterator[Claim]:
     # Stamps have whole seconds; without one only the writer says when it renewed.
     is_dated = status.takeable_at is not None and status.from_stamps
     takeable = (status.takeable_at // SECOND + 1) * SECOND if is_dated and status.takeable_at else None
-    if status.state is LeaseState.EXPIRED and takeable is not None and takeable <= now:
+    # A renewal may be among the requests that a log lacks.
+    if status.state is LeaseState.EXPIRED and takeable is not None and takeable <= now and not account.is_leaky:
         since = _expired_since(account, takeable)
         text = f"{name(holder)} is named and the lease has expired"
         text += "" if since is None else f", since {clock(since, now)}"

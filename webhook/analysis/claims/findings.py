@@ -29,6 +29,7 @@ from webhook.analysis.claims.collect import drop_unknown, interval_of
 from webhook.analysis.claims.succession import SHORTEST, describe_creation
 from webhook.analysis.claims.words import at_most, clock, count, holder_or_another, name, user, writer
 from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats
+from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import UNAUTHENTICATED, By, Refusal
@@ -440,13 +441,14 @@ def _describe_taking(after: Tenure, other: Writer | None, stranger: Writer | Non
 def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int) -> Claim:
     duration, last = before.duration, before.kept_until
     left = last + duration * SECOND - after.since if duration else None
-    taker, cause = name(after.holder), "stolen"
+    cause = "stolen"
     other = after.processes.doubtful_taker
     is_one_pod = after.processes.follows_in_pod(before.processes)
     stranger = None if other else _find_stranger(before, after)
     took = _describe_taking(after, other, stranger)
     early = "" if left is None else f", {_describe_time_left(before, after, left)} before it expired"
-    if any("leaseDurationSeconds" in one.text and before.since <= one.at <= after.since for one in history.edits):
+    shortening = _find_shortening(history, before, after)
+    if shortening is not None:
         early += " by the duration that its holder wrote"
     at, held = clock(after.since, now), f" while {name(before.holder)} still held it{early}"
     if not after.is_dated:
@@ -474,17 +476,8 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
             "The audit log shows who wrote it:",
             command_for_audit_log(history.namespace, history.name),
         )
-    elif stranger and before.processes.own:
-        sentence = (
-            f"Find out why {user(stranger)} took the lease from {user(before.processes.own)}. To see whether it may:"
-        )
-        advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, stranger))
     else:
-        advice = Advice(
-            f"Find out why {taker} does not wait until the lease expires{_describe_strict(after.processes.taken_by)}. "
-            "To see what it is:",
-            command_for_pod_of_holder(history.namespace, after.holder),
-        )
+        advice = _advise_on_taker(history, before, after, shortening)
     is_error = after.is_dated and not is_one_pod and cause != "handed-over"
     severity = Severity.ERROR if is_error else Severity.WARNING
     return make_claim(
@@ -551,6 +544,31 @@ def _are_equally_off(history: LeaseHistory, ahead: int) -> bool:
         one.holder for one in history.tenures if one.clock.ahead is not None and abs(one.clock.ahead - ahead) < _OFF
     }
     return len(alike) > 1
+
+
+def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, shortening: LeaseEvent | None) -> Advice:
+    """Return what to do about who took a live lease for itself: first, if there is one, who changed its duration."""
+    changer, stranger = shortening.writer if shortening else None, _find_stranger(before, after)
+    if changer is not None and changer.user:
+        # Who waits for the duration that is stored waits for as long as the lease says.
+        sentence = f"Find out why {user(changer)} changes how long it lasts. To see whether it may:"
+        return Advice(sentence, command_for_rights("update", history.namespace, history.name, changer))
+    if stranger and before.processes.own:
+        sentence = (
+            f"Find out why {user(stranger)} took the lease from {user(before.processes.own)}. To see whether it may:"
+        )
+        return Advice(sentence, command_for_rights("update", history.namespace, history.name, stranger))
+    sentence = (
+        f"Find out why {name(after.holder)} does not wait until the lease expires"
+        f"{_describe_strict(after.processes.taken_by or Writer())}. To see what it is:"
+    )
+    return Advice(sentence, command_for_pod_of_holder(history.namespace, after.holder))
+
+
+def _find_shortening(history: LeaseHistory, before: Tenure, after: Tenure) -> LeaseEvent | None:
+    """Return the latest edit of the duration while a holder had the lease; None if there was none."""
+    edits = (one for one in reversed(history.edits) if "leaseDurationSeconds" in one.text)
+    return next((one for one in edits if before.since <= one.at <= after.since), None)
 
 
 def _describe_doubt(before: Tenure) -> str:

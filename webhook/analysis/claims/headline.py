@@ -34,7 +34,8 @@ def make_headline(account: "Account") -> str:
     if account.state is LeaseState.LIVE:
         return _describe_live(account, status, holder)
     if account.state is LeaseState.EXPIRED:
-        return f"{_describe_expired(account, holder)}{', as far as the log shows' if later else ''}"
+        is_doubted = later or account.is_leaky
+        return f"{_describe_expired(account, holder)}{', as far as the log shows' if is_doubted else ''}"
     if account.state is LeaseState.RELEASED:
         return _describe_freed(account, status)
     if account.state is LeaseState.NEVER_HELD:
