@@ -42,7 +42,7 @@ def test_what_was_read_is_said(
     file.write_text(content)
     err = run(capsys, *command, "--input", str(file)).replace(str(file), "FILE")
     if lines is None:
-        assert err.endswith("no lease is in the input: FILE has Pod 1\n")
+        assert err.endswith("no lease is in the input: other documents in FILE (Pod 1)\n")
     else:
         assert err.splitlines() == lines
 
@@ -64,7 +64,7 @@ def test_several_inputs_are_named_by_the_first(tmp_path: Path, capsys: pytest.Ca
             "\n".join(json.dumps({"kind": f"Kind{kind}", "apiVersion": "v1"}) for kind in range(4 + number))
         )
     err = run(capsys, "why", "--input", str(files[0]), "--input", str(files[1]))
-    assert err.endswith(f": {files[0]} and 1 more has Kind0 2, Kind1 2, Kind2 2, ...\n")
+    assert err.endswith(f": other documents in {files[0]} and 1 more (Kind0 2, Kind1 2, Kind2 2, ...)\n")
 
 
 @pytest.mark.parametrize(

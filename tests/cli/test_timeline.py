@@ -159,7 +159,7 @@ def test_what_cannot_be_drawn_is_said_in_one_line(
 def test_an_input_without_leases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}')
-    said = f"lease-webhook: no lease is in the input: {path} has ConfigMap 1\n"
+    said = f"lease-webhook: no lease is in the input: other documents in {path} (ConfigMap 1)\n"
     assert run(capsys, "--input", str(path))[::2] == (2, said)
 
 

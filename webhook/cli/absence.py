@@ -45,7 +45,7 @@ def explain_absence(paths: Sequence[str], progress: Progress | None = None) -> s
         print_message(f"{_name(paths)}: {shown} audit events, of {_list(found.events)}")
         return f": {_POLICY}"
     if found.objects:
-        return f": {_name(paths)} has {_list(found.objects)}"
+        return f": other documents in {_name(paths)} ({_list(found.objects)})"
     if found.empty:
         return f": {_name(found.empty)} is empty"
     if found.bare:
