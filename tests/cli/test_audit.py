@@ -232,7 +232,8 @@ def test_nothing_is_found_only_where_something_was_examined(
     code, out, err = run(capsys, "--input", dump(tmp_path, other), "--now", NOW)
     assert (code, out) == (2, f"0 examined{skipped}\n")
     of_version = f" of {api_version}" if kind == "Lease" else ""
-    assert f"no lease and no candidate is in the input: {tmp_path / 'dump.json'} has {kind}{of_version} 1\n" in err
+    place = f"other documents in {tmp_path / 'dump.json'} ({kind}{of_version} 1)"
+    assert f"no lease and no candidate is in the input: {place}\n" in err
 
 
 def test_heartbeats_of_other_projects_are_no_elections(capsys: pytest.CaptureFixture[str]) -> None:

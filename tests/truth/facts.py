@@ -80,7 +80,8 @@ class Write(Struct, frozen=True, dict=True):
     def is_holder_rewritten(self) -> bool:
         """Whether a webhook stored another holder than was asked for."""
         body = self.request.body
-        return body is not None and bool(self.after.holder) and body["spec"].get("holderIdentity") != self.after.holder
+        asked = body.get("spec", {}).get("holderIdentity") if body else None
+        return bool(asked) and bool(self.after.holder) and asked != self.after.holder
 
     @property
     def is_shortened(self) -> bool:

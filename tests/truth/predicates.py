@@ -333,7 +333,7 @@ def _differs(write: Write, claim: Claim) -> bool:
 def _values_of(write: Write, field: str) -> tuple[str, str]:
     """Return a field as a request asked for it, and as it was stored."""
     body, state = write.request.body, write.request.after
-    asked = body["spec"].get(field) if body else None
+    asked = body.get("spec", {}).get(field) if body else None
     stored = json.loads(state.text)["spec"].get(field) if state else None
     return "" if asked is None else str(asked), "" if stored is None else str(stored)
 

@@ -150,7 +150,8 @@ class History(Struct, frozen=True, dict=True, kw_only=True):
         """By process, its identity, and what a webhook stored in place of that."""
         found = {one.name: {one.identity} for one in self.processes}
         for one in self.stores:
-            asked = one.body["spec"].get("holderIdentity") if one.body and one.kind == "Lease" else None
+            # A patch need not have a spec.
+            asked = one.body.get("spec", {}).get("holderIdentity") if one.body and one.kind == "Lease" else None
             stored = one.after.lease.spec.holder if one.after and one.after.lease else None
             if asked and stored and asked in found[one.process]:
                 found[one.process].add(stored)

@@ -16,10 +16,10 @@ from webhook.analysis.claims.causes import Diagnosis
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.claim import as_json as claim_as_json
 from webhook.analysis.claims.collect import find_claims
-from webhook.analysis.claims.findings import drop_repeated, find_incidents
+from webhook.analysis.claims.findings import drop_repeated
 from webhook.analysis.claims.headline import make_headline
-from webhook.analysis.claims.rewritten import find_rewritten_fields
-from webhook.analysis.claims.takers import claim_no_candidate, find_late_takers
+from webhook.analysis.claims.incidents import find_all_incidents, is_log_leaky
+from webhook.analysis.claims.takers import claim_no_candidate
 from webhook.analysis.claims.urgency import say_when
 from webhook.analysis.heartbeats import is_heartbeat
 from webhook.analysis.history.events import LeaseEvent
@@ -189,17 +189,13 @@ def account_of(histories: ClusterHistory, history: LeaseHistory, now: int, seen_
     The other leases of `histories` show whether only one was late or all were. `seen_until` is that of a `Subject`.
     """
     status, bounds = history.status(now), histories.bounds
-    is_leaky = bounds.is_leaky and history.kind is InputKind.AUDIT_LOG
+    is_leaky = is_log_leaky(histories, history)
     cause = find_ongoing_cause(histories, history, now)
-    findings: list[ReportFinding] = list(find_incidents(histories, history, now, cause))
-    findings += find_rewritten_fields(history, now)
-    findings += find_late_takers(histories, history, now)
+    findings: list[ReportFinding] = list(find_all_incidents(histories, history, now, cause))
     if history.lease is not None and status is not None:
         known = history.interval, status, seen_until, history.is_as_sent
         subject = Subject(history.lease, history.namespace, history.name, now, *known)
-        stored = check_stored_object(subject)
-        # A renewal may be among the requests that a log lacks.
-        findings += drop_repeated(findings, (one for one in stored if not (is_leaky and one.check == "expired")))
+        findings += drop_repeated(findings, check_stored_object(subject), is_leaky=is_leaky)
         findings += check_stamps(subject, histories.stamped, has_managed_fields=histories.has_managed_fields)
     findings.sort(key=lambda one: ORDER[one.severity])
     said = histories.election_events.get((history.namespace, history.name), ())

@@ -128,9 +128,16 @@ def find_incidents(
     yield from _find_fenced_writes(history, now)
 
 
-def drop_repeated(found: Sequence[ReportFinding], stored: Iterable[ReportFinding]) -> list[ReportFinding]:
-    """Return what a stored lease shows beside its history, without a guess at what the history shows."""
+def drop_repeated(
+    found: Sequence[ReportFinding], stored: Iterable[ReportFinding], *, is_leaky: bool
+) -> list[ReportFinding]:
+    """Return what a stored lease shows beside its history, without a guess at what the history shows.
+
+    `is_leaky`: a log lacks requests, and a renewal may be one of them, so the lease need not have expired.
+    """
     dropped = {one.check for one in found if one.check == "lease-shared"}
+    if is_leaky:
+        dropped.add("expired")
     if any(_is_about(one, RENEW_TIME) for one in found):
         dropped.add("holder-clock")  # the stored time is not that of its writer's clock
     return [one for one in stored if one.check not in dropped]
