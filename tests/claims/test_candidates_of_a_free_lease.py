@@ -9,6 +9,7 @@ from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import advise, follow_both, follow_log, follow_watch
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import make_headline
+from webhook.analysis.claims.takers import find_late_takers
 from webhook.analysis.history.follow import ClusterHistory
 
 
@@ -271,3 +272,15 @@ def test_who_asked_before_another_write_is_not_known() -> None:
 
 def test_when_a_lease_of_another_duration_could_be_taken_is_not_known() -> None:
     assert late_with(leaseDurationSeconds=1) == ""
+
+
+def test_no_one_is_late_to_take_a_heartbeat() -> None:
+    server = FakeServer()
+    node, neighbor = server.elector("n1", "kube-node-lease/n1"), server.elector("n2", "kube-node-lease/n1")
+    together(20, node)
+    server.wait(60)
+    neighbor.take()
+    together(10, neighbor)
+    (history,) = follow_log(server).leases.values()
+    assert [one.holder for one in history.tenures] == ["n1_1", "n2_1"]
+    assert [*find_late_takers(follow_log(server), history, server.now)] == []

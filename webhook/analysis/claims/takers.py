@@ -9,6 +9,7 @@ from webhook.analysis.claims.candidates import SHORTEST
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.findings import make_claim
 from webhook.analysis.claims.words import clock, count, name
+from webhook.analysis.heartbeats import is_named_for_heartbeats
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -33,7 +34,12 @@ def claim_no_candidate(account: "Account") -> Iterator[Claim]:
 
 
 def find_late_takers(histories: ClusterHistory, history: LeaseHistory, now: int) -> Iterator[Claim]:
-    """Yield a finding for the latest holder that took an expired lease long after it could have."""
+    """Yield a finding for the latest holder that took an expired lease long after it could have.
+
+    No one waits for a heartbeat.
+    """
+    if is_named_for_heartbeats(history.namespace, history.name):
+        return
     late = [
         one
         for before, one in pairwise(history.tenures)
