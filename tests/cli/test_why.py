@@ -123,7 +123,7 @@ def test_a_moment_before_the_end_of_the_input_is_said_to_be_one(
     ("words", "complaint"),
     [
         (("shop/bd", "--input", "FILE"), "lease shop/bd is not in the input; did you mean shop/db?"),
-        (("mial", "--input", "FILE"), "lease mial is not in the input; did you mean shop/mail?"),
+        (("mailx", "--input", "FILE"), "lease mailx is not in the input; did you mean shop/mail?"),
         (("shop/x", "--input", "FILE"), "lease shop/x is not in the input; there are shop/db, shop/mail"),
         (("-n", "shpo", "--input", "FILE"), "no lease of namespace shpo is in the input; did you mean shop?"),
         (("gone/x", "--input", "FILE"), "lease gone/x is not in the input; 2 others are"),
