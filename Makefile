@@ -13,7 +13,7 @@ LOCK := $(BIN)/pip-compile --quiet --generate-hashes --strip-extras --allow-unsa
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test draw coverage lab outputs check static docs site model truth spec torture planted elector-kit fuzz fuzz-guided page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers verdicts hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist rehearsal lock clean
+.PHONY: help setup run test draw coverage lab outputs check static docs site model truth histories spec torture planted elector-kit fuzz fuzz-guided page mutation evidence e2e law fuzz-leases fence fleet outside cluster kind image record record-attacks record-incidents causes bench reading fast-paths servers verdicts hour faults programs pictures fmt certs manifests derived version package krew pex workflows sbom audit dist rehearsal lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -64,6 +64,9 @@ law: $(READY) ## play histories with us and without: an honest write that is sto
 truth: $(READY) ## evaluate every claim on random histories with known truth: COUNT=500 SEED=1 INPUT=watch STORE=FOLDER RESULTS=1
 	$(BIN)/python -m tests.truth --count $(or $(COUNT),500) --first $(or $(SEED),1) $(if $(INPUT),--input "$(INPUT)") \
 		$(if $(STORE),--store $(STORE)) $(if $(RESULTS),--results)
+
+histories: $(READY) ## what commands say of every stored and recorded history by every input, and planted defects (two minutes)
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m deep tests/truth
 
 spec: $(READY) ## check the specification by TLC and Z3 (Java; three minutes): SPEC=--docs writes what it found into docs/
 	$(BIN)/python -m lab.spec $(SPEC)

@@ -107,9 +107,10 @@ def test_after_the_last_renewal_before_expiry_there_is_possibly_no_leader(opened
     assert page.shown("kind") >= {"silent"}
 
 
-def test_a_holder_that_renewed_again_led_until_its_deadline(opened: Open) -> None:
+def test_a_holder_that_renewed_after_the_expiry_may_have_stopped_at_its_last_renewal(opened: Open) -> None:
     page = opened(make_timeline(HELD, OVERDUE, AGAIN, ticks=(0, 60, 77)))
-    assert "overdue: held by a, no leader for up to 7 s" in page.shown("text")
+    assert "overdue: held by a, no leader for up to 17 s" in page.shown("text")
+    assert page.text("h1") == "shop/checkout: no leader for up to 17 s, from 12:01:00"
 
 
 def test_after_a_steal_two_may_lead_until_the_lease_before_would_have_expired(opened: Open) -> None:

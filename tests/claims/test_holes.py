@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,10 @@ from tests.claims.accounts import account, text
 from tests.history.fake_server import Elector, FakeServer, together
 from tests.history.observing import LEASE, advise, follow_log
 from tests.inputs.reading import read
+from tests.truth.evaluation import evaluate
+from tests.truth.inputs import Kind, input_of
+from tests.truth.plans import from_json
+from tests.truth.play import play
 from webhook.analysis.claims.account import account_of, as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.tenure import Handover
@@ -222,3 +227,24 @@ def test_of_two_that_share_an_identity_one_may_have_stopped(seconds: float, ongo
     server.wait(1.5)
     (found,) = (one for one in claims(server) if one["claim"] == "identity-shared")
     assert {key: found[key] for key in ("ongoing",) if key in found} == ongoing
+
+
+def claims_of_a_stored_history(name: str, lease: str) -> dict[str, dict[str, Any]]:
+    """Return what `why` claims of a lease in a stored history, read from a log with a hole."""
+    path = Path(__file__).parents[1] / "data" / "histories" / f"{name}.json"
+    history = play(from_json(path.read_bytes()))
+    given = input_of(history, Kind.HOLE)
+    assert given
+    return {found.id: found.claim for found in evaluate(history, given, ["why"]) if found.lease == lease}
+
+
+def test_a_second_writer_may_go_on_in_the_hole() -> None:
+    found = claims_of_a_stored_history("an-attacker-who-goes-on-renewing-in-a-hole-of-the-log", "shop/checkout")
+    assert found["second-writer"]["count"] == 7
+    assert "ongoing" not in found["second-writer"]
+
+
+def test_the_last_renewal_of_a_holder_may_be_in_the_hole() -> None:
+    found = claims_of_a_stored_history("another-writer-goes-on-after-a-hole-in-the-log", "shop/checkout")
+    assert found["second-writer"]["ongoing"] is True
+    assert "last-renewed" not in found

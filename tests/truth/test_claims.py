@@ -6,7 +6,7 @@ from tests.truth.predicates import NOT_PLAYED, PREDICATES, UNCHECKED
 from tests.truth.tally import tally_of
 from webhook.analysis.claims.registry import KINDS
 
-SEEDS = range(1000, 1008)
+SEEDS = range(1000, 1003)
 
 
 def test_every_kind_of_claim_has_a_meaning() -> None:
@@ -16,4 +16,4 @@ def test_every_kind_of_claim_has_a_meaning() -> None:
 def test_no_claim_is_false_and_no_command_fails() -> None:
     tally = tally_of(SEEDS, [*Kind], COMMANDS)
     assert tally.false == {}
-    assert tally.count("true") > 1000
+    assert tally.count("true") > 300

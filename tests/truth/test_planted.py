@@ -26,6 +26,8 @@ from tests.truth.predicates import PREDICATES
 from tests.truth.records import Process
 from webhook.kubernetes.times import SECOND, canonical
 
+pytestmark = pytest.mark.deep
+
 WRITES = ("earliest", "latest")
 
 

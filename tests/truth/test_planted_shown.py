@@ -32,6 +32,8 @@ from webhook.analysis.timeline.lanes import TimelineBuilder
 from webhook.analysis.timeline.model import Lane
 from webhook.kubernetes.times import SECOND, normalize, parse, readable
 
+pytestmark = pytest.mark.deep
+
 INPUTS: Final = (Kind.LOG, Kind.WATCH, Kind.LIST)
 HISTORIES: Final = range(2000, 2030)
 

@@ -1,0 +1,54 @@
+"""Shortest histories that once misled a command: what commands claim and show of them is true now.
+
+They were found among random histories, and shortened before they were stored. `make test` reads each as three of its
+inputs, chosen by its name; `make histories` reads each as all of them.
+"""
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.truth.evaluation import evaluate
+from tests.truth.inputs import Input, Kind, input_of
+from tests.truth.plans import from_json
+from tests.truth.play import play
+from tests.truth.records import History
+
+STORED: Final = sorted((Path(__file__).parents[1] / "data" / "histories").glob("*.json"))
+of_each_history: Final = pytest.mark.parametrize("path", STORED, ids=[path.stem.replace("-", " ") for path in STORED])
+
+
+def make_inputs(history: History) -> list[Input]:
+    return [given for kind in Kind if (given := input_of(history, kind))]
+
+
+def choose(inputs: Sequence[Input], name: str) -> Sequence[Input]:
+    """Return three inputs far from each other, the first by a checksum of the name."""
+    first = zlib.crc32(name.encode()) % len(inputs)
+    step = len(inputs) // 3
+    return [inputs[(first + step * place) % len(inputs)] for place in range(3)]
+
+
+def check(history: History, inputs: Sequence[Input], statements: int) -> None:
+    """Assert that nothing that commands say of the inputs is false, and that they make more statements than these."""
+    found = [(given.kind, one) for given in inputs for one in evaluate(history, given)]
+    assert [(kind, one.command, one.claim) for kind, one in found if one.is_true is not True] == []
+    assert len(found) > statements
+
+
+@of_each_history
+def test_a_stored_history_misleads_no_command(path: Path) -> None:
+    history = play(from_json(path.read_bytes()))
+    check(history, choose(make_inputs(history), path.stem), 20)
+
+
+@pytest.mark.deep
+@of_each_history
+def test_a_stored_history_misleads_no_command_by_any_input(path: Path) -> None:
+    history = play(from_json(path.read_bytes()))
+    inputs = make_inputs(history)
+    assert len(inputs) > 10
+    check(history, inputs, 350)
