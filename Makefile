@@ -68,8 +68,8 @@ truth: $(READY) ## evaluate every claim on random histories with known truth: CO
 histories: $(READY) ## what commands say of every stored and recorded history by every input, and planted defects (two minutes)
 	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m deep tests/truth
 
-spec: $(READY) ## check the specification by TLC and Z3 (Java; three minutes): SPEC=--docs writes what it found into docs/
-	$(BIN)/python -m lab.spec $(SPEC)
+spec: $(READY) ## check the specification by TLC and Z3 (Java; three minutes): SPEC=--docs writes what it found into docs/; SHORT=1: a third
+	$(BIN)/python -m lab.spec $(if $(SHORT),--short) $(SPEC)
 
 torture: $(READY) ## electors of four languages while everything fails (Go, Java, Rust): SEEDS=1,2 MINUTES=10 TORTURE=--without; SHORT=1: two minutes
 	$(BIN)/python -m lab.torture --minutes $(or $(MINUTES),$(if $(SHORT),1,10)) $(if $(SEEDS),--seeds $(SEEDS)) $(TORTURE)
@@ -153,8 +153,8 @@ web-costs: $(READY) web ## what the page of make web costs in Chromium, into doc
 	$(INSTALL) -r lab/page/requirements.txt
 	$(BIN)/python -m lab.page.web.costs
 
-pyodide: $(READY) ## the core's tests and every stored output in Pyodide's Python 3.14 (node, npm; two minutes)
-	$(BIN)/python -m lab.pyodide $(PYODIDE)
+pyodide: $(READY) ## the core's tests and every stored output in Pyodide's Python 3.14 (node, npm; two minutes); SHORT=1: half
+	$(BIN)/python -m lab.pyodide $(if $(SHORT),--short) $(PYODIDE)
 
 outputs: $(READY) ## compare the output of every command on every recorded input with the stored one; UPDATE=1 stores it
 	$(BIN)/python -m lab.outputs $(if $(UPDATE),--update) $(if $(ONLY),--only "$(ONLY)")
