@@ -49,7 +49,8 @@ def run(world: World) -> Iterator[Row]:
             world.namespace(name, route="" if name in STAMPED[:2] else "harmless")
         pods = {name: [world.account(name, "op", f"op-{at}").client for at in range(2)] for name in PLACES}
         strangers = {name: world.account(name, "deployer").client for name in PLACES}
-        filled = {name: list(_fill(world, name)) for name in STAMPED}
+        fitting = _find_labels_that_fit(world)
+        filled = {name: list(_fill(world, name, fitting)) for name in STAMPED}
         world.register("harmless", server.port, failure_policy="Fail")
         install(world, (*STAMP, *OTHERS), manager="kubectl")
         for name in STAMPED:
@@ -83,7 +84,28 @@ def _refusal(what: str, lease: Callable[[], Any]) -> Iterator[str]:
         yield f"{what}: HTTP {reply.status} {reply.message[-250:]}"
 
 
-def _fill(world: World, namespace: str) -> Iterator[str]:
+def _long_labels(count: int) -> dict[str, str]:
+    return {f"{'p' * 120}.x/l{at:05}{'k' * 20}": "v" * 63 for at in range(count)}
+
+
+def _find_labels_that_fit(world: World) -> int:
+    """Return how many long labels etcd takes in one lease; the API server drops managedFields on the way.
+
+    Its name and that of the namespace are as long as any, so as many fit in the others.
+    """
+    lease = OneLease(world.person("filler")[0], max(STAMPED, key=len), "size")
+    lease.create(holderIdentity="op-0_a", leaseDurationSeconds=4, renewTime=micro_time()).expect(201)
+    low, high = 4_000, 9_000
+    while high - low > 1:
+        middle = (low + high) // 2
+        lease.patch({"metadata": {"labels": None}}).expect(200)
+        is_stored = lease.patch({"metadata": {"labels": _long_labels(middle)}}).status == 200
+        low, high = (middle, high) if is_stored else (low, middle)
+    lease.delete().expect(200)
+    return low
+
+
+def _fill(world: World, namespace: str, fitting: int) -> Iterator[str]:
     """Yield names of leases, filled before the namespace is labeled."""
     client = world.person("filler")[0]
     plants: dict[str, Metadata] = {
@@ -100,15 +122,7 @@ def _fill(world: World, namespace: str) -> Iterator[str]:
     OneLease(client, namespace, "late").create(late, holderIdentity="", leaseDurationSeconds=4).expect(201)
     lease = OneLease(client, namespace, "full")
     lease.create(holderIdentity="op-0_a", leaseDurationSeconds=4, renewTime=micro_time()).expect(201)
-    key, value, low, high = f"{'p' * 120}.x/l", "v" * 63, 4_000, 9_000
-    while high - low > 1:  # as many as etcd takes; the API server drops managedFields on the way
-        lease.patch({"metadata": {"labels": None}}).expect(200)
-        middle = (low + high) // 2
-        some = {f"{key}{at:05}{'k' * 20}": value for at in range(middle)}
-        is_stored = lease.patch({"metadata": {"labels": some}}).status == 200
-        low, high = (middle, high) if is_stored else (low, middle)
-    lease.patch({"metadata": {"labels": None}}).expect(200)
-    lease.patch({"metadata": {"labels": {f"{key}{at:05}{'k' * 20}": value for at in range(low)}}}).expect(200)
+    lease.patch({"metadata": {"labels": _long_labels(fitting)}}).expect(200)
     for at in range(40):
         if lease.patch({"metadata": {"labels": {f"z{at}": ""}}}).status != 200:
             # Times differ in their length, so without this one a renewal might not fit without us either.
