@@ -8,8 +8,10 @@ from tests.history.observing import advise, follow_log
 from tests.history.test_refusal import RIGHTS, WEBHOOK
 from webhook.admission.rules.change import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
 from webhook.analysis.audit.leases import likely_pod_of, pod_of
+from webhook.analysis.claims.advice import advise_on_rights
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.succession import FREQUENT, FREQUENT_WITHIN
+from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import SECOND
 
 TERMINATED = (
@@ -57,7 +59,7 @@ def test_an_invalid_write_of_the_next_holder_is_not_about_rights() -> None:
 
 def test_the_refused_writes_of_a_stranger_are_not_what_keeps_a_lease_free() -> None:
     found = advise_after_expiry(RIGHTS, user="system:serviceaccount:shop:mallory")
-    assert found.startswith("Check whether db-0_1 still runs, and why no other replica takes over:")
+    assert found.startswith("Check whether db-0_1 still runs, and whether another replica runs that can take over:")
     assert "auth can-i" not in found
 
 
@@ -246,3 +248,19 @@ def test_a_text_that_is_most_likely_no_pod_is_not_looked_for_as_one(holder: str,
 def test_of_a_holder_that_renews_too_rarely_and_is_a_machine_all_pods_are_shown() -> None:
     found = advise_on_slow_renewals("laptop-7.local")
     assert found.endswith("kubectl -n shop get pods -o jsonpath='{..args}'")
+
+
+@pytest.mark.parametrize(
+    ("writer", "sentence"),
+    [
+        (Writer("admin", groups=("system:masters", "system:authenticated")), "It is in system:masters, which has"),
+        (Writer("system:apiserver"), "An API server has"),
+    ],
+    ids=["an administrator", "an API server"],
+)
+def test_rights_that_are_known_are_not_asked_for(writer: Writer, sentence: str) -> None:
+    server, (db, *_) = shop()
+    together(10, db)
+    advice = advise_on_rights("Find out why.", "update", account(follow_log(server), server.now).history, writer)
+    assert advice.sentence == f"Find out why. {sentence} every right. To see the lease:"
+    assert advice.command == "kubectl -n shop get lease db -o yaml --show-managed-fields"

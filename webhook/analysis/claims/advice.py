@@ -19,7 +19,7 @@ from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.refusal import By, Refusal
 from webhook.analysis.history.rewritten import RewrittenField
 from webhook.analysis.history.status import LeaseState, LeaseStatus
-from webhook.analysis.history.tenure import Tenure
+from webhook.analysis.history.tenure import API_SERVER, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
@@ -46,6 +46,8 @@ _VERB: Final = re.compile(r'^[^"]*(?:"[^"]*" )?is forbidden: User "[^"]*" cannot
 _QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),")
 """`exceeded quota` of kubernetes `staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go`."""
 _FORBIDDEN: Final = 403
+_PRIVILEGED: Final = "system:masters"
+"""A group to which no authorizer refuses anything. Source: `SystemPrivilegedGroup` of kubernetes/apiserver."""
 HOLDER_IDENTITY: Final = "holderIdentity"
 MUTATORS: Final = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
 _MAX_NAMED: Final = 3
@@ -102,6 +104,22 @@ def command_for_rights(verb: str, namespace: str, name: str, writer: Writer) -> 
     # RBAC authorizes a creation before the name is known.
     lease = "leases.coordination.k8s.io" if verb == "create" else quote_name(f"leases.coordination.k8s.io/{name}")
     return f"kubectl auth can-i {verb} {lease} -n {quote_name(namespace)}{user}"
+
+
+def advise_on_rights(sentence: str, verb: str, history: LeaseHistory, writer: Writer) -> Advice:
+    """Return a sentence, and the command that asks whether a writer may do what it did: some have every right."""
+    if writer.user == API_SERVER:
+        return Advice(f"{sentence} An API server has every right. To see the lease:", _command_for_managers(history))
+    if _PRIVILEGED in writer.groups:
+        sentence += f" It is in {_PRIVILEGED}, which has every right. To see the lease:"
+        return Advice(sentence, _command_for_managers(history))
+    return Advice(
+        f"{sentence} To see whether it may:", command_for_rights(verb, history.namespace, history.name, writer)
+    )
+
+
+def _command_for_managers(history: LeaseHistory) -> str:
+    return f"{_lease_command(history)} -o yaml --show-managed-fields"
 
 
 def command_for_audit_log(namespace: str, name: str) -> str:
@@ -198,11 +216,8 @@ def _advise_on_silent_client(history: LeaseHistory, tenure: Tenure, cause: Diagn
         )
         return Advice(sentence, f"{_lease_command(history)} -o yaml")
     if own is not None:
-        sentence = (
-            f"Look where {name(tenure.holder)} runs: it writes as {user(own)}, and not with the token of a pod. To see "
-            "whether it may:"
-        )
-        return Advice(sentence, command_for_rights("update", history.namespace, history.name, own))
+        sentence = f"Look where {name(tenure.holder)} runs: it writes as {user(own)}, and not with the token of a pod."
+        return advise_on_rights(sentence, "update", history, own)
     if tenure.processes.heard_again and (found := pod_of(pod)):
         again = "" if cause.requests else " again"
         sentence = f"Its pod was heard{again}; see what it did meanwhile:"
@@ -255,8 +270,7 @@ def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     # An API server that chose the holder took the lease from no one.
     taker = held.processes.doubtful_taker if held and not held.is_chosen else None
     if held and taker and not taker.is_same(refusal.writer) and refusal.by is By.POLICY:
-        sentence = f"{writer(taker)} wrote {name(held.holder)} into the lease. To see whether it may:"
-        return Advice(sentence, command_for_rights("update", history.namespace, history.name, taker))
+        return advise_on_rights(f"{writer(taker)} wrote {name(held.holder)} into the lease.", "update", history, taker)
     if refusal.by is By.WEBHOOK:
         return Advice(f"See why webhook {name(refusal.name)} refuses the writes of {who}:", _WEBHOOKS)
     if refusal.by is By.CREDENTIALS:
@@ -296,16 +310,15 @@ def advise_after_deletion(history: LeaseHistory, who: Writer) -> Advice:
     if who.user in CLEANUP_CONTROLLERS:
         sentence = "Kubernetes deletes what belongs to an owner that is gone. To see the lease's owner:"
         return Advice(sentence, f"{_lease_command(history)} -o jsonpath='{{.metadata.ownerReferences}}'")
-    sentence = f"Decide whether {name(who.name)} should delete leases. To see whether it may:"
-    return Advice(sentence, command_for_rights("delete", history.namespace, history.name, who))
+    return advise_on_rights(f"Decide whether {name(who.name)} should delete leases.", "delete", history, who)
 
 
 def advise_after_sharing(history: LeaseHistory, tenure: Tenure) -> Advice:
     """Return what to do about several processes that renew under one identity: of another user, or replicas."""
     last, own = tenure.processes.sharers[-1], tenure.processes.own
     if own is not None and last.user != own.user:
-        sentence = f"Find out why {name(last.name)} renews it as {name(tenure.holder)}. To see whether it may:"
-        return Advice(sentence, command_for_rights("update", history.namespace, history.name, last))
+        sentence = f"Find out why {name(last.name)} renews it as {name(tenure.holder)}."
+        return advise_on_rights(sentence, "update", history, last)
     where, pods = kubectl_in(history.namespace), " ".join(quote_name(one) for one in tenure.processes.pods[-3:])
     sentence = "Give each replica an identity of its own, such as its pod's name:"
     return Advice(sentence, f"{where} describe pods {pods}" if pods else f"{where} get pods")
@@ -470,7 +483,7 @@ def _advise_after_expiry(account: "Account", status: LeaseStatus) -> Advice:
         return advise_after_silence(cause, history, tenure)
     if (candidates := _advise_on_candidates(account)) is not None:
         return candidates
-    sentence = f"Check whether {name(status.holder)} still runs, and why no other replica takes over:"
+    sentence = f"Check whether {name(status.holder)} still runs, and whether another replica runs that can take over:"
     pods = f"{kubectl_in(history.namespace)} get pods"
     pod = command_for_pod_of_holder(history.namespace, (_pod(tenure) if tenure else "") or status.holder)
     return Advice(sentence, pods if pod == pods else f"{pods}; {pod}")

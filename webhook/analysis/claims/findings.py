@@ -17,11 +17,11 @@ from webhook.analysis.claims.advice import (
     advise_after_sharing,
     advise_after_silence,
     advise_on_mutation,
+    advise_on_rights,
     command_for_audit_log,
     command_for_log_of_holder,
     command_for_pod_of_holder,
     command_for_pod_of_writer,
-    command_for_rights,
 )
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
@@ -364,8 +364,7 @@ def _foreign_release(history: LeaseHistory, before: Tenure, after: Tenure | None
         message += (
             f"; {name(after.holder)} took the lease {bound} later: two may have led at once, until the old one noticed"
         )
-    sentence = f"Find out why {by} did{_describe_strict(who)}. To see whether it may:"
-    advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, who))
+    advice = advise_on_rights(f"Find out why {by} did{_describe_strict(who)}.", "update", history, who)
     return make_claim(
         *(history, "foreign-release", severity, message, advice, "foreign-release"),
         over_since=at,
@@ -394,8 +393,7 @@ def _claim_removed_holder(history: LeaseHistory, before: Tenure, now: int) -> Cl
         message += f". The field manager was {name(before.removal.manager)}; its renewals have {name(before.manager)}"
     advice = Advice("The audit log shows who removed it:", command_for_audit_log(history.namespace, history.name))
     if who is not None and who.user:
-        sentence = f"Find out which program of {user(who)} removed it. To see whether it may:"
-        advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, who))
+        advice = advise_on_rights(f"Find out which program of {user(who)} removed it.", "update", history, who)
     within, renewal = {**interval_of(before.ended)}, before.renewed or before.taken
     if "earliest" in within and not renewal.is_claimed:
         within["earliest"] = max(within["earliest"], renewal.earliest)  # which came before the removal
@@ -414,15 +412,14 @@ def _find_preferred_holders(history: LeaseHistory, now: int) -> Iterator[Claim]:
         assert edit.writer is not None
         who = f"at {clock(edit.at, now)} {writer(edit.writer)} changed preferredHolder"
         message = f"{who}, as only an API server should ({edit.text})"
-        sentence = f"Find out why {name(edit.writer.name)} writes it. To see whether it may:"
-        command = command_for_rights("update", history.namespace, history.name, edit.writer)
+        advice = advise_on_rights(f"Find out why {name(edit.writer.name)} writes it.", "update", history, edit.writer)
         asked = edit.tenure.step_down if edit.tenure else None
         arguments = {
             "identity": asked.successor if asked and asked.writer == edit.writer else None,
             "by": BySomeone(edit.writer),
         }
         yield make_claim(
-            *(history, "preferred-holder-foreign", Severity.WARNING, message, Advice(sentence, command)),
+            *(history, "preferred-holder-foreign", Severity.WARNING, message, advice),
             over_since=edit.at,
             arguments=arguments,
         )
@@ -473,8 +470,7 @@ def _claim_theft(history: LeaseHistory, before: Tenure, after: Tenure, now: int)
         cause, sentence = "handed-over", "If that was intended, no action is needed. To see what it logged:"
         advice = Advice(sentence, command_for_log_of_holder(history.namespace, other.pod or before.holder))
     elif other:
-        sentence = f"Find out why {user(other)} writes the holder of this lease. To see whether it may:"
-        advice = Advice(sentence, command_for_rights("update", history.namespace, history.name, other))
+        advice = advise_on_rights(f"Find out why {user(other)} writes its holder.", "update", history, other)
     elif after.processes.taken_by is None:
         if after.is_renaming:
             message += f"; or {_RENAMED}"
@@ -558,13 +554,10 @@ def _advise_on_taker(history: LeaseHistory, before: Tenure, after: Tenure, short
     changer, stranger = shortening.writer if shortening else None, _find_stranger(before, after)
     if changer is not None and changer.user:
         # Who waits for the duration that is stored waits for as long as the lease says.
-        sentence = f"Find out why {user(changer)} changes how long it lasts. To see whether it may:"
-        return Advice(sentence, command_for_rights("update", history.namespace, history.name, changer))
+        return advise_on_rights(f"Find out why {user(changer)} changes how long it lasts.", "update", history, changer)
     if stranger and before.processes.own:
-        sentence = (
-            f"Find out why {user(stranger)} took the lease from {user(before.processes.own)}. To see whether it may:"
-        )
-        return Advice(sentence, command_for_rights("update", history.namespace, history.name, stranger))
+        sentence = f"Find out why {user(stranger)} took the lease from {user(before.processes.own)}."
+        return advise_on_rights(sentence, "update", history, stranger)
     sentence = (
         f"Find out why {name(after.holder)} does not wait until the lease expires"
         f"{_describe_strict(after.processes.taken_by or Writer())}. To see what it is:"
