@@ -9,9 +9,9 @@ import pytest
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import SECOND, FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_log, follow_metadata, follow_watch, merge_inputs
-from tests.history.test_refusal import POLICY, RIGHTS, WEBHOOK
+from tests.history.test_refusal import POLICY, RIGHTS, UNAPPLIED, WEBHOOK
 from tests.inputs.reading import read
-from webhook.analysis.claims.account import account_of
+from webhook.analysis.claims.account import Account, account_of
 from webhook.analysis.claims.advice import command_for_pod_of_holder, command_for_rights
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.words import at_most
@@ -428,6 +428,35 @@ def test_refusals_are_listed_by_writer() -> None:
         f"2 writes by shop/job from pod job refused with 403 {lack}",
         "1 write by shop/db from pod db-1 refused with 422, the last one at 11:07:00Z: no",
     ]
+
+
+def refuse_patches(*, while_held: bool, by_holder: bool = False) -> Account:
+    """Return the account of a lease for which a JSON patch is sent in vain, three times."""
+    server, (db, mail, _) = shop()
+    together(10, db, mail)
+    together(0 if while_held else 30, mail)
+    other = db if by_holder else server.elector("db-1", "shop/db")
+    for _ in range(3):
+        other.fail(422, UNAPPLIED, verb="patch")
+        together(2, *([db, mail] if while_held else [mail]))
+    return account(follow_log(server), server.now)
+
+
+def test_a_json_patch_that_loses_a_race_is_not_refused() -> None:
+    found = refuse_patches(while_held=True)
+    assert "write-refused" not in {one.check for one in found.findings}
+    assert "422" not in text(found)
+
+
+def test_a_json_patch_that_does_not_fit_a_free_lease_is_refused() -> None:
+    found = refuse_patches(while_held=False)
+    assert "3 writes by shop/db from pod db-1 refused with 422" in text(found)
+
+
+def test_a_json_patch_of_the_holder_does_not_lose_a_race() -> None:
+    assert "3 writes by shop/db from pod db-0 were refused with 422" in text(
+        refuse_patches(while_held=True, by_holder=True)
+    )
 
 
 @pytest.mark.parametrize("user", ["system:serviceaccount:shop:db", "system:serviceaccount:shop:job"])

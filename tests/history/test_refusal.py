@@ -15,6 +15,9 @@ POLICY = (
     "request: no"
 )
 
+UNAPPLIED = "the server rejected our request due to an error in our request"
+"""Of a JSON patch whose operation `test` failed."""
+
 
 def observe(code: int, message: str = "", took: int = 0) -> Observation:
     return Observation(

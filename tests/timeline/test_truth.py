@@ -9,6 +9,7 @@ import pytest
 from tests.factories import make_entry
 from tests.history.fake_server import SECOND, START, FakeServer, together
 from tests.history.observing import observe_all
+from tests.history.test_refusal import UNAPPLIED
 from tests.inputs.reading import read
 from webhook.admission.rules.registry import RULES
 from webhook.analysis.history.merge import Merged
@@ -321,11 +322,13 @@ def test_an_answer_that_was_not_a_success_is_marked_with_its_message(
     assert (found.holder, found.writer, seconds(found.begins)) == ("a_1", "shop/db from pod a", 11.0)
 
 
-def test_a_conflict_is_how_electors_race_and_has_no_mark() -> None:
+@pytest.mark.parametrize(
+    ("code", "message"), [(409, "the object has been modified"), (422, UNAPPLIED)], ids=["an update", "a JSON patch"]
+)
+def test_a_conflict_is_how_electors_race_and_has_no_mark(code: int, message: str) -> None:
     server = FakeServer()
-    a = server.elector("a", "shop/db")
-    a.lead(10)
-    a.fail(409, "the object has been modified")
+    server.elector("a", "shop/db").lead(10)
+    server.elector("b", "shop/db").fail(code, message, verb="patch")
     (lane,) = read_log(server).lanes
     assert marks(lane) == [("created", 0.0)]
 

@@ -26,7 +26,7 @@ from webhook.analysis.claims.advice import (
 from webhook.analysis.claims.claim import By as BySomeone
 from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.collect import drop_unknown, interval_of
-from webhook.analysis.claims.succession import SHORTEST, describe_creation
+from webhook.analysis.claims.succession import SHORTEST, describe_creation, has_lost_race
 from webhook.analysis.claims.words import at_most, clock, count, holder_or_another, name, user, writer
 from webhook.analysis.heartbeats import is_heartbeat, is_named_for_heartbeats
 from webhook.analysis.history.events import LeaseEvent
@@ -807,7 +807,8 @@ def _find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now:
     """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
     groups: dict[tuple[Writer, By, str], list[Refusal]] = {}
     for refusal in history.requests.refusals:
-        if refusal.is_denied_write and not any(start <= refusal.at <= end for start, end in known):
+        is_known = any(start <= refusal.at <= end for start, end in known) or has_lost_race(refusal, history.tenures)
+        if refusal.is_denied_write and not is_known:
             groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
     for key in list(groups)[-causes.MAX_OF_A_KIND :]:
         yield _claim_refusals(history, groups[key], now)

@@ -15,6 +15,7 @@ from webhook.analysis.claims.succession import (
     describe_ending,
     describe_handover,
     describe_renewals_of_another,
+    has_lost_race,
 )
 from webhook.analysis.claims.text import Line
 from webhook.analysis.claims.words import clock, count, name, writer
@@ -205,7 +206,8 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
 
 
 def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:
-    wanted = (one for one in history.requests.refusals if not one.is_read and (one.is_denied or one.has_failed))
+    writes = (one for one in history.requests.refusals if not one.is_read and not has_lost_race(one, history.tenures))
+    wanted = (one for one in writes if one.is_denied or one.has_failed)
     for several in _group_by_tenure(history, wanted, lambda one: (one.at, (one.code, writer(one.writer), one.name))):
         who, code, refuser = writer(several[0].writer), several[0].code, several[0].name
         refused = "was refused" if len(several) == 1 else "were refused"

@@ -8,6 +8,8 @@ from msgspec import Struct
 from webhook.analysis.claims.words import at_most, by_writer, clock, count, name, writer
 from webhook.analysis.history.events import LeaseEvent
 from webhook.analysis.history.processes import Other
+from webhook.analysis.history.refusal import Refusal
+from webhook.analysis.history.status import was_live
 from webhook.analysis.history.tenure import Handover, Tenure
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.times import MINUTE, SECOND, length
@@ -30,6 +32,18 @@ _HOW: Final = {
     Handover.UNKNOWN: "unknown",
 }
 _CHANGES: Final = frozenset(Handover) - {Handover.SEEN, Handover.CREATED, Handover.DELETED, Handover.REPLACED}
+
+
+def has_lost_race(refusal: Refusal, tenures: Iterable[Tenure]) -> bool:
+    """Return whether a JSON patch did not fit because another process held the lease, as in a conflict."""
+    if not refusal.is_unapplied_patch:
+        return False
+    before = [one for one in tenures if one.since <= refusal.at]
+    if not before or before[-1].is_by(refusal.writer):
+        return False
+    holding = before[-1]
+    ended = holding.until is not None and holding.until <= refusal.at
+    return not ended and was_live(holding.last_renewal, holding.duration, refusal.at)
 
 
 class FrequentChanges(Struct, frozen=True):

@@ -20,6 +20,10 @@ UNAUTHENTICATED: Final = 401
 NOT_FOUND: Final = 404
 TOO_MANY_REQUESTS: Final = 429
 _INTERNAL_ERROR: Final = 500
+_UNPROCESSABLE: Final = 422
+_UNAPPLIED: Final = "the server rejected our request due to an error in our request"
+"""Of a JSON patch that cannot be applied to what is stored. Source: kubernetes/apiserver
+`pkg/endpoints/handlers/patch.go`, and `NewGenericServerResponse` of apimachinery."""
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
 _FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
 _POLICY: Final = re.compile(r"ValidatingAdmissionPolicy '([^']{1,253})'")
@@ -85,6 +89,11 @@ class Refusal(Struct, frozen=True):
     def is_denied(self) -> bool:
         """True if the API server did not want it, rather than being unable to store it, or asked to try again."""
         return 400 <= self.code < 500 and self.code not in {404, 409, 429}
+
+    @property
+    def is_unapplied_patch(self) -> bool:
+        """True if a JSON patch did not fit what was stored: electors race by its operation `test`, as by a conflict."""
+        return self.code == _UNPROCESSABLE and self.message == _UNAPPLIED
 
     @property
     def has_failed(self) -> bool:

@@ -18,13 +18,14 @@ from webhook.analysis.claims.succession import (
     describe_edit,
     describe_ending,
     describe_handover,
+    has_lost_race,
     how_taken,
 )
 from webhook.analysis.claims.words import by_writer, clock, count, name
 from webhook.analysis.history.events import EventKind, LeaseEvent
 from webhook.analysis.history.follow import ClusterHistory, Key
 from webhook.analysis.history.lease import LeaseHistory
-from webhook.analysis.history.refusal import SLOW
+from webhook.analysis.history.refusal import SLOW, Refusal
 from webhook.analysis.history.renewals import deadline_of
 from webhook.analysis.history.status import MAX_DURATION, MAX_TRANSITIONS, LeaseState, is_release
 from webhook.analysis.history.tenure import Handover, Tenure
@@ -388,7 +389,9 @@ class _LeaseLane(Struct):
         at, who, holder, by = self.history.moment, seen.writer, self.holder, by_writer(seen.writer)
         dry = " (dry run)" if seen.is_dry_run else ""
         if not answer.is_stored:
-            if answer.code not in _NOT_COUNTED:
+            refusal = Refusal.from_observation(seen)
+            is_race = refusal is not None and has_lost_race(refusal, self.history.tenures)
+            if answer.code not in _NOT_COUNTED and not is_race:
                 kind = MarkKind.FAILED if answer.code == 429 or answer.code >= 500 else MarkKind.DENIED
                 code = f" with {answer.code}" if answer.code >= 400 else ""
                 took = f" after {length(answer.took)}" if answer.took >= SECOND else ""
