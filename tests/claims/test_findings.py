@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.claims.accounts import account, shop, text
-from tests.history.fake_server import SECOND, FakeServer, together
+from tests.history.fake_server import SECOND, Elector, FakeServer, together
 from tests.history.observing import advise, cluster_of, follow_log, follow_metadata, follow_watch, merge_inputs
 from tests.history.test_refusal import POLICY, RIGHTS, UNAPPLIED, WEBHOOK
 from tests.inputs.reading import read
@@ -17,7 +17,7 @@ from webhook.analysis.claims.claim import Claim
 from webhook.analysis.claims.words import at_most
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.inputs.items import Writer
-from webhook.findings import Severity
+from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.times import canonical, parse
 from webhook.text.commands import quote_name
 
@@ -217,6 +217,23 @@ def test_a_conflict_with_no_other_write_is_not_said_to_be_with_others(writer: st
     assert ("Its updates conflicted" in messages(server)["leader-lost"]) == bool(writer)
 
 
+def lose_by_failures(fail: Callable[[Elector, int], None]) -> tuple[Account, ReportFinding]:
+    """Return the account of a lease, and its loss, after `fail` has failed each second while others are renewed."""
+    server, (db, *others) = shop()
+    electors = [db, *others, server.elector("index-0", "shop/index")]
+    together(40, *electors)
+    for second in range(18):
+        server.wait(1)
+        if 2 <= second <= 12:
+            fail(db, second)
+        for one in electors[1:] if second % 2 else ():
+            one.renew()
+    server.elector("db-1", "shop/db").lead(10)
+    found = account(follow_log(server), server.now)
+    (lost,) = (finding for finding in found.findings if finding.check == "leader-lost")
+    return found, lost
+
+
 @pytest.mark.parametrize(
     ("verb", "words", "advice"),
     [
@@ -225,40 +242,21 @@ def test_a_conflict_with_no_other_write_is_not_said_to_be_with_others(writer: st
     ],
 )
 def test_no_webhook_makes_reads_fail(verb: str, words: str, advice: str) -> None:
-    server, (db, *others) = shop()
-    electors = [db, *others, server.elector("index-0", "shop/index")]
-    together(40, *electors)
-    for second in range(18):
-        server.wait(1)
-        if 2 <= second <= 12:
-            db.fail(504)
-            db.fail(500, verb=verb)
-        for one in electors[1:] if second % 2 else ():
-            one.renew()
-    server.elector("db-1", "shop/db").lead(10)
-    one = account(follow_log(server), server.now)
-    (lost,) = (found for found in one.findings if found.check == "leader-lost")
+    def fail(holder: Elector, _: int) -> None:
+        holder.fail(504)
+        holder.fail(500, verb=verb)
+
+    found, lost = lose_by_failures(fail)
     assert "answered with 500 and 504" in lost.message
     assert words in lost.message
-    assert advice in advise(one)
+    assert advice in advise(found)
 
 
 def test_writes_that_failed_and_were_limited_are_not_an_outage() -> None:
-    server, (db, *others) = shop()
-    electors = [db, *others, server.elector("index-0", "shop/index")]
-    together(40, *electors)
-    for second in range(18):
-        server.wait(1)
-        if 2 <= second <= 12:
-            db.fail(429 if second == 5 else 504)
-        for one in electors[1:] if second % 2 else ():
-            one.renew()
-    server.elector("db-1", "shop/db").lead(10)
-    one = account(follow_log(server), server.now)
-    (lost,) = (found for found in one.findings if found.check == "leader-lost")
+    found, lost = lose_by_failures(lambda holder, second: holder.fail(429 if second == 5 else 504))
     assert "The API server could not store its writes: 10 requests answered with 504" in lost.message
     assert "and 1 request answered with 429" in lost.message
-    assert advise(one) == "Look for a webhook that the API server calls for this lease: lease-webhook doctor"
+    assert advise(found) == "Look for a webhook that the API server calls for this lease: lease-webhook doctor"
 
 
 @pytest.mark.parametrize(
