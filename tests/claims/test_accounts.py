@@ -593,6 +593,18 @@ def test_a_log_without_objects() -> None:
     assert "db-1 wrote it from then on (shop/db from pod db-1)" in text(account(follow_metadata(server), server.now))
 
 
+def test_the_last_write_of_the_usual_writer_is_not_called_that_of_the_lease() -> None:
+    server, (db, *_) = shop()
+    together(20, db)
+    server.wait(1)
+    server.elector("tool", "shop/db", user="system:serviceaccount:ops:tool").renew()
+    said = text(account(follow_metadata(server), server.now))
+    assert said.startswith(
+        "ops/tool from pod tool wrote it last; the log does not show the lease itself\nWritten by: db-0"
+    )
+    assert "Its last write: 11:07:00Z, 1 s ago, by shop/db from pod db-0" in said
+
+
 def test_a_holder_that_already_held_it_and_others_after() -> None:
     server, (db, *_) = shop()
     db.lead(20)

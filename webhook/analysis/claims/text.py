@@ -48,8 +48,9 @@ def list_facts(account: Account, *, verbose: bool = True) -> Iterator[Line]:
 
 def _list_holding(account: Account) -> Iterator[Line]:
     status, now = account.status, account.now
-    # A log without objects shows who writes: a holder that renews, or one that releases the lease.
-    held, renewed = ("Held by", "Last renewed") if status else ("Written by", "Last written")
+    # A log without objects shows who writes: a holder that renews, or one that releases the lease. Another process may
+    # have written it since.
+    held, renewed = ("Held by", "Last renewed") if status else ("Written by", "Its last write")
     if account.history.hidden_since is not None:
         held, renewed = "Held before", "Renewed before"
     if account.holder:
