@@ -7,7 +7,7 @@ import pytest
 
 from tests.claims.accounts import account, shop, text
 from tests.history.fake_server import FakeServer, together
-from tests.history.observing import advise, follow_log
+from tests.history.observing import advise, follow_both, follow_log
 from webhook.analysis.claims.account import as_json
 from webhook.analysis.claims.headline import make_headline
 
@@ -198,3 +198,39 @@ def test_what_was_sent_is_not_what_was_stored_if_a_webhook_changed_it() -> None:
     event["annotations"] = {"mutation.webhook.admission.k8s.io/round_0_index_0": '{"webhook":"a","mutated":true}'}
     said = make_headline(account(follow_log(server), server.now))
     assert said == "db-0 wrote it last; the log does not show the lease itself"
+
+
+def hide_responses(server: FakeServer) -> FakeServer:
+    """Make the log one at level Request, which has what clients sent and not what was stored."""
+    for event in server.log:
+        sent: dict[str, Any] = event.get("requestObject") or event["responseObject"]
+        version = event["objectRef"].get("resourceVersion")
+        metadata = {key: sent["metadata"][key] for key in ("name", "namespace")}
+        event["requestObject"] = {**sent, "metadata": metadata | ({"resourceVersion": version} if version else {})}
+        event["level"] = "Request"
+        del event["responseObject"]
+    return server
+
+
+@pytest.mark.parametrize("is_created", [True, False], ids=["from its creation on", "later"])
+def test_what_was_sent_is_not_a_second_write_beside_what_was_stored(is_created: bool) -> None:
+    server = led(holderIdentity="db-0_original")
+    if is_created:
+        for event in server.log:
+            if event["objectRef"]["name"] == "db":
+                stored = event["responseObject"]
+                event["requestObject"] = {**stored, "spec": {**stored["spec"], "holderIdentity": "db-0_original"}}
+    found = account(follow_both(hide_responses(server)), server.now)
+    assert {one.check for one in found.findings} == {"stored-other-than-asked", "timing-tight"}
+    assert [one.holder for one in found.history.tenures] == ["db-0_1"]
+    assert make_headline(found) == "db-0_1 holds it as stored, but its writer asked for db-0_original, renewed 0 s ago"
+
+
+def test_what_was_sent_is_not_what_was_stored_where_the_watch_lacks_a_write() -> None:
+    server = hide_responses(led(holderIdentity="db-0_original"))
+    stored = [one for one in server.events if one[2]["metadata"]["name"] == "db"]
+    server.events.remove(stored[-2])
+    found = account(follow_both(server), server.now)
+    (rewritten,) = [one for one in found.findings if one.check == "stored-other-than-asked"]
+    assert "2 writes" in rewritten.message
+    assert [one.holder for one in found.history.tenures] == ["db-0_1"]

@@ -21,6 +21,7 @@ from webhook.analysis.history.rewritten import RewrittenField
 from webhook.analysis.history.status import LeaseState, LeaseStatus
 from webhook.analysis.history.tenure import API_SERVER, Tenure
 from webhook.analysis.inputs.items import Writer
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
 from webhook.findings import ReportFinding, Severity
 from webhook.kubernetes.objects import OLDEST_EMULATION_VERSION
 from webhook.kubernetes.request import UserInfo
@@ -48,7 +49,6 @@ _QUOTA: Final = re.compile(r" is forbidden: exceeded quota: ([a-z0-9.-]{1,253}),
 _FORBIDDEN: Final = 403
 _PRIVILEGED: Final = "system:masters"
 """A group to which no authorizer refuses anything. Source: `SystemPrivilegedGroup` of kubernetes/apiserver."""
-HOLDER_IDENTITY: Final = "holderIdentity"
 MUTATORS: Final = "kubectl get mutatingwebhookconfigurations,mutatingadmissionpolicies"
 _MAX_NAMED: Final = 3
 

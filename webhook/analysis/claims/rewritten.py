@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.analysis.claims.advice import HOLDER_IDENTITY, advise_on_mutation, name_webhooks
+from webhook.analysis.claims.advice import advise_on_mutation, name_webhooks
 from webhook.analysis.claims.claim import By, Claim
 from webhook.analysis.claims.findings import make_claim
 from webhook.analysis.claims.words import clock, name, writer
 from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.rewritten import RewrittenField
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY
 from webhook.findings import Severity
 from webhook.kubernetes.times import SECOND
 

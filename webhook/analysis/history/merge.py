@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from webhook.analysis.history.restores import mark_restores
 from webhook.analysis.history.status import date_state
 from webhook.analysis.inputs.items import (
+    NO_TEXTS,
     STANDARD_INPUT,
     Act,
     Answer,
@@ -34,8 +35,9 @@ from webhook.analysis.inputs.items import (
     Unreadable,
     parse_number,
 )
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, find_rewritings
 from webhook.kubernetes.objects import Lease
-from webhook.kubernetes.times import SECOND
+from webhook.kubernetes.times import SECOND, stamp_of
 
 AFTER_LOG: Final = SECOND
 """How much later an object counts that does not say when it was seen: its stamps have whole seconds, and an audit log,
@@ -89,9 +91,24 @@ class _Seen(Struct):
 
     def joined_with(self, shown: "_Seen") -> "_Seen":
         """Return the same write with the object that another input shows of it."""
-        seen = shown.observation
-        item = replace(self.observation, object=seen.object, resource_version=seen.resource_version, place=seen.place)
+        request, seen = self.observation, shown.observation
+        rewritings = request.rewritings
+        if _is_as_sent(request) and isinstance(request.object, Lease) and isinstance(seen.object, Lease):
+            annotations = request.answer.annotations if request.answer else NO_TEXTS
+            rewritings = tuple(find_rewritings(request.object.spec, seen.object.spec, annotations))
+        item = replace(
+            request,
+            object=seen.object,
+            resource_version=seen.resource_version,
+            place=seen.place,
+            rewritings=rewritings,
+        )
         return _Seen(item, self.time, shown.revision, is_exact=True)
+
+
+def _is_as_sent(seen: Observation) -> bool:
+    """Return whether a log shows of a write what was sent, and not what was stored: that has a resourceVersion."""
+    return seen.input_kind is InputKind.AUDIT_LOG and seen.object is not None and not seen.resource_version
 
 
 class Merged:
@@ -357,7 +374,17 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
             used.add(id(fitting[0]))
             states[number] = fitting[0].joined_with(state)
     _date(states)
-    return [one for one in rest if id(one) not in used]
+    others = [one for one in rest if id(one) not in used]
+    if any(one.field == HOLDER_IDENTITY for state in states for one in state.observation.rewritings):
+        for one in others:
+            _forget_what_was_sent(one)
+    return others
+
+
+def _forget_what_was_sent(seen: _Seen) -> None:
+    """Keep of a write that it was made: where holders are rewritten, what was sent is not what was stored."""
+    if isinstance(seen.item, Observation) and _is_as_sent(seen.item):
+        seen.item = replace(seen.item, object=None)
 
 
 def _may_have_made(seen: _Seen, states: Sequence[_Seen], number: int) -> bool:
@@ -369,10 +396,22 @@ def _may_have_made(seen: _Seen, states: Sequence[_Seen], number: int) -> bool:
         after = states[number + 1].time if number + 1 < len(states) else seen.time
         return before - _TOLERANCE <= seen.time <= after + _TOLERANCE
     stamp, at = state.observation.latest_stamp, request.at
-    if stamp is None or at is None or request.act not in _WRITES or request.object is not None or request.problem:
+    if stamp is None or at is None or request.act not in _WRITES or request.problem:
+        return False
+    if request.object is not None and not (_is_as_sent(request) and _has_replaced(request, states, number)):
         return False
     # Stamps are whole seconds.
     return (at - request.took) // SECOND * SECOND <= stamp <= at
+
+
+def _has_replaced(request: Observation, states: Sequence[_Seen], number: int) -> bool:
+    """Return whether a request replaced the state before this one: what is stored is replaced by one write only."""
+    if request.act is Act.CREATED:
+        state = states[number].observation
+        created = stamp_of(state.object.metadata.creation_timestamp) if state.object else None
+        is_first = number == 0 or states[number - 1].is_deletion
+        return is_first and created is not None and created == state.latest_stamp
+    return number > 0 and 0 < states[number - 1].revision == parse_number(request.replaces)
 
 
 def _chain(states: Sequence[_Seen], rest: Sequence[_Seen]) -> tuple[list[_Seen], list[_Seen]]:

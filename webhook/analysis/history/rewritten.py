@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from webhook.analysis.history.bounds import MAX_LISTED
 from webhook.analysis.inputs.items import Observation, Writer
-from webhook.analysis.inputs.rewriting import MutatingWebhook
+from webhook.analysis.inputs.rewriting import HOLDER_IDENTITY, MutatingWebhook
 
 
 class RewrittenField(Struct):
@@ -45,7 +45,7 @@ class RewrittenFields(Struct):
         """Take in a stored write."""
         at = seen.at or 0
         self.latest = at
-        self.asked_holder = next((one.asked for one in seen.rewritings if one.field == "holderIdentity"), "")
+        self.asked_holder = next((one.asked for one in seen.rewritings if one.field == HOLDER_IDENTITY), "")
         for one in seen.rewritings:
             known = self.found.setdefault(one.field, RewrittenField(one.field, at - seen.took, at))
             known.count, known.latest, known.asked, known.stored = known.count + 1, at, one.asked, one.stored

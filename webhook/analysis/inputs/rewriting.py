@@ -19,8 +19,9 @@ _MUTATION: Final = "mutation.webhook.admission.k8s.io/"
 _SPEC: Final = b'"spec":'
 _SHORTEST: Final = 2 * SECOND
 """A change of a time by less than that changes nothing of who holds a lease: its fraction may be cut off."""
+HOLDER_IDENTITY: Final = "holderIdentity"
 _FIELDS: Final = {
-    "holderIdentity": "holder_identity",
+    HOLDER_IDENTITY: "holder_identity",
     "leaseDurationSeconds": "lease_duration_seconds",
     "renewTime": "renew_time",
     "acquireTime": "acquire_time",
