@@ -1,0 +1,32 @@
+"""Stored histories of `tests/truth` that show what no other example shows: what is claimed of them is true."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.truth.evaluation import CLAIMING, evaluate
+from tests.truth.inputs import Kind, input_of
+from tests.truth.plans import from_json
+from tests.truth.play import play
+
+STORED = Path(__file__).parents[1] / "data" / "histories"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("a-wipe-that-nothing-dates-after-the-lease-had-expired", Kind.WATCH),
+        ("another-one-held-it-in-a-hole-of-the-log-and-released-it", Kind.HOLE),
+        ("a-lease-that-was-created-again-in-the-gap-of-a-record", Kind.BROKEN_RECORD),
+        ("a-slow-holder-before-one-whose-clock-is-behind", Kind.BROKEN_RECORD),
+        ("a-command-in-the-pod-of-a-chosen-holder-releases-it", Kind.MIXED),
+        ("GitOps-applies-a-holder-and-leaves-renewTime", Kind.LOG),
+    ],
+)
+def test_nothing_that_is_claimed_is_false(name: str, kind: Kind) -> None:
+    history = play(from_json((STORED / f"{name}.json").read_bytes()))
+    given = input_of(history, kind)
+    assert given
+    found = list(evaluate(history, given, CLAIMING))
+    assert [(one.command, one.claim) for one in found if one.is_true is not True] == []
+    assert len(found) > 5
