@@ -366,10 +366,14 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
     A write of a log without objects has a time and a writer but no order, and so has a deletion.
     """
     used: set[int] = set()
+    deletions = [one for one in rest if one.is_deletion]
+    writes = sorted((one for one in rest if one.is_stored_write and one.is_exact), key=_answered)
+    longest = max((one.observation.took for one in writes), default=0)
     for number, state in enumerate(states):
         if state.is_exact:
             continue
-        fitting = [one for one in rest if id(one) not in used and _may_have_made(one, states, number)]
+        near = deletions if state.is_deletion else _find_writes_near(writes, state.observation.latest_stamp, longest)
+        fitting = [one for one in near if id(one) not in used and _may_have_made(one, states, number)]
         if fitting and len({one.observation.writer for one in fitting}) == 1:
             used.add(id(fitting[0]))
             states[number] = fitting[0].joined_with(state)
@@ -379,6 +383,24 @@ def _join_requests(states: list[_Seen], rest: Sequence[_Seen]) -> list[_Seen]:
         for one in others:
             _forget_what_was_sent(one)
     return others
+
+
+def _find_writes_near(writes: Sequence[_Seen], stamp: int | None, longest: int) -> Sequence[_Seen]:
+    """Return the writes whose times allow that they made a state with this stamp; none took more than `longest`.
+
+    A state is compared with these alone: each with each would take minutes for an hour of renewals.
+    """
+    if stamp is None:
+        return ()
+    begin = bisect_left(writes, stamp, key=_answered)
+    end = bisect_left(writes, stamp + SECOND + longest, key=_answered)
+    return writes[begin:end]
+
+
+def _answered(seen: _Seen) -> int:
+    at = seen.observation.at
+    assert at is not None
+    return at
 
 
 def _forget_what_was_sent(seen: _Seen) -> None:
