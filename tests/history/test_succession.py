@@ -33,7 +33,7 @@ def held(*holders: str) -> Succession:
 
 def test_of_no_tenure_nothing_is_known() -> None:
     none = Succession()
-    assert (none.latest, none.before, none.holder, none.node_at(0)) == (None, None, None, "")
+    assert (none.latest, none.before, none.holder, none.find_tenure_at(0)) == (None, None, None, None)
 
 
 def test_a_holder_follows_the_one_before() -> None:
@@ -128,11 +128,10 @@ def test_an_api_server_that_chooses_is_no_change_of_the_holder(holders: tuple[st
     assert sum(found.handovers.values()) == len(holders)
 
 
-def test_the_node_is_that_of_the_holder_of_the_time() -> None:
+def test_the_tenure_at_an_instant_is_the_latest_that_had_begun() -> None:
     found = held("a", "b")
-    for one in found.tenures:
-        one.processes.node = f"node-of-{one.holder}"
-    assert [found.node_at(at * SECOND) for at in (-1, 0, 9, 10)] == ["", "node-of-a", "node-of-a", "node-of-b"]
+    a, b = found.tenures
+    assert [found.find_tenure_at(at * SECOND) for at in (-1, 0, 9, 10)] == [None, a, a, b]
 
 
 def test_the_process_of_an_identity_is_known_from_an_earlier_tenure() -> None:

@@ -141,7 +141,7 @@ def advise_after_silence(cause: Diagnosis, history: LeaseHistory, tenure: Tenure
     match cause.blame:
         case Blame.CONFLICT:
             sentence = "Find out who else writes the lease, and stop it, or let it write something else:"
-            return Advice(sentence, f"{_lease_command(history)} -o yaml --show-managed-fields")
+            return Advice(sentence, _command_for_managers(history))
         case Blame.CLIENT:
             return _advise_on_silent_client(history, tenure, cause)
         case Blame.THROTTLED:
@@ -266,7 +266,7 @@ def _advise_on_rare_renewals(history: LeaseHistory, tenure: Tenure) -> Advice:
 def advise_after_refusal(history: LeaseHistory, refusal: Refusal) -> Advice:
     """Return what to do about writes that are refused."""
     who = name(refusal.writer.name) or "the writer"
-    held = next((one for one in reversed(history.tenures) if one.since <= refusal.at), None)
+    held = history.find_tenure_at(refusal.at)
     # An API server that chose the holder took the lease from no one.
     taker = held.processes.doubtful_taker if held and not held.is_chosen else None
     if held and taker and not taker.is_same(refusal.writer) and refusal.by is By.POLICY:
@@ -329,7 +329,7 @@ def advise(account: "Account") -> Advice:
     advice, history = _advise(account), account.history
     if advice.command == command_for_audit_log(history.namespace, history.name) and history.requests.is_logged:
         sentence = "The log that was read does not show who: look for a part of it that is missing. To see the lease:"
-        return Advice(sentence, f"{_lease_command(history)} -o yaml --show-managed-fields")
+        return Advice(sentence, _command_for_managers(history))
     return advice
 
 
@@ -395,7 +395,7 @@ def _advise_without_lease(account: "Account") -> Advice:
         pods = f"{kubectl_in(history.namespace)} get leases,pods"
         return Advice("It does not exist; its clients create it when they may:", pods)
     sentence = "Only its writes were seen, not the lease:" if history.tenures else "To see the lease:"
-    return Advice(sentence, f"{lease} -o yaml --show-managed-fields")
+    return Advice(sentence, _command_for_managers(history))
 
 
 def _find_pressing_error(account: "Account") -> ReportFinding | None:

@@ -375,7 +375,7 @@ def _diagnose_outage(
 
 def _is_node_silent(histories: ClusterHistory, history: LeaseHistory, start: int, end: int) -> bool | None:
     """Return whether the node of the one that held a lease at an instant was silent too; None if that is not known."""
-    node = history.node_at(start)
+    node = history.find_node_at(start)
     lease = histories.leases.get((NODE_LEASES, node)) if node else None
     longest = lease.renewals.longest_usual if lease else None
     if lease is None or longest is None or (lease.renewals.first or start) >= start:

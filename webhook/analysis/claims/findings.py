@@ -807,7 +807,7 @@ def _find_refusals(history: LeaseHistory, known: Sequence[tuple[int, int]], now:
     """Yield a finding for each writer with refused writes, but not for those that explain another finding."""
     groups: dict[tuple[Writer, By, str], list[Refusal]] = {}
     for refusal in history.requests.refusals:
-        is_known = any(start <= refusal.at <= end for start, end in known) or has_lost_race(refusal, history.tenures)
+        is_known = any(start <= refusal.at <= end for start, end in known) or has_lost_race(refusal, history)
         if refusal.is_denied_write and not is_known:
             groups.setdefault((refusal.writer.process, refusal.by, refusal.name), []).append(refusal)
     for key in list(groups)[-causes.MAX_OF_A_KIND :]:

@@ -193,7 +193,7 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
     """Yield who wrote beside the holder what a log does not show."""
     for several in _group_by_tenure(history, history.requests.accepted, lambda one: one):
         one, times = several[0][1], [at for at, _ in several]
-        tenure = next((held for held in reversed(history.tenures) if held.since <= times[0]), None)
+        tenure = history.find_tenure_at(times[0])
         pods = (
             [held.pod for held in tenure.processes.writers if held.user == one.user and not one.pod] if tenure else []
         )
@@ -206,7 +206,7 @@ def _list_accepted_writes(history: LeaseHistory) -> Iterator[_Event]:
 
 
 def _list_refused_writes(history: LeaseHistory) -> Iterator[_Event]:
-    writes = (one for one in history.requests.refusals if not one.is_read and not has_lost_race(one, history.tenures))
+    writes = (one for one in history.requests.refusals if not one.is_read and not has_lost_race(one, history))
     wanted = (one for one in writes if one.is_denied or one.has_failed)
     for several in _group_by_tenure(history, wanted, lambda one: (one.at, (one.code, writer(one.writer), one.name))):
         who, code, refuser = writer(several[0].writer), several[0].code, several[0].name

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from webhook.analysis.claims.words import at_most, by_writer, clock, count, name, writer
 from webhook.analysis.history.events import LeaseEvent
+from webhook.analysis.history.lease import LeaseHistory
 from webhook.analysis.history.processes import Other
 from webhook.analysis.history.refusal import Refusal
 from webhook.analysis.history.status import was_live
@@ -34,16 +35,13 @@ _HOW: Final = {
 _CHANGES: Final = frozenset(Handover) - {Handover.SEEN, Handover.CREATED, Handover.DELETED, Handover.REPLACED}
 
 
-def has_lost_race(refusal: Refusal, tenures: Iterable[Tenure]) -> bool:
+def has_lost_race(refusal: Refusal, history: LeaseHistory) -> bool:
     """Return whether a JSON patch did not fit because another process held the lease, as in a conflict."""
-    if not refusal.is_unapplied_patch:
+    tenure = history.find_tenure_at(refusal.at) if refusal.is_unapplied_patch else None
+    if tenure is None or tenure.is_by(refusal.writer):
         return False
-    before = [one for one in tenures if one.since <= refusal.at]
-    if not before or before[-1].is_by(refusal.writer):
-        return False
-    holding = before[-1]
-    ended = holding.until is not None and holding.until <= refusal.at
-    return not ended and was_live(holding.last_renewal, holding.duration, refusal.at)
+    ended = tenure.until is not None and tenure.until <= refusal.at
+    return not ended and was_live(tenure.last_renewal, tenure.duration, refusal.at)
 
 
 class FrequentChanges(Struct, frozen=True):

@@ -354,7 +354,7 @@ class ClusterHistory(Struct):
         ]
         were_late = [other.renewals.was_late(start, end) for other in others]
         late = [other for other, is_late in zip(others, were_late, strict=True) if is_late]
-        nodes = {other.node_at(start) for other in (history, *late)}
+        nodes = {other.find_node_at(start) for other in (history, *late)}
         is_one_node = len(nodes) == 1 and "" not in nodes
         return OtherLeases(len(late), were_late.count(False), is_sample=step > 1, is_one_node=is_one_node)
 

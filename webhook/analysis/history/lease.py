@@ -237,9 +237,14 @@ class LeaseHistory(Struct):
         ended = self.tenure.ended if self.tenure else None
         return ended is not None and all(one.end <= ended.at for one in self.renewals.unseen)
 
-    def node_at(self, at: int) -> str:
+    def find_tenure_at(self, at: int) -> Tenure | None:
+        """Return the latest tenure that had begun by an instant, which may have ended; None before the first one."""
+        return self.succession.find_tenure_at(at)
+
+    def find_node_at(self, at: int) -> str:
         """Return the node of the pod that held it, "" if that is not known."""
-        return self.succession.node_at(at)
+        tenure = self.find_tenure_at(at)
+        return tenure.processes.node if tenure else ""
 
     def feed(self, seen: Observation, bounds: Bounds) -> list[LeaseEvent]:
         """Take in one observation; those of one lease come in order."""

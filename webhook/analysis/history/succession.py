@@ -49,9 +49,9 @@ class Succession(Struct):
         latest = self.latest
         return latest if latest and latest.until is None else None
 
-    def node_at(self, at: int) -> str:
-        """Return the node of the pod that held it, "" if that is not known."""
-        return next((one.processes.node for one in reversed(self.tenures) if one.since <= at), "")
+    def find_tenure_at(self, at: int) -> Tenure | None:
+        """Return the latest tenure that had begun by an instant, which may have ended; None before the first one."""
+        return next((one for one in reversed(self.tenures) if one.since <= at), None)
 
     def find_process(self, identity: str, writer: Writer | None) -> Writer | None:
         """Return the process that is known to have an identity; None if the pod of a writer replaced it."""

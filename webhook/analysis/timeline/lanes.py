@@ -390,7 +390,7 @@ class _LeaseLane(Struct):
         dry = " (dry run)" if seen.is_dry_run else ""
         if not answer.is_stored:
             refusal = Refusal.from_observation(seen)
-            is_race = refusal is not None and has_lost_race(refusal, self.history.tenures)
+            is_race = refusal is not None and has_lost_race(refusal, self.history)
             if answer.code not in _NOT_COUNTED and not is_race:
                 kind = MarkKind.FAILED if answer.code == 429 or answer.code >= 500 else MarkKind.DENIED
                 code = f" with {answer.code}" if answer.code >= 400 else ""
