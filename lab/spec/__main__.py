@@ -372,7 +372,7 @@ def main() -> int:
 
 
 def _is_long(check: Check) -> bool:
-    """Whether TLC needs more time for it than for all others together; its refutations are short."""
+    """Return whether TLC needs more time for a check than for all others together; a refutation is short."""
     return check.module == "Metadata" and not check.refuted
 
 

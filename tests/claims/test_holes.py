@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +12,7 @@ from tests.history.observing import LEASE, advise, follow_log
 from tests.inputs.reading import read
 from tests.truth.evaluation import evaluate
 from tests.truth.inputs import Kind, input_of
-from tests.truth.plans import from_json
-from tests.truth.play import play
+from tests.truth.stored import play_stored
 from webhook.analysis.claims.account import account_of, as_json
 from webhook.analysis.history.follow import ClusterHistory
 from webhook.analysis.history.tenure import Handover
@@ -231,8 +229,7 @@ def test_of_two_that_share_an_identity_one_may_have_stopped(seconds: float, ongo
 
 def claims_of_a_stored_history(name: str, lease: str) -> dict[str, dict[str, Any]]:
     """Return what `why` claims of a lease in a stored history, read from a log with a hole."""
-    path = Path(__file__).parents[1] / "data" / "histories" / f"{name}.json"
-    history = play(from_json(path.read_bytes()))
+    history = play_stored(name)
     given = input_of(history, Kind.HOLE)
     assert given
     return {found.id: found.claim for found in evaluate(history, given, ["why"]) if found.lease == lease}

@@ -1,15 +1,10 @@
 """Stored histories of `tests/truth` that show what no other example shows: what is claimed of them is true."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.truth.evaluation import CLAIMING, evaluate
 from tests.truth.inputs import Kind, input_of
-from tests.truth.plans import from_json
-from tests.truth.play import play
-
-STORED = Path(__file__).parents[1] / "data" / "histories"
+from tests.truth.stored import play_stored
 
 
 @pytest.mark.parametrize(
@@ -24,7 +19,7 @@ STORED = Path(__file__).parents[1] / "data" / "histories"
     ],
 )
 def test_nothing_that_is_claimed_is_false(name: str, kind: Kind) -> None:
-    history = play(from_json((STORED / f"{name}.json").read_bytes()))
+    history = play_stored(name)
     given = input_of(history, kind)
     assert given
     found = list(evaluate(history, given, CLAIMING))

@@ -16,7 +16,7 @@ POLICY = (
 )
 
 UNAPPLIED = "the server rejected our request due to an error in our request"
-"""Of a JSON patch whose operation `test` failed."""
+"""The answer to a JSON patch whose operation `test` failed."""
 
 
 def observe(code: int, message: str = "", took: int = 0) -> Observation:

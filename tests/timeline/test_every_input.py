@@ -1,6 +1,6 @@
 """Whatever `why` reads can be drawn: every recorded file, alone and with those beside it.
 
-A folder of folders is left out as a whole: what is in it differs too much to be of one cluster.
+A folder of folders takes longest, and is of no one cluster: `make histories` draws these.
 """
 
 import json
@@ -17,6 +17,7 @@ from webhook.cli import reading
 
 DATA = Path("tests/data")
 FOLDERS = sorted({path.parent for path in DATA.rglob("*") if path.is_file()})
+FOLDERS_OF_FOLDERS = [folder for folder in FOLDERS if any(path.is_dir() for path in folder.iterdir())]
 
 
 def assert_drawn(path: Path) -> None:
@@ -36,5 +37,12 @@ def test_every_lease_of_every_file_has_a_lane(folder: Path) -> None:
     files = [path for path in sorted(folder.iterdir()) if path.is_file()]
     for path in files:
         assert_drawn(path)
-    if len(files) > 1 and not any(path.is_dir() for path in folder.iterdir()):
+    if len(files) > 1 and folder not in FOLDERS_OF_FOLDERS:
         assert_drawn(folder)
+
+
+@pytest.mark.deep
+@pytest.mark.uncounted
+@pytest.mark.parametrize("folder", FOLDERS_OF_FOLDERS, ids=str)
+def test_every_lease_of_a_folder_of_folders_has_a_lane(folder: Path) -> None:
+    assert_drawn(folder)

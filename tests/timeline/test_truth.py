@@ -323,12 +323,19 @@ def test_an_answer_that_was_not_a_success_is_marked_with_its_message(
 
 
 @pytest.mark.parametrize(
-    ("code", "message"), [(409, "the object has been modified"), (422, UNAPPLIED)], ids=["an update", "a JSON patch"]
+    ("elector", "verb", "code", "message"),
+    [
+        ("a", "update", 409, "the object has been modified"),
+        ("b", "update", 409, "the object has been modified"),
+        ("b", "patch", 422, UNAPPLIED),
+    ],
+    ids=["an update of the holder", "an update of another", "a JSON patch of another"],
 )
-def test_a_conflict_is_how_electors_race_and_has_no_mark(code: int, message: str) -> None:
+def test_a_conflict_is_how_electors_race_and_has_no_mark(elector: str, verb: str, code: int, message: str) -> None:
     server = FakeServer()
-    server.elector("a", "shop/db").lead(10)
-    server.elector("b", "shop/db").fail(code, message, verb="patch")
+    electors = {pod: server.elector(pod, "shop/db") for pod in ("a", "b")}
+    electors["a"].lead(10)
+    electors[elector].fail(code, message, verb=verb)
     (lane,) = read_log(server).lanes
     assert marks(lane) == [("created", 0.0)]
 

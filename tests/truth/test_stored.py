@@ -6,19 +6,16 @@ inputs, chosen by its name; `make histories` reads each as all of them.
 
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.truth.evaluation import evaluate
 from tests.truth.inputs import Input, Kind, input_of
-from tests.truth.plans import from_json
-from tests.truth.play import play
 from tests.truth.records import History
+from tests.truth.stored import NAMES, play_stored
 
-STORED: Final = sorted((Path(__file__).parents[1] / "data" / "histories").glob("*.json"))
-of_each_history: Final = pytest.mark.parametrize("path", STORED, ids=[path.stem.replace("-", " ") for path in STORED])
+of_each_history: Final = pytest.mark.parametrize("name", NAMES, ids=[name.replace("-", " ") for name in NAMES])
 
 
 def make_inputs(history: History) -> list[Input]:
@@ -40,15 +37,15 @@ def check(history: History, inputs: Sequence[Input], statements: int) -> None:
 
 
 @of_each_history
-def test_a_stored_history_misleads_no_command(path: Path) -> None:
-    history = play(from_json(path.read_bytes()))
-    check(history, choose(make_inputs(history), path.stem), 20)
+def test_a_stored_history_misleads_no_command(name: str) -> None:
+    history = play_stored(name)
+    check(history, choose(make_inputs(history), name), 20)
 
 
 @pytest.mark.deep
 @of_each_history
-def test_a_stored_history_misleads_no_command_by_any_input(path: Path) -> None:
-    history = play(from_json(path.read_bytes()))
+def test_a_stored_history_misleads_no_command_by_any_input(name: str) -> None:
+    history = play_stored(name)
     inputs = make_inputs(history)
     assert len(inputs) > 10
     check(history, inputs, 350)

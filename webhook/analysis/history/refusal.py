@@ -22,7 +22,7 @@ TOO_MANY_REQUESTS: Final = 429
 _INTERNAL_ERROR: Final = 500
 _UNPROCESSABLE: Final = 422
 _UNAPPLIED: Final = "the server rejected our request due to an error in our request"
-"""Of a JSON patch that cannot be applied to what is stored. Source: kubernetes/apiserver
+"""The answer to a JSON patch that does not fit what is stored. Source: kubernetes/apiserver
 `pkg/endpoints/handlers/patch.go`, and `NewGenericServerResponse` of apimachinery."""
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
 _FAILED_WEBHOOK: Final = re.compile(r'failed calling webhook "([^"]{1,253})"')
