@@ -12,8 +12,15 @@ from pathlib import Path
 
 from lab.bench.toolchain import MissingError, go_program
 from lab.cluster.programs import node_programs
-from lab.e2e.definitions import WRITTEN, definitions_of
-from lab.e2e.toolchain import VERSIONS, MissingToolchainError, all_binaries, build, fence_program, promtool
+from lab.e2e.definitions import WRITTEN, find_definitions
+from lab.e2e.toolchain import (
+    VERSIONS,
+    MissingToolchainError,
+    build,
+    build_all_binaries,
+    build_fence_program,
+    build_promtool,
+)
 from lab.evidence.toolchain import field_manager
 from lab.spec.__main__ import packages_of_the_specification
 from lab.torture.electors import languages, porcupine
@@ -22,20 +29,20 @@ from tools.rendered import chart
 Program = Callable[[], object]
 
 FIRST: Sequence[tuple[str, Program]] = (
-    *((f"Kubernetes {version}", partial(all_binaries, version)) for version in (VERSIONS[0], VERSIONS[-1])),
-    ("custom resource definitions", partial(definitions_of, *WRITTEN)),
+    *((f"Kubernetes {version}", partial(build_all_binaries, version)) for version in (VERSIONS[0], VERSIONS[-1])),
+    ("custom resource definitions", partial(find_definitions, *WRITTEN)),
     ("TLC and Z3", packages_of_the_specification),
 )
 REST: Sequence[tuple[str, Program]] = (
     ("loader", partial(go_program, "loader")),
-    ("controllers of torture", fence_program),
+    ("controllers of torture", build_fence_program),
     ("porcupine", porcupine),
     ("electors in Java and Rust", languages),
     ("node", node_programs),
     ("field manager", field_manager),
     ("helm", chart.find_helm),
     ("registry", partial(build, Path(chart.__file__).parent / "go" / "registry", ".", "registry")),
-    ("promtool", promtool),
+    ("promtool", build_promtool),
 )
 
 

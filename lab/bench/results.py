@@ -15,7 +15,7 @@ import msgspec
 from lab.bench import toolchain
 from lab.bench.servers import PEERS, ROOT
 from lab.bench.table import Table
-from lab.e2e.table import Rows, stored
+from lab.e2e.table import Rows, load
 
 BENCH: Final = ROOT / "lab" / "bench"
 FAULTS: Final = ROOT / "lab" / "faults"
@@ -193,7 +193,7 @@ def summary() -> str:
 
 def format_survival(tables: Mapping[str, Table]) -> str:
     """One row for each fault: what was sent meanwhile, what came of it, and which bars were missed."""
-    rows = [_row(rolling_restart(stored().rows))]
+    rows = [_row(rolling_restart(load().rows))]
     for table in tables.values():
         sums: tuple[object, ...] = ("", "", "")
         if table.header[1:4] == ("reviews", "lost", "wrong verdicts"):

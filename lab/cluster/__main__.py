@@ -23,7 +23,7 @@ from lab.cluster.preflight import obstacle
 from lab.cluster.programs import node_programs
 from lab.cluster.table import publish, render, replace_rows
 from lab.cluster.world import CLOSED, World
-from lab.e2e.toolchain import MissingToolchainError, cache_directory
+from lab.e2e.toolchain import MissingToolchainError, find_cache_directory
 from lab.e2e.world import Row
 
 LIMIT, SHORT_LIMIT = 60 * 60.0, 12 * 60.0
@@ -84,7 +84,7 @@ def _run_given(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
 def _own(options: argparse.Namespace) -> int:
     programs = node_programs()
     prepare(choose_checks(options.only, short=options.short))
-    images = cache_directory() / "images"
+    images = find_cache_directory() / "images"
     images.mkdir(parents=True, exist_ok=True)
     pause = images / f"pause-{programs.pause.parent.name}.tar"
     if not pause.exists():
@@ -104,13 +104,13 @@ def _own(options: argparse.Namespace) -> int:
 
 def _inside(options: argparse.Namespace) -> int:
     """Runs in the namespaces, beside the node."""
-    programs, images = node_programs(), cache_directory() / "images"
+    programs, images = node_programs(), find_cache_directory() / "images"
     directory: Path = options.inside
     try:
         with Node(programs, directory) as node:
             node.load(images / f"pause-{programs.pause.parent.name}.tar")
             node.load(images / "lease-webhook.tar")
-            kubeconfig = node.plane.kubeconfig("admin", "system:masters")
+            kubeconfig = node.plane.write_kubeconfig("admin", "system:masters")
             with World(programs.plane.kubectl, kubeconfig, NAME, directory / "world", ours=True) as world:
                 return _report(world, runs(choose_checks(options.only, short=options.short), node), options)
     finally:

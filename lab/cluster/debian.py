@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.e2e.toolchain import MissingToolchainError, cache_directory
+from lab.e2e.toolchain import MissingToolchainError, find_cache_directory
 
 WITH_DATABASE = "with dpkg's database"
 """Tells trees that have it from older ones in a cache."""
@@ -23,7 +23,7 @@ def unpack(*packages: str, complete: bool = False) -> Path:
     """
     if not shutil.which("apt-get"):
         raise MissingToolchainError(f"{', '.join(packages)} come from Debian packages, and there is no apt-get here")
-    cache = cache_directory() / "debian"
+    cache = find_cache_directory() / "debian"
     cache.mkdir(parents=True, exist_ok=True)
     listed = _apt("--print-uris", packages, cache, complete=complete)
     files = sorted(line.split()[1] for line in listed.splitlines() if line.startswith("'"))

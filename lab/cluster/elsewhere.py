@@ -15,7 +15,7 @@ def run_elsewhere(world: World, code: str, *arguments: str, seconds: float = 60)
     container |= {"command": [PYTHON, "-c", code, *arguments]}
     spec: Object = {"restartPolicy": "Never", "containers": [container], "automountServiceAccountToken": False}
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": NAME}, "spec": spec}
-    world.kubectl.must("-n", "default", "create", "-f", "-", manifest=json.dumps(body))
+    world.kubectl.run_checked("-n", "default", "create", "-f", "-", manifest=json.dumps(body))
     try:
 
         def ended() -> str:
@@ -23,7 +23,7 @@ def run_elsewhere(world: World, code: str, *arguments: str, seconds: float = 60)
             return phase if phase in {"Succeeded", "Failed"} else ""
 
         phase = wait_for("the pod elsewhere ends", ended, seconds, 0.5)
-        printed = world.kubectl.must("-n", "default", "logs", NAME)
+        printed = world.kubectl.run_checked("-n", "default", "logs", NAME)
     finally:
         world.kubectl.run("-n", "default", "delete", "pod", NAME, "--force", "--grace-period=0")
         wait_for("the pod elsewhere is gone", lambda: world.client.send("GET", PATH).status == 404, 60, 0.5)

@@ -11,9 +11,9 @@ from msgspec import Struct
 from lab.cluster.elsewhere import run_elsewhere
 from lab.cluster.shortened import shorten
 from lab.cluster.world import NAMESPACE, World
-from lab.e2e.manifests import sample_lease
+from lab.e2e.manifests import make_lease
 from lab.e2e.webhook_server import make_certificates
-from lab.e2e.world import leases
+from lab.e2e.world import build_lease_path
 
 OPEN = "cluster-open"
 """A namespace in which a write that is not reviewed is admitted."""
@@ -59,16 +59,16 @@ class Fault(Struct, frozen=True):
 def apply_monitored(world: World) -> None:
     """Apply the installation that everything here is about, with its files as they are shipped."""
     text = shorten(world.rendered("self-signed", "strict", "monitoring"))
-    world.kubectl.must("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
+    world.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
     world.rolled_out()
 
 
 @contextmanager
 def no_pod(world: World) -> Iterator[None]:
     """The Deployment at zero."""
-    world.kubectl.must("-n", NAMESPACE, "scale", "deployment/lease-webhook", "--replicas=0")
+    world.kubectl.run_checked("-n", NAMESPACE, "scale", "deployment/lease-webhook", "--replicas=0")
     yield
-    world.kubectl.must("-n", NAMESPACE, "scale", "deployment/lease-webhook", "--replicas=2")
+    world.kubectl.run_checked("-n", NAMESPACE, "scale", "deployment/lease-webhook", "--replicas=2")
     world.rolled_out()
 
 
@@ -85,7 +85,7 @@ def starve(world: World) -> Iterator[None]:
     limits = {"requests": {"cpu": STARVED}, "limits": {"cpu": STARVED}}
     patch = json.dumps({"spec": {"containers": [{"name": "webhook", "resources": limits}]}})
     for name in world.names():
-        world.kubectl.must("-n", NAMESPACE, "patch", "pod", name, "--subresource=resize", f"--patch={patch}")
+        world.kubectl.run_checked("-n", NAMESPACE, "patch", "pod", name, "--subresource=resize", f"--patch={patch}")
     ended = threading.Event()
     writers = [threading.Thread(target=_write, args=(world, f"large-{number}", ended)) for number in range(3)]
     for writer in writers:
@@ -96,7 +96,7 @@ def starve(world: World) -> Iterator[None]:
         ended.set()
         for writer in writers:
             writer.join()
-    world.kubectl.must("-n", NAMESPACE, "rollout", "restart", "deployment/lease-webhook")
+    world.kubectl.run_checked("-n", NAMESPACE, "rollout", "restart", "deployment/lease-webhook")
     world.rolled_out()
 
 
@@ -150,15 +150,15 @@ FAULTS = (
 def _put_policy(world: World, text: str) -> None:
     metadata = {"name": "lease-webhook-policy", "namespace": NAMESPACE}
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": text}}
-    world.kubectl.must("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=json.dumps(body))
+    world.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=json.dumps(body))
     world.bring_volumes()
 
 
 def _write(world: World, name: str, ended: threading.Event) -> None:
-    path, count = leases(OPEN, name), 0
+    path, count = build_lease_path(OPEN, name), 0
     while not ended.is_set():
         count += 1
-        body = sample_lease(name)
+        body = make_lease(name)
         body["metadata"]["annotations"] = LARGE | {"count": str(count)}
         media = "application/apply-patch+yaml"
         # Whatever becomes of it: what counts is how the webhook shows it.

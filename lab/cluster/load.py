@@ -7,9 +7,9 @@ from typing import Self
 from msgspec import Struct
 
 from lab.cluster.world import CLOSED, World
-from lab.e2e.manifests import micro_time, sample_lease
-from lab.e2e.quantile import quantile
-from lab.e2e.world import leases
+from lab.e2e.manifests import format_micro_time, make_lease
+from lab.e2e.quantile import find_quantile
+from lab.e2e.world import build_lease_path
 
 WRITERS = 4
 PAUSE = 0.04
@@ -64,14 +64,14 @@ class Load:
             failed, self._failed = self._failed, []
         if not times:
             return Report(0, tuple(failed), 0, 0)
-        return Report(len(times), tuple(failed), quantile(times, 0.5), times[-1])
+        return Report(len(times), tuple(failed), find_quantile(times, 0.5), times[-1])
 
     def _write(self, name: str) -> None:
-        path, acquired, count = leases(self._namespace, name), micro_time(), 0
+        path, acquired, count = build_lease_path(self._namespace, name), format_micro_time(), 0
         while not self._ended.is_set():
             count += 1
             # A changed annotation is not a plain renewal: this write is reviewed.
-            body = sample_lease(name, acquireTime=acquired)
+            body = make_lease(name, acquireTime=acquired)
             body["metadata"]["annotations"] = {"count": str(count)}
             try:
                 media = "application/apply-patch+yaml"

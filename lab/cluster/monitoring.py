@@ -13,8 +13,8 @@ from lab.cluster.isolation import ADDRESS
 from lab.cluster.node import Node
 from lab.cluster.programs import neighbors
 from lab.cluster.world import World
-from lab.e2e.control_plane import free_port
-from lab.e2e.definitions import definitions_of
+from lab.e2e.control_plane import find_free_port
+from lab.e2e.definitions import find_definitions
 from lab.e2e.processes import Process
 from tests.waiting import wait_for
 
@@ -34,7 +34,7 @@ class Monitoring:
     def __init__(self, world: World, node: Node) -> None:
         self._world, self._node = world, node
         self._directory = node.directory / "monitoring"
-        self._port = free_port()
+        self._port = find_free_port()
         self._processes: list[Process] = []
         self._ended = threading.Event()
         self._states: dict[str, str] = {}
@@ -81,7 +81,7 @@ class Monitoring:
             f"--ca-file={plane.authority.file}",
             f"--cert-file={certificate}",
             f"--key-file={key}",
-            f"--web.listen-address=127.0.0.1:{free_port()}",
+            f"--web.listen-address=127.0.0.1:{find_free_port()}",
         )
         text = (Path(__file__).parent / "monitoring.yaml").read_text()
         filled = {
@@ -91,7 +91,7 @@ class Monitoring:
         }
         for name, value in filled.items():
             text = text.replace(name, value)
-        self._world.kubectl.must("apply", "--server-side", "-f", "-", manifest=text)
+        self._world.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=text)
         asked = {"spec": {"expirationSeconds": 7200}}
         answer = self._world.client.send("POST", TOKEN, asked).expect(201)
         (self._directory / "token").write_text(answer["status"]["token"])
@@ -169,6 +169,6 @@ class Monitoring:
 
 def apply_definitions(world: World, *plurals: str) -> None:
     """Give the cluster the definitions of custom resources."""
-    files = [f"--filename={file}" for file in definitions_of(*plurals)]
-    world.kubectl.must("apply", "--server-side", *files)
-    world.kubectl.must("wait", "--for=condition=Established", "--timeout=30s", *files)
+    files = [f"--filename={file}" for file in find_definitions(*plurals)]
+    world.kubectl.run_checked("apply", "--server-side", *files)
+    world.kubectl.run_checked("wait", "--for=condition=Established", "--timeout=30s", *files)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from lab.cluster.isolation import ADDRESS, BRIDGE, PODS
 from lab.cluster.programs import Programs
-from lab.e2e.control_plane import ControlPlane, free_port
+from lab.e2e.control_plane import ControlPlane, find_free_port
 from lab.e2e.processes import Process
 from tests.waiting import wait_for
 
@@ -157,7 +157,7 @@ class Node:
         self._run(
             "kube-controller-manager",
             self._programs.controller_manager,
-            f"--kubeconfig={self.plane.kubeconfig('system:kube-controller-manager')}",
+            f"--kubeconfig={self.plane.write_kubeconfig('system:kube-controller-manager')}",
             "--use-service-account-credentials=true",
             f"--service-account-private-key-file={pki / 'service-account.key'}",
             f"--root-ca-file={self.plane.authority.file}",
@@ -167,7 +167,7 @@ class Node:
         self._run(
             "kube-scheduler",
             self._programs.scheduler,
-            f"--kubeconfig={self.plane.kubeconfig('system:kube-scheduler')}",
+            f"--kubeconfig={self.plane.write_kubeconfig('system:kube-scheduler')}",
             "--bind-address=127.0.0.1",
             f"--cert-dir={pki}",
         )
@@ -179,7 +179,7 @@ class Node:
             "kind": "KubeletConfiguration",
             "address": ADDRESS,
             "readOnlyPort": 0,
-            "healthzPort": free_port(),
+            "healthzPort": find_free_port(),
             "authentication": {
                 "anonymous": {"enabled": False},
                 "webhook": {"enabled": False},
@@ -207,7 +207,7 @@ class Node:
         self._run(
             "kubelet",
             self._programs.kubelet,
-            f"--kubeconfig={self.plane.kubeconfig(f'system:node:{NODE}', 'system:nodes')}",
+            f"--kubeconfig={self.plane.write_kubeconfig(f'system:node:{NODE}', 'system:nodes')}",
             f"--config={file}",
             f"--root-dir={directory}",
             f"--cert-dir={directory / 'pki'}",
@@ -219,7 +219,7 @@ class Node:
         self._run(
             "kube-proxy",
             self._programs.proxy,
-            f"--kubeconfig={self.plane.kubeconfig('system:kube-proxy')}",
+            f"--kubeconfig={self.plane.write_kubeconfig('system:kube-proxy')}",
             f"--hostname-override={NODE}",
             "--proxy-mode=iptables",
             f"--cluster-cidr={PODS}",
@@ -229,7 +229,7 @@ class Node:
     def _ready(self) -> bool:
         for process in self._processes:
             process.check_alive()
-        answer = self.plane.user("admin", "system:masters").send("GET", f"/api/v1/nodes/{NODE}")
+        answer = self.plane.create_client("admin", "system:masters").send("GET", f"/api/v1/nodes/{NODE}")
         if answer.status != 200:
             return False
         conditions = answer.body["status"].get("conditions", ())

@@ -25,7 +25,7 @@ from lab.cluster.node import Node
 from lab.cluster.previous import previous
 from lab.cluster.programs import neighbors
 from lab.cluster.world import CLOSED, World
-from lab.e2e.definitions import definitions_of
+from lab.e2e.definitions import find_definitions
 from lab.e2e.world import Row
 from tools.rendered.chart import find_helm
 
@@ -66,8 +66,8 @@ CHECKS: Final = {
     "changed": Check("Changes", changes.changed_policy),
     "network": Check("Network", whole.network),
     "together": Check("With a fence and the audit", together.together),
-    "recorded": Check("With a recorder", recorded.recorded, needs=(definitions_of,)),
-    "alerts": Check("Alerts", run_beside=alerts.alerts, needs=(neighbors, definitions_of)),
+    "recorded": Check("With a recorder", recorded.recorded, needs=(find_definitions,)),
+    "alerts": Check("Alerts", run_beside=alerts.alerts, needs=(neighbors, find_definitions)),
     "cold": Check("Cold cluster", run_beside=whole.cold_start),
     "upgraded": Check("Upgrade", run_beside=upgraded.upgrade, needs=(previous,)),
     "components": Check("Components", whole.components),
@@ -75,7 +75,7 @@ CHECKS: Final = {
     "removed": Check("Removal", whole.removal, short=True),
     "tried": Check("Five minutes", tried.tried, short=True),
     "static": Check("Static manifests", run_beside=static.static_pod),
-    "cert-manager": Check("Overlays", run_beside=overlays.cert_manager, needs=(neighbors, definitions_of)),
+    "cert-manager": Check("Overlays", run_beside=overlays.cert_manager, needs=(neighbors, find_definitions)),
     "openshift": Check("Overlays", overlays.openshift),
     "chart": Check("Helm chart", chart.lifetime, needs=(find_helm,)),
 }

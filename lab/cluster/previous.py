@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab.cluster.image import ROOT, Builder
-from lab.e2e.toolchain import cache_directory
+from lab.e2e.toolchain import find_cache_directory
 
 NAME = "lease-webhook:previous"
 
@@ -28,7 +28,7 @@ def previous() -> Previous | None:
     if found is None:
         return None
     label, revision = found
-    place = cache_directory() / "images" / f"previous-{revision[:16]}"
+    place = find_cache_directory() / "images" / f"previous-{revision[:16]}"
     version = Previous(label, place / "tree", place / "image.tar")
     if not version.archive.exists():
         print(f"building the image of {label} into {place} (once)", file=sys.stderr, flush=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab.cluster.debian import unpack
-from lab.e2e.toolchain import Binaries, all_binaries, build, prometheus, stamp
+from lab.e2e.toolchain import Binaries, build, build_all_binaries, build_prometheus, list_version_flags
 
 MODULES = Path(__file__).parent / "go"
 VERSION = "v1.37.1"
@@ -35,10 +35,10 @@ class Neighbors(Struct, frozen=True):
 
 def node_programs() -> Programs:
     """Build or fetch what is not in the cache. Raises MissingToolchainError without Go or without apt."""
-    (plane,) = all_binaries(VERSION)
+    (plane,) = build_all_binaries(VERSION)
     source = MODULES / "kubernetes-1.37"
     kubelet, manager, scheduler, proxy = (
-        build(source, f"k8s.io/kubernetes/cmd/{name}", name, stamp(VERSION)) for name in PARTS
+        build(source, f"k8s.io/kubernetes/cmd/{name}", name, list_version_flags(VERSION)) for name in PARTS
     )
     pause = build(MODULES / "pause", ".", "pause")
     return Programs(plane, kubelet, manager, scheduler, proxy, pause, node_packages())
@@ -48,7 +48,7 @@ def neighbors() -> Neighbors:
     """Build what is not in the cache. Raises MissingToolchainError without Go."""
     operator = "github.com/prometheus-operator/prometheus-operator/cmd/operator"
     return Neighbors(
-        prometheus(),
+        build_prometheus(),
         build(MODULES / "prometheus-operator", operator, "operator", STRIPPED),
         build(MODULES / "cert-manager", ".", "cert-manager", STRIPPED),
     )

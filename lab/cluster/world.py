@@ -66,7 +66,7 @@ class World:
         """Apply an overlay with components and our image, wait for the roll-out, and return how long it took, in s."""
         text = self.rendered(overlay, *components, edit=edit)
         begin = time.monotonic()
-        self.kubectl.must("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
+        self.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
         self.rolled_out()
         return time.monotonic() - begin
 
@@ -90,12 +90,12 @@ class World:
         own = tree / "own"
         own.mkdir(exist_ok=True)
         (own / "kustomization.yaml").write_text(yaml.safe_dump(document))
-        return self.kubectl.must("kustomize", str(own))
+        return self.kubectl.run_checked("kustomize", str(own))
 
     def bring_volumes(self) -> None:
         """A pod that changes gets its volumes at once and not within a minute and a half."""
         stamp = f"lease-webhook.example/looked-at={time.time()}"
-        self.kubectl.must("-n", NAMESPACE, "annotate", "--overwrite", "pod", "--all", stamp)
+        self.kubectl.run_checked("-n", NAMESPACE, "annotate", "--overwrite", "pod", "--all", stamp)
 
     def rolled_out(self, seconds: int = 180) -> None:
         """Wait until every replica is of the newest revision and ready."""
@@ -106,9 +106,9 @@ class World:
 
     def remove(self) -> None:
         """Uninstall as README says."""
-        self.kubectl.must("delete", "validatingwebhookconfiguration", "lease-webhook", "--ignore-not-found")
+        self.kubectl.run_checked("delete", "validatingwebhookconfiguration", "lease-webhook", "--ignore-not-found")
         for kind in ("validatingadmissionpolicybinding", "validatingadmissionpolicy"):
-            self.kubectl.must("delete", kind, "lease-webhook-depth", "--ignore-not-found")
+            self.kubectl.run_checked("delete", kind, "lease-webhook-depth", "--ignore-not-found")
         self.kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", seconds=120)
 
     def pods(self) -> list[Object]:
@@ -159,7 +159,7 @@ class World:
     def namespace(self, name: str, labels: dict[str, str]) -> None:
         """Make a namespace, or label it."""
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-        self.kubectl.must("apply", "--server-side", "-f", "-", manifest=json.dumps(body))
+        self.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=json.dumps(body))
 
 
 def _is_ready(pod: Object) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lab.e2e.control_plane import ControlPlane
 from lab.e2e.table import Results, render, write
-from lab.e2e.toolchain import KUBECTL, VERSIONS, Binaries, MissingToolchainError, all_binaries
+from lab.e2e.toolchain import KUBECTL, VERSIONS, Binaries, MissingToolchainError, build_all_binaries
 from lab.e2e.topic_list import ALONE, BY_NAME, TOPICS, Topic
 from lab.e2e.world import Row, World
 
@@ -25,7 +25,7 @@ FULL = (VERSIONS[0], VERSIONS[-1])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run everything, or the chosen topics. Returns the exit status."""
+    """Run all topics, or the chosen ones. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m lab.e2e", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=BY_NAME, help="only these topics, on every version")
     parser.add_argument("--without", nargs="+", default=[], choices=BY_NAME, help="all but these topics")
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Ended from outside, the run still stops what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        binaries = all_binaries(*options.kubernetes)
+        binaries = build_all_binaries(*options.kubernetes)
     except MissingToolchainError as missing:
         if options.required:
             print(f"FAILED: {missing}", file=sys.stderr)
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(render(rows))
     if not options.only and not options.without and len(rows) == len(VERSIONS):
         made = f"on {dt.datetime.now(dt.UTC):%Y-%m-%d} in {minutes:.0f} minutes, after the builds"
-        write(Results(made, _name_programs(binaries), rows))
+        write(Results(made, _describe_programs(binaries), rows))
     failures = [
         f"FAILED {version} {name}: {row.claim}: {row.seen}"
         for version, topics in rows.items()
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _choose(options: argparse.Namespace, *, full: bool) -> list[str]:
-    """Names of the topics that run on a version."""
+    """Return the names of the topics that run on a version."""
     chosen = options.only or [topic.name for topic in TOPICS if full or topic.everywhere]
     return [name for name in chosen if name not in options.without]
 
@@ -97,7 +97,10 @@ def _choose(options: argparse.Namespace, *, full: bool) -> list[str]:
 def _prove_all(
     binaries: Sequence[Binaries], directory: Path, chosen: Mapping[str, Collection[str]]
 ) -> dict[str, dict[str, list[Row]]]:
-    """The rows of each chosen topic by version. Control planes run side by side, but for the one that must be alone."""
+    """Return the rows of each chosen topic by version.
+
+    Control planes run side by side, but for the one that must be alone.
+    """
     rows: dict[str, dict[str, list[Row]]] = {entry.version: {} for entry in binaries}
     jobs = [
         (entry, name, [topic for topic in TOPICS if topic.plane == name and topic.name in chosen[entry.version]])
@@ -117,7 +120,7 @@ def _prove_all(
 
 
 def _prove_or_fail(binaries: Binaries, directory: Path, topics: Sequence[Topic]) -> dict[str, list[Row]]:
-    """The same; without a control plane each topic has failed, so that it may be repeated."""
+    """Return the rows of each topic; without a control plane each topic has failed, so that it may be repeated."""
     try:
         return _prove(binaries, directory, topics)
     except Exception as error:  # noqa: BLE001 - the other control planes still run
@@ -127,16 +130,16 @@ def _prove_or_fail(binaries: Binaries, directory: Path, topics: Sequence[Topic])
 
 
 def _prove(binaries: Binaries, directory: Path, topics: Sequence[Topic]) -> dict[str, list[Row]]:
-    """The rows of each of the topics, which share a control plane."""
+    """Return the rows of each of the topics, which share a control plane."""
     directory.mkdir(parents=True, exist_ok=True)
     rows: dict[str, list[Row]] = {}
     with ControlPlane(binaries, directory) as plane:
         world = World(plane)
         if not any(topic.name == "manifests" for topic in topics):  # it applies the Service itself
-            world.stand_in_for_the_service()
-        for lanes in _phases(topics):
+            world.create_local_service()
+        for lanes in _split_into_phases(topics):
             with concurrent.futures.ThreadPoolExecutor() as pool:
-                for found in pool.map(lambda lane: {topic.name: _topic(world, topic) for topic in lane}, lanes):
+                for found in pool.map(lambda lane: {topic.name: _run_topic(world, topic) for topic in lane}, lanes):
                     rows |= found
     return rows
 
@@ -146,13 +149,13 @@ def _has_passed(rows: Sequence[Row]) -> bool:
 
 
 def _merge_rows(first: Sequence[Row], second: Sequence[Row]) -> list[Row]:
-    """The rows of the second run, with what failed in the first beside them."""
+    """Return the rows of the second run, with what failed in the first beside them."""
     failed = "; ".join(f"{row.claim}: {row.seen}" for row in first if not row.passed)
     return [*second, Row("at the first attempt", failed, passed=_has_passed(second))]
 
 
-def _phases(topics: Sequence[Topic]) -> Iterator[list[list[Topic]]]:
-    """The lanes of each phase, in the order of the phases."""
+def _split_into_phases(topics: Sequence[Topic]) -> Iterator[list[list[Topic]]]:
+    """Yield the lanes of each phase, in the order of the phases."""
     for phase in sorted({topic.phase for topic in topics}):
         lanes: dict[int, list[Topic]] = {}
         for topic in topics:
@@ -161,8 +164,11 @@ def _phases(topics: Sequence[Topic]) -> Iterator[list[list[Topic]]]:
         yield list(lanes.values())
 
 
-def _topic(world: World, topic: Topic) -> list[Row]:
-    """All rows of one topic. What it raises is a failed row, so that the other topics still speak."""
+def _run_topic(world: World, topic: Topic) -> list[Row]:
+    """Return all rows of one topic.
+
+    An exception becomes a failed row, so that the other topics still report.
+    """
     rows: list[Row] = []
     version = world.plane.binaries.version
     begin = before = time.monotonic()
@@ -181,7 +187,7 @@ def _topic(world: World, topic: Topic) -> list[Row]:
     return rows
 
 
-def _name_programs(binaries: Sequence[Binaries]) -> str:
+def _describe_programs(binaries: Sequence[Binaries]) -> str:
     versions = ", ".join(f"kube-apiserver {entry.version} with client-go {entry.client_go}" for entry in binaries)
     return (
         f"{versions}; kubectl {KUBECTL}, kubernetes_asyncio {binaries[0].kubernetes_asyncio}, "

@@ -21,7 +21,10 @@ IDLE_SECONDS = 30.0
 
 
 class Reply(Struct, frozen=True):
-    """What the API server said. `warnings` are the texts of the Warning headers, `audit_id` finds the audit event."""
+    """A reply of the API server.
+
+    `warnings` are the texts of the Warning headers, `audit_id` finds the audit event.
+    """
 
     status: int
     body: dict[str, Any]
@@ -36,19 +39,25 @@ class Reply(Struct, frozen=True):
         return str(self.body.get("message", ""))
 
     def expect(self, *statuses: int) -> dict[str, Any]:
-        """The body. Raises RuntimeError when the status is none of `statuses` (200 and 201 when none is given)."""
+        """Return the body.
+
+        Raises RuntimeError when the status is none of `statuses` (200 and 201 when none is given).
+        """
         if self.status not in (statuses or (200, 201)):
             raise RuntimeError(f"HTTP {self.status}: {self.message or self.body}")
         return self.body
 
 
 class ApiClient:
-    """Talks to `https://127.0.0.1:port` as one user: by client certificate, or by bearer token."""
+    """A connection to `https://127.0.0.1:port` as one user: by client certificate, or by bearer token."""
 
     def __init__(
         self, port: int, authority: Path, name: str, certificate: tuple[Path, Path] | None = None, token: str = ""
     ) -> None:
-        """`name` is the user agent, from which the API server takes the name of the field manager."""
+        """Set up the client.
+
+        `name` is the user agent, from which the API server takes the name of the field manager.
+        """
         self._port = port
         self._context = ssl.create_default_context(cafile=str(authority))
         if certificate:
@@ -59,12 +68,12 @@ class ApiClient:
     def send(
         self, method: str, path: str, body: object = None, *, media: str = JSON, **query: str | int | bool
     ) -> Reply:
-        """One request; a `body` of bytes is sent as it is. Raises OSError where no answer comes."""
+        """Send one request; a `body` of bytes is sent as it is. Raises OSError where no answer comes."""
         text = {key: str(value).lower() if isinstance(value, bool) else value for key, value in query.items()}
         target = f"{path}?{urlencode(text)}" if text else path
         payload = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         begin = time.perf_counter()
-        connection = self._connection()
+        connection = self._connect()
         try:
             connection.request(method, target, payload, {"Content-Type": media, **self._headers})
             answer = connection.getresponse()
@@ -73,14 +82,16 @@ class ApiClient:
             connection.close()
             raise
         milliseconds = (time.perf_counter() - begin) * 1000
-        warnings = tuple(_warning_text(value) for value in answer.headers.get_all("Warning", []))
-        return Reply(answer.status, _object(data), warnings, answer.headers["Audit-Id"] or "", milliseconds, data)
+        warnings = tuple(_unquote_warning(value) for value in answer.headers.get_all("Warning", []))
+        return Reply(
+            answer.status, _decode_object(data), warnings, answer.headers["Audit-Id"] or "", milliseconds, data
+        )
 
     def get(self, path: str) -> dict[str, Any]:
-        """The object at `path`, which must be there."""
+        """Return the object at `path`, which must be there."""
         return self.send("GET", path).expect(200)
 
-    def _connection(self) -> http.client.HTTPSConnection:
+    def _connect(self) -> http.client.HTTPSConnection:
         connection: http.client.HTTPSConnection | None = getattr(self._thread, "connection", None)
         now = time.monotonic()
         if connection is None:
@@ -92,7 +103,7 @@ class ApiClient:
         return connection
 
 
-def _object(data: bytes) -> dict[str, Any]:
+def _decode_object(data: bytes) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -100,7 +111,7 @@ def _object(data: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"items": value}
 
 
-def _warning_text(header: str) -> str:
-    """The quoted text of `299 - "text"`, unescaped as RFC 9110 5.6.4 says."""
+def _unquote_warning(header: str) -> str:
+    """Return the quoted text of `299 - "text"`, unescaped as RFC 9110 5.6.4 says."""
     quoted = header.partition('"')[2].rpartition('"')[0]
     return quoted.replace('\\"', '"').replace("\\\\", "\\")

@@ -38,18 +38,18 @@ async def create(api: Any, namespace: str, lease: str) -> None:
 
 
 async def elect(namespace: str, lease: str, identity: str, times: list[int]) -> None:
-    """Elect for ever: a lost lead is followed by the next try."""
+    """Run elections forever: a lost lead is followed by the next try."""
 
-    def say(event: str) -> None:
+    def report(event: str) -> None:
         now = datetime.now(UTC).isoformat()
         print(json.dumps({"time": now, "namespace": namespace, "identity": identity, "event": event}), flush=True)
 
     async def lead() -> None:
-        say("started")
+        report("started")
         await asyncio.Event().wait()
 
     async def stop() -> None:
-        say("stopped")
+        report("stopped")
 
     async with client.ApiClient() as api:
         if _PACKAGE == "kubernetes.aio" and "CREATE_NOTHING" not in os.environ:

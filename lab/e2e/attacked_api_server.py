@@ -6,7 +6,7 @@ from threading import Semaphore
 from typing import Any, Final
 
 from lab.e2e.api_client import APPLY, JSON, MERGE, ApiClient, Reply
-from lab.e2e.world import leases
+from lab.e2e.world import build_lease_path
 from tests import protobuf
 from tests.attacks.play import Outcome
 from tests.attacks.requests import Clock
@@ -29,26 +29,29 @@ class RealWorld:
     def __init__(
         self, actors: Mapping[str, ApiClient], namespace: str, name: str, turns: Semaphore | None = None
     ) -> None:
-        """`turns`: who plays holds one of them, and gives it to another for as long as time is to pass."""
+        """Set up the lease.
+
+        `turns`: whoever plays holds one of them, and gives it to another while time is to pass.
+        """
         self._actors = actors
         self._turns = turns
-        self._path = leases(namespace, name)
-        self._collection = leases(namespace)
+        self._path = build_lease_path(namespace, name)
+        self._collection = build_lease_path(namespace)
         self.audit_ids: list[str] = []
 
     def clock(self) -> Clock:
-        """The clock of the machine."""
+        """Return the clock of the machine."""
         return Clock(time.time_ns() // 1000)
 
     def read(self) -> dict[str, Any]:
-        """GET by an administrator."""
+        """Send a GET as an administrator."""
         reply = self._actors["admin"].send("GET", self._path)
         reply.expect(200)
         found: dict[str, Any] = decode(reply.data)
         return found
 
     def send(self, by: str, method: str, manager: str, body: dict[str, Any] | None, /) -> Outcome:
-        """One request. Raises RuntimeError where the API server refuses it for reasons of its own."""
+        """Send one request. Raises RuntimeError where the API server refuses it for reasons of its own."""
         client = self._actors[by]
         if method == "delete":
             reply = client.send("DELETE", self._path)
@@ -71,8 +74,8 @@ class RealWorld:
         if reply.status < 400 and method != "delete":
             metadata = decode(reply.data)["metadata"]
             if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
-                self._wait_for_the_watch_cache(metadata["resourceVersion"])
-        return _outcome(reply)
+                self._wait_for_watch_cache(metadata["resourceVersion"])
+        return _read_outcome(reply)
 
     def wait(self, seconds: float) -> None:
         """Sleep, and let others play meanwhile."""
@@ -82,8 +85,11 @@ class RealWorld:
         if self._turns:
             self._turns.acquire()
 
-    def _wait_for_the_watch_cache(self, version: str) -> None:
-        """An API server whose cache lags tries a write on the older object first: one write, two reviews."""
+    def _wait_for_watch_cache(self, version: str) -> None:
+        """Wait for the watch cache.
+
+        An API server whose cache lags tries a write on the older object first: one write, two reviews.
+        """
 
         def is_new() -> bool:
             cached = self._actors["admin"].send("GET", self._path, resourceVersion=0)
@@ -92,6 +98,6 @@ class RealWorld:
         wait_for(f"{self._path} in the watch cache", is_new, 10, 0.01)
 
 
-def _outcome(reply: Reply) -> Outcome:
+def _read_outcome(reply: Reply) -> Outcome:
     text = reply.message if reply.status >= 400 else "; ".join(reply.warnings)
     return Outcome(reply.status < 400, {}, text)

@@ -22,9 +22,9 @@ class Authority:
         self.file = directory / f"{name}.crt"
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        builder = _builder(self._name, self._name, self._key.public_key())
+        builder = _start_certificate(self._name, self._name, self._key.public_key())
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        self.file.write_bytes(_pem(builder.sign(self._key, hashes.SHA256())))
+        self.file.write_bytes(_encode_certificate(builder.sign(self._key, hashes.SHA256())))
 
     def issue(
         self,
@@ -33,39 +33,41 @@ class Authority:
         organizations: Sequence[str] = (),
         hosts: Sequence[str] = (),
     ) -> tuple[Path, Path]:
-        """(certificate file, key file) for a user (`name`, `organizations` = groups) or a server (`hosts`)."""
+        """Return (certificate file, key file) for a user (`name`, `organizations` = groups) or a server (`hosts`)."""
         subject = x509.Name(
             [x509.NameAttribute(NameOID.COMMON_NAME, name)]
             + [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in organizations]
         )
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(subject, self._name, key.public_key())
+        builder = _start_certificate(subject, self._name, key.public_key())
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
         builder = builder.add_extension(usage, critical=False)
         if hosts:
             builder = builder.add_extension(
-                x509.SubjectAlternativeName([_host(host) for host in hosts]), critical=False
+                x509.SubjectAlternativeName([_parse_host(host) for host in hosts]), critical=False
             )
         stem = name.replace(":", "_").replace("/", "_")
         certificate, private = self.directory / f"{stem}.crt", self.directory / f"{stem}.key"
-        certificate.write_bytes(_pem(builder.sign(self._key, hashes.SHA256())))
-        private.write_bytes(private_pem(key))
+        certificate.write_bytes(_encode_certificate(builder.sign(self._key, hashes.SHA256())))
+        private.write_bytes(encode_private_key(key))
         return certificate, private
 
 
-def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """The key as unencrypted PKCS#8."""
+def encode_private_key(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Return the key as unencrypted PKCS#8."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 
-def public_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """The public half of the key."""
+def encode_public_key(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Return the public half of the key."""
     return key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _start_certificate(
+    subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePublicKey
+) -> x509.CertificateBuilder:
     now = dt.datetime.now(dt.UTC)
     builder = x509.CertificateBuilder(subject_name=subject, issuer_name=issuer, public_key=public)
     return (
@@ -73,12 +75,12 @@ def _builder(subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePubl
     )
 
 
-def _host(host: str) -> x509.GeneralName:
+def _parse_host(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
         return x509.DNSName(host)
 
 
-def _pem(certificate: x509.Certificate) -> bytes:
+def _encode_certificate(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)

@@ -10,7 +10,7 @@ from typing import Any, Self
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from lab.e2e.api_client import ApiClient
-from lab.e2e.certificates import Authority, private_pem, public_pem
+from lab.e2e.certificates import Authority, encode_private_key, encode_public_key
 from lab.e2e.processes import Process
 from lab.e2e.toolchain import Binaries
 from tests.waiting import wait_for
@@ -30,8 +30,8 @@ AUDIT_POLICY = {
 }
 
 
-def free_port() -> int:
-    """A loopback port that nobody uses at this moment."""
+def find_free_port() -> int:
+    """Return a loopback port that nobody uses at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -43,19 +43,22 @@ class ControlPlane:
     def __init__(
         self, binaries: Binaries, directory: Path, *, hosts: Sequence[str] = (), flags: Sequence[str] = ()
     ) -> None:
-        """`hosts` are further names of the API server, `flags` are added to its own and win over them."""
+        """Set up the control plane.
+
+        `hosts` are further names of the API server, `flags` are added to its own and override them.
+        """
         self.binaries = binaries
         self._hosts = ["localhost", "kubernetes", "127.0.0.1", *hosts]
         self._flags = flags
         self.directory = directory
         self.authority = Authority(directory / "pki", "ca")
-        self.port, self.etcd_port = free_port(), free_port()
+        self.port, self.etcd_port = find_free_port(), find_free_port()
         self.audit_log = directory / "audit.jsonl"
         self._processes: list[Process] = []
 
     @property
     def server(self) -> str:
-        """The address of the API server."""
+        """Address of the API server."""
         return f"https://127.0.0.1:{self.port}"
 
     @property
@@ -79,26 +82,26 @@ class ControlPlane:
     def __exit__(self, *_: object) -> None:
         self._stop()
 
-    def user(self, name: str, *groups: str) -> ApiClient:
-        """A client with a certificate for user `name` in `groups`."""
+    def create_client(self, name: str, *groups: str) -> ApiClient:
+        """Return a client with a certificate for user `name` in `groups`."""
         return ApiClient(self.port, self.authority.file, name, self.authority.issue(name, organizations=groups))
 
-    def with_token(self, name: str, token: str) -> ApiClient:
-        """A client that shows a bearer token."""
+    def create_token_client(self, name: str, token: str) -> ApiClient:
+        """Return a client that authenticates by a bearer token."""
         return ApiClient(self.port, self.authority.file, name, token=token)
 
-    def kubeconfig(self, name: str, *groups: str) -> Path:
-        """A kubeconfig for a user with a client certificate."""
+    def write_kubeconfig(self, name: str, *groups: str) -> Path:
+        """Write a kubeconfig for a user with a client certificate, and return its path."""
         certificate, key = self.authority.issue(name, organizations=groups)
-        return self._kubeconfig(
+        return self._write_kubeconfig(
             certificate.stem, {"client-certificate-data": _encode(certificate), "client-key-data": _encode(key)}
         )
 
-    def token_kubeconfig(self, name: str, token: str) -> Path:
-        """A kubeconfig that shows a bearer token; `name` names the file."""
-        return self._kubeconfig(name, {"token": token})
+    def write_token_kubeconfig(self, name: str, token: str) -> Path:
+        """Write a kubeconfig with a bearer token, and return its path; `name` names the file."""
+        return self._write_kubeconfig(name, {"token": token})
 
-    def _kubeconfig(self, name: str, user: dict[str, str]) -> Path:
+    def _write_kubeconfig(self, name: str, user: dict[str, str]) -> Path:
         cluster = {"server": self.server, "certificate-authority-data": _encode(self.authority.file)}
         content: dict[str, Any] = {
             "apiVersion": "v1",
@@ -116,11 +119,11 @@ class ControlPlane:
         pki = self.directory / "pki"
         certificate, key = self.authority.issue("kube-apiserver", hosts=self._hosts)
         signer = ec.generate_private_key(ec.SECP256R1())
-        (pki / "service-account.key").write_bytes(private_pem(signer))
-        (pki / "service-account.pub").write_bytes(public_pem(signer))
+        (pki / "service-account.key").write_bytes(encode_private_key(signer))
+        (pki / "service-account.pub").write_bytes(encode_public_key(signer))
         policy = self.directory / "audit-policy.json"
         policy.write_text(json.dumps(AUDIT_POLICY))
-        client, peer = (f"http://127.0.0.1:{port}" for port in (self.etcd_port, free_port()))
+        client, peer = (f"http://127.0.0.1:{port}" for port in (self.etcd_port, find_free_port()))
         self._run(
             "etcd",
             str(self.binaries.etcd),
@@ -158,16 +161,16 @@ class ControlPlane:
             "--endpoint-reconciler-type=none",
             *self._flags,
         )
-        admin = self.user("admin", "system:masters")
+        admin = self.create_client("admin", "system:masters")
 
-        def ready() -> bool:
+        def is_ready() -> bool:
             apiserver.check_alive()
             try:
                 return admin.send("GET", "/readyz").status == 200
             except OSError:
                 return False
 
-        wait_for("kube-apiserver ready", ready, 120, 0.5)
+        wait_for("kube-apiserver ready", is_ready, 120, 0.5)
 
     def _run(self, name: str, *command: str) -> Process:
         process = Process(command, self.directory / f"{name}.log")

@@ -18,7 +18,10 @@ class CountingWebhook:
     """An HTTPS server on loopback; a context manager. Reviews are counted by namespace and name."""
 
     def __init__(self, certs: Path, keep: dict[str, tuple[int, bytes]] | None = None) -> None:
-        """`certs` holds tls.crt and tls.key; `keep` is filled, by uid, with when a review came, and the review."""
+        """Set up the server.
+
+        `certs` holds tls.crt and tls.key; `keep` is filled, by uid, with the time of each review and the review.
+        """
         counts: collections.Counter[tuple[str, str]] = collections.Counter()
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -44,7 +47,7 @@ class CountingWebhook:
                 self.wfile.write(answer)
 
             def log_message(self, *_: Any) -> None:
-                """Nothing: what counts is counted."""
+                """Log nothing: reviews are counted instead."""
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certs / "tls.crt", certs / "tls.key")
@@ -62,6 +65,6 @@ class CountingWebhook:
         self._server.shutdown()
         self._server.server_close()
 
-    def reviews(self, namespace: str, name: str) -> int:
+    def count_reviews(self, namespace: str, name: str) -> int:
         """Return how many reviews of this object have come."""
         return self._counts[namespace, name]

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from lab.e2e.toolchain import MissingToolchainError, cache_directory
+from lab.e2e.toolchain import MissingToolchainError, find_cache_directory
 
 MODULE: Final = Path(__file__).parent / "go" / "definitions"
 FILES: Final = {
@@ -30,21 +30,21 @@ WRITTEN: Final = ("certificates", "issuers", "prometheusrules", "servicemonitors
 """The custom resources that we write; the others are what their controllers watch."""
 
 
-def definitions_of(*plurals: str) -> list[Path]:
-    """The file of each custom resource, by its plural name."""
+def find_definitions(*plurals: str) -> list[Path]:
+    """Return the file of each custom resource, by its plural name."""
     directory = _fetch()
     return [one for plural in plurals for one in directory.glob(f"*_{plural}.yaml")]
 
 
 def _fetch() -> Path:
-    """A directory with the files of FILES, fetched into the cache once for each version.
+    """Return a directory with the files of FILES, fetched into the cache once for each version.
 
     Raises MissingToolchainError without Go, RuntimeError if a module cannot be had or is not the one of go.sum.
     """
     digest = hashlib.sha256(repr(FILES).encode())
     for name in ("go.mod", "go.sum"):
         digest.update((MODULE / name).read_bytes())
-    target = cache_directory() / "definitions" / digest.hexdigest()[:16]
+    target = find_cache_directory() / "definitions" / digest.hexdigest()[:16]
     if target.exists():
         return target
     if shutil.which("go") is None:
@@ -62,14 +62,14 @@ def _fetch() -> Path:
     return target
 
 
-def versions() -> dict[str, str]:
-    """The pinned version of each module."""
+def find_versions() -> dict[str, str]:
+    """Return the pinned version of each module."""
     words = [line.split() for line in (MODULE / "go.mod").read_text().splitlines()]
     return {line[0]: line[1] for line in words if line and line[0] in FILES}
 
 
 def _download() -> dict[str, Path]:
-    """Return where the Go client has unpacked each module, after it compared the hash with go.sum."""
+    """Return the directory into which Go has unpacked each module, after it compared the hash with go.sum."""
     pinned = (MODULE / "go.sum").read_text()
     with tempfile.TemporaryDirectory() as copy:
         # A copy, because Go adds to go.sum what it has no hash of; here that is an error.

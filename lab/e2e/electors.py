@@ -1,4 +1,4 @@
-"""Real election clients as processes, and what they report."""
+"""Real election clients as processes, and their reports."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -19,18 +19,18 @@ class Elector:
     def __init__(self, stack: ExitStack, command: Sequence[str], log: Path) -> None:
         self.process = stack.enter_context(Process(command, log))
 
-    def events(self, event: str) -> Iterator[dict[str, Any]]:
-        """Yield what it has reported so far, of one kind: `started`, `stopped`, `leader` or `write`."""
-        return (entry for entry in self.lines() if entry["event"] == event)
+    def list_events(self, event: str) -> Iterator[dict[str, Any]]:
+        """Yield its reports so far, of one kind: `started`, `stopped`, `leader` or `write`."""
+        return (entry for entry in self.list_reports() if entry["event"] == event)
 
-    def lines(self) -> Iterator[dict[str, Any]]:
-        """Yield everything that it has reported so far."""
+    def list_reports(self) -> Iterator[dict[str, Any]]:
+        """Yield all its reports so far."""
         for line in self.process.log.read_text(errors="replace").splitlines():
             if line.startswith("{") and line.endswith("}"):
                 yield json.loads(line)
 
 
-def client_go(
+def start_client_go(
     stack: ExitStack,
     binaries: Binaries,
     kubeconfig: Path,
@@ -40,7 +40,7 @@ def client_go(
     identity: str,
     mode: str = "elector",
 ) -> Elector:
-    """A client-go elector (or `mode="candidate"`), one in each of `namespaces`, all in one process."""
+    """Start a client-go elector (or `mode="candidate"`), one in each of `namespaces`, all in one process."""
     command = [
         *(str(binaries.clients), mode, f"-kubeconfig={kubeconfig}", f"-namespaces={','.join(namespaces)}"),
         *(f"-lease={lease}", f"-identity={identity}", *flags),
@@ -48,7 +48,7 @@ def client_go(
     return Elector(stack, command, kubeconfig.with_name(f"{mode}-{namespaces[0]}-{lease}-{identity}.log"))
 
 
-def kubernetes_python(
+def start_kubernetes_python(
     stack: ExitStack,
     binaries: Binaries,
     kubeconfig: Path,
@@ -59,14 +59,17 @@ def kubernetes_python(
     package: str = "kubernetes",
     environment: Sequence[str] = (),
 ) -> Elector:
-    """An elector of the official Python client, with threads or by asyncio (`kubernetes.aio`); `times` as below."""
+    """Start an elector of the official Python client, with threads or by asyncio (`kubernetes.aio`).
+
+    `times`: lease duration, renew deadline, retry period.
+    """
     program = ["env", f"ASYNCIO_PACKAGE={package}", *environment, str(binaries.asyncio_python)]
     program.append(str(THREADS_PROGRAM if package == "kubernetes" else ASYNCIO_PROGRAM))
     command = [*program, str(kubeconfig), ",".join(namespaces), lease, identity, *map(str, times)]
     return Elector(stack, command, kubeconfig.with_name(f"{package}-{namespaces[0]}-{lease}-{identity}.log"))
 
 
-def kubernetes_asyncio(
+def start_kubernetes_asyncio(
     stack: ExitStack,
     binaries: Binaries,
     kubeconfig: Path,
@@ -75,7 +78,10 @@ def kubernetes_asyncio(
     lease: str,
     identity: str,
 ) -> Elector:
-    """A kubernetes_asyncio elector in each of `namespaces`; `times`: lease duration, renew deadline, retry period."""
+    """Start a kubernetes_asyncio elector in each of `namespaces`.
+
+    `times`: lease duration, renew deadline, retry period.
+    """
     command = [
         *(str(binaries.asyncio_python), str(ASYNCIO_PROGRAM), str(kubeconfig), ",".join(namespaces)),
         *(lease, identity, *map(str, times)),

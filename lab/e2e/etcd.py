@@ -1,4 +1,4 @@
-"""Encode keys and ranges for the JSON gateway of etcd."""
+"""Encoding of keys and ranges for the JSON gateway of etcd."""
 
 import base64
 
@@ -8,6 +8,6 @@ def encode(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def end_of(prefix: bytes) -> bytes:
+def find_range_end(prefix: bytes) -> bytes:
     """Return the `range_end` for all keys with this prefix."""
     return prefix[:-1] + bytes([prefix[-1] + 1])

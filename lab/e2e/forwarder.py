@@ -11,7 +11,7 @@ CHUNK = 65536
 
 
 class Forwarder:
-    """Forwards each new connection to one of the backends that are `routed` at that moment. A context manager."""
+    """A forwarder of each new connection to one of the backends that are `routed` then. A context manager."""
 
     def __init__(self, *backends: int) -> None:
         self.routed: tuple[int, ...] = backends
@@ -31,7 +31,7 @@ class Forwarder:
         self._listener.close()
 
     def wait(self) -> None:
-        """Return when what was received, or the end, may be passed on."""
+        """Block until received data, or the end, may be passed on."""
 
     def _accept(self) -> None:
         while True:
@@ -46,9 +46,9 @@ class Forwarder:
                 client.close()
                 continue
             for source, target in ((client, backend), (backend, client)):
-                threading.Thread(target=self._pump, args=(source, target), daemon=True).start()
+                threading.Thread(target=self._copy, args=(source, target), daemon=True).start()
 
-    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+    def _copy(self, source: socket.socket, target: socket.socket) -> None:
         """Copy one direction. An end or an error on one side ends that direction on the other."""
         try:
             while data := source.recv(CHUNK):
@@ -62,9 +62,9 @@ class Forwarder:
 
 
 class Partition(Forwarder):
-    """Forwards to one port; while `cut` nothing passes in either direction, and nothing is closed.
+    """A forwarder to one port; while `cut` nothing passes in either direction, and nothing is closed.
 
-    `delay` is how many seconds everything takes longer, in each direction.
+    `delay` is the number of seconds that are added in each direction.
     """
 
     def __init__(self, backend: int) -> None:
@@ -86,13 +86,13 @@ class Partition(Forwarder):
         self._open.set()
 
     def wait(self) -> None:
-        """Return when the connection is not cut, after the delay."""
+        """Block until the connection is not cut, and for the delay."""
         self._open.wait()
         time.sleep(self.delay)
 
 
 class Interruption(Forwarder):
-    """Forwards to one port until `interrupt`: then its connections end, and new ones end at once."""
+    """A forwarder to one port until `interrupt`: then its connections end, and new ones end at once."""
 
     def __init__(self, backend: int) -> None:
         super().__init__(backend)
@@ -105,13 +105,13 @@ class Interruption(Forwarder):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
-    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+    def _copy(self, source: socket.socket, target: socket.socket) -> None:
         self._ends += [source, target]
-        super()._pump(source, target)
+        super()._copy(source, target)
 
 
 class HeldStreams(Forwarder):
-    """Forwards to one port; while it is held, connections on which a client has sent `marker` pass nothing.
+    """A forwarder to one port; while it is held, connections on which a client has sent `marker` pass nothing.
 
     In front of etcd the marker is the prefix of a resource: then the watch of an API server on it is late.
     """
@@ -135,7 +135,7 @@ class HeldStreams(Forwarder):
         """Deliver what was held."""
         self._flowing.set()
 
-    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+    def _copy(self, source: socket.socket, target: socket.socket) -> None:
         try:
             while data := source.recv(CHUNK):
                 if source in self._marked:

@@ -31,9 +31,9 @@ from lab.e2e.api_client import JSON_PATCH, MERGE, ApiClient, Reply
 from lab.e2e.control_plane import ControlPlane
 from lab.e2e.stamp_cases import SUFFIX
 from lab.e2e.stamping import OTHERS, STAMP, install, label, wait_until_stamped
-from lab.e2e.toolchain import Binaries, all_binaries
-from lab.e2e.topics.attacks_on_leases import make_actors, route, served
-from lab.e2e.world import World, leases
+from lab.e2e.toolchain import Binaries, build_all_binaries
+from lab.e2e.topics.attacks_on_leases import create_actors, route, serve_policy
+from lab.e2e.world import World, build_lease_path
 from tests import protobuf
 from tests.attacks.attack import STRICT, policy_text
 
@@ -82,7 +82,7 @@ _UNEVALUATED: Final = ("failed calling webhook", "deadline", "timeout", "timed o
 
 
 class Stories:
-    """Plays stories until enough steals were tried and enough honest writes made."""
+    """A player of stories, until enough steals were tried and enough honest writes were sent."""
 
     def __init__(
         self, actors: Mapping[str, ApiClient], seed: int, steals: int, honest: int, *, stamped: bool = False
@@ -96,23 +96,23 @@ class Stories:
         self.failures: list[Document] = []
 
     def play(self) -> None:
-        """All stories, some at a time; a story is the same for the same seed and number, but for the clock."""
+        """Play all stories, some at a time; a story is the same for the same seed and number, but for the clock."""
         with ThreadPoolExecutor(WORKERS) as pool:
-            for worker in [pool.submit(self._work, number) for number in range(WORKERS)]:
+            for worker in [pool.submit(self._play_story, number) for number in range(WORKERS)]:
                 worker.result()
 
-    def _work(self, number: int) -> None:
+    def _play_story(self, number: int) -> None:
         while any(self.count[name] < wanted for name, wanted in self._wanted.items()):
             _Story(self, self._actors, f"{self._seed}-{number}").play()
             number += WORKERS
 
     def add(self, name: str) -> None:
-        """Count something."""
+        """Count an event by name."""
         with self._lock:
             self.count[name] += 1
 
     def fail(self, what: str, **how: Any) -> None:
-        """Note what may not happen."""
+        """Record a violation."""
         with self._lock:
             self.count[what] += 1
             self.failures.append({"what": what} | how)
@@ -124,12 +124,12 @@ class _Story:
         self._actors = actors
         self._random = random.Random(name)
         self._name = f"fuzz-{name}"
-        self._path = leases(NAMESPACE, self._name)
+        self._path = build_lease_path(NAMESPACE, self._name)
         self._log: list[Document] = []
 
     def play(self) -> None:
         short = self._random.random() < 0.03
-        now = _micro_time()
+        now = _format_now()
         body = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -142,7 +142,7 @@ class _Story:
                 "leaseTransitions": 1,
             },
         }
-        self._actors["keeper"].send("POST", leases(NAMESPACE), body, fieldManager="checkout").expect(201)
+        self._actors["keeper"].send("POST", build_lease_path(NAMESPACE), body, fieldManager="checkout").expect(201)
         for _ in range(self._random.randint(1, 3)):
             self._plant()
             if self._random.random() < 0.3:
@@ -165,23 +165,23 @@ class _Story:
         before = self._read()
         lease = copy.deepcopy(before)
         metadata, spec = lease["metadata"], lease["spec"]
-        metadata["managedFields"] = self._mangled(metadata.get("managedFields", []))
+        metadata["managedFields"] = self._mangle(metadata.get("managedFields", []))
         act = self._random.choice(
             ("nothing", "nothing", "label", "label", "renew", "renew", "acquire", "finalizer", "size")
         )
         if act == "label":
             metadata.setdefault("labels", {})[self._random.choice("abcd")] = str(self._random.randrange(10_000))
         elif act == "renew":
-            spec["renewTime"] = self._time(micro=True)
+            spec["renewTime"] = self._draw_time(micro=True)
         elif act == "acquire":
-            spec["acquireTime"] = self._time(micro=True)
+            spec["acquireTime"] = self._draw_time(micro=True)
         elif act == "finalizer":
             metadata["finalizers"] = ["a.b/c"]
         elif act == "size":
             self._enlarge(lease)
         manager = self._random.choice(("checkout", "checkout", "mallory", "ancient-changes", "x"))
         reply = self._send("stranger", lease, manager)
-        self._note(act, manager, reply)
+        self._log_reply(act, manager, reply)
         if reply.status != 200:
             return
         self._stories.add("plants stored")
@@ -195,12 +195,12 @@ class _Story:
         lease = self._read()
         metadata, spec = lease["metadata"], lease["spec"]
         if self._random.random() < 0.85:
-            metadata["managedFields"] = self._mangled(metadata.get("managedFields", []))
+            metadata["managedFields"] = self._mangle(metadata.get("managedFields", []))
         else:
             metadata.pop("managedFields", None)
         how = self._random.choice(("take", "take", "take", "take", "release", "shorten", "remove renewTime"))
         if how == "take":
-            times = _micro_time() if self._random.random() < 0.9 else self._time(micro=True)
+            times = _format_now() if self._random.random() < 0.9 else self._draw_time(micro=True)
             spec |= {"holderIdentity": "mallory-0_q", "renewTime": times, "acquireTime": times, "leaseTransitions": 2}
         elif how == "release":
             spec["holderIdentity"] = ""
@@ -214,7 +214,7 @@ class _Story:
             self._enlarge(lease)
         manager = self._random.choice(("checkout", "mallory", "mallory", "ancient-changes", "x"))
         reply = self._send(self._random.choice(("stranger", "neighbor")), lease, manager)
-        self._note(how, manager, reply)
+        self._log_reply(how, manager, reply)
         self._stories.add("steals tried")
         if reply.status == 200:
             self._fail("STOLEN", stored=reply.body)
@@ -223,17 +223,17 @@ class _Story:
         elif "lease webhook" not in reply.message:
             self._stories.add("steals refused by the API server")
 
-    def _mangled(self, stored: list[Document]) -> list[Document]:
+    def _mangle(self, stored: list[Document]) -> list[Document]:
         draw, entries = self._random, copy.deepcopy(stored)
         for _ in range(draw.choice((0, 1, 1, 1, 2, 3))):
             change = draw.random()
             if change < 0.5 or not entries:
-                entries.insert(draw.randint(0, len(entries)), self._invented())
+                entries.insert(draw.randint(0, len(entries)), self._invent_entry())
                 continue
             entry = draw.choice(entries)
             spec = entry.setdefault("fieldsV1", {}).setdefault("f:spec", {})
             if change < 0.62:
-                entry["time"] = self._time()
+                entry["time"] = self._draw_time()
             elif change < 0.7:
                 entry["manager"] = draw.choice(MANAGERS)
             elif change < 0.78:
@@ -245,14 +245,14 @@ class _Story:
             elif change < 0.96:
                 entries.remove(entry)
             else:
-                at = self._time()
+                at = self._draw_time()
                 labels: Iterator[Document] = (
                     {"f:metadata": {"f:labels": {f"f:l{at}": {}}}} for at in range(draw.randint(8, 12))
                 )
-                entries += [_entry(f"m{number}", "Update", at, fields) for number, fields in enumerate(labels)]
+                entries += [_make_entry(f"m{number}", "Update", at, fields) for number, fields in enumerate(labels)]
         return entries
 
-    def _invented(self) -> Document:
+    def _invent_entry(self) -> Document:
         draw = self._random
         fields: Document = {}
         if draw.random() < 0.8:
@@ -267,15 +267,15 @@ class _Story:
             fields.setdefault("f:metadata", {})["f:ownerReferences"] = {'k:{"uid":"u"}': draw.choice(BELOW)}
         if draw.random() < 0.1:
             fields.setdefault("f:metadata", {})["f:finalizers"] = {'v:"a.b/c"': {}}
-        time_ = self._time() if draw.random() < 0.93 else None
-        entry = _entry(draw.choice(MANAGERS), draw.choice(("Update", "Update", "Apply")), time_, fields)
+        time_ = self._draw_time() if draw.random() < 0.93 else None
+        entry = _make_entry(draw.choice(MANAGERS), draw.choice(("Update", "Update", "Apply")), time_, fields)
         entry["apiVersion"] = draw.choice(VERSIONS)
         if draw.random() < 0.08:
             entry["subresource"] = draw.choice(("status", "scale", "x"))
         return entry
 
     def _enlarge(self, lease: Document) -> None:
-        """By an entry, by labels, or by spec; up to a size, and not always exactly."""
+        """Enlarge the lease by an entry, by labels, or by spec; up to a size, and not always exactly."""
         wanted = self._random.choice(SIZES) - self._random.choice((0, 0, 1, 4, 30)) - len(json.dumps(lease))
         metadata = lease["metadata"]
         where = self._random.choice(("entry", "entry", "labels", "finalizers", "holder"))
@@ -284,7 +284,7 @@ class _Story:
         if where == "entry":
             fields: Document = {"f:metadata": {"f:labels": {"f:" + "a" * max(1, wanted - 200): {}}}}
             operation = self._random.choice(("Apply", "Update"))
-            metadata.setdefault("managedFields", []).append(_entry("pad", operation, self._time(), fields))
+            metadata.setdefault("managedFields", []).append(_make_entry("pad", operation, self._draw_time(), fields))
         elif where == "labels":
             metadata["labels"] = {f"l{at}": "v" * 60 for at in range(wanted // 75)}
         elif where == "finalizers":
@@ -292,8 +292,8 @@ class _Story:
         else:
             lease["spec"]["preferredHolder"] = "h" * wanted
 
-    def _time(self, *, micro: bool = False) -> str | int:
-        """An instant near now as text, or any seconds of 64 bits, which only protobuf can write."""
+    def _draw_time(self, *, micro: bool = False) -> str | int:
+        """Return an instant near now as text, or any seconds of 64 bits, which only protobuf can write."""
         draw = self._random
         if draw.random() < 0.85:
             at = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=draw.choice(OFFSETS))
@@ -322,25 +322,29 @@ class _Story:
 
     def _renew(self) -> None:
         if self._random.random() < 0.3:
-            self._honest("keeper", "renewal by patch", {"renewTime": _micro_time()}, patched=True)
+            self._write_honestly("keeper", "renewal by patch", {"renewTime": _format_now()}, patched=True)
         else:
-            self._honest("keeper", "renewal", {"renewTime": _micro_time()})
+            self._write_honestly("keeper", "renewal", {"renewTime": _format_now()})
 
     def _release_and_claim(self) -> None:
-        now = _micro_time()
+        now = _format_now()
         released = {"holderIdentity": "", "leaseDurationSeconds": 1, "acquireTime": now, "renewTime": now}
-        if self._honest("keeper", "release", released):
-            self._honest("successor", "claim", _taken("checkout-1_9f2", 2))
+        if self._write_honestly("keeper", "release", released):
+            self._write_honestly("successor", "claim", _make_claim("checkout-1_9f2", 2))
 
     def _take_over(self) -> None:
         time.sleep(SHORT + 1.2)
-        if self._honest("successor", "takeover", _taken("checkout-1_9f2", 2), may_wait=not self._stories.stamped):
+        if self._write_honestly(
+            "successor", "takeover", _make_claim("checkout-1_9f2", 2), may_wait=not self._stories.stamped
+        ):
             return
         self._stories.add("takeovers that had to wait")
         time.sleep(BOUND)
-        self._honest("successor", "takeover", _taken("checkout-1_9f2", 2))
+        self._write_honestly("successor", "takeover", _make_claim("checkout-1_9f2", 2))
 
-    def _honest(self, by: str, what: str, spec: Document, *, patched: bool = False, may_wait: bool = False) -> bool:
+    def _write_honestly(
+        self, by: str, what: str, spec: Document, *, patched: bool = False, may_wait: bool = False
+    ) -> bool:
         for _ in range(5):
             if patched:
                 send = {"spec": spec}
@@ -353,7 +357,7 @@ class _Story:
                 self._stories.add("honest writes sent again")
                 continue
             break
-        self._note(what, "checkout", reply)
+        self._log_reply(what, "checkout", reply)
         if reply.status == 200:
             self._stories.add("honest writes")
             self._stories.add(f"honest: {what}")
@@ -367,25 +371,25 @@ class _Story:
     def _read(self) -> Document:
         return self._actors["admin"].get(self._path)
 
-    def _note(self, what: str, manager: str, reply: Reply) -> None:
+    def _log_reply(self, what: str, manager: str, reply: Reply) -> None:
         self._log.append({"what": what, "manager": manager, "status": reply.status, "message": reply.message[:300]})
 
     def _fail(self, what: str, **how: Any) -> None:
         self._stories.fail(what, lease=self._name, log=self._log, **how)
 
 
-def _entry(manager: str, operation: str, time_: str | int | None, fields: Document) -> Document:
+def _make_entry(manager: str, operation: str, time_: str | int | None, fields: Document) -> Document:
     made = {"manager": manager, "operation": operation, "apiVersion": VERSIONS[0], "fieldsType": "FieldsV1"}
     return made | {"fieldsV1": fields} | ({} if time_ is None else {"time": time_})
 
 
-def _taken(holder: str, transitions: int) -> Document:
-    now = _micro_time()
+def _make_claim(holder: str, transitions: int) -> Document:
+    now = _format_now()
     spec = {"holderIdentity": holder, "acquireTime": now, "renewTime": now, "leaseDurationSeconds": 15}
     return spec | {"leaseTransitions": transitions}
 
 
-def _micro_time() -> str:
+def _format_now() -> str:
     return f"{dt.datetime.now(dt.UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
@@ -396,7 +400,7 @@ def _has_seconds(lease: Document) -> bool:
 
 
 def _is_readable(lease: Document) -> bool:
-    """True if JSON clients can decode every time."""
+    """Return whether JSON clients can decode every time."""
     spec, entries = lease["spec"], lease["metadata"].get("managedFields", [])
     micro = [time_ for name in ("renewTime", "acquireTime") if (time_ := spec.get(name)) is not None]
     whole = [time_ for entry in entries if (time_ := entry.get("time")) is not None]
@@ -404,28 +408,28 @@ def _is_readable(lease: Document) -> bool:
 
 
 def _is_unevaluated(reply: Reply) -> bool:
-    """True if the review did not end in time: this machine is loaded, and the policy is Fail."""
+    """Return whether the review did not end in time: this machine is loaded, and the policy is Fail."""
     return reply.status >= 500 and any(word in reply.message for word in _UNEVALUATED)
 
 
 def run(
     binaries: Binaries, directory: Path, seed: int, steals: int, honest: int, stamps: str = ""
 ) -> tuple[Counter[str], list[Document]]:
-    """Play on one API server. Returns the counts and what may not happen."""
+    """Play on one API server. Return the counts and the violations."""
     with ControlPlane(binaries, directory) as plane:
         world = World(plane)
-        world.stand_in_for_the_service()
-        actors = make_actors(world)
+        world.create_local_service()
+        actors = create_actors(world)
         stories = Stories(actors, seed, steals, honest, stamped=bool(stamps))
         text = policy_text(STRICT)
         if stamps:
-            actors["neighbor"] = world.account(NAMESPACE, "checkout-0", "checkout-2").client
+            actors["neighbor"] = world.create_account(NAMESPACE, "checkout-0", "checkout-2").client
             guards = [one for one in OTHERS if one["metadata"]["name"] == "lease-webhook-stamp-guard"]
             install(world, [*STAMP, *(one for one in OTHERS if stamps == "guard" or one not in guards)])
             label(world, NAMESPACE)
             wait_until_stamped(actors["keeper"], NAMESPACE)
             text += f"stamps: [{{suffix: {SUFFIX}, namespaces: [{NAMESPACE}]}}]\n"
-        with served(world, text, directory) as server:
+        with serve_policy(world, text, directory) as server:
             route(world, server.port, renewals=False)
             stories.play()
         errors = sum(float(count) for count in _ERRORS.findall(world.admin.send("GET", "/metrics").message))
@@ -435,7 +439,7 @@ def run(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run on each version that is asked for. Returns 1 if anything happened that may not."""
+    """Run on each version that is asked for. Return 1 if there is a violation."""
     parser = argparse.ArgumentParser(prog="python -m lab.e2e.fuzz_leases", description=__doc__)
     parser.add_argument("--kubernetes", nargs="*", default=["v1.37", "v1.34"], help="versions that begin so")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of the stories")
@@ -444,7 +448,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--stamps", choices=["guard", "rule"], default="", help="with the policies of deploy/stamp")
     options = parser.parse_args(arguments)
     failed = False
-    for binaries in all_binaries(*options.kubernetes):
+    for binaries in build_all_binaries(*options.kubernetes):
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="lease-webhook-fuzz-") as temporary:
             count, failures = run(

@@ -1,4 +1,4 @@
-"""kubectl as a person runs it."""
+"""kubectl, run as a person runs it."""
 
 import json
 import os
@@ -8,8 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 
 
-class Printed(Struct, frozen=True):
-    """How one kubectl command ended."""
+class Completed(Struct, frozen=True):
+    """The output and exit status of one kubectl command."""
 
     status: int
     stdout: str
@@ -24,8 +24,8 @@ class Kubectl:
         # A cache of its own: discovery of another run's API server must not leak into this one.
         self._flags = [f"--kubeconfig={kubeconfig}", f"--cache-dir={kubeconfig.parent / 'kubectl-cache'}"]
 
-    def run(self, *arguments: str, manifest: object = None, seconds: float = 60) -> Printed:
-        """Run it. `manifest` (text, or anything JSON) goes to standard input; add `-f -` yourself.
+    def run(self, *arguments: str, manifest: object = None, seconds: float = 60) -> Completed:
+        """Run a command. `manifest` (text, or anything JSON) goes to standard input; add `-f -` yourself.
 
         Raises TimeoutExpired after `seconds`.
         """
@@ -41,10 +41,10 @@ class Kubectl:
             check=False,
             timeout=seconds,
         )
-        return Printed(done.returncode, done.stdout, done.stderr)
+        return Completed(done.returncode, done.stdout, done.stderr)
 
-    def must(self, *arguments: str, manifest: object = None) -> str:
-        """Standard output. Raises RuntimeError when the command fails or complains."""
+    def run_checked(self, *arguments: str, manifest: object = None) -> str:
+        """Return the standard output. Raises RuntimeError when the command fails or complains."""
         done = self.run(*arguments, manifest=manifest)
         if done.status or done.stderr:
             raise RuntimeError(f"kubectl {' '.join(arguments)}: status {done.status}\n{done.stderr}")

@@ -24,9 +24,9 @@ from msgspec import Struct
 from lab.e2e.api_client import APPLY, ApiClient, Reply
 from lab.e2e.api_client import MERGE as MERGE_PATCH
 from lab.e2e.control_plane import ControlPlane
-from lab.e2e.toolchain import Binaries, all_binaries
+from lab.e2e.toolchain import Binaries, build_all_binaries
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import ROUTE, leases
+from lab.e2e.world import ROUTE, build_lease_path
 from lab.e2e.world import World as Cluster
 from tests.factories import Document
 from tests.law.api_server import (
@@ -77,7 +77,7 @@ _UNEVALUATED: Final = ("failed calling webhook", "deadline", "timeout", "timed o
 
 
 class Failures:
-    """What happened, counted, and the laws that were broken; for several threads."""
+    """Counts of outcomes, and the laws that were broken; for several threads."""
 
     def __init__(self) -> None:
         self.counts: dict[str, Counter[str]] = {}
@@ -85,18 +85,18 @@ class Failures:
         self._lock = threading.Lock()
 
     def add(self, name: str, world: "RealWorld") -> None:
-        """Add what a world came to."""
+        """Add the outcome of a world."""
         with self._lock:
             self.counts.setdefault(world.mode.name, Counter()).update(world.counts)
             self.broken += [(name, one) for one in world.broken]
 
 
 class Server:
-    """One lease of a real API server, as the model has it."""
+    """One lease of a real API server, with the interface of the model."""
 
     def __init__(self, namespace: str, name: str, clients: Mapping[str, ApiClient]) -> None:
         self._namespace, self._name, self._clients = namespace, name, clients
-        self._path = leases(namespace, name)
+        self._path = build_lease_path(namespace, name)
         self._known: Document | None = None
         self.admission: Any = None
 
@@ -104,19 +104,19 @@ class Server:
     def stored(self) -> Document | None:
         """The stored object; the same one as before if nothing was stored since."""
         reply = self._clients["admin"].send("GET", self._path)
-        return self._same(reply.body if reply.status == 200 else None)
+        return self._reuse_if_same(reply.body if reply.status == 200 else None)
 
     @stored.setter
     def stored(self, lease: Document) -> None:
-        """Replace it: what an administrator does."""
+        """The stored object; the same one as before if nothing was stored since."""
         self._clients["admin"].send("PUT", self._path, lease).expect()
 
     def clean(self) -> None:
-        """Remove what looks like a stamp, as the installation asks for while the label is `pending`."""
+        """Remove apparent stamps, as the installation asks for while the label is `pending`."""
         body = {"metadata": {"annotations": dict.fromkeys(KEYS)}}
         self._clients["admin"].send("PATCH", self._path, body, media=MERGE_PATCH).expect(200, 404)
 
-    def _same(self, found: Document | None) -> Document | None:
+    def _reuse_if_same(self, found: Document | None) -> Document | None:
         if found is not None:
             found.setdefault("spec", {})
             known = self._known
@@ -128,7 +128,7 @@ class Server:
         return found
 
     def send(self, user: User, request: Request, clock: int) -> Document | None:  # noqa: ARG002 - the clock is its own
-        """Send what a client sends. Raises Refused."""
+        """Send the request of a client. Raises Refused."""
         client = self._clients[f"{user.name} {user.pod}"]
         body = request.body and request.body | {"metadata": request.body.get("metadata", {}) | {"name": self._name}}
         if body and request.verb in (PUT, CREATE, APPLIES):
@@ -138,7 +138,7 @@ class Server:
         if request.verb == DELETE:
             reply = client.send("DELETE", self._path)
         elif request.verb == CREATE:
-            reply = client.send("POST", leases(self._namespace), body, fieldManager=manager)
+            reply = client.send("POST", build_lease_path(self._namespace), body, fieldManager=manager)
         elif request.verb == PUT:
             reply = client.send("PUT", self._path, body, fieldManager=manager)
         elif request.verb == MERGE:
@@ -147,14 +147,14 @@ class Server:
             body["metadata"].pop("managedFields", None)
             reply = client.send("PATCH", self._path, body, media=APPLY, fieldManager=manager, force=request.force)
         if reply.status not in (200, 201):
-            raise Refused(_reason_of(reply))
+            raise Refused(_find_reason(reply))
         if request.verb == DELETE:
             return self.stored
-        return self._same(reply.body)
+        return self._reuse_if_same(reply.body)
 
 
-def _reason_of(reply: Reply) -> str:
-    """The refusal as the model words it."""
+def _find_reason(reply: Reply) -> str:
+    """Return the refusal as the model words it."""
     if any(word in reply.message for word in _OURS):
         return reply.message
     too_large = "too large" in reply.message or reply.status == 413
@@ -179,7 +179,7 @@ class RealWorld(World):
         """Time passes by itself."""
 
     def install(self) -> None:
-        """Note that the namespace is labeled."""
+        """Record that the namespace is labeled."""
         self._admission.in_force = True
         self.is_stamped = False
 
@@ -212,7 +212,7 @@ class RealWorld(World):
         return frozenset((CONFLICT, NOT_FOUND, EXISTS) + ((INVALID,) if self.is_planted else ()))
 
     def _is_held_by_its_writer(self) -> bool:
-        """Return the same a second earlier: the write is on its way for a while."""
+        """Return the same for a second earlier: the write is on its way for a while."""
         self.spec_at -= SECOND
         is_held = super()._is_held_by_its_writer()
         self.spec_at += SECOND
@@ -228,8 +228,8 @@ class Place(Struct, frozen=True):
     kubeconfigs: Mapping[str, Path]
 
 
-class Cleans(Protocol):
-    """The histories that are played in the places of a batch."""
+class Cleaner(Protocol):
+    """A cleanup of the histories that are played in the places of a batch."""
 
     def clean(self) -> None:
         """Remove planted stamps."""
@@ -241,18 +241,18 @@ class Batch:
     def __init__(self, cluster: Cluster, number: int, modes: Sequence[Mode], common: Mapping[str, ApiClient]) -> None:
         self._cluster = cluster
         self.places = [
-            self._place(f"{number}-{at}", mode, common) for at, mode in enumerate((NONE, *modes))
+            self._create_place(f"{number}-{at}", mode, common) for at, mode in enumerate((NONE, *modes))
         ]  # nothing first: what it came to is what the others are compared with
 
-    def _place(self, name: str, mode: Mode, common: Mapping[str, ApiClient]) -> Place:
-        namespace = self._cluster.namespace(name)
+    def _create_place(self, name: str, mode: Mode, common: Mapping[str, ApiClient]) -> Place:
+        namespace = self._cluster.create_namespace(name)
         clients = dict(common)
         kubeconfigs = {}
         for pod in (*(f"checkout-{number}" for number in range(3)), "checkout-9"):
-            account = self._cluster.account(namespace, "checkout", pod)
+            account = self._cluster.create_account(namespace, "checkout", pod)
             clients[f"system:serviceaccount:shop:checkout {pod}"] = account.client
             kubeconfigs[pod] = account.kubeconfig
-        clients["system:serviceaccount:shop:mallory mallory-0"] = self._cluster.account(
+        clients["system:serviceaccount:shop:mallory mallory-0"] = self._cluster.create_account(
             namespace, "mallory", "mallory-0"
         ).client
         return Place(namespace, mode, clients, kubeconfigs)
@@ -261,20 +261,20 @@ class Batch:
         """Play the histories of these seeds."""
         stories = [_Story(seed, self.places) for seed in seeds]
         with ThreadPoolExecutor(len(stories)) as pool:
-            list(pool.map(_Story.before, stories))
+            list(pool.map(_Story.play_before, stories))
             self.install(stories)
-            list(pool.map(_Story.after, stories))
+            list(pool.map(_Story.play_after, stories))
         for story in stories:
             for world in story.worlds:
                 failures.add(story.name, world)
 
-    def install(self, stories: Sequence["Cleans"]) -> None:
+    def install(self, stories: Sequence["Cleaner"]) -> None:
         """Put every mode in force in its namespace, stamps in two steps, between which planted ones are removed."""
         for value in ("pending", "required"):
             for place in self.places:
                 labels: dict[str, str] = {LABEL: value} if place.mode.stamps else {}
                 if place.mode.webhook:
-                    labels[ROUTE] = route_of(place.mode)
+                    labels[ROUTE] = find_route(place.mode)
                 if place.mode.rules:
                     labels[RULES] = "true"
                 path = f"/api/v1/namespaces/{place.namespace}"
@@ -289,7 +289,7 @@ class Batch:
 class _Story:
     def __init__(self, seed: int, places: Sequence[Place]) -> None:
         self.name = f"law-{seed}"
-        history = shortened(drawn(seed))
+        history = shorten(drawn(seed))
         at = next(number for number, step in enumerate(history.steps) if isinstance(step, Installs))
         self._steps = history.steps[:at], history.steps[at + 1 :]
         self._alone: list[str] = []
@@ -304,17 +304,17 @@ class _Story:
         for server in self._servers:
             server.clean()
 
-    def before(self) -> None:
-        """What is written before the installation."""
-        self._take(self._steps[0], 0)
+    def play_before(self) -> None:
+        """Play the writes before the installation."""
+        self._play_steps(self._steps[0], 0)
 
-    def after(self) -> None:
-        """The rest."""
+    def play_after(self) -> None:
+        """Play the rest."""
         for world in self.worlds:
             world.install()
-        self._take(self._steps[1], len(self._steps[0]))
+        self._play_steps(self._steps[1], len(self._steps[0]))
 
-    def _take(self, steps: Sequence[Step], first: int) -> None:
+    def _play_steps(self, steps: Sequence[Step], first: int) -> None:
         for number, step in enumerate(steps, first):
             if isinstance(step, Waits):
                 time.sleep(step.seconds)
@@ -325,8 +325,8 @@ class _Story:
                     self._alone[number] = outcome
 
 
-def shortened(history: History) -> History:
-    """The history with leases of a few seconds; there is no garbage collector, and no etcd to fill."""
+def shorten(history: History) -> History:
+    """Return the history with leases of a few seconds; there is no garbage collector, and no etcd to fill."""
     habits = tuple(msgspec.structs.replace(habit, duration=DURATION) for habit in history.habits)
     steps: list[Step] = []
     for step in history.steps:
@@ -340,20 +340,22 @@ def shortened(history: History) -> History:
     return History(habits, tuple(steps))
 
 
-def route_of(mode: Mode) -> str:
-    """The registration that reviews the writes of a mode."""
+def find_route(mode: Mode) -> str:
+    """Return the registration that reviews the writes of a mode."""
     return f"law-{mode.webhook}{'-stamped' if mode.stamps else ''}"
 
 
 @contextlib.contextmanager
 def install_modes(cluster: Cluster, directory: Path, modes: Sequence[Mode], batches: int) -> Iterator[None]:
-    """The webhooks and policies of some modes, in force where a namespace is labeled."""
-    cluster.stand_in_for_the_service()
+    """Put the webhooks and policies of some modes in force where a namespace is labeled."""
+    cluster.create_local_service()
     documents: list[Document] = []
     if any(mode.stamps for mode in modes):
         documents += shipped_stamps()
     if any(mode.rules for mode in modes):
-        rules = parse(_policy_text("strict", _places(modes, batches, lambda mode: bool(mode.rules and mode.stamps))))
+        rules = parse(
+            _format_policy("strict", _list_places(modes, batches, lambda mode: bool(mode.rules and mode.stamps)))
+        )
         for one in make_manifests(rules, 0, EXPRESSION, ["kube-system", "kube-node-lease"]):
             if not one["kind"].endswith("Binding"):
                 selector = one["spec"]["matchConstraints"]["namespaceSelector"]["matchExpressions"]
@@ -370,59 +372,59 @@ def install_modes(cluster: Cluster, directory: Path, modes: Sequence[Mode], batc
         for mode in modes:
             if not mode.webhook:
                 continue
-            listed = _places(modes, batches, mode.__eq__) if mode.stamps else []
-            file = directory / f"{route_of(mode)}.yaml"
-            file.write_text(_policy_text(mode.webhook, listed))
+            listed = _list_places(modes, batches, mode.__eq__) if mode.stamps else []
+            file = directory / f"{find_route(mode)}.yaml"
+            file.write_text(_format_policy(mode.webhook, listed))
             server = stack.enter_context(WebhookServer(directory, cluster.certs, policy=str(file)))
-            cluster.register(route_of(mode), server.port)
+            cluster.register(find_route(mode), server.port)
         cluster.settle()
         yield
 
 
-def _places(modes: Sequence[Mode], batches: int, is_wanted: Callable[[Mode], bool]) -> list[str]:
+def _list_places(modes: Sequence[Mode], batches: int, is_wanted: Callable[[Mode], bool]) -> list[str]:
     """Return the namespaces of some modes, in all batches."""
     return [f"{batch}-{at}" for batch in range(batches) for at, mode in enumerate(modes, 1) if is_wanted(mode)]
 
 
-def _policy_text(preset: str, stamped: Sequence[str]) -> str:
+def _format_policy(preset: str, stamped: Sequence[str]) -> str:
     """Return a policy file that lists the namespaces with stamps."""
     stamps = f"stamps: [{{suffix: {SUFFIX}, namespaces: {[*stamped]!r}}}]\n" if stamped else ""
     return f"apiVersion: lease-webhook/v1\npreset: {preset}\n{stamps}"
 
 
-def modes_of(binaries: Binaries) -> list[Mode]:
+def list_modes(binaries: Binaries) -> list[Mode]:
     """Return the modes that this API server can have."""
     has_stamps = binaries.minor >= FIRST_WITH_STAMPS
     return [mode for mode in MODES if mode.name in _IN_FORCE and (has_stamps or not mode.stamps)]
 
 
-def strangers_of(cluster: Cluster) -> dict[str, ApiClient]:
+def create_strangers(cluster: Cluster) -> dict[str, ApiClient]:
     """Return clients of those who write in every namespace, and an administrator's."""
-    cluster.namespace("other")
-    mallory = cluster.account("other", "mallory", "mallory-0").client
+    cluster.create_namespace("other")
+    mallory = cluster.create_account("other", "mallory", "mallory-0").client
     return {
         "admin": cluster.admin,
         "system:serviceaccount:other:mallory mallory-0": mallory,
-        "mallory ": cluster.person("mallory")[0],
+        "mallory ": cluster.create_user("mallory")[0],
     }
 
 
 def run(binaries: Binaries, directory: Path, seeds: range, at_once: int) -> Failures:
     """Play on one API server."""
-    modes = modes_of(binaries)
+    modes = list_modes(binaries)
     failures = Failures()
     batches = [seeds[at : at + at_once] for at in range(0, len(seeds), at_once)]
     with ControlPlane(binaries, directory) as plane:
         cluster = Cluster(plane)
         with install_modes(cluster, directory, modes, len(batches)):
-            common = strangers_of(cluster)
+            common = create_strangers(cluster)
             for number, some in enumerate(batches):
                 Batch(cluster, number, modes, common).play(some, failures)
     return failures
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play on each version that is asked for. Returns 1 if a law was broken."""
+    """Play on each version that is asked for. Return 1 if a law was broken."""
     parser = argparse.ArgumentParser(prog="python -m lab.e2e.law", description=__doc__)
     parser.add_argument("--kubernetes", nargs="*", default=["v1.37", "v1.34"], help="versions that begin so")
     parser.add_argument("--histories", type=int, default=1000, help="on each version")
@@ -430,7 +432,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--at-once", type=int, default=25, help="histories that are played at one time")
     options = parser.parse_args(arguments)
     failed = False
-    for binaries in all_binaries(*options.kubernetes):
+    for binaries in build_all_binaries(*options.kubernetes):
         began = time.monotonic()
         seeds = range(options.seed, options.seed + options.histories)
         with tempfile.TemporaryDirectory(prefix="lease-webhook-law-") as temporary:

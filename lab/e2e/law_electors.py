@@ -31,10 +31,10 @@ from msgspec import Struct
 
 from lab.e2e.control_plane import ControlPlane
 from lab.e2e.electors import ASYNCIO_PROGRAM, THREADS_PROGRAM
-from lab.e2e.law import Batch, Place, Server, install_modes, modes_of, strangers_of
-from lab.e2e.odd_electors import ODD, differences
+from lab.e2e.law import Batch, Place, Server, create_strangers, install_modes, list_modes
+from lab.e2e.odd_electors import ODD, find_differences
 from lab.e2e.processes import Process
-from lab.e2e.toolchain import Binaries, all_binaries
+from lab.e2e.toolchain import Binaries, build_all_binaries
 from lab.e2e.world import World as Cluster
 from lab.torture.electors import languages
 from tests.law.api_server import DELETE, Refused
@@ -68,22 +68,22 @@ class Client(Struct, frozen=True):
     command: tuple[str, ...]
     is_go: bool = False
 
-    def line(self, kubeconfig: Path, namespace: str, pod: str) -> list[str]:
-        """The command line of an instance."""
+    def build_command(self, kubeconfig: Path, namespace: str, pod: str) -> list[str]:
+        """Return the command line of an instance."""
         if self.is_go:
             where = [f"-kubeconfig={kubeconfig}", f"-namespaces={namespace}", f"-lease={LEASE}"]
             times = [f"-duration={DURATION}s", f"-deadline={DEADLINE}s", f"-retry={RETRY}s"]
-            return [*self.command, *where, f"-identity={identity_of(pod)}", "-release", *times]
+            return [*self.command, *where, f"-identity={find_identity(pod)}", "-release", *times]
         times = [str(DURATION), str(DEADLINE), str(RETRY)]
-        return [*self.command, str(kubeconfig), namespace, LEASE, identity_of(pod), *times]
+        return [*self.command, str(kubeconfig), namespace, LEASE, find_identity(pod), *times]
 
 
-def identity_of(pod: str) -> str:
-    """The identity of a pod's elector."""
+def find_identity(pod: str) -> str:
+    """Return the identity of a pod's elector."""
     return f"{pod}_1f0e"
 
 
-def clients_of(binaries: Binaries) -> tuple[list[Client], dict[str, str]]:
+def list_clients(binaries: Binaries) -> tuple[list[Client], dict[str, str]]:
     """Return the clients that can be built here, and why others cannot."""
     go, python = str(binaries.clients), str(binaries.asyncio_python)
     built, missing = languages()
@@ -110,11 +110,11 @@ class Election:
     def start(self, pod: str) -> None:
         """Start an instance, or start it again."""
         self._ended.discard(pod)
-        command = self._client.line(self.place.kubeconfigs[pod], self.place.namespace, pod)
-        self._processes[pod] = self._stack.enter_context(Process(command, self._log(pod)))
+        command = self._client.build_command(self.place.kubeconfigs[pod], self.place.namespace, pod)
+        self._processes[pod] = self._stack.enter_context(Process(command, self._find_log(pod)))
 
-    def start_those_that_ended(self) -> None:
-        """Start again what an error ended, as a kubelet does; the rest of what a client does with errors is its own."""
+    def restart_ended(self) -> None:
+        """Restart instances that an error ended, as a kubelet does; the client handles other errors itself."""
         for pod, process in list(self._processes.items()):
             if process.has_ended and pod not in self._ended:
                 self.start(pod)
@@ -129,26 +129,26 @@ class Election:
         self._ended.add(pod)
         self._processes[pod].stop(5)
 
-    def stops(self) -> int:
+    def count_stops(self) -> int:
         """Return how often a leader stopped, as the electors print it."""
-        return sum(self._log(pod).read_text(errors="replace").count('"event":"stopped"') for pod in PODS)
+        return sum(self._find_log(pod).read_text(errors="replace").count('"event":"stopped"') for pod in PODS)
 
-    def leader(self) -> str:
-        """The pod that the lease names and that renewed it not longer ago than it lasts, by its own clock; else ""."""
+    def find_leader(self) -> str:
+        """Return the pod that the lease names and that renewed it within its duration, by its own clock; else ""."""
         stored = self.server.stored
         spec = {} if stored is None else stored["spec"]
         try:
             age = time.time() - parse(spec.get("renewTime") or "") / 1e6
         except ValueError:
             return ""
-        found = [pod for pod in PODS if spec.get("holderIdentity") == identity_of(pod)]
+        found = [pod for pod in PODS if spec.get("holderIdentity") == find_identity(pod)]
         return found[0] if found and -1 < age < DURATION else ""
 
     def clean(self) -> None:
         """Remove planted stamps."""
         self.server.clean()
 
-    def take(self, write: StrangersWrite) -> bool:
+    def store(self, write: StrangersWrite) -> bool:
         """Store a stranger's write; return whether it was stored."""
         request = write.request(self.server.stored, time.time_ns() // 1000)
         if request is None:
@@ -159,7 +159,7 @@ class Election:
             return False
         return True
 
-    def _log(self, pod: str) -> Path:
+    def _find_log(self, pod: str) -> Path:
         return self._directory / f"{self.place.namespace}-{pod}.log"
 
 
@@ -172,23 +172,23 @@ class Run:
         self._batch, self._draw, self._stop = batch, draw, threading.Event()
 
     def play(self, seconds: float) -> Iterator[str]:
-        """Play it; yield what is wrong."""
-        self._each(lambda election: election.start(PODS[0]))
+        """Play the client; yield violations."""
+        self._run_in_each(lambda election: election.start(PODS[0]))
         for election in self.elections:
             wait_for(f"a leader in {election.place.namespace}", lambda one=election: one.leader(), 180, 0.5)
         for _ in range(6):
             self._write(is_whole=False)
         self._batch.install(self.elections)
-        self._each(lambda election: election.start(PODS[1]))
-        before = [election.stops() for election in self.elections]
+        self._run_in_each(lambda election: election.start(PODS[1]))
+        before = [election.count_stops() for election in self.elections]
         self._write_for(seconds / 2, is_whole=False)
-        stops = [election.stops() - count for election, count in zip(self.elections, before, strict=True)]
+        stops = [election.count_stops() - count for election, count in zip(self.elections, before, strict=True)]
         if not stops[0]:
             for election, count in zip(self.elections, stops, strict=True):
                 if count:
                     yield f"{election.place.mode.name}: {count} leaders stopped while strangers wrote metadata"
         for end in (Election.kill, Election.stop):
-            self._each(partial(_end_the_leader, end=end))
+            self._run_in_each(partial(_end_leader, end=end))
             self._write_for(seconds / 4, is_whole=True)
         led = wait_for_leaders(self.elections, DURATION + FORGED + 20)
         if led[0]:
@@ -200,25 +200,25 @@ class Run:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self._write(is_whole=is_whole)
-            self._each(Election.start_those_that_ended)
+            self._run_in_each(Election.restart_ended)
             time.sleep(0.3)
 
     def _write(self, *, is_whole: bool) -> None:
-        """One write of a stranger, in every place."""
+        """Send one write of a stranger, in every place."""
         write = some_write(self._draw, spec=0.3 if is_whole else 0)
         while write.verb == DELETE and not is_whole:
             write = some_write(self._draw, spec=0)
         for election in self.elections:
-            self.stored[election.place.mode.name] += election.take(write)
+            self.stored[election.place.mode.name] += election.store(write)
 
-    def _each(self, action: Any) -> None:
+    def _run_in_each(self, action: Any) -> None:
         for election in self.elections:
             action(election)
 
 
-def _end_the_leader(election: Election, end: Any) -> None:
-    """End whoever leads and start it again; the first one if nobody does."""
-    pod = election.leader() or PODS[0]
+def _end_leader(election: Election, end: Any) -> None:
+    """End whoever leads and start it again; the first one if nobody leads."""
+    pod = election.find_leader() or PODS[0]
     end(election, pod)
     threading.Timer(1.5, election.start, [pod]).start()
 
@@ -228,10 +228,10 @@ def wait_for_leaders(elections: Sequence[Election], seconds: float) -> list[bool
     end = time.monotonic() + seconds
     led = [False] * len(elections)
     while time.monotonic() < end and not all(led):
-        first = [election.leader() for election in elections]
+        first = [election.find_leader() for election in elections]
         time.sleep(2 * RETRY + 1)
         led = [
-            is_led or bool(pod and election.leader() == pod)
+            is_led or bool(pod and election.find_leader() == pod)
             for is_led, pod, election in zip(led, first, elections, strict=True)
         ]
     return led
@@ -253,7 +253,7 @@ class Write(Struct, frozen=True):
     after: Mapping[str, Any] | None
 
 
-def writes_in(log: Path, namespace: str) -> list[Write]:
+def read_writes(log: Path, namespace: str) -> list[Write]:
     """Return the writes to the elected lease of a namespace, in the order in which they ended."""
     found = []
     with log.open() as lines:
@@ -270,8 +270,8 @@ def writes_in(log: Path, namespace: str) -> list[Write]:
             sent = event.get("requestObject") or {}
             found.append(
                 Write(
-                    begin=_seconds(event["requestReceivedTimestamp"]),
-                    end=_seconds(event["stageTimestamp"]),
+                    begin=_parse_seconds(event["requestReceivedTimestamp"]),
+                    end=_parse_seconds(event["stageTimestamp"]),
                     user=user["username"],
                     pod=pods[0],
                     status=status.get("code", 0),
@@ -283,11 +283,11 @@ def writes_in(log: Path, namespace: str) -> list[Write]:
     return sorted(found, key=lambda write: write.end)
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     return dt.datetime.fromisoformat(text).timestamp()
 
 
-def refused_by_us(writes: Sequence[Write], mode: Mode, counts: Counter[str]) -> Iterator[str]:
+def find_wrong_refusals(writes: Sequence[Write], mode: Mode, counts: Counter[str]) -> Iterator[str]:
     """Yield the electors' writes that we refused though they were entitled to write; count the others."""
     stored = [write for write in writes if write.status in (200, 201)]
     for write in writes:
@@ -297,13 +297,13 @@ def refused_by_us(writes: Sequence[Write], mode: Mode, counts: Counter[str]) -> 
             counts["stored"] += 1
         elif not any(word in write.message for word in _OURS):
             counts[f"HTTP {write.status}"] += 1
-        elif all(is_entitled(write, state, stored, mode) for state in _states(write, stored)):
+        elif all(is_entitled(write, state, stored, mode) for state in _find_states(write, stored)):
             yield f"{mode.name}: {write.pod}: {write.message[:400]}"
         else:
             counts["refused by us, as they should be"] += 1
 
 
-def _states(write: Write, stored: Sequence[Write]) -> list[int]:
+def _find_states(write: Write, stored: Sequence[Write]) -> list[int]:
     """Return which stored writes may have been the last one when this one was evaluated; -1 is none at all."""
     found = []
     for at in range(-1, len(stored)):
@@ -315,7 +315,7 @@ def _states(write: Write, stored: Sequence[Write]) -> list[int]:
 
 
 def is_entitled(write: Write, at: int, stored: Sequence[Write], mode: Mode) -> bool:
-    """Return whether an elector may write over what the write `at` stored: as holder, or what is free or expired."""
+    """Return whether an elector may write over what the write `at` stored: as holder, or if free or expired."""
     state = None if at < 0 else stored[at].after
     spec = (state or {}).get("spec") or {}
     holder, duration = spec.get("holderIdentity"), spec.get("leaseDurationSeconds")
@@ -324,7 +324,7 @@ def is_entitled(write: Write, at: int, stored: Sequence[Write], mode: Mode) -> b
     changed = at
     while changed > 0 and ((stored[changed - 1].after or {}).get("spec") or {}) == spec:
         changed -= 1
-    if holder == identity_of(write.pod):
+    if holder == find_identity(write.pod):
         return not mode.stamps or (stored[changed].pod == write.pod and stored[changed].user == write.user)
     if duration is None:
         return True
@@ -332,7 +332,7 @@ def is_entitled(write: Write, at: int, stored: Sequence[Write], mode: Mode) -> b
     return bool(write.begin > since + duration + 1)
 
 
-class _Nothing:
+class _NoCleanup:
     """The steps after an installation that found nothing."""
 
     def clean(self) -> None:
@@ -340,9 +340,9 @@ class _Nothing:
 
 
 def _check_rare_habits(batch: Batch) -> Iterator[str]:
-    batch.install([_Nothing()])
+    batch.install([_NoCleanup()])
     places = {place.mode.name: (place.namespace, place.clients) for place in batch.places}
-    return differences(places, without_us=NONE.name)
+    return find_differences(places, without_us=NONE.name)
 
 
 class Options(Struct, frozen=True):
@@ -355,20 +355,20 @@ class Options(Struct, frozen=True):
 
 
 def run(binaries: Binaries, directory: Path, options: Options) -> int:
-    """Play every client on one API server. Returns how many laws were broken."""
+    """Play every client on one API server. Return how many laws were broken."""
     names, seconds, seed = options.names, options.seconds, options.seed
-    clients, missing = clients_of(binaries)
+    clients, missing = list_clients(binaries)
     for name, why in missing.items():
         print(f"  {name} is left out: {why}")
     clients = [client for client in clients if not names or client.name in names]
     policy = directory / "whole-audit-policy.json"
     policy.write_text(json.dumps(WITH_OBJECTS))
-    modes = [mode for mode in modes_of(binaries) if not options.modes or mode.name in options.modes]
+    modes = [mode for mode in list_modes(binaries) if not options.modes or mode.name in options.modes]
     broken = 0
     with ControlPlane(binaries, directory, flags=[f"--audit-policy-file={policy}"]) as plane:
         cluster = Cluster(plane)
         with install_modes(cluster, directory, modes, len(clients) + 1):
-            common = strangers_of(cluster)
+            common = create_strangers(cluster)
             if "rare habits" in names or not names:
                 problems = list(_check_rare_habits(Batch(cluster, len(clients), modes, common)))
                 print(f"  rare habits: {', '.join(ODD)}; {len(problems)} refused", flush=True)
@@ -384,9 +384,11 @@ def run(binaries: Binaries, directory: Path, options: Options) -> int:
                 for place in batch.places:
                     counts = Counter[str]()
                     if place.mode is not NONE:
-                        problems += refused_by_us(writes_in(plane.audit_log, place.namespace), place.mode, counts)
+                        problems += find_wrong_refusals(
+                            read_writes(plane.audit_log, place.namespace), place.mode, counts
+                        )
                     else:
-                        list(refused_by_us(writes_in(plane.audit_log, place.namespace), place.mode, counts))
+                        list(find_wrong_refusals(read_writes(plane.audit_log, place.namespace), place.mode, counts))
                     strangers = one.stored[place.mode.name]
                     print(f"  {client.name}, {place.mode.name}: {dict(counts)}, {strangers} writes of strangers")
                 for problem in problems:
@@ -397,7 +399,7 @@ def run(binaries: Binaries, directory: Path, options: Options) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play on each version that is asked for. Returns 1 if a law was broken."""
+    """Play on each version that is asked for. Return 1 if a law was broken."""
     parser = argparse.ArgumentParser(prog="python -m lab.e2e.law_electors", description=__doc__)
     parser.add_argument("--kubernetes", nargs="*", default=["v1.37", "v1.34"], help="versions that begin so")
     parser.add_argument("--seconds", type=float, default=80, help="for each client")
@@ -406,7 +408,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--modes", nargs="*", default=[], help="names of modes, beside the place without us")
     options = parser.parse_args(arguments)
     broken = 0
-    for binaries in all_binaries(*options.kubernetes):
+    for binaries in build_all_binaries(*options.kubernetes):
         began = time.monotonic()
         print(f"{binaries.version}, seed {options.seed}", flush=True)
         with tempfile.TemporaryDirectory(prefix="lease-webhook-law-") as temporary:

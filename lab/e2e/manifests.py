@@ -4,19 +4,19 @@ import datetime as dt
 from typing import Any
 
 
-def micro_time(seconds_from_now: float = 0) -> str:
-    """A MicroTime as the API server prints it."""
+def format_micro_time(seconds_from_now: float = 0) -> str:
+    """Return a MicroTime as the API server prints it."""
     moment = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=seconds_from_now)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def sample_lease(name: str, **spec: Any) -> dict[str, Any]:
-    """A Lease that is held and was renewed now; `spec` changes single fields, None removes one."""
+def make_lease(name: str, **spec: Any) -> dict[str, Any]:
+    """Return a Lease that is held and was renewed now; `spec` changes single fields, None removes one."""
     fields: dict[str, Any] = {
         "holderIdentity": f"{name}-holder",
         "leaseDurationSeconds": 15,
-        "acquireTime": micro_time(),
-        "renewTime": micro_time(),
+        "acquireTime": format_micro_time(),
+        "renewTime": format_micro_time(),
         "leaseTransitions": 0,
     } | spec
     return {
@@ -27,8 +27,8 @@ def sample_lease(name: str, **spec: Any) -> dict[str, Any]:
     }
 
 
-def sample_candidate(version: str, name: str, **spec: Any) -> dict[str, Any]:
-    """A LeaseCandidate of `version` (`v1beta1`); `spec` changes single fields."""
+def make_candidate(version: str, name: str, **spec: Any) -> dict[str, Any]:
+    """Return a LeaseCandidate of `version` (`v1beta1`); `spec` changes single fields."""
     strategy: dict[str, Any] = (
         {"preferredStrategies": ["OldestEmulationVersion"]}
         if version == "v1alpha1"
@@ -38,7 +38,7 @@ def sample_candidate(version: str, name: str, **spec: Any) -> dict[str, Any]:
         "leaseName": "sample",
         "binaryVersion": "1.36.0",
         "emulationVersion": "1.36.0",
-        "renewTime": micro_time(),
+        "renewTime": format_micro_time(),
         **strategy,
     } | spec
     return {

@@ -1,4 +1,4 @@
-"""One lease of one case: made, brought into a state, and written once."""
+"""One lease of one case: created, brought into a state, and written once."""
 
 import copy
 import json
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
-from lab.e2e.world import leases, wait_for_the_watch_cache
+from lab.e2e.world import build_lease_path, wait_for_watch_cache
 from tests import protobuf
 
 API: Final = "coordination.k8s.io/v1"
@@ -30,14 +30,14 @@ Change = Callable[[dict[str, Any]], None]
 Entries = list[dict[str, Any]]
 
 
-def entry(manager: str, fields: Any, time: str = "2026-01-01T00:00:00Z", **more: Any) -> dict[str, Any]:
-    """A managedFields entry."""
+def make_entry(manager: str, fields: Any, time: str = "2026-01-01T00:00:00Z", **more: Any) -> dict[str, Any]:
+    """Return a managedFields entry."""
     made = {"manager": manager, "operation": "Update", "apiVersion": API, "time": time, "fieldsType": "FieldsV1"}
     return made | {"fieldsV1": fields} | more
 
 
 def nest_fields(levels: int) -> str:
-    """FieldsV1 of so many levels, as JSON."""
+    """Return FieldsV1 of so many levels, as JSON."""
     return '{"f:metadata":' + '{"f:a":' * (levels - 2) + "{}" + "}" * (levels - 1)
 
 
@@ -46,23 +46,23 @@ class OneLease:
 
     def __init__(self, client: ApiClient, namespace: str, name: str) -> None:
         self.namespace, self.name = namespace, name
-        self.path = leases(namespace, name)
+        self.path = build_lease_path(namespace, name)
         self._client = client
 
     def create(self, metadata: dict[str, Any] | None = None, manager: str = MANAGER, **spec: Any) -> Reply:
-        """Held by `a`, renewed at FIRST; `spec` changes single fields, `...` leaves one out."""
+        """Create the lease, held by `a`, renewed at FIRST; `spec` changes single fields, `...` leaves one out."""
         fields = {"holderIdentity": "a", "leaseDurationSeconds": 15, "acquireTime": FIRST, "renewTime": FIRST}
         wanted = {key: value for key, value in (fields | {"leaseTransitions": 1} | spec).items() if value is not ...}
         body = {"apiVersion": API, "kind": "Lease", "metadata": {"name": self.name} | (metadata or {}), "spec": wanted}
-        return self._client.send("POST", leases(self.namespace), body, fieldManager=manager)
+        return self._client.send("POST", build_lease_path(self.namespace), body, fieldManager=manager)
 
     def get(self) -> dict[str, Any]:
-        """As it is stored."""
+        """Return the lease as it is stored."""
         return self._client.get(self.path)
 
     def settle(self) -> None:
-        """Wait until writes start from what is stored."""
-        wait_for_the_watch_cache(self._client, self.path, self.get()["metadata"]["resourceVersion"])
+        """Wait until writes start from the stored version."""
+        wait_for_watch_cache(self._client, self.path, self.get()["metadata"]["resourceVersion"])
 
     def put(
         self,
@@ -74,11 +74,11 @@ class OneLease:
         dry: bool = False,
         **spec: Any,
     ) -> Reply:
-        """GET, change, PUT: a plain renewal unless something else is changed; `...` leaves a field out.
+        """Send a GET and a changed PUT: a plain renewal unless something else is changed; `...` leaves a field out.
 
         `deep` replaces DEEP in the text that is sent.
         """
-        body = self.changed(metadata, **spec)
+        body = self.make_changed(metadata, **spec)
         if entries:
             body["metadata"]["managedFields"] = entries(body["metadata"].get("managedFields", []))
         query = {"fieldManager": manager} | ({"dryRun": "All"} if dry else {})
@@ -86,15 +86,15 @@ class OneLease:
         return self._client.send("PUT", self.path, sent, **query)
 
     def patch(self, body: Any, media: str = MERGE, manager: str = MANAGER, **query: Any) -> Reply:
-        """A patch of one of the four kinds."""
+        """Send a patch of one of the four kinds."""
         return self._client.send("PATCH", self.path, body, media=media, fieldManager=manager, **query)
 
     def renew_by_patch(self, metadata: dict[str, Any] | None = None, manager: str = MANAGER, **spec: Any) -> Reply:
-        """A merge patch of renewTime, and of more."""
+        """Send a merge patch of renewTime, and of more."""
         return self.patch({"metadata": metadata or {}, "spec": {"renewTime": NEXT} | spec}, manager=manager)
 
     def apply(self, metadata: dict[str, Any] | None = None, **spec: Any) -> Reply:
-        """Server-side apply of the whole lease, forced."""
+        """Apply the whole lease server-side, forced."""
         fields = {"holderIdentity": "a", "leaseDurationSeconds": 15, "acquireTime": FIRST, "renewTime": NEXT}
         body = {"apiVersion": API, "kind": "Lease", "metadata": {"name": self.name} | (metadata or {})}
         return self.patch(body | {"spec": fields | {"leaseTransitions": 1} | spec}, APPLY, "applier", force=True)
@@ -102,27 +102,27 @@ class OneLease:
     def put_protobuf(
         self, metadata: dict[str, Any] | None = None, fields: bytes = b"", more: Entries | None = None, **spec: Any
     ) -> Reply:
-        """The PUT in protobuf, with more entries; `fields` is the fieldsV1 of one."""
-        body = self.changed(metadata, **spec)
+        """Send the PUT in protobuf, with more entries; `fields` is the fieldsV1 of one."""
+        body = self.make_changed(metadata, **spec)
         entries = [found for found in body["metadata"].get("managedFields", []) if len(found.get("time", "")) == 20]
-        more = [*(more or ()), *([entry("stranger", fields)] if fields else [])]
+        more = [*(more or ()), *([make_entry("stranger", fields)] if fields else [])]
         encoded = protobuf.lease(body, [*entries, *more])
         return self._client.send("PUT", self.path, encoded, media=protobuf.MEDIA, fieldManager=MANAGER)
 
     def label(self, name: str, value: str | None, manager: str = "kubectl-label") -> Reply:
-        """Return what `kubectl label` sends."""
+        """Send what `kubectl label` sends."""
         return self.patch({"metadata": {"labels": {name: value}}}, manager=manager)
 
     def delete(self) -> Reply:
-        """One DELETE."""
+        """Send one DELETE."""
         return self._client.send("DELETE", self.path)
 
     def delete_all(self, selector: str) -> Reply:
-        """One DELETE of every lease with these labels."""
-        return self._client.send("DELETE", leases(self.namespace), labelSelector=selector)
+        """Send one DELETE of every lease with these labels."""
+        return self._client.send("DELETE", build_lease_path(self.namespace), labelSelector=selector)
 
-    def changed(self, metadata: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
-        """The stored lease with a new renewTime and changes."""
+    def make_changed(self, metadata: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+        """Return the stored lease with a new renewTime and changes."""
         body = copy.deepcopy(self.get())
         for place, changes in (("spec", {"renewTime": NEXT} | spec), ("metadata", metadata or {})):
             fields = body.get(place, {}) | changes

@@ -18,7 +18,7 @@ NAME = "lease-webhook.lease-webhook.svc"
 
 
 class _Server(ThreadingHTTPServer):
-    """TLS is negotiated in the thread of the connection, so that a client that refuses us blocks nobody."""
+    """An HTTPS server that negotiates TLS in the thread of the connection: a client that refuses us blocks nobody."""
 
     daemon_threads = True
     context: ssl.SSLContext
@@ -28,7 +28,7 @@ class _Server(ThreadingHTTPServer):
         return self.context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False), address
 
     def handle_error(self, *_: object) -> None:
-        """Broken handshakes and connections are the purpose here; a thread that ends is enough."""
+        """Ignore broken handshakes and connections, which are the purpose here; a thread that ends is enough."""
 
 
 class _Answer500(BaseHTTPRequestHandler):
@@ -41,7 +41,7 @@ class _Answer500(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Silence: every write of the run would be a line."""
+        """Log nothing: every write of the run would be a line."""
 
 
 class _NeverInTime(_Answer500):
@@ -52,16 +52,19 @@ class _NeverInTime(_Answer500):
 
 
 @contextmanager
-def outages(certs: Path, directory: Path) -> Iterator[dict[str, int]]:
-    """Ports by failure mode. `certs` holds the CA that the API server trusts; other certificates go to `directory`."""
+def start_outages(certs: Path, directory: Path) -> Iterator[dict[str, int]]:
+    """Yield the ports by failure mode.
+
+    `certs` holds the CA that the API server trusts; other certificates go to `directory`.
+    """
     trusted, now = load_authority(certs), dt.datetime.now(dt.UTC)
-    good = _leaf(trusted, directory / "good", now)
-    expired = _leaf(trusted, directory / "expired", now - dt.timedelta(days=2))
-    foreign = _leaf(create_authority(now), directory / "foreign", now)
+    good = _issue_leaf(trusted, directory / "good", now)
+    expired = _issue_leaf(trusted, directory / "expired", now - dt.timedelta(days=2))
+    foreign = _issue_leaf(create_authority(now), directory / "foreign", now)
     with ExitStack() as stack:
         yield {
-            "refused": stack.enter_context(_refused()),
-            "black-holed": stack.enter_context(_black_hole()),
+            "refused": stack.enter_context(_bind_closed_port()),
+            "black-holed": stack.enter_context(_open_black_hole()),
             "http-500": stack.enter_context(_serve(_Answer500, good)),
             "too-slow": stack.enter_context(_serve(_NeverInTime, good)),
             "expired-certificate": stack.enter_context(_serve(_Answer500, expired)),
@@ -69,23 +72,23 @@ def outages(certs: Path, directory: Path) -> Iterator[dict[str, int]]:
         }
 
 
-def _leaf(authority: Issued, directory: Path, now: dt.datetime) -> Path:
+def _issue_leaf(authority: Issued, directory: Path, now: dt.datetime) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     save(directory, issue_leaf(authority, [NAME], 1, now))
     return directory
 
 
 @contextmanager
-def _refused() -> Iterator[int]:
-    """A port that is bound, so that nobody else gets it, and does not listen."""
+def _bind_closed_port() -> Iterator[int]:
+    """Bind a port, so that nobody else gets it, and do not listen on it."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield held.getsockname()[1]
 
 
 @contextmanager
-def _black_hole() -> Iterator[int]:
-    """A listener whose backlog is full: the kernel drops every further SYN, and the caller waits in vain."""
+def _open_black_hole() -> Iterator[int]:
+    """Open a listener whose backlog is full: the kernel drops every further SYN, and the caller waits in vain."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.socket())
         listener.bind(("127.0.0.1", 0))

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from lab.e2e.api_client import APPLY, JSON_PATCH, MERGE, ApiClient, Reply
-from lab.e2e.manifests import micro_time
-from lab.e2e.world import COORDINATION, leases
+from lab.e2e.manifests import format_micro_time
+from lab.e2e.world import COORDINATION, build_lease_path
 from tests import protobuf
 
 Document = dict[str, Any]
@@ -38,7 +38,7 @@ OWNERS: Final = tuple(
 
 
 class RandomWrites:
-    """Writes of one thread, to leases of its own; the same seed draws the same."""
+    """A source of random writes for one thread, to leases of its own; the same seed draws the same writes."""
 
     def __init__(
         self, actors: Mapping[str, ApiClient], namespaces: tuple[str, ...], seed: int, candidates: str
@@ -48,7 +48,7 @@ class RandomWrites:
         self._name = f"{seed}"
 
     def write(self) -> Reply:
-        """One write, of a lease or of a candidate."""
+        """Send one write, of a lease or of a candidate."""
         namespace = self._random.choice(self._namespaces)
         actor = self._actors[self._random.choice(sorted(self._actors))]
         name = self._random.choice(NAMES)
@@ -57,20 +57,20 @@ class RandomWrites:
         return self._write_lease(actor, namespace, f"{name}-{self._name}")
 
     def _write_lease(self, actor: ApiClient, namespace: str, name: str) -> Reply:
-        draw, path = self._random, leases(namespace, name)
+        draw, path = self._random, build_lease_path(namespace, name)
         stored = actor.send("GET", path)
         manager = draw.choice(("op", "op", "mallory", "ancient-changes"))
         if stored.status != 200:
-            spec = {} if draw.random() < 0.1 else self._spec({})
-            body: Document = {"metadata": {"name": name} | self._metadata(), "spec": spec}
-            return actor.send("POST", leases(namespace), body, fieldManager=manager)
+            spec = {} if draw.random() < 0.1 else self._draw_spec({})
+            body: Document = {"metadata": {"name": name} | self._draw_metadata(), "spec": spec}
+            return actor.send("POST", build_lease_path(namespace), body, fieldManager=manager)
         old, kind = stored.body, draw.random()
         if kind < 0.06:
             return actor.send("DELETE", path)
-        spec = self._spec(old.get("spec", {}))
+        spec = self._draw_spec(old.get("spec", {}))
         if kind < 0.25:
             return actor.send(
-                "PATCH", path, {"spec": spec, "metadata": self._metadata()}, media=MERGE, fieldManager=manager
+                "PATCH", path, {"spec": spec, "metadata": self._draw_metadata()}, media=MERGE, fieldManager=manager
             )
         if kind < 0.35:
             body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec}
@@ -80,23 +80,25 @@ class RandomWrites:
             return actor.send("PATCH", path, whole, media=JSON_PATCH, fieldManager=manager)
         body = copy.deepcopy(old)
         body["spec"] = old.get("spec", {}) | spec
-        body["metadata"] |= self._metadata()
+        body["metadata"] |= self._draw_metadata()
         if draw.random() < 0.12:
-            body["metadata"]["managedFields"] = self._forged(old["metadata"].get("managedFields") or [])
+            body["metadata"]["managedFields"] = self._forge_entries(old["metadata"].get("managedFields") or [])
         if kind > 0.9 and all("fieldsV1" in entry for entry in body["metadata"].get("managedFields", [])):
             body["spec"] = {key: value for key, value in body["spec"].items() if value is not None}
             return actor.send("PUT", path, protobuf.lease(body), media=protobuf.MEDIA, fieldManager=manager)
         return actor.send("PUT", path, body, fieldManager=manager)
 
-    def _spec(self, old: Document) -> Document:
-        """A few fields, most of them as electors write them."""
+    def _draw_spec(self, old: Document) -> Document:
+        """Return a few fields, most of them as electors write them."""
         draw = self._random
         some: dict[str, Callable[[], Any]] = {
             "holderIdentity": lambda: draw.choice((*HOLDERS, None, *([old.get("holderIdentity")] * 25))),
             "leaseDurationSeconds": lambda: draw.choice((*DURATIONS, *([old.get("leaseDurationSeconds", 15)] * 15))),
             "leaseTransitions": lambda: draw.choice((*COUNTS, *([(old.get("leaseTransitions") or 0) + 1] * 8))),
-            "renewTime": lambda: micro_time(draw.choice(OFFSETS)) if draw.random() < 0.9 else draw.choice(TIMES),
-            "acquireTime": lambda: micro_time(draw.choice(OFFSETS)) if draw.random() < 0.9 else draw.choice(TIMES),
+            "renewTime": lambda: format_micro_time(draw.choice(OFFSETS)) if draw.random() < 0.9 else draw.choice(TIMES),
+            "acquireTime": lambda: (
+                format_micro_time(draw.choice(OFFSETS)) if draw.random() < 0.9 else draw.choice(TIMES)
+            ),
             "strategy": lambda: draw.choice(STRATEGIES),
             "preferredHolder": lambda: draw.choice(("b", "", None)),
         }
@@ -105,7 +107,7 @@ class RandomWrites:
             name: make() for (name, make), chance in zip(some.items(), chances, strict=True) if draw.random() < chance
         }
 
-    def _metadata(self) -> Document:
+    def _draw_metadata(self) -> Document:
         draw, found = self._random, Document()
         if draw.random() < 0.1:
             found["labels"] = {"a": draw.choice("xyz")}
@@ -115,7 +117,7 @@ class RandomWrites:
             found["finalizers"] = draw.choice((["a/b"], []))
         return found
 
-    def _forged(self, entries: list[Document]) -> list[Document]:
+    def _forge_entries(self, entries: list[Document]) -> list[Document]:
         draw = self._random
         changed = copy.deepcopy(entries)
         for entry in changed:
@@ -134,8 +136,8 @@ class RandomWrites:
         stored = actor.send("GET", path)
         fields: Document = {
             "leaseName": draw.choice((lease, lease, "Not_A_Name")),
-            "renewTime": micro_time(draw.choice(OFFSETS)),
-            "pingTime": draw.choice((micro_time(), None, None)),
+            "renewTime": format_micro_time(draw.choice(OFFSETS)),
+            "pingTime": draw.choice((format_micro_time(), None, None)),
             "binaryVersion": draw.choice(("1.37.1", "1.37.1", "1.37.2")),
             "emulationVersion": draw.choice(("1.37.0", "1.37.0", "1.36.0")),
         }
@@ -155,14 +157,14 @@ class RandomWrites:
 
 
 def write_all(writers: list[RandomWrites], count: int) -> list[Reply]:
-    """`count` writes, by all writers side by side; what the API server itself refuses counts as well."""
+    """Send `count` writes, by all writers side by side; those that the API server itself refuses count as well."""
     replies: list[Reply] = []
 
-    def work(writer: RandomWrites) -> None:
+    def write_share(writer: RandomWrites) -> None:
         while len(replies) < count:
             replies.append(writer.write())
 
     with ThreadPoolExecutor(len(writers)) as pool:
-        for worker in [pool.submit(work, one) for one in writers]:
+        for worker in [pool.submit(write_share, one) for one in writers]:
             worker.result()
     return replies

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Final
 
-from lab.e2e.electors import Elector, client_go
-from lab.e2e.world import Account, World, leases
+from lab.e2e.electors import Elector, start_client_go
+from lab.e2e.world import Account, World, build_lease_path
 from tests.waiting import wait_for
 
 LEASE: Final = "database"
@@ -23,21 +23,21 @@ class Database:
 
     def __init__(self, world: World, stack: ExitStack, namespace: str) -> None:
         self._world, self._stack, self.namespace = world, stack, namespace
-        self.operator = world.account(OPERATOR, "cnpg-manager", f"manager-{namespace}")
+        self.operator = world.create_account(OPERATOR, "cnpg-manager", f"manager-{namespace}")
 
     def reconcile(self, uid: str) -> Elector:
-        """The operator begins to look after the lease of a Cluster of this uid."""
+        """Start the operator, which looks after the lease of a Cluster of this uid."""
         return self._run(self.operator, "cluster", uid)
 
     def start(self, pod: str, *flags: str) -> Elector:
-        """An instance in a new pod of this name; the one of before is gone."""
+        """Start an instance in a new pod of this name; the previous one is gone."""
         path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}"
         self._world.admin.send("DELETE", path, gracePeriodSeconds=0).expect(200, 404)
-        account = self._world.account(self.namespace, LEASE, pod)
+        account = self._world.create_account(self.namespace, LEASE, pod)
         return self._run(account, "primary", pod, *flags)
 
     def _run(self, account: Account, mode: str, identity: str, *flags: str) -> Elector:
-        return client_go(
+        return start_client_go(
             self._stack,
             self._world.plane.binaries,
             account.kubeconfig,
@@ -49,54 +49,54 @@ class Database:
             mode=mode,
         )
 
-    def wait_for_a_write(self, pod: str, what: str) -> float:
-        """Seconds until a pod of this name has renewed the lease once more; raises TimeoutError."""
+    def wait_for_write(self, pod: str, what: str) -> float:
+        """Return the seconds until a pod of this name has renewed the lease once more; raises TimeoutError."""
         begin = time.monotonic()
-        before = self.spec().get("renewTime")
+        before = self.read_spec().get("renewTime")
 
         def has_written() -> bool:
-            spec = self.spec()
+            spec = self.read_spec()
             return spec.get("holderIdentity") == pod and spec.get("renewTime") != before
 
         wait_for(what, has_written, PATIENCE_SECONDS, 0.05)
         return time.monotonic() - begin
 
-    def spec(self) -> dict[str, object]:
-        """The spec of the lease, {} if there is none."""
-        reply = self._world.admin.send("GET", leases(self.namespace, LEASE))
+    def read_spec(self) -> dict[str, object]:
+        """Return the spec of the lease, {} if there is none."""
+        reply = self._world.admin.send("GET", build_lease_path(self.namespace, LEASE))
         found: dict[str, object] = reply.body.get("spec", {}) if reply.status == 200 else {}
         return found
 
-    def owners(self) -> list[str]:
-        """The uids of the owners of the lease."""
-        metadata = self._world.admin.get(leases(self.namespace, LEASE))["metadata"]
+    def list_owners(self) -> list[str]:
+        """Return the uids of the owners of the lease."""
+        metadata = self._world.admin.get(build_lease_path(self.namespace, LEASE))["metadata"]
         return [owner["uid"] for owner in metadata.get("ownerReferences", [])]
 
 
-def rounds(operator: Elector) -> Iterator[str]:
-    """Yield what the operator made of the lease in each round: `created`, `found`, `adopted` or `failed`."""
-    for line in operator.lines():
+def list_rounds(operator: Elector) -> Iterator[str]:
+    """Yield the outcome of each round of the operator: `created`, `found`, `adopted` or `failed`."""
+    for line in operator.list_reports():
         if line["event"] in {"created", "found", "adopted", "failed"}:
             yield line["event"]
 
 
 def elect_primary(world: World, stack: ExitStack, namespace: str) -> str:
-    """A cluster lives: created, renewed, switched over, failed over, adopted; returns what happened, with times."""
+    """Run a cluster: created, renewed, switched over, failed over, adopted; return what happened, with times."""
     database = Database(world, stack, namespace)
     operator = database.reconcile("cluster-1")
-    wait_for("the lease of the operator", lambda: "created" in set(rounds(operator)), PATIENCE_SECONDS)
+    wait_for("the lease of the operator", lambda: "created" in set(list_rounds(operator)), PATIENCE_SECONDS)
     first = database.start("database-1", "-release")
-    database.wait_for_a_write("database-1", "the first primary")
+    database.wait_for_write("database-1", "the first primary")
     second = database.start("database-2", "-release")
     time.sleep(2)
     first.process.stop()
-    switched = database.wait_for_a_write("database-2", "the switchover")
+    switched = database.wait_for_write("database-2", "the switchover")
     second.process.kill()
     third = database.start("database-3", "-release")
-    failed_over = database.wait_for_a_write("database-3", "the failover")
+    failed_over = database.wait_for_write("database-3", "the failover")
     operator.process.stop()
     adopter = database.reconcile("cluster-2")
-    wait_for("an adoption", lambda: "adopted" in set(rounds(adopter)), PATIENCE_SECONDS)
+    wait_for("an adoption", lambda: "adopted" in set(list_rounds(adopter)), PATIENCE_SECONDS)
     adopter.process.stop()
     third.process.stop()
     return f"switched over in {switched:.1f} s, failed over in {failed_over:.1f} s, adopted"

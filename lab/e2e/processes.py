@@ -26,16 +26,16 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process ID."""
         return self._child.pid
 
     @property
     def has_ended(self) -> bool:
-        """Whether it runs no more."""
+        """True once the program has ended."""
         return self._child.poll() is not None
 
     def stop(self, seconds: float = 20) -> int:
-        """SIGTERM, then SIGKILL after `seconds`. Returns the exit status."""
+        """Send SIGTERM, then SIGKILL after `seconds`. Return the exit status."""
         if self._child.poll() is None:
             self._child.terminate()
         try:
@@ -44,7 +44,7 @@ class Process:
             return self.kill()
 
     def kill(self) -> int:
-        """SIGKILL: a crash."""
+        """Send SIGKILL: a crash."""
         self._child.send_signal(signal.SIGKILL)
         return self._child.wait()
 

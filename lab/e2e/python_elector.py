@@ -17,20 +17,20 @@ from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 
 
 def elect(namespace: str, lease: str, identity: str, times: list[int]) -> None:
-    """Elect for ever: a lost lead is followed by the next try."""
+    """Run elections forever: a lost lead is followed by the next try."""
 
-    def say(event: str) -> None:
+    def report(event: str) -> None:
         now = datetime.now(UTC).isoformat()
         print(json.dumps({"time": now, "namespace": namespace, "identity": identity, "event": event}), flush=True)
 
     def lead() -> None:
-        say("started")
+        report("started")
         threading.Event().wait()
 
     try:
         while True:
             lock = LeaseLock(lease, namespace, identity)
-            settings = electionconfig.Config(lock, *times, lead, lambda: say("stopped"))
+            settings = electionconfig.Config(lock, *times, lead, lambda: report("stopped"))
             leaderelection.LeaderElection(settings).run()
     except Exception:  # noqa: BLE001 - whatever it is, the process ends as the example does
         traceback.print_exc()

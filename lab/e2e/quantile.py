@@ -1,10 +1,10 @@
-"""One quantile of a list of times."""
+"""A quantile of a list of times."""
 
 from collections.abc import Sequence
 
 
-def quantile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` of all values do not exceed; NaN where there is none."""
+def find_quantile(values: Sequence[float], share: float) -> float:
+    """Return the smallest value that at least `share` of all values do not exceed; NaN where there is none."""
     if not values:
         return float("nan")
     ordered = sorted(values)

@@ -16,7 +16,7 @@ from typing import Any
 from lab.e2e.control_plane import ControlPlane
 from lab.e2e.elections import elect_asyncio, elect_client_go, elect_coordinated, elect_python, elect_python_aio
 from lab.e2e.primaries import OPERATOR, elect_primary
-from lab.e2e.toolchain import Binaries, all_binaries
+from lab.e2e.toolchain import Binaries, build_all_binaries
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import PROJECT, World
 
@@ -36,14 +36,14 @@ RENEWALS_KEPT = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Record for the chosen versions. Returns the exit status."""
+    """Record for the chosen versions. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m lab.e2e.record", description=__doc__)
     parser.add_argument("--kubernetes", default="", help="only versions that begin so, for example v1.36")
     parser.add_argument("--into", type=Path, default=RECORDINGS, help="default: the project's own fixtures")
     parser.add_argument("--only", choices=ELECTIONS, help="only this client")
     options = parser.parse_args(arguments)
     clients = [options.only] if options.only else list(ELECTIONS)
-    for binaries in all_binaries(options.kubernetes):
+    for binaries in build_all_binaries(options.kubernetes):
         with tempfile.TemporaryDirectory(prefix="lease-webhook-record-") as temporary:
             captured = _capture(binaries, Path(temporary), clients)
             kept = _keep(captured, options.into, binaries, clients)
@@ -56,12 +56,12 @@ def _capture(binaries: Binaries, directory: Path, clients: Sequence[str]) -> Pat
     captured = directory / "captured"
     with ControlPlane(binaries, directory) as plane:
         world = World(plane)
-        world.stand_in_for_the_service()
+        world.create_local_service()
         with WebhookServer(directory, world.certs, policy="observe", capture=captured) as server:
             world.register(ROUTE, server.port, failure_policy="Fail", renewals=True)
-            world.namespace(OPERATOR)
+            world.create_namespace(OPERATOR)
             for namespace in clients:
-                world.namespace(namespace, route=ROUTE)
+                world.create_namespace(namespace, route=ROUTE)
             world.settle()
             for namespace in clients:
                 with ExitStack() as stack:
@@ -71,7 +71,7 @@ def _capture(binaries: Binaries, directory: Path, clients: Sequence[str]) -> Pat
 
 
 def _keep(captured: Path, into: Path, binaries: Binaries, clients: Sequence[str]) -> int:
-    """Move what was captured to its place, and replace the lines of the index that it replaces."""
+    """Move the captured reviews to their place, and replace the lines of the index that they replace."""
     kubernetes = binaries.version.removeprefix("v")
     into.mkdir(parents=True, exist_ok=True)
     index = into / INDEX
@@ -81,18 +81,22 @@ def _keep(captured: Path, into: Path, binaries: Binaries, clients: Sequence[str]
         (into / line["file"]).unlink()
     entries = [line for line in lines if line not in replaced]
     for client in clients:
-        for number, entry in enumerate(_thin(captured, client), 1):
+        for number, entry in enumerate(_thin_out(captured, client), 1):
             file = f"{kubernetes}/{client}/{number:02}-{entry['operation'].lower()}-{entry['event']}.json"
             (into / file).parent.mkdir(parents=True, exist_ok=True)
             (into / file).write_bytes((captured / entry["file"]).read_bytes())
-            about = {"client": client, "client_version": _client_version(client, binaries), "kubernetes": kubernetes}
+            about = {
+                "client": client,
+                "client_version": _find_client_version(client, binaries),
+                "kubernetes": kubernetes,
+            }
             entries.append(entry | {"file": file} | about)
     index.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries))
     return len(entries) - len(lines) + len(replaced)
 
 
-def _thin(captured: Path, namespace: str) -> Iterator[dict[str, Any]]:
-    """Yield what was captured in a namespace, in order, without long rows of renewals and creations of what exists."""
+def _thin_out(captured: Path, namespace: str) -> Iterator[dict[str, Any]]:
+    """Yield the captured reviews of a namespace, in order, without long rows of renewals and failed creations."""
     row, created = 0, set[str]()
     for line in (captured / INDEX).read_text().splitlines():
         entry: dict[str, Any] = json.loads(line)
@@ -105,7 +109,7 @@ def _thin(captured: Path, namespace: str) -> Iterator[dict[str, Any]]:
             yield entry
 
 
-def _client_version(client: str, binaries: Binaries) -> str:
+def _find_client_version(client: str, binaries: Binaries) -> str:
     if client == "kubernetes-asyncio":
         return f"kubernetes_asyncio (PyPI) {binaries.kubernetes_asyncio}"
     if client.startswith("kubernetes-python"):

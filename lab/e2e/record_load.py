@@ -1,4 +1,4 @@
-"""`python -m lab.e2e.record_load`: what a recorder costs beside 15,000 leases on a real API server.
+"""`python -m lab.e2e.record_load`: the cost of a recorder beside 15,000 leases on a real API server.
 
 Each is renewed every ten seconds. The renewals are written into etcd, as the API server would store them: two cores are
 too few for an API server that accepts so many writes, but enough for one that sends them to watchers.
@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from lab.bench.processes import cpu_seconds, peak_rss_mib
-from lab.e2e.etcd import encode, end_of
-from lab.e2e.manifests import micro_time, sample_lease
-from lab.e2e.toolchain import all_binaries
+from lab.e2e.etcd import encode, find_range_end
+from lab.e2e.manifests import format_micro_time, make_lease
+from lab.e2e.toolchain import build_all_binaries
 from lab.e2e.topics.live_timeline import Plane
-from lab.e2e.topics.recorder import Recording, shipped_account
-from lab.e2e.world import World, leases
+from lab.e2e.topics.recorder import Recording, create_shipped_account
+from lab.e2e.world import World, build_lease_path
 
 WRITERS: Final = 8
 _TOGETHER: Final = 10
@@ -43,15 +43,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--leases", type=int, default=15_000)
     parser.add_argument("--seconds", type=float, default=3600)
     options = parser.parse_args(arguments)
-    [binaries] = all_binaries("v1.37")
+    [binaries] = build_all_binaries("v1.37")
     flags = ("--storage-media-type=application/json",)
     with (
         tempfile.TemporaryDirectory(prefix="lease-webhook-load-") as name,
         Plane(binaries, Path(name), flags=flags) as plane,
     ):
         world = World(plane)
-        world.namespace(NAMESPACE)
-        account = shipped_account(world)
+        world.create_namespace(NAMESPACE)
+        account = create_shipped_account(world)
         _create(world, options.leases)
         stored = _list_stored(plane)
         print(f"{len(stored)} leases are there", flush=True)
@@ -60,13 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with recording:
             _renew(plane, stored, 60)
             pid, renewed, late, left = recording.process.pid, 0, 0.0, options.seconds
-            began, cpu, size = time.monotonic(), cpu_seconds(pid), _size(recording)
+            began, cpu, size = time.monotonic(), cpu_seconds(pid), _measure_size(recording)
             while left > 0:
                 number, latest = _renew(plane, stored, min(STRETCH, left))
                 renewed, late, left = renewed + number, max(late, latest), left - STRETCH
                 took, spent = time.monotonic() - began, cpu_seconds(pid) - cpu
                 cost = f"{spent / took:.3f} of a core, {spent / renewed * 1e6:.0f} us each"
-                grown, memory = _size(recording) - size, peak_rss_mib(pid)
+                grown, memory = _measure_size(recording) - size, peak_rss_mib(pid)
                 print(f"{renewed} renewals in {took:.0f} s, the latest {late:.2f} s late: {cost}; ", end="")
                 print(f"memory at most {memory:.0f} MiB; the history grew by {grown} bytes", flush=True)
             log = recording.log.read_text()
@@ -76,8 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _create(world: World, number: int) -> None:
     def create(one: int) -> None:
-        body = sample_lease(f"node-{one:05d}", holderIdentity=f"node-{one:05d}")
-        world.admin.send("POST", leases(NAMESPACE), body).expect()
+        body = make_lease(f"node-{one:05d}", holderIdentity=f"node-{one:05d}")
+        world.admin.send("POST", build_lease_path(NAMESPACE), body).expect()
 
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(create, range(number)))
@@ -86,7 +86,7 @@ def _create(world: World, number: int) -> None:
 def _list_stored(plane: Plane) -> list[tuple[bytes, bytes]]:
     """Return the keys and values of the leases in etcd."""
     prefix = f"/registry/leases/{NAMESPACE}/".encode()
-    answer = _send(_connect(plane), "range", {"key": encode(prefix), "range_end": encode(end_of(prefix))})
+    answer = _send(_connect(plane), "range", {"key": encode(prefix), "range_end": encode(find_range_end(prefix))})
     return [(base64.b64decode(one["key"]), base64.b64decode(one["value"])) for one in json.loads(answer)["kvs"]]
 
 
@@ -100,7 +100,7 @@ def _renew(plane: Plane, stored: list[tuple[bytes, bytes]], seconds: float) -> t
             wait = began + first * EVERY / len(stored) - time.monotonic()
             late = max(late, -wait)
             time.sleep(max(0.0, wait))
-            now, puts = rb"\g<1>" + micro_time().encode(), []
+            now, puts = rb"\g<1>" + format_micro_time().encode(), []
             for one in range(first, first + _TOGETHER):
                 key, value = stored[one % len(stored)]
                 puts.append({"request_put": {"key": encode(key), "value": encode(_TIME.sub(now, value))}})
@@ -124,7 +124,7 @@ def _send(connection: http.client.HTTPConnection, what: str, body: dict[str, Any
     return answer
 
 
-def _size(recording: Recording) -> int:
+def _measure_size(recording: Recording) -> int:
     return sum(path.stat().st_size for path in recording.directory.glob("leases-*"))
 
 

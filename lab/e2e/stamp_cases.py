@@ -7,8 +7,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from lab.e2e.api_client import APPLY, JSON_PATCH, Reply
-from lab.e2e.manifests import micro_time
-from lab.e2e.one_lease import API, FUTURE, OWNER, PAST, Entries, OneLease, entry
+from lab.e2e.manifests import format_micro_time
+from lab.e2e.one_lease import API, FUTURE, OWNER, PAST, Entries, OneLease, make_entry
 
 FIRST_MINOR: Final = 36
 """The first version that serves MutatingAdmissionPolicy v1."""
@@ -27,7 +27,7 @@ Write = Callable[[OneLease], Reply]
 
 
 class Attack(Struct, frozen=True):
-    """Writes by a stranger while the lease is held. Whatever is stored, the next steal of it must be refused."""
+    """Writes by a stranger while the lease is held. In any case the next steal of it must be refused."""
 
     name: str
     writes: tuple[Write, ...]
@@ -35,26 +35,26 @@ class Attack(Struct, frozen=True):
     """True if the last of the writes must be refused; the others may be stored or not."""
 
 
-def labels(number: int) -> dict[str, Any]:
-    """Paths of one label, other ones for each number."""
+def make_label_paths(number: int) -> dict[str, Any]:
+    """Return the paths of one label, another one for each number."""
     return {"f:metadata": {"f:labels": {f"f:z{number}": {}}}}
 
 
-def forged(*stamps: str) -> dict[str, str]:
-    """Annotations with the names of the stamps; one value, or one for each name."""
+def forge_stamps(*stamps: str) -> dict[str, str]:
+    """Return annotations with the names of the stamps; one value, or one for each name."""
     return dict(zip(KEYS, stamps * 3 if len(stamps) == 1 else stamps, strict=True))
 
 
 def _put(metadata: dict[str, Any] | None = None, *entries: dict[str, Any], only: bool = False, **spec: Any) -> Write:
-    """A PUT of what is stored with changes, and with more entries; `only`: with no others."""
+    """Return a PUT of the stored lease with changes, and with more entries; `only`: with no others."""
 
-    def changed(old: Entries) -> Entries:
+    def change_entries(old: Entries) -> Entries:
         return [*entries] if only else [*old, *entries]
 
     def write(lease: OneLease) -> Reply:
         # renewTime is sent as it is stored unless the caller changes it.
         fields: dict[str, Any] = {"renewTime": lease.get().get("spec", {}).get("renewTime", ...)} | spec
-        return lease.put(metadata, entries=changed, **fields)
+        return lease.put(metadata, entries=change_entries, **fields)
 
     return write
 
@@ -65,49 +65,51 @@ def _merge(metadata: dict[str, Any] | None = None, **spec: Any) -> Write:
 
 def take(lease: OneLease) -> Reply:
     """Take the lease with legal values."""
-    return lease.put(holderIdentity="mallory", renewTime=micro_time(), acquireTime=micro_time(), leaseTransitions=9)
+    return lease.put(
+        holderIdentity="mallory", renewTime=format_micro_time(), acquireTime=format_micro_time(), leaseTransitions=9
+    )
 
 
 def take_by_apply(lease: OneLease) -> Reply:
-    """The same by server-side apply, which is dated even if managedFields are empty."""
+    """Take the lease by server-side apply, which is dated even if managedFields are empty."""
     body = {"apiVersion": API, "kind": "Lease", "metadata": {"name": lease.name}}
-    spec = {"holderIdentity": "mallory", "renewTime": micro_time()}
+    spec = {"holderIdentity": "mallory", "renewTime": format_micro_time()}
     return lease.patch(body | {"spec": spec}, APPLY, "evil", force=True)
 
 
 def _delete_labeled(lease: OneLease) -> Reply:
-    """Label the lease and delete whatever has the label; a collection is refused if one of its items is."""
+    """Label the lease and delete all objects with the label; a collection is refused if one of its items is."""
     lease.patch({"metadata": {"labels": {"doomed": "1"}}}).expect(200)
     return lease.delete_all("doomed=1")
 
 
 _LISTS: Final[Mapping[str, list[dict[str, Any]]]] = {
-    "an owner of all in the future": [entry("zz", ALL, FUTURE)],
-    "two owners": [entry("zz", ALL, FUTURE), entry("zy", ALL, FUTURE, operation="Apply")],
-    "twelve owners": [entry(f"m{at}", ALL, FUTURE) for at in range(12)],
-    "ancient-changes as owner": [entry("ancient-changes", ALL, FUTURE)],
-    "the writer's own name": [entry("client", ALL, FUTURE)],
-    "the name of the constant entry": [entry("lease-webhook-stamp", ALL, FUTURE)],
+    "an owner of all in the future": [make_entry("zz", ALL, FUTURE)],
+    "two owners": [make_entry("zz", ALL, FUTURE), make_entry("zy", ALL, FUTURE, operation="Apply")],
+    "twelve owners": [make_entry(f"m{at}", ALL, FUTURE) for at in range(12)],
+    "ancient-changes as owner": [make_entry("ancient-changes", ALL, FUTURE)],
+    "the writer's own name": [make_entry("client", ALL, FUTURE)],
+    "the name of the constant entry": [make_entry("lease-webhook-stamp", ALL, FUTURE)],
     "no entry": [{}],
-    "an unreadable version": [entry("zz", ALL, FUTURE, apiVersion="a/b/c")],
-    "an old version": [entry("zz", ALL, FUTURE, apiVersion="coordination.k8s.io/v1beta1")],
-    "a subresource": [entry("zz", ALL, FUTURE, subresource="status")],
+    "an unreadable version": [make_entry("zz", ALL, FUTURE, apiVersion="a/b/c")],
+    "an old version": [make_entry("zz", ALL, FUTURE, apiVersion="coordination.k8s.io/v1beta1")],
+    "a subresource": [make_entry("zz", ALL, FUTURE, subresource="status")],
     "eleven entries and an apply": [
-        *(entry(f"m{at}", labels(at), FUTURE) for at in range(11)),
-        entry("zz", ALL, FUTURE, operation="Apply"),
+        *(make_entry(f"m{at}", make_label_paths(at), FUTURE) for at in range(11)),
+        make_entry("zz", ALL, FUTURE, operation="Apply"),
     ],
 }
 
 
-def _with_lists() -> Iterator[Attack]:
-    """Each field alone, with each list."""
+def _list_metadata_attacks() -> Iterator[Attack]:
+    """Yield an attack for each field alone, with each list."""
     for field, value in FIELDS.items():
         changed, removed = {field: value}, dict[str, Any]({field: ...})
         for name, entries in _LISTS.items():
             yield Attack(f"{field} with {name}", (_put(None, *entries, only=True, **changed),))
-        below = entry("client", {"f:spec": {f"f:{field}": {"f:x": {}}}}, FUTURE)
+        below = make_entry("client", {"f:spec": {f"f:{field}": {"f:x": {}}}}, FUTURE)
         yield Attack(f"{field} with a path below it", (_put(None, below, **changed),))
-        yield Attack(f"{field} removed", (_put(None, entry("zz", ALL, FUTURE), **removed),))
+        yield Attack(f"{field} removed", (_put(None, make_entry("zz", ALL, FUTURE), **removed),))
 
 
 ATTACKS: Final = (
@@ -127,11 +129,15 @@ ATTACKS: Final = (
     Attack("delete", (OneLease.delete,)),
     Attack("delete all with a label", (_delete_labeled,)),
     Attack("an owner that does not exist", (_merge({"ownerReferences": [OWNER]}),)),
-    *_with_lists(),
+    *_list_metadata_attacks(),
     *(
         Attack(
             f"{number} entries with the time of a known one",
-            (_put(None, *(entry(f"m{at}", labels(at), PAST, operation="Apply") for at in range(number))),),
+            (
+                _put(
+                    None, *(make_entry(f"m{at}", make_label_paths(at), PAST, operation="Apply") for at in range(number))
+                ),
+            ),
             refused=False,
         )
         for number in (1_200, 8_000)
@@ -139,8 +145,8 @@ ATTACKS: Final = (
     Attack(
         "a known entry of the future, then another field",
         (
-            _put(None, entry("k", labels(1), FUTURE, operation="Apply")),
-            _put(None, entry("zz", ALL, FUTURE), leaseTransitions=7),
+            _put(None, make_entry("k", make_label_paths(1), FUTURE, operation="Apply")),
+            _put(None, make_entry("zz", ALL, FUTURE), leaseTransitions=7),
         ),
     ),
     Attack("empty the list", (_put(None, {}, only=True),), refused=False),
@@ -148,21 +154,26 @@ ATTACKS: Final = (
         "a padding entry of 1.5 MB",
         (
             _put(
-                None, entry("pad", {"f:metadata": {"f:labels": {"f:" + "a" * 1_572_000: {}}}}, PAST, operation="Apply")
+                None,
+                make_entry("pad", {"f:metadata": {"f:labels": {"f:" + "a" * 1_572_000: {}}}}, PAST, operation="Apply"),
             ),
         ),
         refused=False,
     ),
-    Attack("forge the stamps", (_merge({"annotations": forged(PAST)}),), refused=False),
-    Attack("forge them in words", (_merge({"annotations": forged("soon")}),), refused=False),
-    Attack("forge them with the largest values", (_merge({"annotations": forged("x" * 80_000)}),), refused=False),
+    Attack("forge the stamps", (_merge({"annotations": forge_stamps(PAST)}),), refused=False),
+    Attack("forge them in words", (_merge({"annotations": forge_stamps("soon")}),), refused=False),
+    Attack("forge them with the largest values", (_merge({"annotations": forge_stamps("x" * 80_000)}),), refused=False),
     Attack("remove the stamps", (_merge({"annotations": dict.fromkeys(KEYS)}),), refused=False),
     Attack("remove all annotations", (_merge({"annotations": None}),), refused=False),
     Attack(
         "apply the stamps, then another owner of them",
         (
             lambda lease: lease.patch(
-                {"apiVersion": API, "kind": "Lease", "metadata": {"name": lease.name, "annotations": forged(PAST)}},
+                {
+                    "apiVersion": API,
+                    "kind": "Lease",
+                    "metadata": {"name": lease.name, "annotations": forge_stamps(PAST)},
+                },
                 APPLY,
                 "evil",
                 force=True,
@@ -175,14 +186,14 @@ ATTACKS: Final = (
     ),
     Attack(
         "forge the stamps and take",
-        (_put({"annotations": forged(PAST)}, holderIdentity="mallory", renewTime=FIELDS["renewTime"]),),
+        (_put({"annotations": forge_stamps(PAST)}, holderIdentity="mallory", renewTime=FIELDS["renewTime"]),),
     ),
     Attack(
         "forge the constant entry and take",
         (
             _put(
-                {"annotations": forged("- x", FUTURE, "1")},
-                entry("lease-webhook-stamp", labels(1), "2000-01-01T00:00:00Z"),
+                {"annotations": forge_stamps("- x", FUTURE, "1")},
+                make_entry("lease-webhook-stamp", make_label_paths(1), "2000-01-01T00:00:00Z"),
                 only=True,
                 holderIdentity="m",
             ),
@@ -241,7 +252,9 @@ BEFORE: Final = (
     Takeover(
         "created with a name only, filled to the bound", (_create({"annotations": {"f": "x" * 16_383}}),), (take,)
     ),
-    Takeover("created with forged stamps", (_create({"annotations": forged("- mallory", FUTURE, "1")}),), (take,)),
+    Takeover(
+        "created with forged stamps", (_create({"annotations": forge_stamps("- mallory", FUTURE, "1")}),), (take,)
+    ),
     *(
         Takeover(f"created with {name}", (_create({"managedFields": entries}),), (take,))
         for name, entries in _LISTS.items()
@@ -265,8 +278,8 @@ BEFORE: Final = (
 )
 
 
-def random_lists(seed: int, count: int) -> Iterator[tuple[list[dict[str, Any]], str]]:
-    """Lists that a stranger may send with a label, and the name of the manager that sends them."""
+def draw_lists(seed: int, count: int) -> Iterator[tuple[list[dict[str, Any]], str]]:
+    """Yield lists that a stranger may send with a label, and the name of the manager that sends them."""
     chance = random.Random(seed)
     managers = [
         "client",
@@ -276,10 +289,15 @@ def random_lists(seed: int, count: int) -> Iterator[tuple[list[dict[str, Any]], 
         *(f"m{at}" for at in range(14)),
     ]
     times = [FUTURE, PAST, "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z"]
-    owned: list[dict[str, Any]] = [ALL, labels(1), {"f:spec": {"f:renewTime": {"f:x": {}}}}, {"f:spec": {".": {}}}]
+    owned: list[dict[str, Any]] = [
+        ALL,
+        make_label_paths(1),
+        {"f:spec": {"f:renewTime": {"f:x": {}}}},
+        {"f:spec": {".": {}}},
+    ]
     for _ in range(count):
         entries = [
-            entry(
+            make_entry(
                 chance.choice(managers),
                 chance.choice(owned),
                 chance.choice(times),

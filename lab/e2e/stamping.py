@@ -1,4 +1,4 @@
-"""The policies of deploy/stamp on a running control plane, and what they wrote into a lease."""
+"""The policies of deploy/stamp on a running control plane, and the stamps that they wrote into a lease."""
 
 import copy
 import time
@@ -9,7 +9,7 @@ import yaml
 
 from lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
 from lab.e2e.stamp_cases import KEYS, SUFFIX
-from lab.e2e.world import PROJECT, World, leases
+from lab.e2e.world import PROJECT, World, build_lease_path
 from tests.waiting import wait_for
 
 LABEL: Final = "lease-webhook/stamp"
@@ -30,7 +30,7 @@ OTHERS: Final = _POLICIES[2:]
 
 
 def _add_suffix(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with the suffix of this run, as docs/stamp.md has it replaced."""
+    """Return the document with the suffix of this run, as docs/stamp.md has it replaced."""
     named = copy.deepcopy(document)
     for variable in named["spec"].get("variables", ()):
         if variable["expression"] == "SUFFIX":
@@ -40,10 +40,10 @@ def _add_suffix(document: dict[str, Any]) -> dict[str, Any]:
 
 def apply(world: World, document: dict[str, Any], manager: str = "e2e") -> Reply:
     """Apply one of the documents as it is."""
-    return world.admin.send("PATCH", _path(document), document, media=APPLY, fieldManager=manager, force=True)
+    return world.admin.send("PATCH", _find_path(document), document, media=APPLY, fieldManager=manager, force=True)
 
 
-def _path(document: dict[str, Any]) -> str:
+def _find_path(document: dict[str, Any]) -> str:
     return f"/apis/admissionregistration.k8s.io/v1/{PLURALS[document['kind']]}/{document['metadata']['name']}"
 
 
@@ -54,9 +54,9 @@ def install(world: World, documents: Sequence[dict[str, Any]], manager: str = "e
 
 
 def remove(world: World, documents: Sequence[dict[str, Any]]) -> None:
-    """Delete them."""
+    """Delete documents."""
     for document in documents:
-        world.admin.send("DELETE", _path(document)).expect()
+        world.admin.send("DELETE", _find_path(document)).expect()
 
 
 def label(world: World, namespace: str, value: str | None = "required", **more: str) -> None:
@@ -66,8 +66,8 @@ def label(world: World, namespace: str, value: str | None = "required", **more: 
     world.admin.send("PATCH", path, {"metadata": {"labels": labels}}, media=MERGE).expect()
 
 
-def stamps(document: dict[str, Any]) -> list[str]:
-    """Writer, time and term; "" for each that is not there."""
+def read_stamps(document: dict[str, Any]) -> list[str]:
+    """Return writer, time and term; "" for each that is not there."""
     annotations = document.get("metadata", {}).get("annotations") or {}
     return [annotations.get(key, "") for key in KEYS]
 
@@ -75,11 +75,11 @@ def stamps(document: dict[str, Any]) -> list[str]:
 def wait_until_stamped(client: ApiClient, namespace: str, *, stamped: bool = True) -> None:
     """Wait until writes in a namespace are stamped, or are no longer."""
 
-    def is_so() -> bool:
+    def has_settled() -> bool:
         body = {"metadata": {"name": "probe"}, "spec": {"holderIdentity": "a"}}
-        reply = client.send("POST", leases(namespace), body, dryRun="All")
-        return bool(stamps(reply.body)[0]) == stamped and reply.status == 201
+        reply = client.send("POST", build_lease_path(namespace), body, dryRun="All")
+        return bool(read_stamps(reply.body)[0]) == stamped and reply.status == 201
 
-    wait_for("the policies", is_so, 30, 0.5)
+    wait_for("the policies", has_settled, 30, 0.5)
     # Each policy is compiled by itself.
     time.sleep(2)

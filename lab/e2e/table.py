@@ -1,4 +1,4 @@
-"""What a run showed: rows as JSON, and the page that is made of them, with a table for each topic."""
+"""Results of a run: rows as JSON, and the page that is made of them, with a table for each topic."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,10 @@ Rows = Mapping[str, Sequence[Row]]
 
 
 class Results(Struct, frozen=True):
-    """One run on all versions: when and with what it was made, and the rows by Kubernetes version and topic."""
+    """The results of one run on all versions.
+
+    They have its time and its programs, and the rows by Kubernetes version and topic.
+    """
 
     made: str
     programs: str
@@ -27,18 +30,18 @@ class Results(Struct, frozen=True):
 
 
 def write(results: Results) -> None:
-    """Keep what a run showed, and write its page."""
+    """Store the results of a run, and write their page."""
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
-    PAGE.write_text(page(results))
+    PAGE.write_text(render_page(results))
 
 
-def stored() -> Results:
-    """What was kept of the latest whole run."""
+def load() -> Results:
+    """Return the stored results of the latest whole run."""
     return msgspec.json.decode(RESULTS.read_bytes(), type=Results)
 
 
-def page(results: Results) -> str:
-    """The page of one run."""
+def render_page(results: Results) -> str:
+    """Return the page of one run."""
     return (
         "<!-- Written by `make e2e`. Do not edit. -->\n\n"
         "# What real API servers showed\n\n"
@@ -49,22 +52,23 @@ def page(results: Results) -> str:
 
 
 def render(rows: Mapping[str, Rows]) -> str:
-    """A table of each topic: what all versions on which it ran showed alike, or what each of them showed."""
-    return "\n".join("\n".join(_section(topic.name, topic.title, rows)) for topic in TOPICS) + "\n"
+    """Return a table of each topic: the result that all versions had alike, or that of each."""
+    return "\n".join("\n".join(_render_section(topic.name, topic.title, rows)) for topic in TOPICS) + "\n"
 
 
-def _section(name: str, title: str, rows: Mapping[str, Rows]) -> Iterator[str]:
+def _render_section(name: str, title: str, rows: Mapping[str, Rows]) -> Iterator[str]:
     found = {version: topics[name] for version, topics in rows.items() if name in topics}
     if not found:
         return
     ran = ", ".join(found) if len(found) < len(rows) else "all versions"
     yield from (f"## {title}", "", f"Ran on {ran}.", "", "| what | seen |", "|---|---|")
     for claim in dict.fromkeys(row.claim for entries in found.values() for row in entries):
-        yield f"| {claim} | {_cell({version: _seen(claim, entries) for version, entries in found.items()})} |"
+        seen = {version: _describe_result(claim, entries) for version, entries in found.items()}
+        yield f"| {claim} | {_escape_cell(seen)} |"
     yield ""
 
 
-def _seen(claim: str, rows: Sequence[Row]) -> str:
+def _describe_result(claim: str, rows: Sequence[Row]) -> str:
     row = next((row for row in rows if row.claim == claim), None)
     if row is None:
         return "not served"
@@ -72,7 +76,7 @@ def _seen(claim: str, rows: Sequence[Row]) -> str:
     return seen if row.passed else f"**FAILED** {seen}"
 
 
-def _cell(seen: Mapping[str, str]) -> str:
+def _escape_cell(seen: Mapping[str, str]) -> str:
     versions = {text: [version for version, one in seen.items() if one == text] for text in seen.values()}
     if len(versions) == 1:
         return next(iter(versions))

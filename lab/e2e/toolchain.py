@@ -1,4 +1,4 @@
-"""Where the real programs come from: built once from pinned Go modules into a cache, or given by KUBEBUILDER_ASSETS."""
+"""The real programs: built once from pinned Go modules into a cache, or given by KUBEBUILDER_ASSETS."""
 
 import hashlib
 import os
@@ -17,11 +17,11 @@ KUBECTL = "v1.36.3"
 
 
 class MissingToolchainError(Exception):
-    """Neither Go nor ready-made binaries are here."""
+    """Raised where neither Go nor prebuilt binaries are installed."""
 
 
 class Binaries(Struct, frozen=True):
-    """Paths of the programs for one Kubernetes version (`v1.36.3`), and of a Python that has its clients."""
+    """Paths of the programs for one Kubernetes version (`v1.36.3`), and of a Python with its clients."""
 
     version: str
     etcd: Path
@@ -32,7 +32,7 @@ class Binaries(Struct, frozen=True):
 
     @property
     def minor(self) -> int:
-        """36 for `v1.36.3`."""
+        """Minor version: 36 for `v1.36.3`."""
         return int(self.version.split(".")[1])
 
     @property
@@ -61,17 +61,17 @@ class Binaries(Struct, frozen=True):
 
 
 def _find_locked(file: Path, before: str) -> str:
-    """The word that follows `before` in a lock file."""
+    """Return the word that follows `before` in a lock file."""
     return file.read_text().partition(before)[2].split()[0]
 
 
-def cache_directory() -> Path:
-    """`lease-webhook` under XDG_CACHE_HOME, or under ~/.cache."""
+def find_cache_directory() -> Path:
+    """Return `lease-webhook` under XDG_CACHE_HOME, or under ~/.cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lease-webhook"
 
 
-def all_binaries(*beginnings: str) -> list[Binaries]:
-    """Everything that the run needs, one entry for each Kubernetes version that begins like one of these, newest first.
+def build_all_binaries(*beginnings: str) -> list[Binaries]:
+    """Return the programs of each Kubernetes version that begins like one of these, newest first.
 
     "" selects every version. Raises MissingToolchainError if something must be built and Go is not installed.
     """
@@ -79,29 +79,31 @@ def all_binaries(*beginnings: str) -> list[Binaries]:
     if assets:
         found = _find_in_assets(Path(assets))
         return [found] if found.version.startswith(beginnings) else []
-    kubectl = _build(f"kubernetes-{_line(KUBECTL)}", "k8s.io/kubernetes/cmd/kubectl", "kubectl", stamp(KUBECTL))
+    kubectl = _build(
+        f"kubernetes-{_find_line(KUBECTL)}", "k8s.io/kubernetes/cmd/kubectl", "kubectl", list_version_flags(KUBECTL)
+    )
     etcd = _build("etcd", "go.etcd.io/etcd/server/v3", "etcd", ())
     return [
         Binaries(
             version=version,
             etcd=etcd,
             apiserver=_build(
-                f"kubernetes-{_line(version)}",
+                f"kubernetes-{_find_line(version)}",
                 "k8s.io/kubernetes/cmd/kube-apiserver",
                 "kube-apiserver",
-                stamp(version),
+                list_version_flags(version),
             ),
             kubectl=kubectl,
-            clients=_clients(version),
-            asyncio_python=_asyncio_python(),
+            clients=_build_clients(version),
+            asyncio_python=_create_client_environment(),
         )
         for version in VERSIONS
         if version.startswith(beginnings)
     ]
 
 
-def promtool() -> Path:
-    """Prometheus' own tool, built without service discovery, which takes most of the time and tests no rule.
+def build_promtool() -> Path:
+    """Build Prometheus' own tool without service discovery, which takes most of the time and tests no rule.
 
     Raises MissingToolchainError where it would have to be built without Go and is not on the PATH either.
     """
@@ -119,8 +121,8 @@ def promtool() -> Path:
         return Path(found)
 
 
-def prometheus() -> Path:
-    """Prometheus itself, with the discovery of Kubernetes alone and without its pages for people.
+def build_prometheus() -> Path:
+    """Build Prometheus itself, with the discovery of Kubernetes alone and without its pages for people.
 
     Raises MissingToolchainError without Go.
     """
@@ -133,8 +135,8 @@ def prometheus() -> Path:
     )
 
 
-def fence_program() -> Path:
-    """Controllers that append to a shared object, elected by client-go or by controller-runtime."""
+def build_fence_program() -> Path:
+    """Build controllers that append to a shared object, elected by client-go or by controller-runtime."""
     return _build("fence", ".", "fence", ())
 
 
@@ -142,21 +144,21 @@ def _find_in_assets(directory: Path) -> Binaries:
     printed = _run([str(directory / "kube-apiserver"), "--version"]).strip()
     version = printed.rpartition(" ")[2]
     etcd, apiserver, kubectl = (directory / name for name in ("etcd", "kube-apiserver", "kubectl"))
-    return Binaries(version, etcd, apiserver, kubectl, _clients(version), _asyncio_python())
+    return Binaries(version, etcd, apiserver, kubectl, _build_clients(version), _create_client_environment())
 
 
-def _clients(version: str) -> Path:
+def _build_clients(version: str) -> Path:
     if int(version.split(".")[1]) <= 31:
         return _build("clients", ".", "clients-1.31", ("-modfile=kubernetes-1.31.mod", "-tags=v1alpha1"))
     return _build("clients", ".", "clients", ())
 
 
-def _line(version: str) -> str:
+def _find_line(version: str) -> str:
     return ".".join(version.removeprefix("v").split(".")[:2])
 
 
-def stamp(version: str) -> tuple[str, ...]:
-    """Flags that make the program know its version, which a build from modules alone does not tell it."""
+def list_version_flags(version: str) -> tuple[str, ...]:
+    """Return flags that make the program know its version, which a build from modules alone does not tell it."""
     major, minor, _ = version.removeprefix("v").split(".")
     package = "k8s.io/component-base/version"
     values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
@@ -164,19 +166,19 @@ def stamp(version: str) -> tuple[str, ...]:
 
 
 def _build(module: str, package: str, name: str, flags: tuple[str, ...]) -> Path:
-    """A program of one of the modules of this folder."""
+    """Build a program of one of the modules of this folder."""
     return build(MODULES / module, package, name, flags)
 
 
 def build(source: Path, package: str, name: str, flags: tuple[str, ...] = ()) -> Path:
-    """The program `name` of `package` in the Go module `source`, built into the cache once for its sources and flags.
+    """Build the program `name` of `package` in the Go module `source` into the cache, once for its sources and flags.
 
     Raises MissingToolchainError without Go, RuntimeError if the build fails.
     """
     digest = hashlib.sha256(repr((package, flags)).encode())
     for file in sorted(path for path in source.iterdir() if path.suffix in {".go", ".mod", ".sum"}):
         digest.update(file.name.encode() + file.read_bytes())
-    target = cache_directory() / "bin" / digest.hexdigest()[:16] / name
+    target = find_cache_directory() / "bin" / digest.hexdigest()[:16] / name
     if target.exists():
         return target
     go = shutil.which("go")
@@ -192,11 +194,11 @@ def build(source: Path, package: str, name: str, flags: tuple[str, ...] = ()) ->
     return target
 
 
-def _asyncio_python() -> Path:
-    """A virtual environment of its own with the locked clients."""
+def _create_client_environment() -> Path:
+    """Return the Python of a separate virtual environment with the locked clients."""
     lock = HERE / "requirements.txt"
     digest = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    directory = cache_directory() / "python" / digest
+    directory = find_cache_directory() / "python" / digest
     python, ready = directory / "bin" / "python", directory / "ready"
     if not ready.exists():
         print(f"installing clients of Python into {directory} (once)", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Every version of the leases of a namespace, as a watch brings them."""
+"""Every version of the leases of a namespace, as a watch delivers them."""
 
 import http.client
 import json
@@ -9,18 +9,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
 
-from lab.e2e.world import World, leases
+from lab.e2e.world import World, build_lease_path
 
 
 class WatchedLeases:
-    """Watches while it is entered, without a gap: where a watch ends, the next begins at the last resourceVersion."""
+    """A watch without a gap while it is entered: where a watch ends, the next begins at the last resourceVersion."""
 
     def __init__(self, world: World, namespace: str, seen: Callable[[dict[str, Any]], object] | None = None) -> None:
-        """`seen` is called with each event as it comes."""
+        """Set up the watch; `seen` is called with each event as it comes."""
         self.events: list[dict[str, Any]] = []
         self._seen = seen
         self._port = world.plane.port
-        self._path = leases(namespace)
+        self._path = build_lease_path(namespace)
         self._context = ssl.create_default_context(cafile=str(world.plane.authority.file))
         certificate = world.plane.authority.issue(f"watch-{namespace}", organizations=("system:masters",))
         self._context.load_cert_chain(*certificate)

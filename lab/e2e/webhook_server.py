@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from lab.e2e.control_plane import free_port
+from lab.e2e.control_plane import find_free_port
 from lab.e2e.processes import Process
 from tests.waiting import wait_for
 
@@ -18,7 +18,7 @@ SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})? (?P<val
 
 
 def make_certificates(directory: Path, *flags: str) -> None:
-    """`lease-webhook certs`: a CA and a leaf, or a new leaf under the same CA. Raises CalledProcessError."""
+    """Run `lease-webhook certs`: a CA and a leaf, or a new leaf under the same CA. Raises CalledProcessError."""
     subprocess.run([sys.executable, "-m", "webhook", "certs", str(directory), *flags], check=True, capture_output=True)
 
 
@@ -38,9 +38,12 @@ class WebhookServer:
         capture: Path | None = None,
         flags: Sequence[str] = (),
     ) -> None:
-        """`policy` is a preset's name or a file; `directory` takes the log; `flags` are further ones of `serve`."""
-        self.port = port or free_port()
-        self._health = free_port()
+        """Set up the server.
+
+        `policy` is a preset's name or a file; `directory` takes the log; `flags` are further ones of `serve`.
+        """
+        self.port = port or find_free_port()
+        self._health = find_free_port()
         self._log = directory / f"serve-{self.port}.log"
         self._command = [
             *(sys.executable, "-m", "webhook", "serve", f"--bind=127.0.0.1:{self.port}", f"--tls-dir={certs}"),
@@ -61,18 +64,18 @@ class WebhookServer:
         """Start and wait for /readyz."""
         process = self._process = Process(self._command, self._log)
 
-        def ready() -> bool:
+        def is_ready() -> bool:
             process.check_alive()
             return self._get("/readyz")[0] == 200
 
         try:
-            wait_for(f"lease-webhook on port {self.port} ready", ready, 120)
+            wait_for(f"lease-webhook on port {self.port} ready", is_ready, 120)
         except BaseException:
             process.stop()
             raise
 
     def stop(self) -> None:
-        """SIGTERM, as a kubelet would; raises RuntimeError unless it ended well by itself."""
+        """Send SIGTERM, as a kubelet would; raises RuntimeError unless it ended well by itself."""
         if self._process is None:
             return
         status = self._process.stop()
@@ -80,8 +83,8 @@ class WebhookServer:
         if status:
             raise RuntimeError(f"lease-webhook on port {self.port} ended with status {status}; see {self._log}")
 
-    def count(self, metric: str, **labels: str) -> float:
-        """The sum of a metric's samples whose labels include `labels`."""
+    def read_metric(self, metric: str, **labels: str) -> float:
+        """Return the sum of a metric's samples whose labels include `labels`."""
         status, text = self._get("/metrics")
         if status != 200:
             raise RuntimeError(f"/metrics: HTTP {status}")
@@ -93,10 +96,10 @@ class WebhookServer:
                 total += float(found["value"])
         return total
 
-    def reviews(self, **labels: str) -> int:
-        """Return how many reviews it has answered; workers write their counts once a second."""
+    def count_reviews(self, **labels: str) -> int:
+        """Return the number of reviews that it has answered; workers write their counts once a second."""
         time.sleep(SHOWN_AFTER_SECONDS)
-        return int(self.count("lease_webhook_reviews_total", **labels))
+        return int(self.read_metric("lease_webhook_reviews_total", **labels))
 
     def _get(self, path: str) -> tuple[int, str]:
         try:

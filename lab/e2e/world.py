@@ -1,4 +1,4 @@
-"""What the topics share: a control plane, the shipped webhook configuration, users, and webhooks that it routes to."""
+"""The parts that topics share: a control plane, the shipped configuration, users, and webhooks that it routes to."""
 
 import base64
 import copy
@@ -30,7 +30,7 @@ PROJECT = Path(__file__).parents[2]
 
 
 class Row(Struct, frozen=True):
-    """One line of the table: what was to be shown, what was seen, and whether that is it."""
+    """One line of the table: the claim, the observation, and whether they agree."""
 
     claim: str
     seen: str
@@ -47,7 +47,7 @@ class Account(Struct, frozen=True):
 
     @property
     def user(self) -> str:
-        """Its user name."""
+        """User name of the account."""
         return f"system:serviceaccount:{self.namespace}:{self.name}"
 
 
@@ -57,27 +57,27 @@ class World:
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
         self.directory = plane.directory
-        self.admin = plane.user("admin", "system:masters")
-        self.kubectl = Kubectl(plane.binaries.kubectl, plane.kubeconfig("admin", "system:masters"))
-        self.tree = self._copy_of_the_project()
+        self.admin = plane.create_client("admin", "system:masters")
+        self.kubectl = Kubectl(plane.binaries.kubectl, plane.write_kubeconfig("admin", "system:masters"))
+        self.tree = self._copy_project()
         self.certs = self.tree / "certs"
-        self.shipped = self._shipped_registration()
+        self.shipped = self._find_shipped_registration()
         self._let_people_write_leases()
 
     def render(self, overlay: str) -> list[dict[str, Any]]:
-        """The objects of `deploy/overlays/<overlay>`."""
-        text = self.kubectl.must("kustomize", str(self.tree / "deploy" / "overlays" / overlay))
+        """Return the objects of `deploy/overlays/<overlay>`."""
+        text = self.kubectl.run_checked("kustomize", str(self.tree / "deploy" / "overlays" / overlay))
         return [document for document in yaml.safe_load_all(text) if document]
 
-    def namespace(self, name: str, route: str = "") -> str:
+    def create_namespace(self, name: str, route: str = "") -> str:
         """Create a namespace; `route` is the registration that reviews its writes."""
         labels = {ROUTE: route} if route else {}
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
         self.admin.send("POST", "/api/v1/namespaces", body).expect()
         return name
 
-    def account(self, namespace: str, name: str, pod: str = "") -> Account:
-        """A service account and a pod (of the same name unless given; nothing runs in it), and a token bound to both.
+    def create_account(self, namespace: str, name: str, pod: str = "") -> Account:
+        """Create a service account, a pod (of the same name unless given; nothing runs in it), and a token for both.
 
         The service account may exist already.
         """
@@ -91,13 +91,13 @@ class World:
         asked = {"spec": {"expirationSeconds": 7200, "boundObjectRef": bound}}
         answer = self.admin.send("POST", f"{core}/serviceaccounts/{name}/token", asked).expect()
         token = answer["status"]["token"]
-        kubeconfig = self.plane.token_kubeconfig(f"{namespace}_{pod}", token)
-        return Account(namespace, name, self.plane.with_token(name, token), kubeconfig)
+        kubeconfig = self.plane.write_token_kubeconfig(f"{namespace}_{pod}", token)
+        return Account(namespace, name, self.plane.create_token_client(name, token), kubeconfig)
 
-    def person(self, name: str) -> tuple[ApiClient, Kubectl]:
-        """A user who may do everything with leases and candidates and is exempt from nothing."""
-        kubeconfig = self.plane.kubeconfig(name, "people")
-        return self.plane.user(name, "people"), Kubectl(self.plane.binaries.kubectl, kubeconfig)
+    def create_user(self, name: str) -> tuple[ApiClient, Kubectl]:
+        """Return a user who may do everything with leases and candidates and is exempt from nothing."""
+        kubeconfig = self.plane.write_kubeconfig(name, "people")
+        return self.plane.create_client(name, "people"), Kubectl(self.plane.binaries.kubectl, kubeconfig)
 
     def register(
         self,
@@ -129,9 +129,9 @@ class World:
         path = f"{REGISTRATIONS}/e2e-{route}"
         self.admin.send("PATCH", path, body, media=APPLY, fieldManager="e2e", force=True).expect()
 
-    def stand_in_for_the_service(self) -> None:
-        """A Service of the shipped name that leads to this machine, where no overlay was applied."""
-        self.namespace(SERVICE)
+    def create_local_service(self) -> None:
+        """Create a Service of the shipped name that leads to this machine, where no overlay was applied."""
+        self.create_namespace(SERVICE)
         spec = {"type": "ExternalName", "externalName": "localhost"}
         path = f"/api/v1/namespaces/{SERVICE}/services"
         self.admin.send("POST", path, {"metadata": {"name": SERVICE}, "spec": spec}).expect(201)
@@ -140,26 +140,28 @@ class World:
         """Wait until the API server uses the registrations it was given."""
         time.sleep(SETTLING_SECONDS)
 
-    def audit(self, namespace: str) -> Iterator[dict[str, Any]]:
-        """The audit events of writes to coordination.k8s.io in a namespace, oldest first."""
+    def read_audit_events(self, namespace: str) -> Iterator[dict[str, Any]]:
+        """Yield the audit events of writes to coordination.k8s.io in a namespace, oldest first."""
         with self.plane.audit_log.open() as lines:
             for line in lines:
                 event = json.loads(line)
                 if event.get("objectRef", {}).get("namespace") == namespace:
                     yield event
 
-    def annotations(self, namespace: str, reply: Reply) -> dict[str, str]:
-        """Return what the webhook added to the audit event of one write, by our own keys."""
+    def find_annotations(self, namespace: str, reply: Reply) -> dict[str, str]:
+        """Return the annotations that the webhook added to the audit event of one write, by our own keys."""
 
-        def event() -> dict[str, Any] | None:
-            return next((entry for entry in self.audit(namespace) if entry["auditID"] == reply.audit_id), None)
+        def find_event() -> dict[str, Any] | None:
+            return next(
+                (entry for entry in self.read_audit_events(namespace) if entry["auditID"] == reply.audit_id), None
+            )
 
-        found: dict[str, str] = wait_for("the audit event", event, 5).get("annotations", {})
+        found: dict[str, str] = wait_for("the audit event", find_event, 5).get("annotations", {})
         prefix = f"{WEBHOOK}/"
         return {key.removeprefix(prefix): value for key, value in found.items() if key.startswith(prefix)}
 
-    def _copy_of_the_project(self) -> Path:
-        """A copy of the manifests, beside certificates made for this run: the shipped overlays read `../../certs`."""
+    def _copy_project(self) -> Path:
+        """Copy the manifests beside certificates made for this run: the shipped overlays read `../../certs`."""
         tree = self.directory / "project"
         ignore = shutil.ignore_patterns("*.key", "*.crt", "*.pem")
         for name in ("deploy", "certs"):
@@ -167,7 +169,7 @@ class World:
         make_certificates(tree / "certs")
         return tree
 
-    def _shipped_registration(self) -> dict[str, Any]:
+    def _find_shipped_registration(self) -> dict[str, Any]:
         kinds = {document["kind"]: document for document in self.render("self-signed")}
         return kinds["ValidatingWebhookConfiguration"]
 
@@ -185,14 +187,17 @@ class World:
         self.admin.send("POST", f"{rbac}/clusterrolebindings", binding).expect()
 
 
-def leases(namespace: str, name: str = "") -> str:
-    """The path of a namespace's leases, or of one."""
+def build_lease_path(namespace: str, name: str = "") -> str:
+    """Return the path of a namespace's leases, or of one."""
     path = f"{COORDINATION}/v1/namespaces/{namespace}/leases"
     return f"{path}/{name}" if name else path
 
 
-def wait_for_the_watch_cache(client: ApiClient, path: str, version: str) -> None:
-    """An API server whose cache lags tries a write against the older state first: one write, two reviews."""
+def wait_for_watch_cache(client: ApiClient, path: str, version: str) -> None:
+    """Wait for the watch cache.
+
+    An API server whose cache lags tries a write on the older object first: one write, two reviews.
+    """
 
     def is_new() -> bool:
         cached = client.send("GET", path, resourceVersion=0)

@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from lab.e2e.control_plane import ControlPlane
 from lab.e2e.electors import ASYNCIO_PROGRAM, THREADS_PROGRAM
-from lab.e2e.toolchain import Binaries, MissingToolchainError, all_binaries
+from lab.e2e.toolchain import Binaries, MissingToolchainError, build_all_binaries
 from lab.e2e.world import World
 from lab.elector_kit import checks
 from lab.elector_kit.stage import Elector, Stage
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Ended from outside, the run still stops what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        binaries = all_binaries(options.kubernetes)[0]
+        binaries = build_all_binaries(options.kubernetes)[0]
     except MissingToolchainError as missing:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
         return 1

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from lab.e2e.manifests import micro_time
+from lab.e2e.manifests import format_micro_time
 from lab.elector_kit.stage import DEADLINE, DURATION, RETRY, Replica, Stage, Version
 
 CHECKS: Final = (
@@ -59,7 +59,7 @@ def _clear(stage: Stage) -> None:
 
 
 def _boss(stage: Stage, ahead: float = 0.0, duration: int = DURATION) -> Version:
-    now = micro_time(ahead)
+    now = format_micro_time(ahead)
     return stage.write(
         holderIdentity="boss", leaseDurationSeconds=duration, renewTime=now, acquireTime=now, leaseTransitions=7
     )
@@ -146,7 +146,7 @@ def _raced(stage: Stage) -> Found:
     for _ in range(_TRIES):
         for each in both:
             each.revive()
-        stage.write(holderIdentity="", leaseDurationSeconds=1, renewTime=micro_time())
+        stage.write(holderIdentity="", leaseDurationSeconds=1, renewTime=format_micro_time())
         if stage.until(_SOON, lambda: stage.holder in ("a", "b")) is None:
             yield "no leader", "no one led after a release"
         time.sleep(3)

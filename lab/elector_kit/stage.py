@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from lab.e2e.api_client import MERGE
 from lab.e2e.forwarder import Partition
-from lab.e2e.manifests import micro_time
+from lab.e2e.manifests import format_micro_time
 from lab.e2e.processes import Process
 from lab.e2e.watched_leases import WatchedLeases
-from lab.e2e.world import World, leases
+from lab.e2e.world import World, build_lease_path
 
 DURATION, DEADLINE, RETRY = 6, 4, 1
 """Seconds that every elector is given."""
@@ -62,7 +62,7 @@ class Replica:
 
     def __init__(self, stack: ExitStack, world: World, elector: Elector, namespace: str, identity: str) -> None:
         self.identity, self._elector = identity, elector
-        account = world.account(namespace, "elector", pod=f"{namespace}-{identity}-{next(_NUMBERS)}")
+        account = world.create_account(namespace, "elector", pod=f"{namespace}-{identity}-{next(_NUMBERS)}")
         self.way = stack.enter_context(Partition(world.plane.port))
         config = account.kubeconfig.with_suffix(".cut")
         config.write_text(
@@ -158,7 +158,7 @@ class Stage:
         """Replicas that are paused, and cannot know."""
 
     def __enter__(self) -> Self:
-        self.world.namespace(self.namespace)
+        self.world.create_namespace(self.namespace)
         self._stack.enter_context(WatchedLeases(self.world, self.namespace, self._seen))
         threading.Thread(target=self._listen, daemon=True).start()
         return self
@@ -179,11 +179,11 @@ class Stage:
 
     def write(self, **spec: Any) -> Version:
         """The administrator changes the lease, or creates it."""
-        path = leases(self.namespace, LEASE)
+        path = build_lease_path(self.namespace, LEASE)
         reply = self.world.admin.send("PATCH", path, {"spec": spec}, media=MERGE)
         if reply.status == 404:
             body = {"metadata": {"name": LEASE}, "spec": spec}
-            reply = self.world.admin.send("POST", leases(self.namespace), body)
+            reply = self.world.admin.send("POST", build_lease_path(self.namespace), body)
         lease = reply.expect()
         made = Version(time.monotonic(), int(lease["metadata"]["resourceVersion"]), lease)
         self._own.add(made.revision)
@@ -191,7 +191,7 @@ class Stage:
 
     def delete(self) -> None:
         """The administrator deletes the lease."""
-        self.world.admin.send("DELETE", leases(self.namespace, LEASE))
+        self.world.admin.send("DELETE", build_lease_path(self.namespace, LEASE))
 
     def until(self, seconds: float, probe: Callable[[], Any]) -> float | None:
         """Return after how many seconds `probe` was true, None if it never was."""
@@ -207,7 +207,7 @@ class Stage:
         begin = time.monotonic()
         while time.monotonic() < begin + seconds:
             if self.holder == "boss":
-                self.write(renewTime=micro_time(ahead))
+                self.write(renewTime=format_micro_time(ahead))
             if self.until(1, until) is not None:
                 return time.monotonic() - begin
         return None

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from lab.e2e.toolchain import MissingToolchainError, cache_directory
+from lab.e2e.toolchain import MissingToolchainError, find_cache_directory
 
 SOURCE: Final = Path(__file__).parent / "fieldmanager"
 
@@ -24,7 +24,7 @@ def field_manager() -> Path:
     digest = hashlib.sha256()
     for file in sorted(SOURCE.iterdir()):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    target = cache_directory() / "bin" / digest.hexdigest()[:16] / SOURCE.name
+    target = find_cache_directory() / "bin" / digest.hexdigest()[:16] / SOURCE.name
     if target.exists():
         return target
     go = shutil.which("go")

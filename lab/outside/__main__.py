@@ -20,7 +20,7 @@ from lab.e2e.fence.token import install_stamps
 from lab.e2e.fence.trial import FIRST, SECOND, Operator, allow_service_accounts
 from lab.e2e.kubectl import Kubectl
 from lab.e2e.stamp_cases import SUFFIX
-from lab.e2e.toolchain import MissingToolchainError, all_binaries, fence_program
+from lab.e2e.toolchain import MissingToolchainError, build_all_binaries, build_fence_program
 from lab.outside.stores import EXAMPLES, MissingStoreError, Redis, Stores, find_postgresql, find_redis
 from tests.waiting import wait_for
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         find_postgresql()
         find_redis()
-        program, [binaries] = fence_program(), all_binaries("v1.37")
+        program, [binaries] = build_fence_program(), build_all_binaries("v1.37")
     except (MissingStoreError, MissingToolchainError) as missing:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
         return 1
@@ -61,14 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _trial(plane: ControlPlane, stores: Stores, program: Path, *, is_stamped: bool) -> dict[str, tuple[int, int]]:
-    admin = plane.user("admin", "system:masters")
-    kubectl = Kubectl(plane.binaries.kubectl, plane.kubeconfig("admin", "system:masters"))
+    admin = plane.create_client("admin", "system:masters")
+    kubectl = Kubectl(plane.binaries.kubectl, plane.write_kubeconfig("admin", "system:masters"))
     allow_service_accounts(admin)
     if is_stamped:
         install_stamps(kubectl)
     operator = Operator(plane, admin, NAMESPACE)
     if is_stamped:
-        operator.stamp()
+        operator.label_namespace()
         time.sleep(3)  # an API server needs a moment for new policies
     pods: dict[str, subprocess.Popen[bytes]] = {}
     try:
@@ -91,7 +91,7 @@ def _trial(plane: ControlPlane, stores: Stores, program: Path, *, is_stamped: bo
 def _start(
     plane: ControlPlane, stores: Stores, operator: Operator, program: Path, pod: str, *, is_stamped: bool
 ) -> "subprocess.Popen[bytes]":
-    config = plane.token_kubeconfig(f"outside-{pod}", operator.tokens[pod])
+    config = plane.write_token_kubeconfig(f"outside-{pod}", operator.tokens[pod])
     where = [f"-kubeconfig={config}", f"-namespace={NAMESPACE}", f"-pod={pod}", "-library=client-go", "-pause=1s"]
     settings = {
         "elector": [str(program), "work", *where],

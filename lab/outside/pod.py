@@ -16,7 +16,7 @@ from typing import Any, Final
 from msgspec import Struct, convert
 
 from lab.e2e.api_client import ApiClient
-from lab.e2e.world import leases
+from lab.e2e.world import build_lease_path
 from lab.outside.stores import EXAMPLES, Redis, Sql
 
 UNIT: Final = 400
@@ -70,7 +70,7 @@ def _number(client: ApiClient, settings: Settings) -> str:
     reader: dict[str, Any] = {}
     name = "term" if settings.is_stamped else "revision"
     exec((EXAMPLES / f"{name}.py").read_text(encoding="utf-8"), reader)
-    lease = client.get(leases(settings.namespace, "operator"))
+    lease = client.get(build_lease_path(settings.namespace, "operator"))
     own = (settings.suffix, settings.uid) if settings.is_stamped else (settings.identity,)
     try:
         return str(reader[name](lease, *own))

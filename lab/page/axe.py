@@ -7,7 +7,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any, Final
 
-from lab.e2e.toolchain import cache_directory
+from lab.e2e.toolchain import find_cache_directory
 
 PACKAGE: Final = "axe-core"
 VERSION: Final = "4.14.1"
@@ -21,7 +21,7 @@ class WrongHashError(Exception):
 
 def axe_script() -> str:
     """The source of axe-core."""
-    directory = cache_directory() / "axe"
+    directory = find_cache_directory() / "axe"
     archive = directory / f"{PACKAGE}-{VERSION}.tgz"
     if not archive.exists():
         directory.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from lab.e2e.toolchain import promtool
+from lab.e2e.toolchain import build_promtool
 from webhook.server.metrics import Metrics
 
 EVENT = 60
@@ -77,6 +77,6 @@ def evaluated(rules: Mapping[str, Any], series: Series, expected: Sequence[Mappi
     }
     (directory / "test.yaml").write_text(yaml.safe_dump(test))
     done = subprocess.run(
-        [promtool(), "test", "rules", "test.yaml"], cwd=directory, capture_output=True, text=True, check=False
+        [build_promtool(), "test", "rules", "test.yaml"], cwd=directory, capture_output=True, text=True, check=False
     )
     return "" if done.returncode == 0 else done.stdout + done.stderr

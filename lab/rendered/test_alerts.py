@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.e2e.toolchain import promtool
+from lab.e2e.toolchain import build_promtool
 from lab.rendered.prometheus import EVENT, MINUTES, Series, born, constant, firing, scrape_around
 from tools.rendered.rendering import ROOT, compose_overlay, find_object, objects, render
 from webhook.admission.policy.parse import parse
@@ -176,6 +176,6 @@ def test_every_alert_is_fired_by_a_test_here(rules: dict[str, Any]) -> None:
 def test_the_rules_pass_promtools_own_check(rules: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rules))
     done = subprocess.run(
-        [promtool(), "check", "rules", tmp_path / "rules.yaml"], capture_output=True, text=True, check=False
+        [build_promtool(), "check", "rules", tmp_path / "rules.yaml"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr

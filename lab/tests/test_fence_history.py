@@ -2,7 +2,7 @@
 
 import json
 
-from lab.e2e.fence.history import SECOND, Event, Figures, events, figures, tenures
+from lab.e2e.fence.history import SECOND, Event, Figures, compute_figures, find_tenures, parse_events
 
 A, B = "op-a", "op-b"
 POLICY = "ValidatingAdmissionPolicy 'fence-x' denied request"
@@ -30,60 +30,60 @@ TAKEOVER = [lease(A, 1, 0), held(A, 1, 2), lease(B, 10, 100), held(B, 10, 103)]
 
 
 def test_tenures_begin_with_an_answer_and_end_with_a_request() -> None:
-    first, second = tenures(TAKEOVER)
+    first, second = find_tenures(TAKEOVER)
     assert (first.pod, first.since, first.until) == (A, 1, 100)
     assert (second.pod, second.since, second.end_revision > 10) == (B, 101, True)
 
 
 def test_a_renewal_is_not_a_takeover() -> None:
-    assert len(tenures([*TAKEOVER, held(B, 12, 130)])) == 2
+    assert len(find_tenures([*TAKEOVER, held(B, 12, 130)])) == 2
 
 
 def test_a_deletion_ends_a_tenure_when_it_was_sent() -> None:
     found = [lease(A, 1, 0), held(A, 1, 2), held("", 5, 60)]
-    assert tenures(found, {"sent": 50})[0].until == 50
+    assert find_tenures(found, {"sent": 50})[0].until == 50
 
 
 def test_a_write_in_flight_is_foreign_and_interleaved_but_not_late() -> None:
     found = [*TAKEOVER, *stored(B, 1, 11, 110), *stored(A, 7, 12, 99), *stored(B, 2, 13, 120)]
-    assert figures(found) == Figures(
+    assert compute_figures(found) == Figures(
         stored=3, takeovers=1, foreign=1, interleaved=1, to_first_accepted=((115 - 101) / 1e6,)
     )
 
 
 def test_a_write_before_the_first_one_of_the_successor_is_foreign_alone() -> None:
     found = [*TAKEOVER, *stored(A, 7, 11, 99), *stored(B, 1, 12, 110)]
-    assert (figures(found).foreign, figures(found).interleaved) == (1, 0)
+    assert (compute_figures(found).foreign, compute_figures(found).interleaved) == (1, 0)
 
 
 def test_a_write_that_is_sent_late_breaks_the_bar() -> None:
     found = [*TAKEOVER, *stored(B, 1, 11, 110), *stored(A, 7, 12, 130)]
-    assert figures(found).sent_late == 1
+    assert compute_figures(found).sent_late == 1
 
 
 def test_a_write_of_a_follower_counts_although_the_holder_never_wrote() -> None:
-    assert figures([*TAKEOVER, *stored(A, 7, 12, 130)]).foreign == 1
+    assert compute_figures([*TAKEOVER, *stored(A, 7, 12, 130)]).foreign == 1
 
 
 def test_an_entry_without_an_answer_is_in_flight() -> None:
     unanswered = Event("stored", 140, entry=f"{A}/9", revision=12)
-    assert figures([*TAKEOVER, *stored(B, 1, 11, 110), unanswered]).sent_late == 0
+    assert compute_figures([*TAKEOVER, *stored(B, 1, 11, 110), unanswered]).sent_late == 0
 
 
 def test_refusals_of_the_holder_are_early_or_late() -> None:
     found = [*TAKEOVER, refused(B, 1, 105), refused(B, 2, 102 + SECOND)]
-    assert (figures(found).early, figures(found).late, figures(found).refused) == (1, 1, 2)
+    assert (compute_figures(found).early, compute_figures(found).late, compute_figures(found).refused) == (1, 1, 2)
 
 
 def test_a_refusal_after_the_lease_moved_is_not_of_the_holder() -> None:
     found = [*TAKEOVER, refused(A, 1, 110)]
-    assert (figures(found).early, figures(found).refused) == (0, 1)
-    assert figures(found).to_first_refused == ((115 - 101) / 1e6,)
+    assert (compute_figures(found).early, compute_figures(found).refused) == (0, 1)
+    assert compute_figures(found).to_first_refused == ((115 - 101) / 1e6,)
 
 
 def test_a_refusal_by_rbac_is_not_one_of_a_fence() -> None:
-    assert figures([*TAKEOVER, refused(B, 1, 105, "User cannot patch")]).refused == 0
+    assert compute_figures([*TAKEOVER, refused(B, 1, 105, "User cannot patch")]).refused == 0
 
 
 def test_only_whole_lines_are_read() -> None:
-    assert events(['{"event": "write", "at": 1}', "klog", '{"event": "wr'], json.loads) == [Event("write", 1)]
+    assert parse_events(['{"event": "write", "at": 1}', "klog", '{"event": "wr'], json.loads) == [Event("write", 1)]

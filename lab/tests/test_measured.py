@@ -81,7 +81,7 @@ def test_a_rolling_restart_is_summed_over_all_versions() -> None:
 
 
 def test_the_page_of_real_api_servers_shows_what_was_seen() -> None:
-    assert e2e.PAGE.read_text() == e2e.page(e2e.stored())
+    assert e2e.PAGE.read_text() == e2e.render_page(e2e.load())
 
 
 def test_what_versions_show_alike_is_said_once() -> None:

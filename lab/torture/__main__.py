@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from lab.e2e.toolchain import Binaries, MissingToolchainError, all_binaries, cache_directory
+from lab.e2e.toolchain import Binaries, MissingToolchainError, build_all_binaries, find_cache_directory
 from lab.spec.__main__ import packages_of_the_specification, write_between
 from lab.torture.electors import porcupine
 from lab.torture.history import keep, read_history
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         program = porcupine()
-        binaries = [all_binaries(version)[0] for version in options.kubernetes]
+        binaries = [build_all_binaries(version)[0] for version in options.kubernetes]
     except MissingToolchainError as missing:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
         return 1
@@ -120,7 +120,7 @@ def _run_one(
         print(f"  {fault}")
     found = verdict(history, program, packages)
     if found.problems and protected:
-        file = cache_directory() / "torture" / f"{name}.json.gz"
+        file = find_cache_directory() / "torture" / f"{name}.json.gz"
         keep(history, file)
         print(f"FAILED, and stored: python -m lab.torture --check {file}", file=sys.stderr)
     if options.keep:

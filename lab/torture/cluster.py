@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from lab.e2e.api_client import ApiClient
-from lab.e2e.control_plane import ControlPlane, free_port
-from lab.e2e.etcd import encode, end_of
+from lab.e2e.control_plane import ControlPlane, find_free_port
+from lab.e2e.etcd import encode, find_range_end
 from lab.e2e.forwarder import HeldStreams
 from lab.e2e.processes import Process
 from lab.e2e.toolchain import Binaries
@@ -33,7 +33,7 @@ class Cluster(ControlPlane):
         super().__init__(binaries[0], directory)
         self.versions = tuple(one.version for one in binaries)
         self._servers = [one.apiserver for one in binaries]
-        self.ports = (self.port, *(free_port() for _ in range(SERVERS - 1)))
+        self.ports = (self.port, *(find_free_port() for _ in range(SERVERS - 1)))
         self.held: list[list[HeldStreams]] = []
         self._stack = ExitStack()
         self._commands: dict[str, tuple[str, ...]] = {}
@@ -53,7 +53,7 @@ class Cluster(ControlPlane):
 
     def kubeconfig_at(self, port: int, name: str, token: str) -> Path:
         """A kubeconfig that shows a token to a port of this machine."""
-        file = self.token_kubeconfig(name, token)
+        file = self.write_token_kubeconfig(name, token)
         file.write_text(file.read_text().replace(self.server, f"https://127.0.0.1:{port}"))
         return file
 
@@ -112,7 +112,7 @@ class Cluster(ControlPlane):
                 yield revision, key, None if deleted else json.loads(base64.b64decode(event["kv"]["value"]))
 
     def _watched(self, path: bytes) -> Iterator[dict[str, Any]]:
-        asked = {"key": encode(path), "range_end": encode(end_of(path)), "start_revision": 1}
+        asked = {"key": encode(path), "range_end": encode(find_range_end(path)), "start_revision": 1}
         with self._open("watch", {"create_request": asked}) as answer:
             for line in answer:
                 yield from json.loads(line)["result"].get("events", ())
@@ -153,7 +153,7 @@ class Cluster(ControlPlane):
         return self._named[name]
 
     def _members(self) -> Process:
-        clients, peers = ([free_port() for _ in range(MEMBERS)] for _ in range(2))
+        clients, peers = ([find_free_port() for _ in range(MEMBERS)] for _ in range(2))
         self._etcd = clients
         everyone = ",".join(f"etcd-{number}=http://127.0.0.1:{port}" for number, port in enumerate(peers))
         for number in range(MEMBERS):

@@ -16,7 +16,7 @@ from typing import Final
 from lab.e2e.electors import ASYNCIO_PROGRAM
 from lab.e2e.forwarder import Partition
 from lab.e2e.processes import Process
-from lab.e2e.toolchain import MissingToolchainError, build, cache_directory, fence_program
+from lab.e2e.toolchain import MissingToolchainError, build, build_fence_program, find_cache_directory
 from lab.torture.cluster import Cluster
 
 HERE: Final = Path(__file__).parent
@@ -47,15 +47,15 @@ class Programs:
             return [str(self._cluster.binaries.clients), "elector", f"-kubeconfig={kubeconfig}", *named, *seconds]
         # The controllers that write a shared object; their lease is `operator`.
         named = [f"-namespace={namespace}", f"-pod={identity}", f"-library={language}", "-pause=40ms"]
-        return [str(fence_program()), "work", f"-kubeconfig={kubeconfig}", *named, *seconds]
+        return [str(build_fence_program()), "work", f"-kubeconfig={kubeconfig}", *named, *seconds]
 
 
 def languages() -> tuple[dict[str, list[str]], dict[str, str]]:
     """Return the electors in Java and Rust that can be built here, and why the others cannot."""
     built, missing = dict[str, list[str]](), dict[str, str]()
-    cache_directory().mkdir(parents=True, exist_ok=True)
+    find_cache_directory().mkdir(parents=True, exist_ok=True)
     # A run beside this one may need the same.
-    with (cache_directory() / "electors.lock").open("w") as lock:
+    with (find_cache_directory() / "electors.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for language, made in {"java": _java, "rust": _rust}.items():
             try:
@@ -157,7 +157,7 @@ def _make(command: Sequence[str], folder: Path) -> None:
 def _java() -> list[str]:
     source = HERE / "java" / "src" / "main" / "java" / "Elector.java"
     pom = HERE / "java" / "pom.xml"
-    folder = cache_directory() / "java" / _digest(source, pom)
+    folder = find_cache_directory() / "java" / _digest(source, pom)
     java = _require("java")
     if not (folder / "Elector.class").exists():
         maven, javac = _require("mvn"), _require("javac")
@@ -178,7 +178,7 @@ def _java() -> list[str]:
 
 def _rust() -> list[str]:
     source, manifest = HERE / "rust" / "src" / "main.rs", HERE / "rust" / "Cargo.toml"
-    folder = cache_directory() / "rust" / _digest(source, manifest)
+    folder = find_cache_directory() / "rust" / _digest(source, manifest)
     program = folder / "elector"
     if not program.exists():
         cargo = _require("cargo")
@@ -196,7 +196,7 @@ def _rust() -> list[str]:
 
 def _build_preloaded() -> Path:
     """Build the library that moves the clock of a process. Without a compiler no clock is moved but that of Python."""
-    library = cache_directory() / "clock" / f"{_digest(_CLOCK)}.so"
+    library = find_cache_directory() / "clock" / f"{_digest(_CLOCK)}.so"
     if not library.exists():
         library.parent.mkdir(parents=True, exist_ok=True)
         _make([_require("cc"), "-shared", "-fPIC", "-O2", "-o", str(library), str(_CLOCK), "-ldl"], library.parent)

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from lab.e2e.toolchain import cache_directory
+from lab.e2e.toolchain import find_cache_directory
 from lab.spec import __main__ as spec
 from lab.torture.defects import DEFECTS, NOTHING, TESTS, Defect
 
@@ -192,7 +192,7 @@ def _check_torture(tree: Path, seed: int, minutes: float) -> str:
         return "does not start" if done.returncode else ""
     said = _run(ROOT, "-m", "lab.torture", "--check", str(history)).stdout
     print("\n".join(re.findall(r"PROBLEM .*", said)[:5]), flush=True)
-    shutil.copy(history, cache_directory() / f"planted-{time.time_ns()}.json.gz")
+    shutil.copy(history, find_cache_directory() / f"planted-{time.time_ns()}.json.gz")
     return ", ".join(dict.fromkeys(_short(found) for found in re.findall(r"PROBLEM (.*)", said)))
 
 

@@ -19,7 +19,7 @@ from lab.e2e.kubectl import Kubectl
 from lab.e2e.stamping import label
 from lab.e2e.toolchain import Binaries
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import PROJECT, Account, World, leases
+from lab.e2e.world import PROJECT, Account, World, build_lease_path
 from lab.torture.cluster import SERVERS, Cluster
 from lab.torture.electors import Elector, Programs, network
 from lab.torture.history import Attack, Denial, Gap, History, Operation, Stored
@@ -55,24 +55,26 @@ class Run:
         self.cluster = stack.enter_context(Cluster(binaries, directory))
         self.world = World(self.cluster)
         self.programs = Programs(self.cluster)
-        self.kubectl = Kubectl(binaries[0].kubectl, self.cluster.kubeconfig("operator-of-torture", "system:masters"))
+        self.kubectl = Kubectl(
+            binaries[0].kubectl, self.cluster.write_kubeconfig("operator-of-torture", "system:masters")
+        )
         allow_service_accounts(self.world.admin)
         self.suffix = self._first = f"{seed:08x}a0"
         self.gaps: list[Gap] = []
         self.faults: list[str] = []
         self._of_ours = threading.Lock()
-        self.world.stand_in_for_the_service()
+        self.world.create_local_service()
         self._accounts: dict[str, Account] = {}
         for namespace in (REVIEWED, STAMPED, "registers"):
-            self.world.namespace(namespace, route=REVIEWED if namespace == REVIEWED else "")
+            self.world.create_namespace(namespace, route=REVIEWED if namespace == REVIEWED else "")
         self.world.admin.send(
             "POST", f"/api/v1/namespaces/{STAMPED}/configmaps", {"metadata": {"name": "log"}}
         ).expect()
         for name in REGISTERS:
             self.world.admin.send("POST", PATH, {"metadata": {"name": name}, "data": {"value": ""}}).expect()
         for namespace in LEASES:
-            self._accounts[namespace] = self.world.account(namespace, "mallory")
-        self._accounts["probe"] = self.world.account(STAMPED, "elector", pod="probe")
+            self._accounts[namespace] = self.world.create_account(namespace, "mallory")
+        self._accounts["probe"] = self.world.create_account(STAMPED, "elector", pod="probe")
         self.webhook = WebhookServer(directory, self.world.certs, policy="strict")
         if protected:
             stack.enter_context(self.webhook)
@@ -91,7 +93,7 @@ class Run:
         plan = sorted(self._planned(seconds), key=lambda one: one[0])
         for elector in self.electors:
             elector.start()
-        for path in (leases(namespace, lease) for namespace, lease in LEASES.items()):
+        for path in (build_lease_path(namespace, lease) for namespace, lease in LEASES.items()):
             wait_for("a leader", partial(self._is_held, path), 60)
         begin = time.time_ns() // 1000
         threads = [threading.Thread(target=one.run, args=(stop,)) for one in registers]
@@ -158,7 +160,9 @@ class Run:
         """A fault of whoever holds the lease, or, unless `pick` is 0, of one of the electors."""
         mine = [one for one in self.electors if one.name.startswith(namespace)]
         try:
-            reply = self.cluster.client(pick % SERVERS, "aim").send("GET", leases(namespace, LEASES[namespace]))
+            reply = self.cluster.client(pick % SERVERS, "aim").send(
+                "GET", build_lease_path(namespace, LEASES[namespace])
+            )
             holder = str(reply.body.get("spec", {}).get("holderIdentity") or "").partition("_")[0]
         except OSError:
             holder = ""
@@ -208,7 +212,7 @@ class Run:
         with self._of_ours:
             self.cluster.ready()
             after = self.cluster.revision()
-            self.kubectl.must("delete", "-f", "-", manifest=self._policies(self.suffix))
+            self.kubectl.run_checked("delete", "-f", "-", manifest=self._policies(self.suffix))
             try:
                 yield
             finally:
@@ -232,7 +236,7 @@ class Run:
 
     def _install(self, suffix: str) -> None:
         self.cluster.ready()
-        self.kubectl.must("apply", "--server-side", "-f", "-", manifest=self._policies(suffix))
+        self.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=self._policies(suffix))
         for number in range(SERVERS):
             client = self.cluster.client(number, "probe", _token(self._accounts["probe"]))
             wait_for("the policies", partial(self._in_force, suffix, client), 60, 0.3)
@@ -241,7 +245,7 @@ class Run:
     def _in_force(self, suffix: str, client: ApiClient) -> bool:
         body = {"metadata": {"name": "probe"}, "spec": {"holderIdentity": "a"}}
         try:
-            lease = client.send("POST", leases(STAMPED), body, dryRun="All").body
+            lease = client.send("POST", build_lease_path(STAMPED), body, dryRun="All").body
             log = client.send("PATCH", _LOG, {}, media=MERGE, dryRun="All")
         except OSError:
             return False
@@ -264,7 +268,7 @@ class Run:
         for namespace, kinds in KINDS.items():
             for number, kind in enumerate(kinds):
                 name, way = f"{namespace}-{number}-{kind}", network(self._stack, self.cluster, self.chance)
-                account = self.world.account(namespace, "elector", pod=name)
+                account = self.world.create_account(namespace, "elector", pod=name)
                 config = self.cluster.kubeconfig_at(way.port, name, _token(account))
                 command = self.programs.command(kind, config, namespace, LEASES[namespace], name)
                 offset = 0 if kind in ("go", "client-go", "controller-runtime") else self.chance.choice(OFFSETS)

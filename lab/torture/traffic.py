@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from lab.e2e.api_client import MERGE, ApiClient, Reply
-from lab.e2e.manifests import micro_time
+from lab.e2e.manifests import format_micro_time
 from lab.torture.history import Attack, Operation
 
 REGISTERS: Final = ("one", "two", "three")
@@ -102,7 +102,7 @@ class Mallory:
             "release": lambda: self._patch({"spec": {"holderIdentity": ""}}),
             "cut": lambda: self._patch({"spec": {"leaseDurationSeconds": 1}}),
             "undate": lambda: self._patch({"spec": {"renewTime": None}}),
-            "label": lambda: self._patch({"metadata": {"labels": {"a": micro_time()[-7:-1]}}}),
+            "label": lambda: self._patch({"metadata": {"labels": {"a": format_micro_time()[-7:-1]}}}),
             "own": lambda: self._patch({"metadata": {"ownerReferences": [_OWNER]}}),
             "forge": lambda: self._patch({"metadata": {"annotations": dict.fromkeys(self._keys(), "9")}}),
             "forge and take": self._forged,
@@ -113,9 +113,9 @@ class Mallory:
         }
         if limits:
             self._ways["renew for a second"] = lambda: self._patch(
-                {"spec": {"renewTime": micro_time(), "leaseDurationSeconds": 1}}
+                {"spec": {"renewTime": format_micro_time(), "leaseDurationSeconds": 1}}
             )
-            self._ways["renew"] = lambda: self._patch({"spec": {"renewTime": micro_time()}})
+            self._ways["renew"] = lambda: self._patch({"spec": {"renewTime": format_micro_time()}})
         self.attacks: list[Attack] = []
 
     def run(self, stop: threading.Event, chance: random.Random) -> None:
@@ -153,5 +153,5 @@ class Mallory:
         return self._patch({"metadata": {"annotations": dict.fromkeys(self._keys(), "9")}, "spec": self._claim()})
 
     def _claim(self) -> dict[str, Any]:
-        now = micro_time()
+        now = format_micro_time()
         return {"holderIdentity": "mallory", "leaseDurationSeconds": 30, "renewTime": now, "acquireTime": now}

@@ -30,9 +30,9 @@ def causes(world: World) -> Iterator[Row]:
     with _change(world, CONFIGURATION, "/webhooks/0/clientConfig/service/name", "other"):
         yield _await_reason(world, "a Service that is not there", "service-missing")
         # It leads to the same pods, whose certificate lacks its name.
-        world.kubectl.must("-n", NAMESPACE, "expose", "deployment/lease-webhook", "--name=other", *_PORTS)
+        world.kubectl.run_checked("-n", NAMESPACE, "expose", "deployment/lease-webhook", "--name=other", *_PORTS)
         yield _await_reason(world, "a name that the certificate lacks", "certificate-untrusted")
-        world.kubectl.must("-n", NAMESPACE, "delete", "service", "other")
+        world.kubectl.run_checked("-n", NAMESPACE, "delete", "service", "other")
     with _change(world, SERVICE, "/spec/ports/0/targetPort", "nothing"):
         _end_connections(world)
         yield _await_reason(world, "a targetPort that no container names", "target-port-missing")
@@ -43,13 +43,13 @@ def causes(world: World) -> Iterator[Row]:
     world.client.send("PATCH", WORKLOAD, replicas, media="application/merge-patch+json").expect(200)
     yield _await_reason(world, "no pods", "no-ready-endpoint")
     role = ["clusterrole", "status-lease-writer", "--verb=create", "--resource=leases.coordination.k8s.io"]
-    world.kubectl.must("create", *role)
-    world.kubectl.must(
+    world.kubectl.run_checked("create", *role)
+    world.kubectl.run_checked(
         "create", "clusterrolebinding", role[1], f"--clusterrole={role[1]}", "--serviceaccount=default:default"
     )
     yield _await_reason(world, "no pods, asked by who may only write leases", "why is not known", "--as", PERSON)
     for kind in ("clusterrole", "clusterrolebinding"):
-        world.kubectl.must("delete", kind, role[1])
+        world.kubectl.run_checked("delete", kind, role[1])
     world.apply("self-signed")
     yield _await_reason(world, "nothing any longer", "refused a lease", code=0)
 
@@ -59,7 +59,7 @@ _PORTS = ("--port=443", "--target-port=webhook")
 
 def _end_connections(world: World) -> None:
     """Replace the pods: API servers keep connections, and go on calling where a Service no longer leads."""
-    world.kubectl.must("-n", NAMESPACE, "rollout", "restart", "deployment/lease-webhook")
+    world.kubectl.run_checked("-n", NAMESPACE, "rollout", "restart", "deployment/lease-webhook")
     world.rolled_out()
 
 

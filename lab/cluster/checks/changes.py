@@ -28,7 +28,7 @@ def renewed_secret(world: World) -> Iterator[Row]:
         before, restarts = _serving(world), world.restarts()
         make_certificates(world.certs)
         text = world.rendered("self-signed", "strict")
-        world.kubectl.must("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
+        world.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
         took = _took(lambda: all(end > before for end in _each(world, _not_after)))
         held, report = world.restarts() == restarts, load.report()
         seen = f"served by both pods after {took:.0f} s, {'no' if held else 'with a'} restart; {report}"
@@ -65,7 +65,7 @@ def _put(world: World, policy: str) -> None:
         "metadata": {"name": "lease-webhook-policy", "namespace": NAMESPACE},
         "data": {"policy.yaml": policy},
     }
-    world.kubectl.must("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=json.dumps(body))
+    world.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=json.dumps(body))
 
 
 def _took(probe: Callable[[], bool]) -> float:

@@ -47,9 +47,9 @@ def lifetime(world: World) -> Iterator[Row]:
     left = [
         kind
         for kind in ("validatingwebhookconfiguration", "validatingadmissionpolicy", "clusterrole", "clusterrolebinding")
-        if "lease-webhook" in world.kubectl.must("get", kind, "-o", "name")
+        if "lease-webhook" in world.kubectl.run_checked("get", kind, "-o", "name")
     ]
-    left += world.kubectl.must("-n", NAMESPACE, "get", "all,cm,secret,pdb,netpol", "-o", "name").split()
+    left += world.kubectl.run_checked("-n", NAMESPACE, "get", "all,cm,secret,pdb,netpol", "-o", "name").split()
     # The first is made by Kubernetes, the second holds what `helm test --logs` prints.
     ours = [one for one in left if one not in {"configmap/kube-root-ca.crt", "pod/lease-webhook-test"}]
     seen = f"{', '.join(ours) or 'nothing'} left; {report}"
@@ -64,13 +64,13 @@ def _uninstall_without_pods(world: World) -> Row:
     begin = time.monotonic()
     _helm(world, "uninstall", "guard")
     took = time.monotonic() - begin
-    left = "lease-webhook" in world.kubectl.must("get", "validatingwebhookconfiguration", "-o", "name")
+    left = "lease-webhook" in world.kubectl.run_checked("get", "validatingwebhookconfiguration", "-o", "name")
     wait_for("the pods have ended", partial(_has_no_webhook, world), 90, 0.5)
     return Row("helm uninstall while no image can be pulled", f"{took:.0f} s", passed=took < 30 and not left)
 
 
 def _has_no_webhook(world: World) -> bool:
-    return "pod/lease-webhook-" not in world.kubectl.must("-n", NAMESPACE, "get", "pods", "-o", "name").replace(
+    return "pod/lease-webhook-" not in world.kubectl.run_checked("-n", NAMESPACE, "get", "pods", "-o", "name").replace(
         "pod/lease-webhook-test", ""
     )
 

@@ -100,7 +100,7 @@ def drain(world: World) -> Iterator[Row]:
             done = world.kubectl.run("drain", node, *flags, limit)
             left = [pod for pod in world.pods() if pod["spec"].get("nodeName") == node]
         finally:
-            world.kubectl.must("uncordon", node)
+            world.kubectl.run_checked("uncordon", node)
         wait_for("two ready pods", world.all_ready, 120, 0.5)
         alone = len(world.client.get("/api/v1/nodes")["items"]) == 1
         if alone:
@@ -117,7 +117,7 @@ def drain(world: World) -> Iterator[Row]:
 def roll_out(world: World) -> tuple[str, str, bool]:
     """A roll-out of the same revision."""
     before = world.names()
-    world.kubectl.must("-n", NAMESPACE, "rollout", "restart", "deployment/lease-webhook")
+    world.kubectl.run_checked("-n", NAMESPACE, "rollout", "restart", "deployment/lease-webhook")
     world.rolled_out()
     return "kubectl rollout restart", "both pods replaced", not before & world.names()
 

@@ -38,7 +38,7 @@ def cert_manager(node: Node) -> Callable[[World], Iterator[Row]]:
     def check(world: World) -> Iterator[Row]:
         apply_definitions(world, *KINDS)
         world.remove()
-        command = [str(neighbors().cert_manager), str(node.plane.kubeconfig("cert-manager", "system:masters"))]
+        command = [str(neighbors().cert_manager), str(node.plane.write_kubeconfig("cert-manager", "system:masters"))]
         with Process(command, node.directory / "cert-manager.log") as controllers:
             took = world.apply("cert-manager", "strict")
             wait_for("the proof is refused", world.is_enforced, 60, 0.5)
@@ -57,7 +57,7 @@ def _renew(world: World) -> Row:
     status["conditions"].append({"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "now"})
     patch = json.dumps({"status": status})
     with Load(world) as load:
-        world.kubectl.must(
+        world.kubectl.run_checked(
             *("-n", NAMESPACE, "patch", "certificate", "lease-webhook"),
             *("--subresource=status", "--type=merge", f"--patch={patch}"),
         )
@@ -76,12 +76,12 @@ def openshift(world: World) -> Iterator[Row]:
     """The overlay openshift with a user of the platform's choice, and the certificate put where service-ca puts it."""
     world.remove()
     text = world.rendered("openshift", edit=ASSIGNED)
-    world.kubectl.must("apply", "--server-side", "-f", "-", manifest=text)
+    world.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=text)
     names = ("ca.crt", "tls.crt", "tls.key")
     data = {name: base64.b64encode((world.certs / name).read_bytes()).decode() for name in names}
     metadata = {"name": "lease-webhook-tls", "namespace": NAMESPACE}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "kubernetes.io/tls", "data": data}
-    world.kubectl.must("apply", "--server-side", "-f", "-", manifest=secret)
+    world.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=secret)
     path = f"{REGISTRATIONS}/lease-webhook"
     entries = world.client.get(path)["webhooks"]
     patch = [

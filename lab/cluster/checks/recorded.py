@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from lab.cluster.monitoring import apply_definitions
 from lab.cluster.world import NAMESPACE, PYTHON, World
-from lab.e2e.manifests import micro_time, sample_lease
-from lab.e2e.world import Row, leases
+from lab.e2e.manifests import format_micro_time, make_lease
+from lab.e2e.world import Row, build_lease_path
 from tests.waiting import wait_for
 
 SHOP = "cluster-recorded"
@@ -31,16 +31,16 @@ def recorded(world: World) -> Iterator[Row]:
     apply_definitions(world, "prometheusrules", "servicemonitors")
     world.namespace(SHOP, {})
     world.apply("self-signed", "recorder", "recorder-metrics", edit=IN_MEMORY)
-    world.kubectl.must("-n", NAMESPACE, "rollout", "status", "statefulset/lease-recorder", "--timeout=120s")
-    world.client.send("POST", leases(SHOP), sample_lease("shift", leaseDurationSeconds=DURATION)).expect(201)
+    world.kubectl.run_checked("-n", NAMESPACE, "rollout", "status", "statefulset/lease-recorder", "--timeout=120s")
+    world.client.send("POST", build_lease_path(SHOP), make_lease("shift", leaseDurationSeconds=DURATION)).expect(201)
     wait_for("the lease is live", lambda: _metric(world, "live") == 1, 30, 0.5)
     slices = world.client.send("GET", SLICES, labelSelector="kubernetes.io/service-name=lease-recorder-metrics")
     ports = {port["port"] for one in slices.expect(200)["items"] for port in one["ports"]}
     wait_for("no one leads", lambda: _metric(world, "live") == 0, 30, 0.5)
     absent = _metric(world, "leaderless_seconds_total")
-    path = leases(SHOP, "shift")
+    path = build_lease_path(SHOP, "shift")
     lease = world.client.get(path)
-    lease["spec"] |= {"holderIdentity": "next", "renewTime": micro_time(), "acquireTime": micro_time()}
+    lease["spec"] |= {"holderIdentity": "next", "renewTime": format_micro_time(), "acquireTime": format_micro_time()}
     lease["spec"]["leaseTransitions"] = 1
     world.client.send("PUT", path, lease).expect(200)
     wait_for("the next holder is live", lambda: _metric(world, "live") == 1, 30, 0.5)
@@ -52,7 +52,7 @@ def recorded(world: World) -> Iterator[Row]:
     yield Row("component recorder-metrics: a lease that is held, silent and taken", seen, passed=passed)
     time.sleep(1)
     command = (PYTHON, "-m", "webhook", "why", f"{SHOP}/shift", "--input", "/history")
-    said = world.kubectl.must("-n", NAMESPACE, "exec", POD, "--", *command)
+    said = world.kubectl.run_checked("-n", NAMESPACE, "exec", POD, "--", *command)
     yield Row("`why` in the pod of the recorder", said.splitlines()[0], passed="next holds it since" in said)
     world.remove()
     world.kubectl.run("delete", "clusterrolebinding,clusterrole", "lease-recorder", "--ignore-not-found")

@@ -30,7 +30,7 @@ def static_pod(node: Node) -> Callable[[World], Iterator[Row]]:
             passed=listed == 0,
         )
         (name,) = wait_for("the kubelet shows the pod", partial(_list_mirrors, world), 30, 0.5)
-        world.kubectl.must("-n", "kube-system", "delete", "pod", name, "--wait=false")
+        world.kubectl.run_checked("-n", "kube-system", "delete", "pod", name, "--wait=false")
         time.sleep(5)
         yield Row("after its pod was deleted through the API", "still enforced", passed=world.is_enforced())
         begin = time.monotonic()
@@ -59,7 +59,7 @@ def _place(node: Node, world: World) -> None:
             file.chmod(0o400)
             os.chown(file, USER, USER)
     for folder in ("webhooks", "policies"):
-        text = world.kubectl.must("kustomize", str(shipped / folder))
+        text = world.kubectl.run_checked("kustomize", str(shipped / folder))
         (node.static / folder / "lease-webhook.yaml").write_text(text)
     pod = (ROOT / "deploy" / "static-manifests" / "pod.yaml").read_text()
     pod = pod.replace(ON_DISK, str(node.static)).replace("lease-webhook:name-your-image", world.image)

@@ -11,8 +11,8 @@ import yaml
 from lab.cluster.load import Load
 from lab.cluster.world import CLOSED, NAMESPACE, PYTHON, Object, World
 from lab.e2e.fence.trial import export_fence
-from lab.e2e.manifests import sample_lease
-from lab.e2e.world import Row, leases
+from lab.e2e.manifests import make_lease
+from lab.e2e.world import Row, build_lease_path
 from tests.waiting import wait_for
 
 SHOP = "cluster-shop"
@@ -76,7 +76,7 @@ def together(world: World) -> Iterator[Row]:
             report = load.report()
         yield Row("writes under load meanwhile, failing closed", str(report), passed=report.passed)
         # No one renews these any more.
-        world.kubectl.must("-n", CLOSED, "delete", "leases", "--all")
+        world.kubectl.run_checked("-n", CLOSED, "delete", "leases", "--all")
         yield from _rights(world)
     finally:
         for kind in ("clusterrole", "clusterrolebinding"):
@@ -89,15 +89,15 @@ def _check_fence(world: World) -> Iterator[Row]:
     fence = export_fence("operator", f"{SHOP}/operator", writers=[f"{SHOP}/operator"], resources=["configmaps"])
     pods = [_pod(world, name) for name in ("op-a", "op-b")]
     for thing in (*OPERATOR, *pods):
-        world.kubectl.must("apply", "--server-side", "-f", "-", manifest=thing)
+        world.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=thing)
     for name in ("op-a", "op-b"):
-        world.kubectl.must("-n", SHOP, "wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
-    world.kubectl.must("apply", "--server-side", "-f", "-", manifest=fence)
-    elected = _send(world, "op-a", "POST", leases(SHOP), _lease("op-a", 0))
+        world.kubectl.run_checked("-n", SHOP, "wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+    world.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=fence)
+    elected = _send(world, "op-a", "POST", build_lease_path(SHOP), _lease("op-a", 0))
     wait_for("the fence is in force", lambda: _writes(world, "op-b").startswith(("403", "422")), 30, 0.5)
     before = [_writes(world, name) for name in ("op-a", "op-b")]
     time.sleep(DURATION + 1)
-    path = leases(SHOP, "operator")
+    path = build_lease_path(SHOP, "operator")
     newer = _lease("op-b", 1)
     newer["metadata"]["resourceVersion"] = world.client.get(path)["metadata"]["resourceVersion"]
     taken = _send(world, "op-b", "PUT", path, newer)
@@ -109,7 +109,7 @@ def _check_fence(world: World) -> Iterator[Row]:
     seen = f"elected {elected}, taken over after expiry {taken}; holder and other, before and after: {codes}"
     yield Row("a fence, with tokens that the kubelet mounts", seen if passed else f"{before} {after}", passed=passed)
     for thing in yaml.safe_load_all(fence):
-        world.kubectl.must("delete", thing["kind"].lower(), thing["metadata"]["name"])
+        world.kubectl.run_checked("delete", thing["kind"].lower(), thing["metadata"]["name"])
 
 
 def _pod(world: World, name: str) -> Object:
@@ -121,7 +121,7 @@ def _pod(world: World, name: str) -> Object:
 
 def _lease(holder: str, transitions: int) -> Object:
     fields = {"holderIdentity": f"{holder}_1", "leaseDurationSeconds": DURATION, "leaseTransitions": transitions}
-    return sample_lease("operator", **fields)
+    return make_lease("operator", **fields)
 
 
 def _writes(world: World, pod: str) -> str:
@@ -141,7 +141,7 @@ def _check_audit(world: World) -> Iterator[Row]:
     expected = {f"Lease {SHOP}/operator expired"}
     seen = f"the job {status}; found: {', '.join(sorted(found)) or printed[-200:]}"
     yield Row("the CronJob of the component audit", seen, passed=(status, found) == ("failed", expected))
-    world.kubectl.must("-n", SHOP, "delete", "lease", "operator")
+    world.kubectl.run_checked("-n", SHOP, "delete", "lease", "operator")
     status, printed = _next_job(world)
     findings = _severe(printed)
     seen = f"the job {status}, {len(findings)} findings"
@@ -170,7 +170,7 @@ def _next_job(world: World) -> tuple[str, str]:
 
     name = wait_for("the CronJob makes a job", new, 90, 0.5)
     status = wait_for(f"{name} ends", partial(ended, name), 90, 0.5)
-    return status, world.kubectl.must("-n", NAMESPACE, "logs", f"job/{name}")
+    return status, world.kubectl.run_checked("-n", NAMESPACE, "logs", f"job/{name}")
 
 
 def _rights(world: World) -> Iterator[Row]:
@@ -192,7 +192,7 @@ def _rights(world: World) -> Iterator[Row]:
         ("leasecandidates", "failed", "returned 403 for /apis/coordination.k8s.io/v1/leases"),
     ):
         patch = json.dumps([{"op": "replace", "path": "/rules/0/resources", "value": [kind]}])
-        world.kubectl.must("patch", "clusterrole", "lease-audit", "--type=json", f"--patch={patch}")
+        world.kubectl.run_checked("patch", "clusterrole", "lease-audit", "--type=json", f"--patch={patch}")
         status, printed = _next_job(world)
         line = next((line for line in printed.splitlines() if said in line), printed.strip()[-160:])
         seen = f"the job {status}: {line}"

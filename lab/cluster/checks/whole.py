@@ -10,8 +10,8 @@ from lab.cluster.elsewhere import run_elsewhere
 from lab.cluster.load import Load
 from lab.cluster.node import Node
 from lab.cluster.world import CLOSED, NAMESPACE, ROOT, World
-from lab.e2e.manifests import sample_lease
-from lab.e2e.world import Row, leases
+from lab.e2e.manifests import make_lease
+from lab.e2e.world import Row, build_lease_path
 from tests.waiting import wait_for
 
 REACH = """
@@ -50,7 +50,7 @@ def _effect(world: World, component: str) -> bool:
     namespace = {"strict": CLOSED, "control-plane": "kube-system", "node-leases": "kube-node-lease"}.get(component)
     body = yaml.safe_load((ROOT / "deploy" / "proof.yaml").read_text())
     body["metadata"]["namespace"] = namespace or "default"
-    reply = world.client.send("POST", leases(namespace or "default"), body, dryRun="All")
+    reply = world.client.send("POST", build_lease_path(namespace or "default"), body, dryRun="All")
     if component == "observe":
         return reply.status == 201 and any("time-unreadable" in one for one in reply.warnings)
     return "(lease webhook, rule time-unreadable)" in reply.message
@@ -90,7 +90,7 @@ def cold_start(node: Node) -> Callable[[World], Iterator[Row]]:
         node.start()
         ready = time.monotonic() - begin
         # Before our pods serve again, a write that fails closed is refused and never passes unseen.
-        early = world.client.send("POST", leases(CLOSED), sample_lease("early"), dryRun="All")
+        early = world.client.send("POST", build_lease_path(CLOSED), make_lease("early"), dryRun="All")
         wait_for("the proof is refused", world.is_enforced, 180, 0.5)
         enforced = time.monotonic() - begin
         wait_for("two ready pods", world.all_ready, 180, 0.5)
@@ -112,5 +112,5 @@ def removal(world: World) -> Iterator[Row]:
         load.report()
         world.remove()
         report = load.report()
-    left = world.kubectl.must("get", "all,pdb,netpol,secret,configmap", "-n", NAMESPACE, "--ignore-not-found")
+    left = world.kubectl.run_checked("get", "all,pdb,netpol,secret,configmap", "-n", NAMESPACE, "--ignore-not-found")
     yield Row("README's uninstalling", f"nothing left; {report}", passed=report.passed and not left.strip())

@@ -1,4 +1,4 @@
-"""`make fence`: what a fence holds back, on real API servers; prints a table and writes it into the docs."""
+"""`make fence`: the writes that a fence holds back on real API servers; prints a table and writes it into the docs."""
 
 import argparse
 import datetime as dt
@@ -9,18 +9,18 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.e2e.fence.cost import cost_on
-from lab.e2e.fence.facts import Fact, facts
+from lab.e2e.fence.cost import measure_cost
+from lab.e2e.fence.facts import Fact, check_facts
 from lab.e2e.fence.plane import TwoServers
-from lab.e2e.fence.restore import restored
-from lab.e2e.fence.run import Outcome, outcomes
-from lab.e2e.fence.stall import HONEST, STALLS, Found, stalls
+from lab.e2e.fence.restore import check_restore
+from lab.e2e.fence.run import Outcome, run_faults
+from lab.e2e.fence.stall import HONEST, STALLS, Found, run_stalls
 from lab.e2e.fence.table import Section, render
-from lab.e2e.fence.token import token_facts
+from lab.e2e.fence.token import check_tokens
 from lab.e2e.fence.trial import allow_service_accounts
 from lab.e2e.kubectl import Kubectl
 from lab.e2e.stamp_cases import FIRST_MINOR
-from lab.e2e.toolchain import VERSIONS, Binaries, MissingToolchainError, all_binaries, fence_program
+from lab.e2e.toolchain import VERSIONS, Binaries, MissingToolchainError, build_all_binaries, build_fence_program
 
 DOCS = Path(__file__).parents[3] / "docs" / "fence-figures.md"
 LATE, RESTORE = "late-watch", "restore"
@@ -28,7 +28,7 @@ LATE, RESTORE = "late-watch", "restore"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the faults on every version. Returns 1 when a bar is broken."""
+    """Run the faults on every version. Return 1 when a bar is broken."""
     parser = argparse.ArgumentParser(prog="python -m lab.e2e.fence", description=__doc__)
     parser.add_argument("--kubernetes", default="", help="versions that begin so; else the newest and the oldest")
     parser.add_argument("--trials", type=int, default=3, help="of each fault and library")
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         needs_none = options.only in ([LATE], [RESTORE])
-        program = Path() if needs_none else fence_program()
+        program = Path() if needs_none else build_fence_program()
         everything = _choose(options.kubernetes)
     except MissingToolchainError as missing:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
@@ -51,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.only == [LATE]:
         priced = everything
     else:
-        priced = [] if options.only else all_binaries(options.kubernetes)
-    costs = [cost_on(one) for one in priced]
+        priced = [] if options.only else build_all_binaries(options.kubernetes)
+    costs = [measure_cost(one) for one in priced]
     sections = []
     with tempfile.TemporaryDirectory(prefix="lease-webhook-fence-") as temporary:
         for binaries in everything:
@@ -62,11 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             single: list[Fact] = []
             if not needs_none:
                 with TwoServers(binaries, directory.absolute()) as plane:
-                    allow_service_accounts(plane.client(plane.port))
+                    allow_service_accounts(plane.create_admin_client(plane.port))
                     plane.start_second()
-                    found = tuple(outcomes(plane, program, options.trials, options.only))
+                    found = tuple(run_faults(plane, program, options.trials, options.only))
                     kubectl = Kubectl(binaries.kubectl, plane.admin_kubeconfig)
-                    single += [] if options.only else facts(plane, plane.client(plane.port), kubectl)
+                    single += [] if options.only else check_facts(plane, plane.create_admin_client(plane.port), kubectl)
             late = None
             if binaries.minor >= FIRST_MINOR and options.only in ([], [LATE]):
                 late, more = _try_late_watch(binaries, directory.absolute() / "token", options.trials)
@@ -83,27 +83,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _try_late_watch(binaries: Binaries, directory: Path, trials: int) -> tuple[dict[str, Found], list[Fact]]:
-    """On a control plane of its own, whose second API server can learn of leases late."""
+    """Try takeovers on a separate control plane, whose second API server can learn of leases late."""
     directory.mkdir()
     with TwoServers(binaries, directory) as plane:
         plane.start_stalling()
         kubectl = Kubectl(binaries.kubectl, plane.admin_kubeconfig)
-        allow_service_accounts(plane.client(plane.port))
-        single = [*token_facts(plane, kubectl)]
-        return stalls(plane, kubectl, len(STALLS) * trials, HONEST), single
+        allow_service_accounts(plane.create_admin_client(plane.port))
+        single = [*check_tokens(plane, kubectl)]
+        return run_stalls(plane, kubectl, len(STALLS) * trials, HONEST), single
 
 
 def _try_restore(binaries: Binaries, directory: Path) -> list[Fact]:
-    """On a control plane of its own, whose etcd goes back."""
+    """Try a restore on a separate control plane, whose etcd goes back."""
     directory.mkdir()
     with TwoServers(binaries, directory) as plane:
-        return [*restored(plane, Kubectl(binaries.kubectl, plane.admin_kubeconfig))]
+        return [*check_restore(plane, Kubectl(binaries.kubectl, plane.admin_kubeconfig))]
 
 
 def _choose(beginning: str) -> list[Binaries]:
     if beginning:
-        return all_binaries(beginning)
-    return [*all_binaries(VERSIONS[0]), *all_binaries(VERSIONS[-1])]
+        return build_all_binaries(beginning)
+    return [*build_all_binaries(VERSIONS[0]), *build_all_binaries(VERSIONS[-1])]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a fence adds to a write, beside what any policy whose parameter is a Lease adds, on one API server."""
+"""The cost that a fence adds to a write, beside that of any policy whose parameter is a Lease, on one API server."""
 
 import random
 import tempfile
@@ -16,8 +16,8 @@ from lab.e2e.fence.plane import TwoServers
 from lab.e2e.fence.token import install_stamps
 from lab.e2e.fence.trial import FIRST, Operator, allow_service_accounts
 from lab.e2e.kubectl import Kubectl
-from lab.e2e.manifests import micro_time
-from lab.e2e.quantile import quantile
+from lab.e2e.manifests import format_micro_time
+from lab.e2e.quantile import find_quantile
 from lab.e2e.stamp_cases import FIRST_MINOR, SUFFIX
 from lab.e2e.toolchain import VERSIONS, Binaries
 
@@ -51,18 +51,18 @@ class Cost(Struct, frozen=True):
 
     @property
     def is_met(self) -> bool:
-        """Whether the bars hold in the quietest round."""
+        """True if the bars hold in the quietest round."""
         updates = self.added["update"]
         return all(min(updates[kind]) <= bar for kind, bar in MAX_ADDED.items() if kind in updates)
 
     @property
     def passed(self) -> bool:
-        """Whether the bars hold, if they are asked."""
+        """True if the bars hold, or are not asked for."""
         return self.is_met or self.version == UNMAINTAINED
 
     @property
     def rows(self) -> list[str]:
-        """In Markdown."""
+        """Rows of the table, in Markdown."""
         if self.is_met:
             verdict = "met"
         else:
@@ -76,48 +76,48 @@ class Cost(Struct, frozen=True):
         return rows
 
 
-def cost_on(binaries: Binaries) -> Cost:
-    """The same write by the holder's pod, without a policy, with a fence, and with a policy that allows everything."""
+def measure_cost(binaries: Binaries) -> Cost:
+    """Measure a write by the holder's pod without a policy, with a fence, and with a policy that allows everything."""
     with (
         tempfile.TemporaryDirectory(prefix="lease-webhook-fence-") as directory,
         TwoServers(binaries, Path(directory)) as plane,
     ):
-        allow_service_accounts(plane.client(plane.port))
+        allow_service_accounts(plane.create_admin_client(plane.port))
         is_stamped = binaries.minor >= FIRST_MINOR
         if is_stamped:
             install_stamps(Kubectl(binaries.kubectl, plane.admin_kubeconfig))
             time.sleep(SETTLING)
         kinds = {name: keys for name, keys in KINDS.items() if is_stamped or not keys}
-        cases = {name: _writer(plane, name, kinds.get(name)) for name in ("without", *kinds)}
+        cases = {name: _create_writer(plane, name, kinds.get(name)) for name in ("without", *kinds)}
         time.sleep(5)  # an API server needs a moment for new policies
-        _round(cases)
-        rounds = [_round(cases) for _ in range(ROUNDS)]
+        _measure_round(cases)
+        rounds = [_measure_round(cases) for _ in range(ROUNDS)]
     added = {request: {name: tuple(one[request, name] for one in rounds) for name in kinds} for request in REQUESTS}
     return Cost(binaries.version, added)
 
 
-def _writer(plane: TwoServers, name: str, keys: Mapping[str, Any] | None) -> tuple[ApiClient, ApiClient, str]:
-    """A leader that has renewed its lease, as it does all the time, and an object of it."""
-    operator = Operator(plane, plane.client(plane.port), f"cost-{name}")
+def _create_writer(plane: TwoServers, name: str, keys: Mapping[str, Any] | None) -> tuple[ApiClient, ApiClient, str]:
+    """Return a leader that has renewed its lease, as it does all the time, and an object of it."""
+    operator = Operator(plane, plane.create_admin_client(plane.port), f"cost-{name}")
     kubectl = Kubectl(plane.binaries.kubectl, plane.admin_kubeconfig)
     if keys:
-        operator.stamp()
+        operator.label_namespace()
     if keys is not None:
-        manifest = operator.manifest(suffix=SUFFIX if keys else "", **keys)
+        manifest = operator.export_manifest(suffix=SUFFIX if keys else "", **keys)
         if name == "plain":
-            manifest = _allows_everything(manifest)
-        kubectl.must("apply", "--server-side", "-f", "-", manifest=manifest)
+            manifest = _allow_everything(manifest)
+        kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=manifest)
         operator.wait_for_fence([plane.port])
-    spec = {"holderIdentity": f"{FIRST}_1", "leaseDurationSeconds": 3600, "renewTime": micro_time()}
+    spec = {"holderIdentity": f"{FIRST}_1", "leaseDurationSeconds": 3600, "renewTime": format_micro_time()}
     held = {"metadata": {"name": "operator"}, "spec": spec}
-    leader = plane.with_token(FIRST, operator.tokens[FIRST])
+    leader = plane.create_token_client(FIRST, operator.tokens[FIRST])
     leader.send("POST", operator.lease.rpartition("/")[0], held).expect(201)
-    leader.send("PATCH", operator.lease, {"spec": {"renewTime": micro_time()}}, media=MERGE).expect(200)
+    leader.send("PATCH", operator.lease, {"spec": {"renewTime": format_micro_time()}}, media=MERGE).expect(200)
     return leader, operator.admin, operator.log
 
 
-def _allows_everything(manifest: str) -> str:
-    """The same policy with the same match and parameter, whose only expression is `true`."""
+def _allow_everything(manifest: str) -> str:
+    """Return the same policy with the same match and parameter, whose only expression is `true`."""
     documents = [one for one in yaml.safe_load_all(manifest) if one]
     for one in documents:
         if one["kind"] == "ValidatingAdmissionPolicy":
@@ -125,8 +125,8 @@ def _allows_everything(manifest: str) -> str:
     return yaml.safe_dump_all(documents)
 
 
-def _round(cases: Mapping[str, tuple[ApiClient, ApiClient, str]]) -> dict[tuple[str, str], float]:
-    """The median of what each request takes longer in each case than in that without a policy, in milliseconds."""
+def _measure_round(cases: Mapping[str, tuple[ApiClient, ApiClient, str]]) -> dict[tuple[str, str], float]:
+    """Return the median extra time of each request in each case over that without a policy, in milliseconds."""
     times: dict[tuple[str, str], list[float]] = {(request, name): [] for request in REQUESTS for name in cases}
     for number in range(WRITES):
         for name in random.sample([*cases], len(cases)):
@@ -141,6 +141,8 @@ def _round(cases: Mapping[str, tuple[ApiClient, ApiClient, str]]) -> dict[tuple[
                 reply.expect()
                 times[request, name].append(reply.milliseconds)
     return {
-        (request, name): quantile([one - bare for one, bare in zip(taken, times[request, "without"], strict=True)], 0.5)
+        (request, name): find_quantile(
+            [one - bare for one, bare in zip(taken, times[request, "without"], strict=True)], 0.5
+        )
         for (request, name), taken in times.items()
     }

@@ -1,4 +1,4 @@
-"""What a fence does to single requests: texts word for word, modes, and the ways around it that somebody may try."""
+"""The effects of a fence on single requests: texts word for word, modes, and ways around it that somebody may try."""
 
 import json
 import time
@@ -28,24 +28,24 @@ UNBOUND: Final = (
 
 
 class Fact(Struct, frozen=True):
-    """What was to be shown, and what was seen where it was not."""
+    """A claim, and the observation where it differs."""
 
     claim: str
     passed: bool
     seen: str = ""
 
 
-def facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iterator[Fact]:
-    """One fence in a namespace of its own, in every mode."""
+def check_facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iterator[Fact]:
+    """Check one fence in a namespace of its own, in every mode."""
     operator = Operator(plane, admin, PLACE)
-    clients = {pod: plane.with_token(pod, token) for pod, token in operator.tokens.items()}
+    clients = {pod: plane.create_token_client(pod, token) for pod, token in operator.tokens.items()}
     leader, stale = clients[FIRST], clients[SECOND]
 
     def apply(**keys: str) -> str:
         own = f"{PLACE}/operator"
         keys = {"missing_lease": "deny", **keys}
         text = export_fence("facts", own, writers=[own], resources=["configmaps", "deployments.apps/scale"], **keys)
-        kubectl.must("apply", "--server-side", "-f", "-", manifest=text)
+        kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=text)
         time.sleep(SETTLING)
         return text
 
@@ -57,52 +57,60 @@ def facts(plane: ControlPlane, admin: ApiClient, kubectl: Kubectl) -> Iterator[F
     text = apply()
     again = kubectl.run("diff", "--server-side", "-f", "-", manifest=text)
     yield Fact("applied twice by server-side apply, nothing changes", not again.status, again.stdout + again.stderr)
-    yield _text("no lease: refused", _write(stale, operator), lambda one: "no params found" in one.message)
+    yield _check_text("no lease: refused", _write(stale, operator), lambda one: "no params found" in one.message)
     operator.admin.send("POST", operator.lease.rpartition("/")[0], {"metadata": {"name": "operator"}}).expect(201)
     time.sleep(0.5)
-    yield _text("unheld: allowed", _write(stale, operator), lambda one: one.status == 200)
+    yield _check_text("unheld: allowed", _write(stale, operator), lambda one: one.status == 200)
     hold("op-a_1")
-    yield _text("the holder's pod: allowed", _write(leader, operator), lambda one: one.status == 200)
-    yield _text("another pod, word for word", _write(stale, operator), lambda one: one.message == STALE)
-    unbound = ApiClient(plane.port, plane.authority.file, "unbound", token=_unbound_token(operator))
-    yield _text("a token without a pod, word for word", _write(unbound, operator), lambda one: one.message == UNBOUND)
-    yield _text("a user who is not listed: allowed", _write(operator.admin, operator), lambda one: one.status == 200)
+    yield _check_text("the holder's pod: allowed", _write(leader, operator), lambda one: one.status == 200)
+    yield _check_text("another pod, word for word", _write(stale, operator), lambda one: one.message == STALE)
+    unbound = ApiClient(plane.port, plane.authority.file, "unbound", token=_create_unbound_token(operator))
+    yield _check_text(
+        "a token without a pod, word for word", _write(unbound, operator), lambda one: one.message == UNBOUND
+    )
+    yield _check_text(
+        "a user who is not listed: allowed", _write(operator.admin, operator), lambda one: one.status == 200
+    )
     deployments = f"/apis/apps/v1/namespaces/{PLACE}/deployments"
-    made = stale.send("POST", deployments, _deployment())
-    yield _text("a resource whose subresource alone is fenced: allowed", made, lambda one: one.status == 201)
+    made = stale.send("POST", deployments, _make_deployment())
+    yield _check_text("a resource whose subresource alone is fenced: allowed", made, lambda one: one.status == 201)
     scale = stale.send("PATCH", f"{deployments}/main/scale", {"spec": {"replicas": 2}}, media=MERGE)
-    yield _text("the fenced subresource: refused", scale, lambda one: _HELD in one.message)
-    for name, reply in _ways_around(operator, stale):
-        yield _text(f"{name}: refused", reply, lambda one: _HELD in one.message and one.status == 403)
+    yield _check_text("the fenced subresource: refused", scale, lambda one: _HELD in one.message)
+    for name, reply in _try_ways_around(operator, stale):
+        yield _check_text(f"{name}: refused", reply, lambda one: _HELD in one.message and one.status == 403)
     for holder in ("op-b2_1", "op-b-2_1", "op-b", "\x1b[31mop-b_\n", "x" * 1_000_000):
         hold(holder)
         shown = json.dumps(holder[:12])
-        yield _text(f"holder {shown}: not the pod op-b", _write(stale, operator), lambda one: one.status == 403)
+        yield _check_text(f"holder {shown}: not the pod op-b", _write(stale, operator), lambda one: one.status == 403)
     long = f"op-{'a' * 59}-{'b' * 9}"
     hold(f"{long[:62]}_1")
-    named_long = plane.with_token("long", operator.token(long))
-    yield _text("a pod whose host name was cut: allowed", _write(named_long, operator), lambda one: one.status == 200)
+    named_long = plane.create_token_client("long", operator.create_token(long))
+    yield _check_text(
+        "a pod whose host name was cut: allowed", _write(named_long, operator), lambda one: one.status == 200
+    )
     hold(None)
     apply(when_unheld="deny")
-    yield _text("when_unheld: deny", _write(stale, operator), lambda one: "has no holder" in one.message)
+    yield _check_text("when_unheld: deny", _write(stale, operator), lambda one: "has no holder" in one.message)
     hold("op-a_1")
     apply(mode="warn")
-    yield _text(
+    yield _check_text(
         "mode warn: allowed with a warning",
         _write(stale, operator),
         lambda one: one.status == 200 and _HELD in "".join(one.warnings),
     )
     apply(mode="audit")
-    yield _text("mode audit: allowed", _write(stale, operator), lambda one: one.status == 200 and not one.warnings)
+    yield _check_text(
+        "mode audit: allowed", _write(stale, operator), lambda one: one.status == 200 and not one.warnings
+    )
     operator.admin.send("DELETE", operator.lease).expect(200)
     time.sleep(0.5)
-    yield _text("mode audit without a lease: allowed", _write(stale, operator), lambda one: one.status == 200)
-    largest = kubectl.run("apply", "--server-side", "--dry-run=server", "-f", "-", manifest=_largest())
+    yield _check_text("mode audit without a lease: allowed", _write(stale, operator), lambda one: one.status == 200)
+    largest = kubectl.run("apply", "--server-side", "--dry-run=server", "-f", "-", manifest=_find_largest())
     yield Fact("the largest fence that a policy file may have is accepted", not largest.status, largest.stderr)
-    kubectl.must("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "fence-facts")
+    kubectl.run_checked("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "fence-facts")
 
 
-def _largest() -> str:
+def _find_largest() -> str:
     return export_fence(
         "f" * 57,
         f"{'n' * 60}/{'l' * 240}",
@@ -113,7 +121,7 @@ def _largest() -> str:
     )
 
 
-def _ways_around(operator: Operator, client: ApiClient) -> Iterator[tuple[str, Reply]]:
+def _try_ways_around(operator: Operator, client: ApiClient) -> Iterator[tuple[str, Reply]]:
     collection = operator.log.rpartition("/")[0]
     applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "applied"}}
     yield "create", client.send("POST", collection, {"metadata": {"name": "made"}})
@@ -130,7 +138,7 @@ def _ways_around(operator: Operator, client: ApiClient) -> Iterator[tuple[str, R
     yield "delete of the collection", client.send("DELETE", collection)
 
 
-def _deployment() -> dict[str, Any]:
+def _make_deployment() -> dict[str, Any]:
     labels = {"app": "main"}
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
     spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": pod}
@@ -141,11 +149,11 @@ def _write(client: ApiClient, operator: Operator) -> Reply:
     return client.send("PATCH", operator.log, {"data": {"entry": str(time.time_ns())}}, media=MERGE)
 
 
-def _text(claim: str, reply: Reply, fits: Callable[[Reply], bool]) -> Fact:
+def _check_text(claim: str, reply: Reply, fits: Callable[[Reply], bool]) -> Fact:
     return Fact(claim, fits(reply), f"{reply.status} {reply.message[:300]} {reply.warnings}")
 
 
-def _unbound_token(operator: Operator) -> str:
+def _create_unbound_token(operator: Operator) -> str:
     path = f"/api/v1/namespaces/{operator.namespace}/serviceaccounts/operator/token"
     answer: dict[str, Any] = operator.admin.send("POST", path, {"spec": {"expirationSeconds": 3600}}).expect()
     return str(answer["status"]["token"])

@@ -1,4 +1,4 @@
-"""What became of every write of a trial, in the order in which the API server stored them. No I/O."""
+"""The fate of every write of a trial, in the order in which the API server stored them. No I/O."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,12 +28,15 @@ class Event(Struct, frozen=True):
 
     @property
     def is_refused(self) -> bool:
-        """Whether a fence refused this write."""
+        """True if a fence refused this write."""
         return self.event == "write" and self.status in (403, 422) and POLICY in self.message
 
 
 class Tenure(Struct, frozen=True):
-    """A pod held the lease: from a revision and the answer to its write, until a revision and a request was sent."""
+    """A period in which a pod held the lease.
+
+    It begins with a revision and the answer to its write, and ends with a revision and the sending of a request.
+    """
 
     pod: str
     revision: int
@@ -62,19 +65,19 @@ class Figures(Struct, frozen=True):
     to_first_accepted: tuple[float, ...] = ()
 
     def __add__(self, other: "Figures") -> "Figures":
-        """The figures of two trials together."""
+        """Return the figures of two trials together."""
         return Figures(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
 
 
 NEVER: Final = 1 << 62
 
 
-def events(lines: Iterable[str], decode: Any) -> list[Event]:
-    """The events in a log; other lines, and a last one that is cut off, are passed over."""
+def parse_events(lines: Iterable[str], decode: Any) -> list[Event]:
+    """Return the events in a log; other lines, and a last one that is cut off, are skipped."""
     return [convert(decode(line), Event) for line in lines if line.startswith("{") and line.rstrip().endswith("}")]
 
 
-def tenures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) -> list[Tenure]:
+def find_tenures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) -> list[Tenure]:
     """Return who held the lease from when to when; `deletions` are those by somebody else, by when they were sent."""
     writes = {one.revision: one for one in found if one.event == "lease" and 200 <= one.status < 300}
     held = sorted((one for one in found if one.event == "held"), key=lambda one: one.revision)
@@ -103,25 +106,25 @@ def tenures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) 
     return result
 
 
-def figures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) -> Figures:
-    """Return what happened in one trial."""
-    held = tenures(found, deletions)
+def compute_figures(found: Sequence[Event], deletions: Mapping[str, int] | None = None) -> Figures:
+    """Return the figures of one trial."""
+    held = find_tenures(found, deletions)
     stored = sorted((one for one in found if one.event == "stored"), key=lambda one: one.revision)
     writes = {one.entry: one for one in found if one.event == "write"}
     total = Figures(stored=len(stored), takeovers=max(0, len(held) - 1))
     total += Figures(refused=sum(1 for one in writes.values() if one.is_refused))
     for number, tenure in enumerate(held):
-        total += _foreign(tenure, stored, writes)
+        total += _count_foreign(tenure, stored, writes)
         total += _count_refused(tenure, list(writes.values()))
         if number:
-            total += _delays(tenure, list(writes.values()))
+            total += _measure_delays(tenure, list(writes.values()))
     return total
 
 
-def _foreign(tenure: Tenure, stored: Sequence[Event], writes: Mapping[str, Event]) -> Figures:
+def _count_foreign(tenure: Tenure, stored: Sequence[Event], writes: Mapping[str, Event]) -> Figures:
     inside = [one for one in stored if tenure.revision < one.revision < tenure.end_revision]
-    own = [one for one in inside if _pod(one) == tenure.pod]
-    others = [one for one in inside if _pod(one) != tenure.pod]
+    own = [one for one in inside if _find_pod(one) == tenure.pod]
+    others = [one for one in inside if _find_pod(one) != tenure.pod]
     if not own:
         return Figures(foreign=len(others))
     first = own[0]
@@ -141,7 +144,7 @@ def _count_refused(tenure: Tenure, writes: Sequence[Event]) -> Figures:
     return Figures(early=len(refused) - late, late=late)
 
 
-def _delays(tenure: Tenure, writes: Sequence[Event]) -> Figures:
+def _measure_delays(tenure: Tenure, writes: Sequence[Event]) -> Figures:
     accepted = [one.at for one in writes if one.pod == tenure.pod and one.status == 200 and one.at >= tenure.since]
     refused = [
         one.at for one in writes if one.pod != tenure.pod and one.is_refused and tenure.since <= one.at < tenure.until
@@ -152,5 +155,5 @@ def _delays(tenure: Tenure, writes: Sequence[Event]) -> Figures:
     )
 
 
-def _pod(entry: Event) -> str:
+def _find_pod(entry: Event) -> str:
     return entry.entry.partition("/")[0]

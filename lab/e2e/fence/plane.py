@@ -11,14 +11,14 @@ from functools import cached_property
 from pathlib import Path
 
 from lab.e2e.api_client import ApiClient
-from lab.e2e.control_plane import ControlPlane, free_port
+from lab.e2e.control_plane import ControlPlane, find_free_port
 from lab.e2e.forwarder import HeldStreams
 from lab.e2e.processes import Process
 from tests.waiting import wait_for
 
 
 def is_ready(admin: ApiClient) -> bool:
-    """Return whether an API server says so."""
+    """Return whether an API server reports that it is ready."""
     try:
         return admin.send("GET", "/readyz").status == 200
     except OSError:
@@ -26,14 +26,14 @@ def is_ready(admin: ApiClient) -> bool:
 
 
 class TwoServers(ControlPlane):
-    """`start_second` starts it, also again on the same port after `crash_second`.
+    """A control plane whose `start_second` starts another API server, also again after `crash_second` on the same port.
 
     After `start_stalling` there is a third one, and the watches of both on leases can be `stalled`.
     """
 
     def __init__(self, *arguments: object) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]  # as the parent
-        self.second_port, self.third_port = free_port(), free_port()
+        self.second_port, self.third_port = find_free_port(), find_free_port()
         self._watches: list[HeldStreams] = []
         self._apiserver: tuple[str, ...] = ()
         self._etcd: tuple[str, ...] = ()
@@ -48,10 +48,10 @@ class TwoServers(ControlPlane):
         super().__exit__(*arguments)
 
     def start_second(self) -> None:
-        """Start it and wait until it is ready."""
-        self._second = self._started("second", self.second_port)
+        """Start the second API server and wait until it is ready."""
+        self._second = self._start_api_server("second", self.second_port)
 
-    def _started(self, name: str, port: int) -> Process:
+    def _start_api_server(self, name: str, port: int) -> Process:
         changed = self._changed | {
             "--secure-port": str(port),
             "--audit-log-path": str(self.directory / f"audit-{name}.jsonl"),
@@ -61,22 +61,22 @@ class TwoServers(ControlPlane):
             for part in self._apiserver
         ]
         process = self._run(f"kube-apiserver-{name}", *command)
-        admin = self.client(port)
+        admin = self.create_admin_client(port)
         _ = self.admin_kubeconfig
         wait_for(f"the {name} kube-apiserver ready", lambda: is_ready(admin), 180, 0.2)
         return process
 
     def start_stalling(self) -> None:
-        """Start the second and the third one behind forwarders to etcd, which can hold what they read of leases."""
+        """Start the second and the third one behind forwarders to etcd, which can hold the leases that they read."""
         etcd = next(int(found[1]) for part in self._apiserver if (found := re.match(r"--etcd-servers=.*:(\d+)$", part)))
         for name, port in (("second", self.second_port), ("third", self.third_port)):
             self._watches.append(self._stack.enter_context(HeldStreams(etcd, b"/registry/leases/")))
             self._changed["--etcd-servers"] = f"http://127.0.0.1:{self._watches[-1].port}"
-            self._started(name, port)
+            self._start_api_server(name, port)
 
     @contextmanager
-    def stalled(self) -> Iterator[None]:
-        """The second and the third one learn nothing of leases; the third one for a moment longer."""
+    def stall(self) -> Iterator[None]:
+        """Keep the second and the third one from learning of leases; the third one for a moment longer."""
         for watch in self._watches:
             watch.hold()
         try:
@@ -87,27 +87,27 @@ class TwoServers(ControlPlane):
                 time.sleep(0.5)
 
     def crash_second(self) -> None:
-        """SIGKILL; `start_second` brings it back on the same port."""
+        """Send SIGKILL; `start_second` brings it back on the same port."""
         assert self._second
         self._second.kill()
 
-    def client(self, port: int) -> ApiClient:
-        """The administrator at one of the two."""
+    def create_admin_client(self, port: int) -> ApiClient:
+        """Return a client of the administrator at one of the two."""
         return ApiClient(port, self.authority.file, "fence-admin", self.certificate)
 
     @cached_property
     def certificate(self) -> tuple[Path, Path]:
-        """That of the administrator, issued once: trials run side by side."""
+        """Certificate of the administrator, issued once: trials run side by side."""
         return self.authority.issue("fence-admin", organizations=("system:masters",))
 
     @cached_property
     def admin_kubeconfig(self) -> Path:
-        """That of the administrator, written once."""
-        return self.kubeconfig("fence-observer", "system:masters")
+        """Kubeconfig of the administrator, written once."""
+        return self.write_kubeconfig("fence-observer", "system:masters")
 
-    def kubeconfig_at(self, port: int, name: str, token: str) -> Path:
-        """A kubeconfig that shows a token to a port of this machine."""
-        file = self.token_kubeconfig(name, token)
+    def write_kubeconfig_for(self, port: int, name: str, token: str) -> Path:
+        """Write a kubeconfig with a token for a port of this machine, and return its path."""
+        file = self.write_token_kubeconfig(name, token)
         file.write_text(file.read_text().replace(self.server, f"https://127.0.0.1:{port}"))
         return file
 
@@ -137,4 +137,4 @@ class TwoServers(ControlPlane):
         """Restart the first API server."""
         self._running["kube-apiserver"].kill()
         self._run("kube-apiserver", *self._apiserver)
-        wait_for("kube-apiserver ready", lambda: is_ready(self.client(self.port)), 180, 0.2)
+        wait_for("kube-apiserver ready", lambda: is_ready(self.create_admin_client(self.port)), 180, 0.2)

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from lab.e2e.fence.faults import FAULTS, never_stopped, restarted
+from lab.e2e.fence.faults import FAULTS, go_on_unnoticed, restart_api_server
 from lab.e2e.fence.history import Figures
 from lab.e2e.fence.plane import TwoServers
 from lab.e2e.fence.trial import Operator, Trial
@@ -35,28 +35,28 @@ class Outcome(Struct, frozen=True):
 
     @property
     def passed(self) -> bool:
-        """The bars: nothing sent late was stored, and nobody honest was refused after a second."""
+        """True if the bars hold: nothing sent late was stored, and nobody honest was refused after a second."""
         return not self.error and self.fenced.sent_late == 0 and self.fenced.late == 0 and self.fenced.stored > 0
 
 
-def outcomes(plane: TwoServers, program: Path, trials: int, only: Sequence[str] = ()) -> Iterator[Outcome]:
+def run_faults(plane: TwoServers, program: Path, trials: int, only: Sequence[str] = ()) -> Iterator[Outcome]:
     """Run the faults. The pair of a trial, with and without a fence, runs at the same time."""
     kubectl = Kubectl(plane.binaries.kubectl, plane.admin_kubeconfig)
     one, both = (plane.port, plane.port), (plane.port, plane.second_port)
     jobs: list[tuple[str, str, Callable[[Trial], None], tuple[int, int]]] = [
         (key, title, fault, one) for key, (title, fault) in FAULTS.items()
     ]
-    jobs.append(("two-servers", "lost, nothing stops the work; two API servers", never_stopped, both))
-    jobs.append(("restarted", "the leader's API server crashes and comes back", restarted, (both[1], both[0])))
+    jobs.append(("two-servers", "lost, nothing stops the work; two API servers", go_on_unnoticed, both))
+    jobs.append(("restarted", "the leader's API server crashes and comes back", restart_api_server, (both[1], both[0])))
     for key, title, fault, ports in jobs:
         if only and key not in only:
             continue
         for library in LIBRARIES if key != "restarted" else LIBRARIES[:1]:
             repeats = trials if key != "restarted" else 1
-            yield _outcome(plane, kubectl, program, (key, title, library), fault, ports, repeats)
+            yield _run_fault(plane, kubectl, program, (key, title, library), fault, ports, repeats)
 
 
-def _outcome(
+def _run_fault(
     plane: TwoServers,
     kubectl: Kubectl,
     program: Path,
@@ -75,18 +75,20 @@ def _outcome(
                 (
                     fenced,
                     Operator(
-                        plane, plane.client(plane.port), f"{key}-{short}-{number}-{'fenced' if fenced else 'open'}"
+                        plane,
+                        plane.create_admin_client(plane.port),
+                        f"{key}-{short}-{number}-{'fenced' if fenced else 'open'}",
                     ),
                 )
                 for fenced in (False, True)
             ]
             for fenced, operator in pair:
                 if fenced:
-                    operator.fence(kubectl)
+                    operator.apply_fence(kubectl)
                     operator.wait_for_fence(sorted({*ports}))
             # An API server that crashes is shared: those two run one after the other.
             with concurrent.futures.ThreadPoolExecutor(1 if key == "restarted" else len(pair)) as pool:
-                found = pool.map(lambda one: (one[0], _trial(plane, one[1], program, library, ports, fault)), pair)
+                found = pool.map(lambda one: (one[0], _run_trial(plane, one[1], program, library, ports, fault)), pair)
                 for fenced, figures in found:
                     if fenced:
                         fenced_total += figures
@@ -101,7 +103,7 @@ def _outcome(
     return outcome
 
 
-def _trial(
+def _run_trial(
     plane: TwoServers,
     operator: Operator,
     program: Path,
@@ -111,4 +113,4 @@ def _trial(
 ) -> Figures:
     with Trial(plane, operator, program, library, ports) as trial:
         fault(trial)
-    return trial.figures()
+    return trial.compute_figures()

@@ -19,7 +19,7 @@ from lab.e2e.fence.plane import TwoServers
 from lab.e2e.fence.token import Bench
 from lab.e2e.fence.trial import FIRST, SECOND
 from lab.e2e.kubectl import Kubectl
-from lab.e2e.quantile import quantile
+from lab.e2e.quantile import find_quantile
 from tests.waiting import wait_for
 
 VARIANTS: Final[dict[str, dict[str, Any] | None]] = {
@@ -42,7 +42,7 @@ _AGAIN: Final = 0.002
 
 
 class Found(Struct, frozen=True):
-    """What became of the writes of one variant, in all trials together.
+    """The fate of the writes of one variant, in all trials together.
 
     `interleaved`: updates of the deposed leader stored after the successor's first one. `deleted`: objects that it
     deleted after the successor had written them. `tries`: refused first writes of a successor, before it knew.
@@ -58,91 +58,91 @@ class Found(Struct, frozen=True):
     milliseconds: tuple[float, ...] = ()
 
     def __add__(self, other: Self) -> "Found":
-        """Both together."""
+        """Return both together."""
         return Found(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
 
-    def passed(self, variant: str) -> bool:
-        """The bars of a fence with a token."""
+    def has_passed(self, variant: str) -> bool:
+        """Return whether the bars of a fence with a token hold."""
         asked = "token" in variant
         return self.takeovers > 0 and not (asked and (self.interleaved or self.deleted or self.refused))
 
-    def row(self, variant: str) -> str:
-        """In Markdown."""
-        bad = "" if self.passed(variant) else "**FAILED** "
-        took = f"{quantile(self.milliseconds, 0.5):.2f} ms" if self.milliseconds else "-"
+    def render_row(self, variant: str) -> str:
+        """Return the row in Markdown."""
+        bad = "" if self.has_passed(variant) else "**FAILED** "
+        took = f"{find_quantile(self.milliseconds, 0.5):.2f} ms" if self.milliseconds else "-"
         return (
             f"| {bad}{variant} | {self.interleaved} of {self.sent} | {self.deleted} of {self.takeovers} "
             f"| {self.refused} of {self.honest} | {self.tries} | {took} |"
         )
 
 
-def stalls(plane: TwoServers, kubectl: Kubectl, trials: int, writes: int) -> dict[str, Found]:
+def run_stalls(plane: TwoServers, kubectl: Kubectl, trials: int, writes: int) -> dict[str, Found]:
     """Run the trials, and `writes` of a healthy leader of each variant by both API servers."""
-    benches = {name: _bench(plane, kubectl, number) for number, name in enumerate(VARIANTS)}
+    benches = {name: _create_bench(plane, kubectl, number) for number, name in enumerate(VARIANTS)}
     leaders = [SECOND, FIRST]
     for bench in benches.values():
-        bench.create_lease(bench.pod(FIRST), leaseDurationSeconds=DURATION)
-        bench.write_lease(bench.pod(FIRST))
+        bench.create_lease(bench.create_pod_client(FIRST), leaseDurationSeconds=DURATION)
+        bench.write_lease(bench.create_pod_client(FIRST))
     found = dict.fromkeys(VARIANTS, Found())
     with concurrent.futures.ThreadPoolExecutor(len(benches)) as pool:
         for number in range(trials):
             new, old = leaders
-            _caught_up(benches, old)
-            with plane.stalled():
+            _wait_until_caught_up(benches, old)
+            with plane.stall():
                 jobs = {
-                    name: pool.submit(_takeover, bench, old, new, number, STALLS[number % len(STALLS)])
+                    name: pool.submit(_play_takeover, bench, old, new, number, STALLS[number % len(STALLS)])
                     for name, bench in benches.items()
                 }
                 for name, job in jobs.items():
                     found[name] += job.result()
             print(f"takeover {number + 1}: {found}", file=sys.stderr, flush=True)
             leaders.reverse()
-    _caught_up(benches, leaders[1])
-    for name, figures in _healthy(benches, leaders[1], writes).items():
+    _wait_until_caught_up(benches, leaders[1])
+    for name, figures in _write_healthily(benches, leaders[1], writes).items():
         found[name] += figures
     return found
 
 
-def _bench(plane: TwoServers, kubectl: Kubectl, number: int) -> Bench:
+def _create_bench(plane: TwoServers, kubectl: Kubectl, number: int) -> Bench:
     keys = [*VARIANTS.values()][number]
     return Bench(plane, kubectl, f"stall-{number}", fenced=keys is not None, **(keys or {}))
 
 
-def _caught_up(benches: dict[str, Bench], leader: str) -> None:
-    """The other API servers admit the leader wherever there is a fence."""
+def _wait_until_caught_up(benches: dict[str, Bench], leader: str) -> None:
+    """Wait until the other API servers admit the leader wherever there is a fence."""
     for bench in benches.values():
         _renew(bench, leader)
         for port in (bench.plane.second_port, bench.plane.third_port):
-            _wait_for_the_watch(bench, bench.pod(leader, port))
+            _wait_for_watch(bench, bench.create_pod_client(leader, port))
 
 
-def _wait_for_the_watch(bench: Bench, client: ApiClient) -> None:
+def _wait_for_watch(bench: Bench, client: ApiClient) -> None:
     wait_for("the watch", lambda: _write(client, bench, "log", "w").status == 200, 60)
 
 
-def _takeover(bench: Bench, old: str, new: str, number: int, seconds: float) -> Found:
-    leader, successor = bench.pod(old), bench.pod(new)
+def _play_takeover(bench: Bench, old: str, new: str, number: int, seconds: float) -> Found:
+    leader, successor = bench.create_pod_client(old), bench.create_pod_client(new)
     names = (f"both-{number}", f"deleted-{number}")
     for name in names:
-        leader.send("POST", _collection(bench), {"metadata": {"name": name}, "data": {"k": old}}).expect(201)
+        leader.send("POST", _build_collection_path(bench), {"metadata": {"name": name}, "data": {"k": old}}).expect(201)
     stop = threading.Event()
     stored: list[int] = []
     sent = itertools.count()
 
-    def go_on(client: ApiClient) -> None:
+    def keep_writing(client: ApiClient) -> None:
         while not stop.is_set():
             reply = _write(client, bench, names[0], f"{old}-{next(sent)}")
             if reply.status == 200:
-                stored.append(_revision(reply))
+                stored.append(_read_revision(reply))
             time.sleep(_AGAIN)
 
     ports = (bench.plane.port, bench.plane.second_port, bench.plane.third_port)
-    writers = [threading.Thread(target=go_on, args=(bench.pod(old, port),)) for port in ports]
+    writers = [threading.Thread(target=keep_writing, args=(bench.create_pod_client(old, port),)) for port in ports]
     for writer in writers:
         writer.start()
     time.sleep(0.1)
-    _lease(bench, leader, holderIdentity="")
-    _lease(bench, successor, holderIdentity=f"{new}-{number}")
+    _create_lease(bench, leader, holderIdentity="")
+    _create_lease(bench, successor, holderIdentity=f"{new}-{number}")
     replies: list[Reply] = []
     while sum(1 for one in replies if one.status == 200) < OWN_WRITES and len(replies) < 10 * OWN_WRITES:
         replies.append(_write(successor, bench, names[0], f"{new}-{len(replies)}"))
@@ -155,9 +155,9 @@ def _takeover(bench: Bench, old: str, new: str, number: int, seconds: float) -> 
     stop.set()
     for writer in writers:
         writer.join()
-    late = bench.pod(old, bench.plane.second_port)
-    deleted = late.send("DELETE", f"{_collection(bench)}/{names[1]}").status == 200
-    own = [_revision(one) for one in replies if one.status == 200]
+    late = bench.create_pod_client(old, bench.plane.second_port)
+    deleted = late.send("DELETE", f"{_build_collection_path(bench)}/{names[1]}").status == 200
+    own = [_read_revision(one) for one in replies if one.status == 200]
     early = next((at for at, one in enumerate(replies) if one.status == 200), len(replies))
     return Found(
         takeovers=1,
@@ -170,14 +170,14 @@ def _takeover(bench: Bench, old: str, new: str, number: int, seconds: float) -> 
     )
 
 
-def _healthy(benches: dict[str, Bench], leader: str, writes: int) -> dict[str, Found]:
-    """The leader renews in time, and writes in turn by both API servers: updates, applies, creations, deletions.
+def _write_healthily(benches: dict[str, Bench], leader: str, writes: int) -> dict[str, Found]:
+    """Renew in time as the leader, and write in turn by both API servers: updates, applies, creations, deletions.
 
     All variants do in every fourth round of four, the last one, which has everything, in each. The first 100 writes
     of a variant warm it up.
     """
     clients = {
-        name: [bench.pod(leader, port) for port in (bench.plane.port, bench.plane.second_port)]
+        name: [bench.create_pod_client(leader, port) for port in (bench.plane.port, bench.plane.second_port)]
         for name, bench in benches.items()
     }
     times: dict[str, list[float]] = {name: [] for name in benches}
@@ -192,7 +192,7 @@ def _healthy(benches: dict[str, Bench], leader: str, writes: int) -> dict[str, F
         for name, bench in benches.items():
             if number // 4 % 4 and name != last:
                 continue
-            reply = _honest_write(clients[name][number // 16 % 2], bench, number)
+            reply = _write_honestly(clients[name][number // 16 % 2], bench, number)
             honest[name] += 1
             if reply.status not in (200, 201):
                 refused[name] += 1
@@ -203,50 +203,50 @@ def _healthy(benches: dict[str, Bench], leader: str, writes: int) -> dict[str, F
     }
 
 
-def _honest_write(client: ApiClient, bench: Bench, number: int) -> Reply:
+def _write_honestly(client: ApiClient, bench: Bench, number: int) -> Reply:
     name, text = f"own-{number // 4}", str(number)
     if number % 4 == 0:
         return _write(client, bench, "log", text)
     if number % 4 == 1:
-        return client.send("POST", _collection(bench), {"metadata": {"name": name}, "data": {"k": text}})
-    path = f"{_collection(bench)}/{name}"
+        return client.send("POST", _build_collection_path(bench), {"metadata": {"name": name}, "data": {"k": text}})
+    path = f"{_build_collection_path(bench)}/{name}"
     if number % 4 == 2:
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"k": text}}
         return client.send("PATCH", path, body, media=APPLY, fieldManager="operator", force=True)
     return client.send("DELETE", path)
 
 
-def rows(found: dict[str, Found]) -> Iterator[str]:
-    """The table."""
+def render_rows(found: dict[str, Found]) -> Iterator[str]:
+    """Yield the lines of the table."""
     yield (
         "| | updates of the old leader stored after its successor's first | objects that it deleted after its "
         "successor wrote them | honest writes refused | first tries of a successor | an update, p50 |"
     )
     yield "|---|---|---|---|---|---|"
-    yield from (figures.row(name) for name, figures in found.items())
+    yield from (figures.render_row(name) for name, figures in found.items())
 
 
-def passed(found: dict[str, Found]) -> bool:
-    """Check that every bar holds, and that there was anything to hold back."""
+def has_passed(found: dict[str, Found]) -> bool:
+    """Return whether every bar holds, and there was anything to hold back."""
     without: Sequence[Found] = [found["no fence"], found["fence"]]
-    return all(one.interleaved for one in without) and all(one.passed(name) for name, one in found.items())
+    return all(one.interleaved for one in without) and all(one.has_passed(name) for name, one in found.items())
 
 
-def _lease(bench: Bench, client: ApiClient, **spec: Any) -> None:
+def _create_lease(bench: Bench, client: ApiClient, **spec: Any) -> None:
     bench.write_lease(client, settle=False, **spec)
 
 
 def _renew(bench: Bench, leader: str) -> None:
-    bench.write_lease(bench.pod(leader), settle=False)
+    bench.write_lease(bench.create_pod_client(leader), settle=False)
 
 
-def _collection(bench: Bench) -> str:
+def _build_collection_path(bench: Bench) -> str:
     return bench.operator.log.rpartition("/")[0]
 
 
 def _write(client: ApiClient, bench: Bench, name: str, text: str) -> Reply:
-    return client.send("PATCH", f"{_collection(bench)}/{name}", {"data": {"k": text}}, media=MERGE)
+    return client.send("PATCH", f"{_build_collection_path(bench)}/{name}", {"data": {"k": text}}, media=MERGE)
 
 
-def _revision(reply: Reply) -> int:
+def _read_revision(reply: Reply) -> int:
     return int(reply.body["metadata"]["resourceVersion"])

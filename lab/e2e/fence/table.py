@@ -9,8 +9,8 @@ from lab.e2e.fence.cost import MAX_ADDED, Cost
 from lab.e2e.fence.facts import Fact
 from lab.e2e.fence.history import Figures
 from lab.e2e.fence.run import Outcome
-from lab.e2e.fence.stall import Found, passed, rows
-from lab.e2e.quantile import quantile
+from lab.e2e.fence.stall import Found, has_passed, render_rows
+from lab.e2e.quantile import find_quantile
 
 _INTRODUCTION: Final = """\
 # The fence in figures
@@ -55,7 +55,7 @@ once, beside other work; what each costs alone is below.
 
 
 class Section(Struct, frozen=True):
-    """What was seen on one version of Kubernetes."""
+    """The results on one version of Kubernetes."""
 
     version: str
     outcomes: tuple[Outcome, ...]
@@ -64,38 +64,38 @@ class Section(Struct, frozen=True):
 
     @property
     def passed(self) -> bool:
-        """Whether every bar holds."""
+        """True if every bar holds."""
         as_promised = all(one.passed for one in self.outcomes) and all(one.passed for one in self.facts)
         return (
             bool(self.outcomes or self.stalls or self.facts)
             and as_promised
-            and (self.stalls is None or passed(self.stalls))
+            and (self.stalls is None or has_passed(self.stalls))
         )
 
 
 def render(
     sections: Sequence[Section], costs: Sequence[Cost], trials: int, day: str, minutes: float, cores: int
 ) -> str:
-    """The page."""
+    """Return the page."""
     head = _INTRODUCTION.format(day=day, minutes=minutes, cores=cores, trials=trials)
-    lines = [*(line for section in sections for line in _section(section)), *_costs(costs)]
+    lines = [*(line for section in sections for line in _render_section(section)), *_render_costs(costs)]
     return "\n".join([head, *lines])
 
 
-def _costs(costs: Sequence[Cost]) -> Iterator[str]:
+def _render_costs(costs: Sequence[Cost]) -> Iterator[str]:
     if not costs:
         return
     yield _OF_COSTS
     yield from (row for one in costs for row in one.rows)
 
 
-def _section(section: Section) -> Iterator[str]:
+def _render_section(section: Section) -> Iterator[str]:
     yield f"## kube-apiserver {section.version}\n"
     if section.outcomes:
-        yield from _faults(section)
+        yield from _render_faults(section)
     if section.stalls:
         yield _OF_STALLS
-        yield from rows(section.stalls)
+        yield from render_rows(section.stalls)
     if section.facts:
         yield "\nSingle requests, each as it must be:\n"
         yield from (
@@ -103,7 +103,7 @@ def _section(section: Section) -> Iterator[str]:
         )
 
 
-def _faults(section: Section) -> Iterator[str]:
+def _render_faults(section: Section) -> Iterator[str]:
     yield (
         "| fault | library | stored writes, foreign / interleaved / sent after, **without** | the same **with** the "
         "fence | refused | honest, refused: first second / later | takeover to first refused | to first accepted |"
@@ -113,17 +113,17 @@ def _faults(section: Section) -> Iterator[str]:
         bad = "" if one.passed else f"**FAILED** {one.error} "
         refused = one.fenced.to_first_refused if one.is_active else ()
         yield (
-            f"| {bad}{one.fault} | {one.library} | {_counts(one.without)} | {_counts(one.fenced)} "
+            f"| {bad}{one.fault} | {one.library} | {_format_counts(one.without)} | {_format_counts(one.fenced)} "
             f"| {one.fenced.refused} | {one.fenced.early} / {one.fenced.late} "
-            f"| {_times(refused)} | {_times(one.fenced.to_first_accepted)} |"
+            f"| {_format_times(refused)} | {_format_times(one.fenced.to_first_accepted)} |"
         )
 
 
-def _counts(found: Figures) -> str:
+def _format_counts(found: Figures) -> str:
     return f"{found.foreign} / {found.interleaved} / {found.sent_late} of {found.stored}"
 
 
-def _times(found: Sequence[float]) -> str:
+def _format_times(found: Sequence[float]) -> str:
     if not found:
         return "-"
-    return f"{quantile(found, 0.5):.1f} ms (worst {max(found):.1f})"
+    return f"{find_quantile(found, 0.5):.1f} ms (worst {max(found):.1f})"

@@ -14,7 +14,7 @@ from lab.e2e.fence.facts import SETTLING, Fact
 from lab.e2e.fence.plane import TwoServers
 from lab.e2e.fence.trial import FIRST, RBAC, SECOND, Operator, export_fence
 from lab.e2e.kubectl import Kubectl
-from lab.e2e.manifests import micro_time
+from lab.e2e.manifests import format_micro_time
 from lab.e2e.stamp_cases import SUFFIX
 from lab.e2e.world import PROJECT
 from tests import protobuf
@@ -40,7 +40,7 @@ GROUP: Final = "/apis/example.com/v1"
 
 
 class Kind(Struct, frozen=True):
-    """A resource: where its objects are, what one contains beside its metadata, and a change of it."""
+    """A resource: the path of its objects, what one contains beside its metadata, and a change of it."""
 
     name: str
     path: str
@@ -85,9 +85,9 @@ class Bench:
         self, plane: TwoServers, kubectl: Kubectl, namespace: str = PLACE, *, fenced: bool = True, **keys: Any
     ) -> None:
         self.plane, self.kubectl, self.namespace = plane, kubectl, namespace
-        self.admin = plane.client(plane.port)
+        self.admin = plane.create_admin_client(plane.port)
         self.operator = Operator(plane, self.admin, namespace)
-        self.operator.stamp()
+        self.operator.label_namespace()
         own = {"writers": [f"{namespace}/operator"], "resources": ["configmaps"], "namespaces": [namespace]}
         self.keys: dict[str, Any] = {**own, "token": True} | keys
         if fenced:
@@ -97,30 +97,30 @@ class Bench:
     def apply(self, **keys: Any) -> None:
         """Apply the fence, with changes."""
         text = export_fence(self.namespace, f"{self.namespace}/operator", suffix=SUFFIX, **(self.keys | keys))
-        self.kubectl.must("apply", "--server-side", "-f", "-", manifest=text)
+        self.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=text)
         time.sleep(SETTLING)
 
-    def pod(self, name: str, port: int = 0) -> ApiClient:
-        """A client of a pod by the first API server, or by the one of a port."""
+    def create_pod_client(self, name: str, port: int = 0) -> ApiClient:
+        """Return a client of a pod by the first API server, or by the one of a port."""
         return ApiClient(port or self.plane.port, self.plane.authority.file, name, token=self.operator.tokens[name])
 
     def create_lease(self, client: ApiClient, **spec: Any) -> Reply:
         """Create the lease; the holder's identity says nothing about its pod."""
-        fields = {"holderIdentity": "5b0c", "leaseDurationSeconds": 3600, "renewTime": micro_time()} | spec
-        return self._settled(client.send("POST", self.leases, {"metadata": {"name": self.lease_name}, "spec": fields}))
+        fields = {"holderIdentity": "5b0c", "leaseDurationSeconds": 3600, "renewTime": format_micro_time()} | spec
+        return self._settle(client.send("POST", self.leases, {"metadata": {"name": self.lease_name}, "spec": fields}))
 
     def write_lease(self, client: ApiClient, *, settle: bool = True, **spec: Any) -> Reply:
         """Renew the lease; `spec` takes or releases it."""
-        body = {"spec": {"renewTime": micro_time()} | spec}
+        body = {"spec": {"renewTime": format_micro_time()} | spec}
         reply = client.send("PATCH", self.operator.lease, body, media=MERGE)
-        return self._settled(reply) if settle else reply
+        return self._settle(reply) if settle else reply
 
     def move(self, old: ApiClient, new: ApiClient, holder: str) -> None:
-        """The old leader releases the lease, and the new one takes it."""
+        """Release the lease as the old leader, and take it as the new one."""
         self.write_lease(old, holderIdentity="")
         self.write_lease(new, holderIdentity=holder)
 
-    def _settled(self, reply: Reply) -> Reply:
+    def _settle(self, reply: Reply) -> Reply:
         reply.expect()
         time.sleep(0.5)
         return reply
@@ -130,44 +130,44 @@ def install_stamps(kubectl: Kubectl) -> None:
     """Apply deploy/stamp with the suffix of these runs."""
     text = (PROJECT / "deploy" / "stamp" / "policies.yaml").read_text(encoding="utf-8")
     named = text.replace("expression: SUFFIX", f"expression: \"'{SUFFIX}'\"")
-    kubectl.must("apply", "--server-side", "-f", "-", manifest=named)
+    kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=named)
 
 
-def token_of(document: dict[str, Any], key: str = KEY) -> str:
-    """The token of an object, "" without one."""
+def read_token(document: dict[str, Any], key: str = KEY) -> str:
+    """Return the token of an object, "" without one."""
     return str((document.get("metadata", {}).get("annotations") or {}).get(key, ""))
 
 
-def token_facts(plane: TwoServers, kubectl: Kubectl) -> Iterator[Fact]:
-    """Single requests by both API servers, and what stays stored."""
-    admin = plane.client(plane.port)
+def check_tokens(plane: TwoServers, kubectl: Kubectl) -> Iterator[Fact]:
+    """Check single requests by both API servers, and what stays stored."""
+    admin = plane.create_admin_client(plane.port)
     _allow_more(admin)
     install_stamps(kubectl)
     bench = Bench(plane, kubectl, resources=list(RESOURCES))
-    again = kubectl.run("diff", "--server-side", "-f", "-", manifest=_text(bench))
+    again = kubectl.run("diff", "--server-side", "-f", "-", manifest=_read_text(bench))
     yield Fact("applied twice by server-side apply, nothing changes", not again.status, again.stdout + again.stderr)
-    largest = kubectl.run("apply", "--server-side", "--dry-run=server", "-f", "-", manifest=_largest())
+    largest = kubectl.run("apply", "--server-side", "--dry-run=server", "-f", "-", manifest=_find_largest())
     yield Fact("the largest fence with a token and a clock is accepted", not largest.status, largest.stderr)
-    yield from _within_a_term(bench)
-    yield from _applied_by_two(bench)
-    yield from _unlisted(bench)
-    yield from _stalled(bench)
-    yield from _tampered(bench)
-    yield from _without_the_policies(bench)
-    yield from _recreated(bench)
-    yield from _clock(bench)
+    yield from _check_term(bench)
+    yield from _check_two_appliers(bench)
+    yield from _check_unlisted_status(bench)
+    yield from _check_stall(bench)
+    yield from _check_tampering(bench)
+    yield from _check_without_policies(bench)
+    yield from _check_recreation(bench)
+    yield from _check_expired(bench)
 
 
-def _within_a_term(bench: Bench) -> Iterator[Fact]:
-    a, b = bench.pod(FIRST), bench.pod(SECOND)
+def _check_term(bench: Bench) -> Iterator[Fact]:
+    a, b = bench.create_pod_client(FIRST), bench.create_pod_client(SECOND)
     bench.create_lease(a)
     for kind in KINDS:
         for name in ("x", "y", "untouched"):
-            yield _is(f"{kind.name}: the leader creates", _create(a, kind, name), 201)
-        yield _is(f"{kind.name}: a follower updates", _change(b, kind, "x"), 403)
+            yield _check(f"{kind.name}: the leader creates", _create(a, kind, name), 201)
+        yield _check(f"{kind.name}: a follower updates", _change(b, kind, "x"), 403)
     for kind in STATUS:
-        yield _is(f"status of a {kind.name}: a follower", _change(b, kind, "x"), 403)
-    yield _is("scale: a follower", _scale(b), 403)
+        yield _check(f"status of a {kind.name}: a follower", _change(b, kind, "x"), 403)
+    yield _check("scale: a follower", _scale(b), 403)
     lease = bench.operator.lease
     first = bench.admin.get(lease)["metadata"]
     bench.write_lease(a)
@@ -179,18 +179,18 @@ def _within_a_term(bench: Bench) -> Iterator[Fact]:
             sent = [a.send("PATCH", f"{kind.path}/x", body, media=media, **query) for _ in range(2)]
             same = sent[0].body["metadata"]["resourceVersion"] == sent[1].body["metadata"]["resourceVersion"]
             yield Fact(f"{kind.name}: the same again after a renewal stores nothing ({media})", same)
-        yield Fact(f"{kind.name}: one token in a term", token_of(before) == token_of(sent[1].body) != "")
+        yield Fact(f"{kind.name}: one token in a term", read_token(before) == read_token(sent[1].body) != "")
     renewed = bench.admin.get(lease)["metadata"]["annotations"][f"lease-webhook/term-{SUFFIX}"]
-    token = token_of(bench.admin.get(f"{KINDS[0].path}/x"))
+    token = read_token(bench.admin.get(f"{KINDS[0].path}/x"))
     yield Fact("the token is the term", int(token) == int(renewed) == int(first["resourceVersion"]) - 1, token)
-    yield _is("scale: the leader", _scale(a), 200)
+    yield _check("scale: the leader", _scale(a), 200)
     for kind in STATUS:
-        yield _is(f"status of a {kind.name}: the leader", _change(a, kind, "x"), 200)
+        yield _check(f"status of a {kind.name}: the leader", _change(a, kind, "x"), 200)
 
 
-def _applied_by_two(bench: Bench) -> Iterator[Fact]:
-    """Two managers apply parts of one object, without force: the token is owned by neither."""
-    a, kind = bench.pod(FIRST), KINDS[0]
+def _check_two_appliers(bench: Bench) -> Iterator[Fact]:
+    """Check two managers that apply parts of one object, without force: the token is owned by neither."""
+    a, kind = bench.create_pod_client(FIRST), KINDS[0]
     for number in range(2):
         for manager in ("one", "two"):
             body = _make_object(kind, "shared", {"data": {manager: str(number)}})
@@ -199,61 +199,67 @@ def _applied_by_two(bench: Bench) -> Iterator[Fact]:
             _change(a, kind, "shared", {"data": {"three": str(number)}}).expect()
     stored = bench.admin.get(f"{kind.path}/shared")
     owned = [one["manager"] for one in stored["metadata"]["managedFields"] if KEY in str(one)]
-    yield Fact("the token has no owner, so no apply removes it", bool(token_of(stored)) and not owned, str(owned))
+    yield Fact("the token has no owner, so no apply removes it", bool(read_token(stored)) and not owned, str(owned))
 
 
-def _unlisted(bench: Bench) -> Iterator[Fact]:
-    """A pod that does not lead writes metadata by a status that is not listed."""
-    a, b = bench.pod(FIRST), bench.pod(SECOND)
+def _check_unlisted_status(bench: Bench) -> Iterator[Fact]:
+    """Check that a pod that does not lead writes metadata by a status that is not listed."""
+    a, b = bench.create_pod_client(FIRST), bench.create_pod_client(SECOND)
     for kind in UNLISTED:
-        yield _is(f"{kind.name}: the leader creates", _create(a, kind, "x"), 201)
-        token = token_of(bench.admin.get(f"{kind.path}/x"))
+        yield _check(f"{kind.name}: the leader creates", _create(a, kind, "x"), 201)
+        token = read_token(bench.admin.get(f"{kind.path}/x"))
         for name, metadata in METADATA.items():
             reply = _change(b, kind, "x", {"metadata": metadata})
-            yield _is(f"status of a {kind.name}, not listed: a follower writes a {name}", reply, 403)
+            yield _check(f"status of a {kind.name}, not listed: a follower writes a {name}", reply, 403)
         forged = _change(b, kind, "x", {"metadata": {"annotations": FORGED}})
-        yield _is(f"status of a {kind.name}, not listed: a follower forges the token, which is put back", forged, 200)
+        yield _check(
+            f"status of a {kind.name}, not listed: a follower forges the token, which is put back", forged, 200
+        )
         stored = bench.admin.get(f"{kind.path}/x")["metadata"]
         is_left = any(
             name in stored.get(part, ())
             for part, name in (("labels", "late"), ("annotations", "late"), ("finalizers", "example.com/late"))
         )
-        kept = token_of({"metadata": stored}) == token != ""
+        kept = read_token({"metadata": stored}) == token != ""
         clean = kept and not is_left and "ownerReferences" not in stored
         yield Fact(f"{kind.name}: nothing of it is stored, and the token stays", clean, str(stored))
         label = {"metadata": METADATA["label"]}
-        yield _is(f"status of a {kind.name}, not listed: the leader", _change(a, kind, "x", label), 200)
+        yield _check(f"status of a {kind.name}, not listed: the leader", _change(a, kind, "x", label), 200)
 
 
-def _stalled(bench: Bench) -> Iterator[Fact]:
-    """The second API server does not learn that the lease moved."""
-    a, b, old = bench.pod(FIRST), bench.pod(SECOND), bench.pod(FIRST, bench.plane.second_port)
+def _check_stall(bench: Bench) -> Iterator[Fact]:
+    """Check an API server that does not learn that the lease moved."""
+    a, b, old = (
+        bench.create_pod_client(FIRST),
+        bench.create_pod_client(SECOND),
+        bench.create_pod_client(FIRST, bench.plane.second_port),
+    )
     wait_for("the second API server", lambda: _change(old, KINDS[0], "x").status == 200, 60)
-    with bench.plane.stalled():
+    with bench.plane.stall():
         bench.move(a, b, "77aa")
         for kind in KINDS:
             for name in ("x", "y"):
-                yield _is(f"{kind.name}: the new leader updates", _change(b, kind, name), 200)
-        yield _is("status of a Deployment: the new leader", _change(b, STATUS[0], "untouched"), 200)
+                yield _check(f"{kind.name}: the new leader updates", _change(b, kind, name), 200)
+        yield _check("status of a Deployment: the new leader", _change(b, STATUS[0], "untouched"), 200)
         for kind in KINDS:
-            for name, reply in _stale_writes(old, kind):
-                yield _is(
+            for name, reply in _send_stale_writes(old, kind):
+                yield _check(
                     f"{kind.name}, watch held, the old leader: {name}", reply, 403, "its watch of the lease is late"
                 )
         for kind, name in zip(STATUS, ("untouched", "x"), strict=True):
             reply = _change(old, kind, name)
-            yield _is(f"status of a {kind.name}, watch held, the old leader", reply, 403, "its watch of the lease")
-        yield _is("LIMIT: scale, watch held, the old leader", _scale(old, 3), 200)
-        yield _is("LIMIT: what the new leader has not written", _change(old, KINDS[0], "untouched"), 200)
-        yield _is("LIMIT: a new name", _create(old, KINDS[0], "new"), 201)
-        yield _is("the new leader then", _change(b, KINDS[0], "new"), 200)
-        yield _is("and the old one", _change(old, KINDS[0], "new", {"data": {"k": "late"}}), 403)
+            yield _check(f"status of a {kind.name}, watch held, the old leader", reply, 403, "its watch of the lease")
+        yield _check("LIMIT: scale, watch held, the old leader", _scale(old, 3), 200)
+        yield _check("LIMIT: what the new leader has not written", _change(old, KINDS[0], "untouched"), 200)
+        yield _check("LIMIT: a new name", _create(old, KINDS[0], "new"), 201)
+        yield _check("the new leader then", _change(b, KINDS[0], "new"), 200)
+        yield _check("and the old one", _change(old, KINDS[0], "new", {"data": {"k": "late"}}), 403)
     wait_for("the watch", lambda: "is held by 77aa" in _change(old, KINDS[0], "x").message, 60)
-    other = bench.pod(SECOND, bench.plane.second_port)
-    yield _is("the new leader by the second API server", _change(other, KINDS[0], "x"), 200)
+    other = bench.create_pod_client(SECOND, bench.plane.second_port)
+    yield _check("the new leader by the second API server", _change(other, KINDS[0], "x"), 200)
 
 
-def _stale_writes(client: ApiClient, kind: Kind) -> Iterator[tuple[str, Reply]]:
+def _send_stale_writes(client: ApiClient, kind: Kind) -> Iterator[tuple[str, Reply]]:
     path, late = f"{kind.path}/x", {"metadata": {"labels": {"late": "1"}}}
     yield "PATCH", client.send("PATCH", path, late, media=MERGE)
     yield (
@@ -277,11 +283,11 @@ def _stale_writes(client: ApiClient, kind: Kind) -> Iterator[tuple[str, Reply]]:
     yield "DELETE of the collection", client.send("DELETE", kind.path, fieldSelector="metadata.name=y")
 
 
-def _tampered(bench: Bench) -> Iterator[Fact]:
-    """Somebody who is not fenced writes tokens; the leader goes on, and the token stays what it was."""
-    b, eve = bench.pod(SECOND), _account(bench, "eve")
+def _check_tampering(bench: Bench) -> Iterator[Fact]:
+    """Check tokens written by somebody who is not fenced; the leader goes on, and the token stays as it was."""
+    b, eve = bench.create_pod_client(SECOND), _create_account(bench, "eve")
     kind = KINDS[0]
-    token = token_of(bench.admin.get(f"{kind.path}/x"))
+    token = read_token(bench.admin.get(f"{kind.path}/x"))
     put = {"metadata": {"name": "x"}, "data": {"by": "eve"}}
     ways: dict[str, Callable[[], Reply]] = {
         "forges": lambda: eve.send("PATCH", f"{kind.path}/x", {"metadata": {"annotations": FORGED}}, media=MERGE),
@@ -316,44 +322,44 @@ def _tampered(bench: Bench) -> Iterator[Fact]:
         ),
     }
     for name, way in ways.items():
-        yield _is(f"not fenced, {name}: allowed", way(), 200)
-        kept = token_of(bench.admin.get(f"{kind.path}/x"))
+        yield _check(f"not fenced, {name}: allowed", way(), 200)
+        kept = read_token(bench.admin.get(f"{kind.path}/x"))
         yield Fact(f"not fenced, {name}: the token is kept", kept == token, kept[:40])
-        yield _is(f"not fenced, {name}: the leader goes on", _change(b, kind, "x", {"data": {"after": name}}), 200)
+        yield _check(f"not fenced, {name}: the leader goes on", _change(b, kind, "x", {"data": {"after": name}}), 200)
     b.send("PATCH", f"{kind.path}/x", {"metadata": {"annotations": {"fill": None}}}, media=MERGE).expect()
     own = _change(b, kind, "x", {"metadata": {"annotations": FORGED}})
-    yield Fact("the leader forges: its term is stored", token_of(own.body) == token, token_of(own.body))
-    yield _is(
+    yield Fact("the leader forges: its term is stored", read_token(own.body) == token, read_token(own.body))
+    yield _check(
         "by protobuf, the leader",
         b.send("PUT", f"{kind.path}/x", protobuf.config_map("x", PLACE, {"a": "b"}), media=protobuf.MEDIA),
         200,
     )
-    yield Fact("by protobuf, the token is kept", token_of(bench.admin.get(f"{kind.path}/x")) == token)
+    yield Fact("by protobuf, the token is kept", read_token(bench.admin.get(f"{kind.path}/x")) == token)
     made = eve.send("POST", kind.path, {"metadata": {"name": "planted", "annotations": FORGED}})
-    yield Fact("not fenced, creates with a token: none is stored", made.status == 201 and not token_of(made.body))
+    yield Fact("not fenced, creates with a token: none is stored", made.status == 201 and not read_token(made.body))
     fills = {"full": {"fill": "x" * (MOST - 4)}, "crowded": {f"a{at}": "" for at in range(40_000)}}
     for name, annotations in fills.items():
         made = eve.send("POST", kind.path, {"metadata": {"name": name, "annotations": annotations}})
-        yield _is(f"LIMIT: an object with {name} annotations: the leader writes it", _change(b, kind, name), 200)
-        yield Fact(f"LIMIT: it has no token ({name})", not token_of(bench.admin.get(f"{kind.path}/{name}")))
+        yield _check(f"LIMIT: an object with {name} annotations: the leader writes it", _change(b, kind, name), 200)
+        yield Fact(f"LIMIT: it has no token ({name})", not read_token(bench.admin.get(f"{kind.path}/{name}")))
     filled = b.send("POST", kind.path, {"metadata": {"name": "own", "annotations": fills["full"]}})
-    yield _is("the leader itself fills the annotations", filled, 201)
+    yield _check("the leader itself fills the annotations", filled, 201)
     zero = bench.admin.send("PATCH", f"{kind.path}/x", {"metadata": {"annotations": {KEY: "0" * 18}}}, media=MERGE)
-    yield Fact("system:masters sets it to zero", token_of(zero.body) == "0" * 18, token_of(zero.body))
+    yield Fact("system:masters sets it to zero", read_token(zero.body) == "0" * 18, read_token(zero.body))
     forged = bench.admin.send("PATCH", f"{kind.path}/x", {"metadata": {"annotations": FORGED}}, media=MERGE)
-    yield Fact("system:masters sets it to no other value", token_of(forged.body) == "0" * 18, token_of(forged.body))
-    yield _is("the leader stamps it again", _change(b, kind, "x"), 200)
+    yield Fact("system:masters sets it to no other value", read_token(forged.body) == "0" * 18, read_token(forged.body))
+    yield _check("the leader stamps it again", _change(b, kind, "x"), 200)
     edited = bench.kubectl.run("-n", PLACE, "annotate", "configmap", "x", "note=1", "--overwrite")
-    yield Fact("kubectl annotate", not edited.status and token_of(bench.admin.get(f"{kind.path}/x")) == token)
+    yield Fact("kubectl annotate", not edited.status and read_token(bench.admin.get(f"{kind.path}/x")) == token)
 
 
-def _without_the_policies(bench: Bench) -> Iterator[Fact]:
+def _check_without_policies(bench: Bench) -> Iterator[Fact]:
     """Check that a stamped token is required, and that one planted while nothing was in force harms one object."""
-    b, kind, eve = bench.pod(SECOND), KINDS[0], _account(bench, "eve", exists=True)
+    b, kind, eve = bench.create_pod_client(SECOND), KINDS[0], _create_account(bench, "eve", exists=True)
     name = f"fence-{PLACE}"
-    bench.kubectl.must("delete", "mutatingadmissionpolicybinding", f"{name}.token", f"{name}.kept")
+    bench.kubectl.run_checked("delete", "mutatingadmissionpolicybinding", f"{name}.token", f"{name}.kept")
     time.sleep(SETTLING)
-    yield _is(
+    yield _check(
         "without the stamping policy: refused",
         _change(b, kind, "x", {"data": {"k": "1"}, "metadata": {"annotations": {KEY: None}}}),
         403,
@@ -362,56 +368,56 @@ def _without_the_policies(bench: Bench) -> Iterator[Fact]:
     eve.send("PATCH", f"{kind.path}/y", {"metadata": {"annotations": FORGED}}, media=MERGE).expect()
     eve.send("PATCH", f"{kind.path}/untouched", {"metadata": {"annotations": {KEY: "soon"}}}, media=MERGE).expect()
     bench.apply()
-    yield _is("planted in words: the leader writes", _change(b, kind, "untouched"), 200)
-    yield _is(
+    yield _check("planted in words: the leader writes", _change(b, kind, "untouched"), 200)
+    yield _check(
         "LIMIT: planted as a number: refused", _change(b, kind, "y"), 403, "was written in term 999999999999999999"
     )
     repaired = bench.kubectl.run("-n", PLACE, "annotate", "--overwrite", "configmap", "y", f"{KEY}={'0' * 18}")
     yield Fact("repaired by system:masters", not repaired.status, repaired.stderr)
-    yield _is("planted as a number and repaired: the leader writes", _change(b, kind, "y"), 200)
+    yield _check("planted as a number and repaired: the leader writes", _change(b, kind, "y"), 200)
 
 
-def _recreated(bench: Bench) -> Iterator[Fact]:
-    """The lease is deleted and created: terms go on growing, renewed or not."""
-    a, b, kind = bench.pod(FIRST), bench.pod(SECOND), KINDS[0]
-    tokens = [token_of(bench.admin.get(f"{kind.path}/x"))]
+def _check_recreation(bench: Bench) -> Iterator[Fact]:
+    """Check a lease that is deleted and created: terms go on growing, renewed or not."""
+    a, b, kind = bench.create_pod_client(FIRST), bench.create_pod_client(SECOND), KINDS[0]
+    tokens = [read_token(bench.admin.get(f"{kind.path}/x"))]
     bench.admin.send("DELETE", bench.operator.lease).expect(200)
     time.sleep(0.5)
-    yield _is("no lease: refused", _change(b, kind, "x"), 422, "no params found")
+    yield _check("no lease: refused", _change(b, kind, "x"), 422, "no params found")
     bench.create_lease(a)
-    tokens.append(token_of(_change(a, kind, "x").body))
-    yield _is("created again by the other pod: the former leader", _change(b, kind, "x"), 403)
+    tokens.append(read_token(_change(a, kind, "x").body))
+    yield _check("created again by the other pod: the former leader", _change(b, kind, "x"), 403)
     bench.write_lease(a, holderIdentity=None)
     bench.write_lease(b, holderIdentity="88bb")
-    tokens.append(token_of(_change(b, kind, "x").body))
+    tokens.append(read_token(_change(b, kind, "x").body))
     yield Fact("terms grow over deletion and creation", "" < tokens[0] < tokens[1] < tokens[2], str(tokens))
     labels = f"/api/v1/namespaces/{PLACE}"
     bench.admin.send("PATCH", labels, {"metadata": {"labels": {"lease-webhook/stamp": None}}}, media=MERGE).expect()
     bench.admin.send("DELETE", bench.operator.lease).expect(200)
     bench.create_lease(b)
     reply = _change(b, kind, "x")
-    yield _is("a lease of a namespace without the label: refused", reply, 403, "no writer of it is stamped")
+    yield _check("a lease of a namespace without the label: refused", reply, 403, "no writer of it is stamped")
     bench.admin.send(
         "PATCH", labels, {"metadata": {"labels": {"lease-webhook/stamp": "required"}}}, media=MERGE
     ).expect()
     time.sleep(SETTLING)
     bench.write_lease(b)
-    yield _is("labeled again and renewed: allowed", _change(b, kind, "x"), 200)
+    yield _check("labeled again and renewed: allowed", _change(b, kind, "x"), 200)
 
 
-def _clock(bench: Bench) -> Iterator[Fact]:
-    """An expired lease that nobody took."""
-    b, kind = bench.pod(SECOND), KINDS[0]
+def _check_expired(bench: Bench) -> Iterator[Fact]:
+    """Check an expired lease that nobody took."""
+    b, kind = bench.create_pod_client(SECOND), KINDS[0]
     bench.apply(expired="deny")
     bench.write_lease(b, leaseDurationSeconds=3)
-    yield _is("clock: within the duration", _change(b, kind, "x", {"data": {"c": "1"}}), 200)
-    eve = _account(bench, "eve", exists=True)
+    yield _check("clock: within the duration", _change(b, kind, "x", {"data": {"c": "1"}}), 200)
+    eve = _create_account(bench, "eve", exists=True)
     stored = bench.admin.get(f"{kind.path}/y")
     entry = stored["metadata"]["managedFields"][0] | {"manager": "eve", "time": "2036-01-01T00:00:00Z"}
     stored["metadata"]["managedFields"].append(entry)
     eve.send("PUT", f"{kind.path}/y", stored).expect()
     bench.write_lease(b)
-    yield _is("clock: times that others planted count for nothing", _change(b, kind, "y", {"data": {"c": "1"}}), 200)
+    yield _check("clock: times that others planted count for nothing", _change(b, kind, "y", {"data": {"c": "1"}}), 200)
     time.sleep(6)
     for name, reply in (
         ("PATCH", _change(b, kind, "x", {"data": {"c": "2"}})),
@@ -429,15 +435,15 @@ def _clock(bench: Bench) -> Iterator[Fact]:
         ("CREATE", _create(b, kind, "late")),
         ("what others planted a time in", _change(b, kind, "y", {"data": {"c": "2"}})),
     ):
-        yield _is(f"clock: expired, and no one took it: {name}", reply, 403, "renew the lease first")
-    yield _is("LIMIT: clock: a DELETE has no time", b.send("DELETE", f"{kind.path}/y"), 200)
+        yield _check(f"clock: expired, and no one took it: {name}", reply, 403, "renew the lease first")
+    yield _check("LIMIT: clock: a DELETE has no time", b.send("DELETE", f"{kind.path}/y"), 200)
     bench.apply(expired="warn")
     reply = _change(b, kind, "x", {"data": {"c": "3"}})
     warned = reply.status == 200 and "renew the lease first" in "".join(reply.warnings)
     yield Fact("clock: warn", warned, f"{reply.status} {reply.message} {reply.warnings}")
     bench.apply(expired="deny")
     bench.write_lease(b)
-    yield _is("clock: renewed", _change(b, kind, "x", {"data": {"c": "4"}}), 200)
+    yield _check("clock: renewed", _change(b, kind, "x", {"data": {"c": "4"}}), 200)
 
 
 # ---- requests --------------------------------------------------------------------------------------------------------
@@ -464,7 +470,7 @@ def _make_object(kind: Kind, name: str, content: dict[str, Any]) -> dict[str, An
     return {"apiVersion": version, "kind": kind.name, "metadata": {"name": name}, **content}
 
 
-def _is(claim: str, reply: Reply, status: int, words: str = "") -> Fact:
+def _check(claim: str, reply: Reply, status: int, words: str = "") -> Fact:
     return Fact(claim, reply.status == status and words in reply.message, f"{reply.status} {reply.message[:400]}")
 
 
@@ -472,7 +478,7 @@ def _is(claim: str, reply: Reply, status: int, words: str = "") -> Fact:
 
 
 def _allow_more(admin: ApiClient) -> None:
-    """Custom resources, and rights on whatever these requests write."""
+    """Allow custom resources, and all that these requests write."""
     names = {"Widget": "Namespaced", "Gadget": "Cluster"}
     for kind, scope in names.items():
         plural = f"{kind.lower()}s"
@@ -505,19 +511,19 @@ def _allow_more(admin: ApiClient) -> None:
     admin.send("POST", f"{RBAC}/clusterrolebindings", body).expect()
 
 
-def _account(bench: Bench, name: str, *, exists: bool = False) -> ApiClient:
+def _create_account(bench: Bench, name: str, *, exists: bool = False) -> ApiClient:
     core = f"/api/v1/namespaces/{bench.namespace}/serviceaccounts"
     if not exists:
         bench.admin.send("POST", core, {"metadata": {"name": name}}).expect(201)
     answer = bench.admin.send("POST", f"{core}/{name}/token", {"spec": {"expirationSeconds": 3600}}).expect()
-    return bench.plane.with_token(name, str(answer["status"]["token"]))
+    return bench.plane.create_token_client(name, str(answer["status"]["token"]))
 
 
-def _text(bench: Bench) -> str:
+def _read_text(bench: Bench) -> str:
     return export_fence(bench.namespace, f"{bench.namespace}/operator", suffix=SUFFIX, **bench.keys)
 
 
-def _largest() -> str:
+def _find_largest() -> str:
     return export_fence(
         "f" * 57,
         f"{'n' * 60}/{'l' * 240}",

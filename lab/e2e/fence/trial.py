@@ -1,4 +1,4 @@
-"""One operator with two pods, and the steps of which the faults are made."""
+"""One operator with two pods, and the steps of which the faults consist."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 
 from lab.e2e.api_client import MERGE, ApiClient
 from lab.e2e.control_plane import ControlPlane
-from lab.e2e.fence.history import POLICY, Event, Figures, events, figures
+from lab.e2e.fence.history import POLICY, Event, Figures, compute_figures, parse_events
 from lab.e2e.fence.plane import TwoServers
 from lab.e2e.forwarder import Partition
 from lab.e2e.kubectl import Kubectl
@@ -77,10 +77,10 @@ class Operator:
         self.admin.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": "operator"}}).expect()
         self.admin.send("POST", f"{core}/configmaps", {"metadata": {"name": "log"}}).expect()
         for pod in (FIRST, SECOND):
-            self.tokens[pod] = self.token(pod)
+            self.tokens[pod] = self.create_token(pod)
 
-    def token(self, pod: str) -> str:
-        """Make a pod, in which nothing runs, and a token that is bound to it."""
+    def create_token(self, pod: str) -> str:
+        """Create a pod, in which nothing runs, and a token that is bound to it."""
         core = f"/api/v1/namespaces/{self.namespace}"
         container = {"name": "main", "image": "none"}
         spec = {"serviceAccountName": "operator", "automountServiceAccountToken": False, "containers": [container]}
@@ -90,34 +90,34 @@ class Operator:
         answer = self.admin.send("POST", f"{core}/serviceaccounts/operator/token", asked).expect()
         return str(answer["status"]["token"])
 
-    def fence(self, kubectl: Kubectl) -> None:
+    def apply_fence(self, kubectl: Kubectl) -> None:
         """Apply a fence as a reader of the docs does, and wait until both API servers hold it."""
-        kubectl.must("apply", "--server-side", "-f", "-", manifest=self.manifest())
+        kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=self.export_manifest())
 
-    def manifest(self, **keys: Any) -> str:
-        """The fence of this operator."""
+    def export_manifest(self, **keys: Any) -> str:
+        """Return the fence of this operator."""
         own = f"{self.namespace}/operator"
         name = f"{self.namespace}-operator"
         return export_fence(name, own, writers=[own], resources=["configmaps"], namespaces=[self.namespace], **keys)
 
-    def stamp(self) -> None:
+    def label_namespace(self) -> None:
         """Label the namespace, so that its leases are stamped."""
         labels = {"metadata": {"labels": {"lease-webhook/stamp": "required"}}}
         self.admin.send("PATCH", f"/api/v1/namespaces/{self.namespace}", labels, media=MERGE).expect()
 
     def wait_for_fence(self, ports: Sequence[int]) -> None:
-        """There is no lease yet, so a fence refuses every write."""
+        """Wait for the fence, which refuses every write as there is no lease yet."""
         for port in ports:
             client = ApiClient(port, self.plane.authority.file, FIRST, token=self.tokens[FIRST])
-            wait_for("the fence refuses", lambda client=client: self._refused(client), PATIENCE)
+            wait_for("the fence refuses", lambda client=client: self._is_refused(client), PATIENCE)
 
-    def _refused(self, client: ApiClient) -> bool:
+    def _is_refused(self, client: ApiClient) -> bool:
         body = {"data": {"entry": ""}}
         return POLICY in client.send("PATCH", self.log, body, media=MERGE, dryRun="All").message
 
 
 class Trial:
-    """Runs the pods of an operator and reads what they printed. `ports` are the API servers of the first and second."""
+    """One run of the pods of an operator, and its output. `ports` are the API servers of the first and second."""
 
     def __init__(
         self, plane: TwoServers, operator: Operator, program: Path, library: str, ports: tuple[int, int]
@@ -144,39 +144,39 @@ class Trial:
     def start(self, pod: str, *flags: str, library: str = "") -> None:
         """Start a pod's process."""
         name = f"{self.operator.namespace}_{pod}"
-        config = self.plane.kubeconfig_at(self.ports[pod], name, self.operator.tokens[pod])
+        config = self.plane.write_kubeconfig_for(self.ports[pod], name, self.operator.tokens[pod])
         where = [f"-kubeconfig={config}", f"-namespace={self.operator.namespace}", f"-pod={pod}"]
         self._run(pod, "work", *where, f"-library={library or self.library}", *flags)
 
-    def writes(self, pod: str, number: int = 20) -> None:
+    def wait_for_writes(self, pod: str, number: int = 20) -> None:
         """Wait until that many of its writes were stored."""
         self._wait(pod, f"{pod} writes", lambda one: one.event == "write" and one.status == 200, number)
 
-    def signal(self, pod: str, number: signal.Signals) -> None:
+    def send_signal(self, pod: str, number: signal.Signals) -> None:
         """Send a signal to a pod's process."""
         os.kill(self.processes[pod].pid, number)
 
     def delete_lease(self) -> None:
-        """As an administrator who cleans up."""
+        """Delete the lease as an administrator who cleans up."""
         self.deletions["sent"] = time.time_ns()
         self.operator.admin.send("DELETE", self.operator.lease).expect(200)
 
-    def figures(self) -> Figures:
-        """Return what happened, once everything has ended."""
-        return figures([one for name in self.processes for one in self.events(name)], self.deletions)
+    def compute_figures(self) -> Figures:
+        """Return the figures, once everything has ended."""
+        return compute_figures([one for name in self.processes for one in self.read_events(name)], self.deletions)
 
-    def events(self, name: str) -> list[Event]:
-        """Return what a process has printed so far."""
+    def read_events(self, name: str) -> list[Event]:
+        """Return the events that a process has printed so far."""
         text = self.processes[name].log.read_text(errors="replace")
-        return events(text.splitlines(), json.loads)
+        return parse_events(text.splitlines(), json.loads)
 
     def _run(self, name: str, *arguments: str) -> None:
         log = self.plane.directory / "fence" / f"{self.operator.namespace}-{name}.log"
         self.processes[name] = self.stack.enter_context(Process([str(self.program), *arguments], log))
 
     def _wait(self, name: str, what: str, fits: Callable[[Event], Any], number: int = 1) -> None:
-        def seen() -> bool:
+        def is_seen() -> bool:
             self.processes[name].check_alive()
-            return sum(bool(fits(one)) for one in self.events(name)) >= number
+            return sum(bool(fits(one)) for one in self.read_events(name)) >= number
 
-        wait_for(f"{self.operator.namespace}: {what}", seen, PATIENCE)
+        wait_for(f"{self.operator.namespace}: {what}", is_seen, PATIENCE)

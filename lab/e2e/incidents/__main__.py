@@ -1,4 +1,4 @@
-"""`make record-incidents`: play incidents of leader election on a real API server and keep what was seen of them."""
+"""`make record-incidents`: play incidents of leader election on a real API server and keep their recordings."""
 
 import argparse
 import signal
@@ -18,7 +18,7 @@ from lab.e2e.incidents.measured_cases import MEASURED_CASES
 from lab.e2e.incidents.recording import Recording
 from lab.e2e.incidents.scene import DURATION, Scene
 from lab.e2e.incidents.stage import Plane, Stage
-from lab.e2e.toolchain import VERSIONS, MissingToolchainError, all_binaries
+from lab.e2e.toolchain import VERSIONS, MissingToolchainError, build_all_binaries
 from lab.e2e.world import PROJECT
 
 INCIDENTS: Final = PROJECT / "tests" / "data" / "incidents"
@@ -29,7 +29,7 @@ AT_ONCE: Final = 7
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Record all of them, or the chosen ones. Returns the exit status."""
+    """Record all of them, or the chosen ones. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m lab.e2e.incidents", description=__doc__)
     parser.add_argument("--kubernetes", default="", help=f"a version; {VERSIONS[0]} if none is given")
     parser.add_argument("--only", nargs="+", choices=[case.name for case in ALL], help="only these")
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Ended from outside, the run still stops what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        binaries = all_binaries(options.kubernetes or VERSIONS[0])[0]
+        binaries = build_all_binaries(options.kubernetes or VERSIONS[0])[0]
     except MissingToolchainError as missing:
         print(f"FAILED, nothing was recorded: {missing}", file=sys.stderr)
         return 1
@@ -70,19 +70,19 @@ def _record(stage: Stage, case: Case, into: Path | None) -> None:
             case.play(scene)
             time.sleep(AFTERWARDS)
             end = time.time_ns() // 1000
-            led = [one for one in scene.led() if one.begins < end]
+            led = [one for one in scene.list_leaderships() if one.begins < end]
         finally:
             recording.end()
-            dumps = measured.dumps(scene, sorted(recording.kept)) if case.expect else {}
+            dumps = measured.dump_leases(scene, sorted(recording.kept)) if case.expect else {}
             scene.end()
     print(f"{case.name}: recorded in {(end - begin) / 1e6:.0f} s", file=sys.stderr, flush=True)
     version = stage.plane.binaries.version
     if case.expect:
         about = {"incident": case.name, "namespace": case.namespace, "lease": case.lease, "api_server": version}
         about |= {"story": case.title, "cause": case.cause}
-        watch = recording.watched()
-        files = {measured.WATCH: watch, measured.AUDIT_LOG: recording.logged(), **dumps}
-        measured.keep(directory, files, measured.truth_of(scene, about, case.expect, led, end, watch))
+        watch = recording.read_watch()
+        files = {measured.WATCH: watch, measured.AUDIT_LOG: recording.read_audit_log(), **dumps}
+        measured.keep(directory, files, measured.describe_truth(scene, about, case.expect, led, end, watch))
         return
     recorded = {
         "incident": case.name,
@@ -91,7 +91,7 @@ def _record(stage: Stage, case: Case, into: Path | None) -> None:
         "name": case.lease,
         "duration_seconds": DURATION,
     }
-    recording.keep(directory, recorded | truth.as_json(case.title, case.cause, led, scene.deeds, begin, end))
+    recording.keep(directory, recorded | truth.format_truth(case.title, case.cause, led, scene.deeds, begin, end))
 
 
 if __name__ == "__main__":

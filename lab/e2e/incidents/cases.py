@@ -1,4 +1,4 @@
-"""The incidents: what is done to an election. Each begins with a leader that has renewed for a while."""
+"""The incidents, as actions against an election. Each begins with a leader that has renewed for a while."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -36,110 +36,110 @@ class Case(Struct, frozen=True):
     also_kept: tuple[str, ...] = ()
 
 
-def leader_killed(scene: Scene) -> None:
-    """A crash, or the end of a node."""
+def kill_leader(scene: Scene) -> None:
+    """Kill the leader: a crash, or the end of a node."""
     first = _start_two(scene)
     scene.kill(first)
-    scene.next_leader(first.identity)
+    scene.wait_for_next_leader(first.identity)
 
 
-def leader_released(scene: Scene) -> None:
-    """A rollout."""
+def release_leader(scene: Scene) -> None:
+    """Stop the leader in order: a rollout."""
     first = _start_two(scene, "-release")
     scene.stop(first)
-    scene.next_leader(first.identity)
+    scene.wait_for_next_leader(first.identity)
 
 
-def leader_paused(scene: Scene) -> None:
-    """A process without CPU, or a virtual machine that is moved."""
+def pause_leader(scene: Scene) -> None:
+    """Pause the leader: a process without CPU, or a virtual machine that is moved."""
     first = _start_two(scene)
     scene.pause(first)
-    scene.next_leader(first.identity)
+    scene.wait_for_next_leader(first.identity)
     time.sleep(1)
     scene.resume(first)
-    scene.gives_up(first)
+    scene.wait_until_stopped(first)
 
 
-def etcd_stalled(scene: Scene) -> None:
-    """The API server waits for its disk."""
+def stall_etcd(scene: Scene) -> None:
+    """Pause etcd: the API server waits for its disk."""
     _start_two(scene)
-    scene.did("SIGSTOP of etcd: the API server answers no write")
-    with scene.stage.plane.paused("etcd"):
+    scene.record_action("SIGSTOP of etcd: the API server answers no write")
+    with scene.stage.plane.pause("etcd"):
         time.sleep(LONG)
-    scene.did("SIGCONT of etcd")
-    scene.renews(2)
+    scene.record_action("SIGCONT of etcd")
+    scene.wait_for_renewals(2)
 
 
-def balancer_cut(scene: Scene) -> None:
-    """No client reaches the API server."""
+def cut_balancer(scene: Scene) -> None:
+    """Cut the load balancer: no client reaches the API server."""
     _start_two(scene)
-    scene.did("the load balancer before the API server passes nothing on")
+    scene.record_action("the load balancer before the API server passes nothing on")
     scene.stage.balancer.cut()
     time.sleep(LONG)
     scene.stage.balancer.heal()
-    scene.did("the load balancer works again")
-    scene.renews(2)
+    scene.record_action("the load balancer works again")
+    scene.wait_for_renewals(2)
 
 
-def leader_cut(scene: Scene) -> None:
-    """One node has no network."""
+def cut_leader(scene: Scene) -> None:
+    """Cut the network of one node."""
     name = scene.lease
     way = scene.stage.stack.enter_context(Partition(scene.stage.plane.port))
     first = scene.start(f"{name}-6f9c8d-k7x2p", port=way.port)
-    scene.leads(first)
+    scene.wait_until_leading(first)
     scene.start(f"{name}-6f9c8d-m4w9z")
-    scene.renews()
-    scene.did(f"the network of pod {first.pod.name} passes nothing on")
+    scene.wait_for_renewals()
+    scene.record_action(f"the network of pod {first.pod.name} passes nothing on")
     way.cut()
-    scene.next_leader(first.identity)
+    scene.wait_for_next_leader(first.identity)
     time.sleep(1)
     way.heal()
-    scene.did(f"the network of pod {first.pod.name} works again")
+    scene.record_action(f"the network of pod {first.pod.name} works again")
 
 
-def rights_removed(scene: Scene) -> None:
-    """Somebody deletes the RoleBinding."""
+def remove_rights(scene: Scene) -> None:
+    """Delete the RoleBinding."""
     _start_two(scene)
-    scene.did(f"the RoleBinding of the service accounts in {scene.namespace} is deleted")
+    scene.record_action(f"the RoleBinding of the service accounts in {scene.namespace} is deleted")
     scene.stage.revoke(scene.namespace)
     time.sleep(LONG + 2)
     scene.stage.grant(scene.namespace)
-    scene.did("the RoleBinding is made again")
-    scene.renews(2)
+    scene.record_action("the RoleBinding is made again")
+    scene.wait_for_renewals(2)
 
 
-def lease_deleted(scene: Scene) -> None:
-    """Somebody cleans up."""
+def delete_lease(scene: Scene) -> None:
+    """Delete the lease, as somebody who cleans up."""
     _start_two(scene)
-    scene.did("an administrator deletes the lease")
+    scene.record_action("an administrator deletes the lease")
     scene.stage.admin.send("DELETE", scene.path).expect(200)
     time.sleep(DURATION)
 
 
-def two_applications(scene: Scene) -> None:
-    """Two operators that were made from one template have the same election ID; one waits for the other."""
+def run_two_applications(scene: Scene) -> None:
+    """Give two operators that were made from one template the same election ID; one waits for the other."""
     first = scene.start("checkout-7b8d9f-x2x8p", "-release", account="checkout")
-    scene.leads(first)
+    scene.wait_until_leading(first)
     scene.start("reports-5c6f7d-q9hkz", "-release", account="reports")
-    scene.renews()
+    scene.wait_for_renewals()
     scene.stop(first)
-    scene.next_leader(first.identity)
+    scene.wait_for_next_leader(first.identity)
     scene.start("checkout-7b8d9f-v8n4t", "-release", account="checkout")
     time.sleep(AFTERWARDS)
 
 
-def one_identity(scene: Scene) -> None:
-    """Two replicas are given the same identity in their configuration."""
+def share_identity(scene: Scene) -> None:
+    """Give two replicas the same identity in their configuration."""
     first = scene.start(f"{scene.lease}-54d6c9-b5tmw", identity=scene.lease)
-    scene.leads(first)
-    scene.renews()
-    scene.did("the second replica starts, with the same identity")
+    scene.wait_until_leading(first)
+    scene.wait_for_renewals()
+    scene.record_action("the second replica starts, with the same identity")
     scene.start(f"{scene.lease}-54d6c9-h7r3c", identity=scene.lease)
     time.sleep(DURATION)
 
 
-def coordinated_leader_killed(scene: Scene) -> None:
-    """The API server chooses the leader among LeaseCandidates; the chosen one crashes."""
+def kill_coordinated_leader(scene: Scene) -> None:
+    """Crash the leader that the API server chose among LeaseCandidates."""
     for name, emulation in (("a", "1.35.0"), ("b", "1.36.0")):
         pod = f"{scene.lease}-node-{name}"
         candidate = scene.start(
@@ -147,27 +147,27 @@ def coordinated_leader_killed(scene: Scene) -> None:
         )
         scene.start_beside(candidate, "-coordinated")
         if name == "a":
-            scene.until(f"{pod} leads", pod)
-    scene.renews()
+            scene.wait_for_holder(f"{pod} leads", pod)
+    scene.wait_for_renewals()
     candidate, leader, *_ = scene.replicas
     candidate.process.kill()
     scene.kill(leader)
-    scene.next_leader(leader.identity)
+    scene.wait_for_next_leader(leader.identity)
 
 
 def _start_two(scene: Scene, *flags: str) -> Replica:
-    """Two replicas of which the first one leads."""
+    """Start two replicas of which the first one leads."""
     first = scene.start(f"{scene.lease}-7d4b9c-x2x8p", *flags)
-    scene.leads(first)
+    scene.wait_until_leading(first)
     scene.start(f"{scene.lease}-7d4b9c-q9hkz", *flags)
-    scene.renews()
+    scene.wait_for_renewals()
     return first
 
 
 CASES: Final = (
-    Case("leader-killed", "The leader's process was killed.", "client", "payments", "payments", leader_killed),
+    Case("leader-killed", "The leader's process was killed.", "client", "payments", "payments", kill_leader),
     Case(
-        "leader-released", "The leader was stopped and released the lease.", "release", "cart", "cart", leader_released
+        "leader-released", "The leader was stopped and released the lease.", "release", "cart", "cart", release_leader
     ),
     Case(
         "leader-paused",
@@ -175,7 +175,7 @@ CASES: Final = (
         "client",
         "mailer",
         "mailer",
-        leader_paused,
+        pause_leader,
     ),
     Case(
         "etcd-stalled",
@@ -183,7 +183,7 @@ CASES: Final = (
         "api-server",
         "orders",
         "orders",
-        etcd_stalled,
+        stall_etcd,
         is_alone=True,
     ),
     Case(
@@ -192,7 +192,7 @@ CASES: Final = (
         "api-server",
         "search",
         "search",
-        balancer_cut,
+        cut_balancer,
         is_alone=True,
     ),
     Case(
@@ -201,7 +201,7 @@ CASES: Final = (
         "client",
         "prices",
         "prices",
-        leader_cut,
+        cut_leader,
     ),
     Case(
         "clock-behind",
@@ -209,7 +209,7 @@ CASES: Final = (
         "clock",
         "stock",
         "stock",
-        odd_writers.clock_behind,
+        odd_writers.set_clock_back,
     ),
     Case(
         "two-applications",
@@ -217,7 +217,7 @@ CASES: Final = (
         "shared-lease",
         "backoffice",
         "operator",
-        two_applications,
+        run_two_applications,
     ),
     Case(
         "one-identity",
@@ -225,7 +225,7 @@ CASES: Final = (
         "shared-identity",
         "exporter",
         "exporter",
-        one_identity,
+        share_identity,
     ),
     Case(
         "rights-removed",
@@ -233,7 +233,7 @@ CASES: Final = (
         "refused",
         "refunds",
         "refunds",
-        rights_removed,
+        remove_rights,
     ),
     Case(
         "lease-deleted",
@@ -241,7 +241,7 @@ CASES: Final = (
         "deleted",
         "coupons",
         "coupons",
-        lease_deleted,
+        delete_lease,
     ),
     Case(
         "lease-stolen",
@@ -249,7 +249,7 @@ CASES: Final = (
         "stolen",
         "invoices",
         "invoices",
-        odd_writers.stolen,
+        odd_writers.steal,
     ),
     Case(
         "steal-denied",
@@ -257,7 +257,7 @@ CASES: Final = (
         "denied",
         "vouchers",
         "vouchers",
-        odd_writers.steal_denied,
+        odd_writers.steal_under_review,
         route=odd_writers.STRICT_ROUTE,
     ),
     Case(
@@ -266,7 +266,7 @@ CASES: Final = (
         "stolen",
         "receipts",
         "receipts",
-        odd_writers.steal_warned,
+        odd_writers.steal_with_warning,
         route=odd_writers.STANDARD_ROUTE,
     ),
     Case(
@@ -275,7 +275,7 @@ CASES: Final = (
         "client",
         "scheduler",
         "scheduler",
-        coordinated_leader_killed,
+        kill_coordinated_leader,
     ),
     Case(
         "fenced",
@@ -283,6 +283,6 @@ CASES: Final = (
         "fenced",
         "shipping",
         "operator",
-        odd_writers.fenced,
+        odd_writers.fence_leader,
     ),
 )

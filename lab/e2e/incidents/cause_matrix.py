@@ -1,4 +1,4 @@
-"""`make causes`: induce each cause of a silence many times, ask `why`, and keep what it says for docs/incidents.md.
+"""`make causes`: induce each cause of a silence many times, ask `why`, and keep its answers for docs/incidents.md.
 
 Every election has a namespace of its own, two client-go electors with times by chance, and a fault whose moment and
 length are by chance. Many run side by side on one API server; what concerns every lease has waves of its own.
@@ -25,12 +25,12 @@ from msgspec import Struct
 
 from lab.e2e.api_client import MERGE
 from lab.e2e.forwarder import Partition
-from lab.e2e.incidents.measured_cases import heartbeat
+from lab.e2e.incidents.measured_cases import start_heartbeat
 from lab.e2e.incidents.recording import Recording
 from lab.e2e.incidents.scene import Replica, Scene
 from lab.e2e.incidents.stage import Plane, Stage
 from lab.e2e.incidents.vendor import Vendor
-from lab.e2e.toolchain import VERSIONS, all_binaries
+from lab.e2e.toolchain import VERSIONS, build_all_binaries
 from lab.e2e.world import PROJECT
 from tests.waiting import wait_for
 
@@ -58,55 +58,55 @@ class Election:
 
     @property
     def leader(self) -> Replica:
-        """The first replica."""
+        """First replica."""
         return self.scene.replicas[0]
 
     @property
     def silence(self) -> float:
-        """Seconds for which the fault lasts."""
+        """Duration of the fault in seconds."""
         return self.duration * self.chance.uniform(1.2, 1.9) + 2
 
     def start(self) -> None:
-        """The leader, then the follower, then renewals for a while."""
+        """Start the leader, then the follower, then wait for renewals for a while."""
         times = (f"-duration={self.duration}s", f"-deadline={self.deadline}s", f"-retry={int(self.retry * 1000)}ms")
         flags = _FLAGS[self.cause](self.chance) if self.cause in _FLAGS else ()
         port = self.way.port if self.way else 0
         if self.node:
-            heartbeat(self.scene, self.node, port)
+            start_heartbeat(self.scene, self.node, port)
         name = self.scene.lease
         first = self.scene.start(f"{name}-7d4b9c-x2x8p", *times, *flags, port=port, node=self.node)
-        wait_for(f"{name} leads", lambda: any(first.printed()), 90, 0.5)
+        wait_for(f"{name} leads", lambda: any(first.list_printed()), 90, 0.5)
         self.scene.start(f"{name}-7d4b9c-q9hkz", *times)
         time.sleep(5 * self.retry + self.chance.uniform(1, 8))
 
     def run(self) -> None:
-        """Start it, and play the fault."""
+        """Start the election, and play the fault."""
         self.start()
         FAULTS[self.cause](self)
 
 
-def _throttled(one: Election) -> None:
+def _throttle(one: Election) -> None:
     time.sleep(one.silence + one.duration)
 
 
-def _killed(one: Election) -> None:
+def _kill(one: Election) -> None:
     one.scene.kill(one.leader)
     time.sleep(one.silence)
 
 
-def _stopped(one: Election) -> None:
+def _stop(one: Election) -> None:
     one.scene.stop(one.leader)
     one.scene.remove_pod(one.leader)
     time.sleep(one.silence)
 
 
-def _paused(one: Election) -> None:
+def _pause(one: Election) -> None:
     one.scene.pause(one.leader)
     time.sleep(one.silence)
     one.scene.resume(one.leader)
 
 
-def _starved(one: Election) -> None:
+def _starve(one: Election) -> None:
     for _ in range(3):
         one.scene.pause(one.leader)
         time.sleep(one.deadline * one.chance.uniform(1.05, 1.25) + 1)
@@ -121,12 +121,12 @@ def _cut_off(one: Election) -> None:
     one.way.heal()
 
 
-def _conflicts(one: Election) -> None:
-    """A slow way, so that another writer always comes between what the elector read and what it writes."""
+def _conflict(one: Election) -> None:
+    """Delay the leader's requests, so that another writer always comes between its read and its write."""
     assert one.way
     one.way.delay = one.chance.uniform(0.2, 0.35)
     stage, path = one.stage, one.scene.path
-    labeler = stage.pod(one.scene.namespace, "cost-labeler", f"cost-labeler-{one.chance.randrange(10**5):05}")
+    labeler = stage.create_pod(one.scene.namespace, "cost-labeler", f"cost-labeler-{one.chance.randrange(10**5):05}")
     end, interval = time.monotonic() + one.silence, one.chance.uniform(0.08, 0.12)
     for number in itertools.count():
         if time.monotonic() > end:
@@ -137,45 +137,45 @@ def _conflicts(one: Election) -> None:
     one.way.delay = 0
 
 
-def _rights(one: Election) -> None:
+def _remove_rights(one: Election) -> None:
     one.stage.revoke(one.scene.namespace)
     time.sleep(one.silence)
     one.stage.grant(one.scene.namespace)
 
 
-def _denied(one: Election) -> None:
+def _deny(one: Election) -> None:
     one.vendor.denied.add(one.scene.namespace)
     one.vendor.register(one.scene.namespace)
     time.sleep(one.silence + 2)
     one.vendor.remove(one.scene.namespace)
 
 
-def _hangs(one: Election) -> None:
+def _hang(one: Election) -> None:
     one.vendor.delays[one.scene.namespace] = 30
     one.vendor.register(one.scene.namespace, seconds=one.chance.choice((3, 5, 10)))
     time.sleep(one.silence + 2)
     one.vendor.remove(one.scene.namespace)
 
 
-def _waits(one: Election) -> None:
-    """The wave itself has the fault."""
+def _wait(one: Election) -> None:
+    """Wait: the wave itself has the fault."""
     time.sleep(one.chance.uniform(0, 2))
 
 
 FAULTS: Final[Mapping[str, Callable[[Election], None]]] = {
-    "throttled": _throttled,
-    "killed": _killed,
-    "stopped": _stopped,
-    "released": _stopped,
-    "paused": _paused,
-    "starved": _starved,
+    "throttled": _throttle,
+    "killed": _kill,
+    "stopped": _stop,
+    "released": _stop,
+    "paused": _pause,
+    "starved": _starve,
     "cut-off": _cut_off,
-    "conflicts": _conflicts,
-    "rights": _rights,
-    "denied": _denied,
-    "hangs": _hangs,
-    "etcd": _waits,
-    "balancer": _waits,
+    "conflicts": _conflict,
+    "rights": _remove_rights,
+    "denied": _deny,
+    "hangs": _hang,
+    "etcd": _wait,
+    "balancer": _wait,
 }
 _SHARED: Final = ("etcd", "balancer")
 _OWN_WAY: Final = {"cut-off", "conflicts"}
@@ -233,7 +233,7 @@ _SAID: Final = {
 
 
 class Cell(Struct, frozen=True):
-    """How often `why` gave an answer; `is_wrong` if it is false."""
+    """A count of answers of `why`; `is_wrong` if the answer is false."""
 
     cause: str
     source: str
@@ -242,7 +242,7 @@ class Cell(Struct, frozen=True):
     is_wrong: bool
 
 
-def wave(stage: Stage, vendor: Vendor, elections: Sequence[Election], shared: Callable[[], None] | None) -> None:
+def play_wave(stage: Stage, vendor: Vendor, elections: Sequence[Election], shared: Callable[[], None] | None) -> None:
     """Play elections side by side; `shared` is a fault of them all."""
     with ThreadPoolExecutor(len(elections)) as pool:
         list(pool.map(Election.run, elections))
@@ -251,11 +251,11 @@ def wave(stage: Stage, vendor: Vendor, elections: Sequence[Election], shared: Ca
     time.sleep(AFTERWARDS)
 
 
-def shared_fault(stage: Stage, cause: str, seconds: float) -> Callable[[], None]:
-    """The process of etcd is stopped, or the load balancer passes nothing on, for so many seconds."""
+def make_shared_fault(stage: Stage, cause: str, seconds: float) -> Callable[[], None]:
+    """Return a fault that stops the process of etcd, or cuts the load balancer, for so many seconds."""
 
     def stall() -> None:
-        with stage.plane.paused("etcd"):
+        with stage.plane.pause("etcd"):
             time.sleep(seconds)
 
     def cut() -> None:
@@ -266,8 +266,8 @@ def shared_fault(stage: Stage, cause: str, seconds: float) -> Callable[[], None]
     return stall if cause == "etcd" else cut
 
 
-def metadata(log: bytes) -> Iterator[bytes]:
-    """The same events at level Metadata."""
+def strip_to_metadata(log: bytes) -> Iterator[bytes]:
+    """Yield the same events at level Metadata."""
     for line in log.splitlines():
         event = json.loads(line)
         event["level"] = "Metadata"
@@ -276,8 +276,8 @@ def metadata(log: bytes) -> Iterator[bytes]:
         yield json.dumps(event, separators=(",", ":")).encode() + b"\n"
 
 
-def answers(directory: Path, name: str, data: bytes) -> dict[str, dict[str, Any]]:
-    """Return what `why` says of each lease of an input, by namespace."""
+def ask_why(directory: Path, name: str, data: bytes) -> dict[str, dict[str, Any]]:
+    """Return the answer of `why` about each lease of an input, by namespace."""
     file = directory / name
     file.write_bytes(data)
     command = [sys.executable, "-m", "webhook", "why", "--input", str(file), "--format", "json"]
@@ -285,7 +285,7 @@ def answers(directory: Path, name: str, data: bytes) -> dict[str, dict[str, Any]
     return {one["namespace"]: one for one in map(json.loads, done.stdout.splitlines())}
 
 
-def answer_of(cause: str, found: Mapping[str, Any]) -> str:
+def find_answer(cause: str, found: Mapping[str, Any]) -> str:
     """Return which cause `why` names; a wrong one counts if it names several, and else the most exact one."""
     said = [one for one in found["findings"] if one["check"] in {"leader-lost", "renewal-late"}]
     named = [_name_cause(one) for one in said]
@@ -311,7 +311,7 @@ def is_wrong(cause: str, source: str, answer: str) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Induce everything, and write the table. Returns the exit status."""
+    """Induce everything, and write the table. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m lab.e2e.incidents.cause_matrix", description=__doc__)
     parser.add_argument("--seed", type=int, default=26)
     parser.add_argument("--each", type=int, default=EACH, help="how often each cause is induced")
@@ -328,7 +328,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         counted = _count(kept)
     cells = [
         Cell(TITLES[cause], source, ANSWERS.get(answer, answer), number, is_wrong(cause, source, answer))
-        for cause, source, answer in sorted(counted, key=_order)
+        for cause, source, answer in sorted(counted, key=_sort_key_of)
         for number in (counted[cause, source, answer],)
     ]
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(cells)) + b"\n")
@@ -338,7 +338,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _induce(temporary: Path, kept: Path, seed: int, each: int, causes: Sequence[str]) -> None:
-    binaries = all_binaries(VERSIONS[0])[0]
+    binaries = build_all_binaries(VERSIONS[0])[0]
     chance, number = random.Random(seed), 0
     numbers = [range(first, min(each, first + SIDE_BY_SIDE)) for first in range(0, each, SIDE_BY_SIDE)]
     alone = [one for one in causes if one in _SHARED]
@@ -356,21 +356,21 @@ def _induce(temporary: Path, kept: Path, seed: int, each: int, causes: Sequence[
             Vendor(stage) as v,
         ):
             elections = [Election(stage, v, cause, one, seed) for cause in plan for one in some]
-            shared = shared_fault(stage, plan[0], chance.uniform(17, 30)) if plan[0] in _SHARED else None
+            shared = make_shared_fault(stage, plan[0], chance.uniform(17, 30)) if plan[0] in _SHARED else None
             namespaces = [one.scene.namespace for one in elections]
             with Recording(stage, "wave", "kube-node-lease", *namespaces, goes_on=True) as recording:
                 try:
-                    wave(stage, v, elections, shared)
+                    play_wave(stage, v, elections, shared)
                 finally:
                     recording.end()
                     for one in elections:
                         one.scene.end()
-            (kept / f"wave-{number}.watch.jsonl").write_bytes(recording.watched())
-            (kept / f"wave-{number}.audit.jsonl").write_bytes(recording.logged())
+            (kept / f"wave-{number}.watch.jsonl").write_bytes(recording.read_watch())
+            (kept / f"wave-{number}.audit.jsonl").write_bytes(recording.read_audit_log())
         print(f"wave {number}: {', '.join(plan)} x {len(some)}", file=sys.stderr, flush=True)
 
 
-def _order(key: tuple[str, str, str]) -> tuple[int, int, str]:
+def _sort_key_of(key: tuple[str, str, str]) -> tuple[int, int, str]:
     cause, source, answer = key
     return [*FAULTS].index(cause), SOURCES.index(source), answer
 
@@ -380,11 +380,11 @@ def _count(kept: Path) -> Counter[tuple[str, str, str]]:
     for file in sorted(kept.glob("wave-*.audit.jsonl")):
         log = file.read_bytes()
         watch = Path(str(file).replace("audit", "watch")).read_bytes()
-        for source, data in (("watch", watch), ("log", log), ("metadata", b"".join(metadata(log)))):
-            for namespace, found in answers(kept, f"{source}.asked.jsonl", data).items():
+        for source, data in (("watch", watch), ("log", log), ("metadata", b"".join(strip_to_metadata(log)))):
+            for namespace, found in ask_why(kept, f"{source}.asked.jsonl", data).items():
                 cause = namespace.rpartition("-")[0]
                 if cause in FAULTS:
-                    answer = answer_of(cause, found)
+                    answer = find_answer(cause, found)
                     counted[cause, source, answer] += 1
                     if is_wrong(cause, source, answer):
                         print(f"{file.name} {source} {namespace}: {answer}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What is kept of an incident whose expected claims are written down before `why` is asked."""
+"""Files of an incident whose expected claims are written down before `why` is asked."""
 
 import gzip
 import json
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from lab.e2e.incidents.recording import LARGEST
 from lab.e2e.incidents.scene import Scene
-from lab.e2e.incidents.truth import Led, leaderless, led_twice, stretches, time_text
+from lab.e2e.incidents.truth import Leadership, find_double_leadership, find_leaderless, find_leaderships, format_time
 
 WATCH: Final = "watch.jsonl.gz"
 AUDIT_LOG: Final = "audit.jsonl.gz"
@@ -28,61 +28,63 @@ def keep(directory: Path, files: Mapping[str, bytes], truth: Mapping[str, Any]) 
     (directory / TRUTH).write_text(json.dumps(truth, indent=1) + "\n")
 
 
-def dumps(scene: Scene, kept: Sequence[str]) -> dict[str, bytes]:
-    """Return what `kubectl get leases` shows now of some namespaces, with managedFields and without."""
+def dump_leases(scene: Scene, kept: Sequence[str]) -> dict[str, bytes]:
+    """Return the output of `kubectl get leases` for some namespaces, with managedFields and without."""
     found = {}
     for name, flags in ((DUMP, ["--show-managed-fields"]), (PLAIN_DUMP, [])):
-        listed = json.loads(scene.stage.kubectl.must("get", "leases", "-A", "-o", "json", *flags))
+        listed = json.loads(scene.stage.kubectl.run_checked("get", "leases", "-A", "-o", "json", *flags))
         listed["items"] = [one for one in listed["items"] if one["metadata"]["namespace"] in kept]
         found[name] = json.dumps(listed).encode()
     return found
 
 
-def truth_of(
-    scene: Scene, about: Mapping[str, Any], expect: Mapping[str, Any], led: Sequence[Led], end: int, watch: bytes
+def describe_truth(
+    scene: Scene, about: Mapping[str, Any], expect: Mapping[str, Any], led: Sequence[Leadership], end: int, watch: bytes
 ) -> dict[str, Any]:
-    """The truth as a JSON object; times are RFC 3339, `end` is that of the recording in microseconds since 1970."""
+    """Return the truth as a JSON object with RFC 3339 times; `end` of the recording in microseconds since 1970."""
     return {
         **about,
-        "recorded_until": time_text(end),
-        "actions": [{"at": time_text(one.at), "what": one.what} for one in sorted(scene.deeds, key=lambda one: one.at)],
-        "processes": list(_processes(scene, end)),
-        "leaderless": [_gap(begins, until, end) for begins, until in leaderless(led, end)],
-        "two_led": [_gap(begins, until, end) for begins, until in led_twice(led, end)],
-        "holders_stored": list(_holders(scene, watch)),
+        "recorded_until": format_time(end),
+        "actions": [
+            {"at": format_time(one.at), "what": one.what} for one in sorted(scene.deeds, key=lambda one: one.at)
+        ],
+        "processes": list(_describe_processes(scene, end)),
+        "leaderless": [_describe_gap(begins, until, end) for begins, until in find_leaderless(led, end)],
+        "two_led": [_describe_gap(begins, until, end) for begins, until in find_double_leadership(led, end)],
+        "holders_stored": list(_list_holders(scene, watch)),
         "expect": expect,
     }
 
 
-def _processes(scene: Scene, end: int) -> Iterator[dict[str, Any]]:
+def _describe_processes(scene: Scene, end: int) -> Iterator[dict[str, Any]]:
     for replica in scene.replicas:
-        acted = [one for one in stretches(replica.identity, replica.reports()) if one.begins < end]
-        believed = [one for one in stretches(replica.identity, replica.printed()) if one.begins < end]
+        acted = [one for one in find_leaderships(replica.identity, replica.list_reports()) if one.begins < end]
+        believed = [one for one in find_leaderships(replica.identity, replica.list_printed()) if one.begins < end]
         yield {
             "pod": replica.pod.name,
             "id": replica.identity,
             "client": replica.client,
-            "acted": [[time_text(one.begins), time_text(min(one.until(end), end))] for one in acted],
+            "acted": [[format_time(one.begins), format_time(min(one.find_end(end), end))] for one in acted],
             "believed": [
-                [time_text(one.begins), None if one.ends is None else time_text(one.ends)] for one in believed
+                [format_time(one.begins), None if one.ends is None else format_time(one.ends)] for one in believed
             ],
         }
     for holder in dict.fromkeys(one.holder for one in scene.others):
         own = [one for one in scene.others if one.holder == holder]
-        spans = [[time_text(one.begins), time_text(one.until(end))] for one in own]
+        spans = [[format_time(one.begins), format_time(one.find_end(end))] for one in own]
         yield {"pod": "", "id": holder, "client": "a program of its own", "acted": spans, "believed": spans}
 
 
-def _gap(begins: int, until: int, end: int) -> dict[str, Any]:
+def _describe_gap(begins: int, until: int, end: int) -> dict[str, Any]:
     return {
-        "from": time_text(begins),
-        "to": None if until >= end else time_text(until),
+        "from": format_time(begins),
+        "to": None if until >= end else format_time(until),
         "seconds": round((until - begins) / 1_000_000, 2),
     }
 
 
-def _holders(scene: Scene, watch: bytes) -> Iterator[str]:
-    """The holders as they were stored one after another, by the watch."""
+def _list_holders(scene: Scene, watch: bytes) -> Iterator[str]:
+    """Yield the holders as they were stored one after another, by the watch."""
     last = ""
     for line in watch.splitlines():
         event = json.loads(line)

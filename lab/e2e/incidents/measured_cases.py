@@ -1,4 +1,4 @@
-"""Further incidents; which claims about each are right and which are wrong was written down with what is done to it."""
+"""Further incidents; the right and the wrong claims about each were written down with its actions."""
 
 import datetime as dt
 import time
@@ -9,79 +9,79 @@ from lab.e2e.api_client import MERGE, ApiClient
 from lab.e2e.forwarder import Partition
 from lab.e2e.incidents.cases import LONG, Case
 from lab.e2e.incidents.scene import Replica, Scene
-from lab.e2e.incidents.truth import Led
+from lab.e2e.incidents.truth import Leadership
 from lab.e2e.incidents.vendor import Vendor
-from lab.e2e.world import leases
+from lab.e2e.world import build_lease_path
 from tests.waiting import wait_for
 
 _POLICIES: Final = "/apis/admissionregistration.k8s.io/v1"
 _DAY: Final = 86_400.0
 
 
-def drained(scene: Scene) -> None:
-    """Kubectl drain: the pod is evicted, and the process releases its lease."""
-    first = pair(scene, "-release")
+def drain_node(scene: Scene) -> None:
+    """Evict the pod as kubectl drain does; the process releases its lease."""
+    first = start_pair(scene, "-release")
     scene.stop(first)
     scene.remove_pod(first)
-    scene.next_leader(first.identity)
+    scene.wait_for_next_leader(first.identity)
 
 
-def rolled_without_release(scene: Scene) -> None:
-    """A rollout of a program that does not release its lease, one replica after the other."""
-    first = pair(scene)
+def roll_without_release(scene: Scene) -> None:
+    """Roll out a program that does not release its lease, one replica after the other."""
+    first = start_pair(scene)
     scene.stop(first)
     scene.remove_pod(first)
     scene.start(f"{scene.lease}-8c5d7f-t4m6r")
-    second = scene.next_leader(first.identity)
-    scene.renews()
-    scene.stop(replica_of(scene, second))
-    scene.remove_pod(replica_of(scene, second))
-    scene.next_leader(second)
+    second = scene.wait_for_next_leader(first.identity)
+    scene.wait_for_renewals()
+    scene.stop(start_replica(scene, second))
+    scene.remove_pod(start_replica(scene, second))
+    scene.wait_for_next_leader(second)
 
 
-def token_expired(scene: Scene) -> None:
-    """The token of the leader is not accepted any longer; it belongs to a pod object that is deleted."""
-    first = pair(scene)
-    scene.did(f"the pod object of {first.pod.name} is deleted, its process runs on: its token is void (401)")
+def expire_token(scene: Scene) -> None:
+    """Expire the token of the leader; it belongs to a pod object that is deleted."""
+    first = start_pair(scene)
+    scene.record_action(f"the pod object of {first.pod.name} is deleted, its process runs on: its token is void (401)")
     scene.remove_pod(first)
-    scene.next_leader(first.identity)
+    scene.wait_for_next_leader(first.identity)
     time.sleep(4)
 
 
-def one_account_loses_rights(scene: Scene) -> None:
-    """The leader's service account loses its RoleBinding, the follower's keeps its own, and later it is restored."""
+def revoke_one_account(scene: Scene) -> None:
+    """Delete the RoleBinding of the leader's service account, not that of the follower's; restore it later."""
     accounts = [f"{scene.lease}-blue", f"{scene.lease}-green"]
     scene.stage.revoke(scene.namespace)
     for account in accounts:
         scene.stage.grant(scene.namespace, account)
     first = scene.start(f"{accounts[0]}-6f8b4-k2x7c", account=accounts[0])
-    scene.leads(first)
+    scene.wait_until_leading(first)
     scene.start(f"{accounts[1]}-7d9c5-w8n3z", account=accounts[1])
-    scene.renews()
-    scene.did(f"the RoleBinding of the service account {accounts[0]} is deleted")
+    scene.wait_for_renewals()
+    scene.record_action(f"the RoleBinding of the service account {accounts[0]} is deleted")
     scene.stage.revoke(scene.namespace, accounts[0])
-    scene.next_leader(first.identity)
+    scene.wait_for_next_leader(first.identity)
     time.sleep(3)
     scene.stage.grant(scene.namespace, accounts[0])
-    scene.did("it is made again")
+    scene.record_action("it is made again")
 
 
-def vendor_refuses(scene: Scene) -> None:
-    """Another vendor's webhook refuses every write of the leases in this namespace."""
+def refuse_by_vendor(scene: Scene) -> None:
+    """Refuse every write of the leases in this namespace by another vendor's webhook."""
     with Vendor(scene.stage) as vendor:
-        pair(scene)
+        start_pair(scene)
         vendor.denied.add(scene.namespace)
         vendor.register(scene.namespace)
-        scene.did("another vendor's webhook refuses the writes of the leases in this namespace")
+        scene.record_action("another vendor's webhook refuses the writes of the leases in this namespace")
         time.sleep(LONG + 7)
         vendor.remove(scene.namespace)
-        scene.did("the webhook is removed")
-        scene.renews(3)
+        scene.record_action("the webhook is removed")
+        scene.wait_for_renewals(3)
 
 
-def policy_refuses(scene: Scene) -> None:
-    """A ValidatingAdmissionPolicy that was meant for something else matches the leases of this namespace."""
-    pair(scene)
+def refuse_by_policy(scene: Scene) -> None:
+    """Refuse writes by a ValidatingAdmissionPolicy that was meant for something else."""
+    start_pair(scene)
     name, admin = "no-unlabeled-objects", scene.stage.admin
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": ["leases"]}
     validation = {"expression": "has(object.metadata.labels) && 'team' in object.metadata.labels"}
@@ -95,65 +95,67 @@ def policy_refuses(scene: Scene) -> None:
     binding = {"policyName": name, "validationActions": ["Deny"], "matchResources": selector}
     path = f"{_POLICIES}/validatingadmissionpolicybindings"
     admin.send("POST", path, {"metadata": {"name": name}, "spec": binding}).expect()
-    scene.did(f"the policy {name} is bound to this namespace; the lease has not the label that it asks for")
+    scene.record_action(f"the policy {name} is bound to this namespace; the lease has not the label that it asks for")
     time.sleep(LONG + 7)
     admin.send("DELETE", f"{path}/{name}").expect(200)
-    scene.did("the binding is deleted")
-    scene.renews(3)
+    scene.record_action("the binding is deleted")
+    scene.wait_for_renewals(3)
 
 
-def vendor_slow(scene: Scene) -> None:
-    """A webhook with failurePolicy Ignore does not answer: each write takes its three seconds, and is stored."""
+def slow_down_vendor(scene: Scene) -> None:
+    """Let a webhook with failurePolicy Ignore not answer: each write takes its three seconds, and is stored."""
     with Vendor(scene.stage) as vendor:
-        pair(scene)
+        start_pair(scene)
         vendor.delays[scene.namespace] = 20
         vendor.register(scene.namespace, seconds=3, failure_policy="Ignore")
-        scene.did("another vendor's webhook (failurePolicy Ignore, 3 s) does not answer in this namespace")
+        scene.record_action("another vendor's webhook (failurePolicy Ignore, 3 s) does not answer in this namespace")
         time.sleep(30)
         vendor.remove(scene.namespace)
-        scene.did("the webhook is removed")
-        scene.renews(3)
+        scene.record_action("the webhook is removed")
+        scene.wait_for_renewals(3)
 
 
-def namespace_deleted(scene: Scene) -> None:
-    """Somebody deletes the namespace; the namespace controller, played here, then deletes the leases in it."""
-    pair(scene)
-    alice = scene.stage.plane.user("alice", "system:masters")
-    scene.did("alice deletes the namespace")
+def delete_namespace(scene: Scene) -> None:
+    """Delete the namespace; the namespace controller, played here, then deletes the leases in it."""
+    start_pair(scene)
+    alice = scene.stage.plane.create_client("alice", "system:masters")
+    scene.record_action("alice deletes the namespace")
     alice.send("DELETE", f"/api/v1/namespaces/{scene.namespace}").expect(200)
     time.sleep(1.5)
-    controller = scene.stage.plane.user("system:serviceaccount:kube-system:namespace-controller", "system:masters")
-    scene.did("the namespace controller deletes the leases")
-    controller.send("DELETE", leases(scene.namespace)).expect(200)
+    controller = scene.stage.plane.create_client(
+        "system:serviceaccount:kube-system:namespace-controller", "system:masters"
+    )
+    scene.record_action("the namespace controller deletes the leases")
+    controller.send("DELETE", build_lease_path(scene.namespace)).expect(200)
     time.sleep(14)
 
 
-def duration_raised(scene: Scene) -> None:
-    """A rollout of another configuration: 60, 40 and 5 s instead of 15, 10 and 2 s."""
-    first = pair(scene, "-release")
-    scene.did("a rollout with a lease duration of 60 s")
+def raise_duration(scene: Scene) -> None:
+    """Roll out another configuration: 60, 40 and 5 s instead of 15, 10 and 2 s."""
+    first = start_pair(scene, "-release")
+    scene.record_action("a rollout with a lease duration of 60 s")
     slow = ("-release", "-duration=60s", "-deadline=40s", "-retry=5s")
     scene.start(f"{scene.lease}-9d6c8f-j5v2h", *slow)
     second = scene.replicas[1]
     scene.stop(second)
     scene.stop(first)
-    scene.next_leader(first.identity)
+    scene.wait_for_next_leader(first.identity)
     time.sleep(22)
 
 
-def lowered_then_killed(scene: Scene) -> None:
-    """A rollout lowers the duration to 6, 4 and 1 s; later the leader crashes."""
-    first = pair(scene, "-release")
-    scene.did("a rollout with a lease duration of 6 s")
+def lower_then_kill(scene: Scene) -> None:
+    """Lower the duration by a rollout to 6, 4 and 1 s; later crash the leader."""
+    first = start_pair(scene, "-release")
+    scene.record_action("a rollout with a lease duration of 6 s")
     fast = ("-release", "-duration=6s", "-deadline=4s", "-retry=1s")
     for suffix in ("j5v2h", "z7p9d"):
         scene.start(f"{scene.lease}-9d6c8f-{suffix}", *fast)
     scene.stop(scene.replicas[1])
     scene.stop(first)
-    second = scene.next_leader(first.identity)
+    second = scene.wait_for_next_leader(first.identity)
     time.sleep(12)
-    scene.kill(replica_of(scene, second))
-    scene.next_leader(second)
+    scene.kill(start_replica(scene, second))
+    scene.wait_for_next_leader(second)
 
 
 class ClockLeader:
@@ -166,144 +168,144 @@ class ClockLeader:
         self.offset = 0.0
         self.has_ended = False
         self._scene = scene
-        self._pod = scene.stage.pod(scene.namespace, scene.lease, f"{scene.lease}-7d4b9c-x2x8p")
+        self._pod = scene.stage.create_pod(scene.namespace, scene.lease, f"{scene.lease}-7d4b9c-x2x8p")
         self.identity = f"{self._pod.name}_1f0e"
 
     def lead(self) -> None:
-        body = new_lease(self._scene, self.identity)
-        self._pod.client.send("POST", leases(self._scene.namespace), body).expect(201)
-        self._scene.every_two_seconds(self._renew)
+        body = make_lease(self._scene, self.identity)
+        self._pod.client.send("POST", build_lease_path(self._scene.namespace), body).expect(201)
+        self._scene.repeat_every_two_seconds(self._renew)
 
     def _renew(self) -> None:
         if not self.has_ended:
             lease = self._pod.client.get(self._scene.path)
-            lease["spec"]["renewTime"] = now_text(self.offset)
+            lease["spec"]["renewTime"] = format_now(self.offset)
             self._pod.client.send("PUT", self._scene.path, lease).expect(200)
 
 
-def clock_steps(scene: Scene) -> None:
-    """The clock of the leader steps back by ten minutes while it leads; client-go's follower does not care."""
+def step_clock(scene: Scene) -> None:
+    """Step the leader's clock back by ten minutes while it leads; client-go's follower does not care."""
     leader = ClockLeader(scene)
-    scene.others.append(Led(leader.identity, time.time_ns() // 1000))
+    scene.others.append(Leadership(leader.identity, time.time_ns() // 1000))
     leader.lead()
     scene.start(f"{scene.lease}-7d4b9c-q9hkz")
     time.sleep(15)
-    scene.did("the leader's clock steps back by 600 s")
+    scene.record_action("the leader's clock steps back by 600 s")
     leader.offset = -600
     time.sleep(20)
 
 
-def apiserver_crashes(scene: Scene) -> None:
-    """The only API server crashes and is started again after nine seconds."""
-    pair(scene)
+def crash_api_server(scene: Scene) -> None:
+    """Crash the only API server, and start it again after nine seconds."""
+    start_pair(scene)
     plane = scene.stage.plane
-    scene.did("kill -9 of kube-apiserver")
+    scene.record_action("kill -9 of kube-apiserver")
     plane.crash("kube-apiserver")
     time.sleep(9)
-    scene.did("kube-apiserver is started again")
-    plane.start_again("kube-apiserver")
+    scene.record_action("kube-apiserver is started again")
+    plane.restart("kube-apiserver")
 
-    def ready() -> bool:
+    def is_ready() -> bool:
         try:
             return scene.stage.admin.send("GET", "/readyz").status == 200
         except OSError:
             return False
 
-    wait_for("kube-apiserver ready again", ready, 120, 0.5)
-    scene.did("kube-apiserver is ready")
+    wait_for("kube-apiserver ready again", is_ready, 120, 0.5)
+    scene.record_action("kube-apiserver is ready")
     time.sleep(18)
-    scene.renews(3)
+    scene.wait_for_renewals(3)
 
 
-def etcd_slow(scene: Scene) -> None:
-    """Etcd is so slow that every write waits for many seconds, several times in a row."""
-    pair(scene)
-    scene.did("etcd is stopped for 11 s and goes on for 1 s, three times")
+def slow_down_etcd(scene: Scene) -> None:
+    """Slow etcd down so that every write waits for many seconds, several times in a row."""
+    start_pair(scene)
+    scene.record_action("etcd is stopped for 11 s and goes on for 1 s, three times")
     for _ in range(3):
-        with scene.stage.plane.paused("etcd"):
+        with scene.stage.plane.pause("etcd"):
             time.sleep(11)
         time.sleep(1)
-    scene.did("etcd works as before")
+    scene.record_action("etcd works as before")
     time.sleep(8)
-    scene.renews(3)
+    scene.wait_for_renewals(3)
 
 
-def starved(scene: Scene) -> None:
-    """A CPU limit: the leader runs for 0.4 s after each 12.5 s."""
-    first = pair(scene)
-    _in_turns(scene, first, stopped=12.5, runs=0.4, times=3)
-    scene.renews(3)
+def starve_leader(scene: Scene) -> None:
+    """Limit CPU: the leader runs for 0.4 s after each 12.5 s."""
+    first = start_pair(scene)
+    _run_in_turns(scene, first, stopped=12.5, runs=0.4, times=3)
+    scene.wait_for_renewals(3)
 
 
-def starved_a_little(scene: Scene) -> None:
-    """A CPU limit: the leader runs for 0.2 s after each 4.5 s, which is enough."""
-    first = pair(scene)
-    _in_turns(scene, first, stopped=4.5, runs=0.2, times=7)
-    scene.renews(3)
+def starve_leader_a_little(scene: Scene) -> None:
+    """Limit CPU: the leader runs for 0.2 s after each 4.5 s, which is enough."""
+    first = start_pair(scene)
+    _run_in_turns(scene, first, stopped=4.5, runs=0.2, times=7)
+    scene.wait_for_renewals(3)
 
 
-def kubectl_renews(scene: Scene) -> None:
-    """A script that renews by kubectl patch; it is killed, and its second copy takes the expired lease."""
+def renew_by_kubectl(scene: Scene) -> None:
+    """Renew by a script with kubectl patch; it is killed, and its second copy takes the expired lease."""
     kubectl = scene.stage.kubectl
-    now = now_text()
+    now = format_now()
     manifest = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": scene.lease}}
-    manifest["spec"] = claim("backup-host-1", now)
-    kubectl.must("create", "-n", scene.namespace, "-f", "-", manifest=manifest)
+    manifest["spec"] = make_claim("backup-host-1", now)
+    kubectl.run_checked("create", "-n", scene.namespace, "-f", "-", manifest=manifest)
     begun = time.time_ns() // 1000
     target = ("patch", "lease", scene.lease, "-n", scene.namespace, "--type=merge", "-p")
     for _ in range(7):
         time.sleep(2.6)
-        kubectl.must(*target, f'{{"spec":{{"renewTime":"{now_text()}"}}}}')
-    at = scene.did("the script of backup-host-1 is killed")
-    scene.others.append(Led("backup-host-1", begun, at, "killed"))
+        kubectl.run_checked(*target, f'{{"spec":{{"renewTime":"{format_now()}"}}}}')
+    at = scene.record_action("the script of backup-host-1 is killed")
+    scene.others.append(Leadership("backup-host-1", begun, at, "killed"))
     time.sleep(17)
-    now = now_text()
+    now = format_now()
     taken = f'{{"spec":{{"holderIdentity":"backup-host-2","acquireTime":"{now}","renewTime":"{now}"}}}}'
-    kubectl.must(*target, taken)
-    scene.others.append(Led("backup-host-2", time.time_ns() // 1000))
+    kubectl.run_checked(*target, taken)
+    scene.others.append(Leadership("backup-host-2", time.time_ns() // 1000))
     for _ in range(4):
         time.sleep(2.6)
-        kubectl.must(*target, f'{{"spec":{{"renewTime":"{now_text()}"}}}}')
+        kubectl.run_checked(*target, f'{{"spec":{{"renewTime":"{format_now()}"}}}}')
 
 
-def dry_run_steals(scene: Scene) -> None:
-    """A pipeline validates manifests by server-side dry runs, with another holder in them."""
-    pair(scene)
-    kubectl = scene.stage.plane.user("ci-pipeline", "system:masters")
+def steal_by_dry_run(scene: Scene) -> None:
+    """Validate manifests in a pipeline by server-side dry runs, with another holder in them."""
+    start_pair(scene)
+    kubectl = scene.stage.plane.create_client("ci-pipeline", "system:masters")
     for _ in range(6):
-        patch = {"spec": claim("ci-validation", now_text())}
+        patch = {"spec": make_claim("ci-validation", format_now())}
         kubectl.send("PATCH", scene.path, patch, media=MERGE, dryRun="All").expect(200)
         time.sleep(1.7)
-    scene.did("ci-pipeline wrote itself as the holder six times, each as a dry run")
+    scene.record_action("ci-pipeline wrote itself as the holder six times, each as a dry run")
 
 
-def edited_and_back(scene: Scene) -> None:
-    """Alice writes another holder by hand, and a second later the old one again."""
-    first = pair(scene)
-    alice = kubectl_of(scene, "alice")
-    scene.did("alice writes alice-debug as the holder")
+def edit_and_undo(scene: Scene) -> None:
+    """Write another holder by hand, and a second later the old one again."""
+    first = start_pair(scene)
+    alice = create_kubectl_client(scene, "alice")
+    scene.record_action("alice writes alice-debug as the holder")
     alice.send("PATCH", scene.path, {"spec": {"holderIdentity": "alice-debug"}}, media=MERGE).expect(200)
     time.sleep(1)
     alice.send("PATCH", scene.path, {"spec": {"holderIdentity": first.identity}}, media=MERGE).expect(200)
-    scene.did(f"alice writes {first.identity} again")
+    scene.record_action(f"alice writes {first.identity} again")
     time.sleep(12)
 
 
-def replaced_from_a_backup(scene: Scene) -> None:
-    """Kubectl replace --force with the manifest of yesterday: another object, held by a pod that is long gone."""
-    pair(scene)
-    alice = kubectl_of(scene, "alice")
-    scene.did("alice deletes the lease and creates it from yesterday's manifest")
+def replace_from_backup(scene: Scene) -> None:
+    """Run kubectl replace --force with yesterday's manifest: another object, held by a pod that is long gone."""
+    start_pair(scene)
+    alice = create_kubectl_client(scene, "alice")
+    scene.record_action("alice deletes the lease and creates it from yesterday's manifest")
     alice.send("DELETE", scene.path).expect(200)
-    spec = claim(f"{scene.lease}-5b8f6d-old00_77aa", now_text(-_DAY))
+    spec = make_claim(f"{scene.lease}-5b8f6d-old00_77aa", format_now(-_DAY))
     body = {"metadata": {"name": scene.lease}, "spec": spec}
-    alice.send("POST", leases(scene.namespace), body).expect(201)
-    scene.next_leader(f"{scene.lease}-5b8f6d-old00_77aa")
+    alice.send("POST", build_lease_path(scene.namespace), body).expect(201)
+    scene.wait_for_next_leader(f"{scene.lease}-5b8f6d-old00_77aa")
     time.sleep(6)
 
 
-def coordinated_upgrade(scene: Scene) -> None:
-    """A candidate with an older emulation version appears; the API server prefers it, and asks the leader to go."""
+def upgrade_coordinated(scene: Scene) -> None:
+    """Add a candidate with an older emulation version; the API server prefers it, and asks the leader to go."""
     for name, emulation in (("a", "1.36.0"), ("b", "1.35.0")):
         pod = f"{scene.lease}-node-{name}"
         candidate = scene.start(
@@ -311,95 +313,97 @@ def coordinated_upgrade(scene: Scene) -> None:
         )
         scene.start_beside(candidate, "-coordinated")
         if name == "a":
-            scene.until(f"{pod} leads", pod)
-            scene.renews()
-            scene.did("a second candidate appears, whose emulation version is older")
-    scene.until("the second candidate leads", f"{scene.lease}-node-b")
+            scene.wait_for_holder(f"{pod} leads", pod)
+            scene.wait_for_renewals()
+            scene.record_action("a second candidate appears, whose emulation version is older")
+    scene.wait_for_holder("the second candidate leads", f"{scene.lease}-node-b")
     time.sleep(5)
 
 
-def follower_killed(scene: Scene) -> None:
-    """Only the follower crashes."""
-    pair(scene)
+def kill_follower(scene: Scene) -> None:
+    """Crash only the follower."""
+    start_pair(scene)
     scene.kill(scene.replicas[1])
     time.sleep(20)
 
 
-def network_flaps(scene: Scene) -> None:
-    """The network of the leader fails for six seconds, three times."""
+def flap_network(scene: Scene) -> None:
+    """Cut the network of the leader for six seconds, three times."""
     way = scene.stage.stack.enter_context(Partition(scene.stage.plane.port))
-    pair(scene, port=way.port)
+    start_pair(scene, port=way.port)
     for _ in range(3):
-        scene.did("the network of the leader's pod passes nothing on for 6 s")
+        scene.record_action("the network of the leader's pod passes nothing on for 6 s")
         way.cut()
         time.sleep(6)
         way.heal()
         time.sleep(5)
 
 
-def node_cut(scene: Scene) -> None:
-    """The network of the leader's node fails: its kubelet is not heard either."""
+def cut_node(scene: Scene) -> None:
+    """Cut the network of the leader's node: its kubelet is not heard either."""
     node = "worker-a"
     way = scene.stage.stack.enter_context(Partition(scene.stage.plane.port))
-    heartbeat(scene, node, way.port)
-    first = pair(scene, port=way.port, node=node)
+    start_heartbeat(scene, node, way.port)
+    first = start_pair(scene, port=way.port, node=node)
     time.sleep(14)
-    scene.did(f"the network of node {node} passes nothing on")
+    scene.record_action(f"the network of node {node} passes nothing on")
     way.cut()
-    scene.next_leader(first.identity)
+    scene.wait_for_next_leader(first.identity)
     time.sleep(12)
     way.heal()
-    scene.did(f"the network of node {node} works again")
+    scene.record_action(f"the network of node {node} works again")
 
 
-def killed_twice(scene: Scene) -> None:
-    """The leader crashes, and so does the next one three seconds after it took the lease."""
-    first = pair(scene)
+def kill_twice(scene: Scene) -> None:
+    """Crash the leader, and the next one three seconds after it took the lease."""
+    first = start_pair(scene)
     scene.start(f"{scene.lease}-7d4b9c-g6b4n")
     scene.kill(first)
-    second = scene.next_leader(first.identity)
+    second = scene.wait_for_next_leader(first.identity)
     time.sleep(3)
-    scene.kill(replica_of(scene, second))
-    scene.next_leader(second)
+    scene.kill(start_replica(scene, second))
+    scene.wait_for_next_leader(second)
 
 
-def restarted_alone(scene: Scene) -> None:
-    """The only replica is restarted in order, and takes its lease again under another name."""
+def restart_alone(scene: Scene) -> None:
+    """Restart the only replica in order; it takes its lease again under another name."""
     first = scene.start(f"{scene.lease}-7d4b9c-x2x8p", "-release")
-    scene.leads(first)
-    scene.renews()
+    scene.wait_until_leading(first)
+    scene.wait_for_renewals()
     scene.stop(first)
     scene.remove_pod(first)
     time.sleep(4)
     second = scene.start(f"{scene.lease}-7d4b9c-b5t8q", "-release")
-    scene.leads(second)
-    scene.renews()
+    scene.wait_until_leading(second)
+    scene.wait_for_renewals()
 
 
-def throttled_lightly(scene: Scene) -> None:
-    """The leader's client-go lets one request pass each 8 s: late, but in time."""
+def throttle_lightly(scene: Scene) -> None:
+    """Throttle the leader's client-go to one request each 8 s: late, but in time."""
     first = scene.start(f"{scene.lease}-7d4b9c-x2x8p", "-qps=0.125", "-burst=10")
-    scene.leads(first)
+    scene.wait_until_leading(first)
     scene.start(f"{scene.lease}-7d4b9c-q9hkz")
-    scene.renews()
-    scene.did("the leader's client-go has QPS 0.125 and burst 10: after its first requests it throttles itself")
+    scene.wait_for_renewals()
+    scene.record_action(
+        "the leader's client-go has QPS 0.125 and burst 10: after its first requests it throttles itself"
+    )
     time.sleep(45)
 
 
-def pair(scene: Scene, *flags: str, port: int = 0, node: str = "") -> Replica:
-    """Two replicas of which the first one leads; `port` is its way to the API server."""
+def start_pair(scene: Scene, *flags: str, port: int = 0, node: str = "") -> Replica:
+    """Start two replicas of which the first one leads; `port` is its way to the API server."""
     first = scene.start(f"{scene.lease}-7d4b9c-x2x8p", *flags, port=port, node=node)
-    scene.leads(first)
+    scene.wait_until_leading(first)
     scene.start(f"{scene.lease}-7d4b9c-q9hkz", *flags)
-    scene.renews()
+    scene.wait_for_renewals()
     return first
 
 
-def replica_of(scene: Scene, identity: str) -> Replica:
+def start_replica(scene: Scene, identity: str) -> Replica:
     return next(one for one in scene.replicas if one.identity == identity)
 
 
-def _in_turns(scene: Scene, replica: Replica, *, stopped: float, runs: float, times: int) -> None:
+def _run_in_turns(scene: Scene, replica: Replica, *, stopped: float, runs: float, times: int) -> None:
     for _ in range(times):
         scene.pause(replica)
         time.sleep(stopped)
@@ -407,49 +411,49 @@ def _in_turns(scene: Scene, replica: Replica, *, stopped: float, runs: float, ti
         time.sleep(runs)
 
 
-def heartbeat(scene: Scene, node: str, port: int) -> None:
-    """The lease of a node, renewed each 5 s by way of `port`."""
+def start_heartbeat(scene: Scene, node: str, port: int) -> None:
+    """Renew the lease of a node each 5 s by way of `port`."""
     plane = scene.stage.plane
     certificate = plane.authority.issue(f"system:node:{node}", organizations=["system:nodes"])
     kubelet = ApiClient(port, plane.authority.file, "kubelet", certificate)
-    path = leases("kube-node-lease")
-    spec = {"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": now_text()}
+    path = build_lease_path("kube-node-lease")
+    spec = {"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": format_now()}
     kubelet.send("POST", path, {"metadata": {"name": node}, "spec": spec}).expect(201)
 
     def renew() -> None:
         try:
             lease = kubelet.get(f"{path}/{node}")
-            lease["spec"]["renewTime"] = now_text()
+            lease["spec"]["renewTime"] = format_now()
             kubelet.send("PUT", f"{path}/{node}", lease)
         except OSError:
             pass
 
-    scene.every(5, renew)
+    scene.repeat(5, renew)
 
 
-def kubectl_of(scene: Scene, person: str) -> ApiClient:
-    """A person whose writes have the field manager of `kubectl edit`."""
+def create_kubectl_client(scene: Scene, person: str) -> ApiClient:
+    """Return a client of a person whose writes have the field manager of `kubectl edit`."""
     plane = scene.stage.plane
     certificate = plane.authority.issue(person, organizations=["system:masters"])
     return ApiClient(plane.port, plane.authority.file, "kubectl-edit", certificate)
 
 
-def claim(holder: str, at: str) -> dict[str, Any]:
+def make_claim(holder: str, at: str) -> dict[str, Any]:
     return {"holderIdentity": holder, "leaseDurationSeconds": 15, "acquireTime": at, "renewTime": at}
 
 
-def new_lease(scene: Scene, holder: str) -> dict[str, Any]:
-    return {"metadata": {"name": scene.lease}, "spec": claim(holder, now_text()) | {"leaseTransitions": 0}}
+def make_lease(scene: Scene, holder: str) -> dict[str, Any]:
+    return {"metadata": {"name": scene.lease}, "spec": make_claim(holder, format_now()) | {"leaseTransitions": 0}}
 
 
-def now_text(offset: float = 0) -> str:
+def format_now(offset: float = 0) -> str:
     return (dt.datetime.now(dt.UTC) + dt.timedelta(seconds=offset)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def expect(
     need: Sequence[str], never: Sequence[str], *, audit: Mapping[str, Any] | None = None, **others: Any
 ) -> Mapping[str, Any]:
-    """Return what is right and wrong of a watch and of an audit log; a dump shows a lease that is held, unless said."""
+    """Return the right and wrong claims of a watch and of an audit log; a dump shows a held lease by default."""
     both: dict[str, Any] = {"need": [one for one in need if one != "clean"], "never": list(never)}
     both |= {"clean": True} if "clean" in need else {}
     dump = others.pop("dump", {"clean": True})
@@ -472,8 +476,8 @@ _REFUSED: Final = ["renewal-late/refused", "leader-lost/refused"]
 _BLAMED: Final = ["renewal-late/client", "leader-lost/client", *NOT_THE_SERVER]
 
 
-def refused_here(name: str) -> Mapping[str, Any]:
-    """One namespace's writes were refused; a watch cannot show by what."""
+def expect_refusals_by(name: str) -> Mapping[str, Any]:
+    """Expect refused writes of one namespace; a watch cannot show by what."""
     log = {"need": _REFUSED, "never": [*TAKEN, *_BLAMED], "also": [f"text:{name}"], "fine": ["write-refused"]}
     unknown = ["renewal-late/unknown", "leader-lost/unknown"]
     half = {"half": ["renewal-late/client", "leader-lost/client"]}
@@ -486,16 +490,16 @@ FROM_BACKUP: Final = [
 ]
 
 
-def case_of(play: Any, name: str, cause: str, expected: Mapping[str, Any], **others: Any) -> Case:
+def make_case(play: Any, name: str, cause: str, expected: Mapping[str, Any], **others: Any) -> Case:
     title = " ".join((play.__doc__ or "").split())
     return Case(name, title, cause, f"m-{name}", name, play, expect=expected, **others)
 
 
 MEASURED_CASES: Final = (
-    case_of(drained, "drained", "orderly release", QUIET),
-    case_of(rolled_without_release, "rolled-no-release", "the processes were stopped and did not release", CLIENT),
-    case_of(
-        token_expired,
+    make_case(drain_node, "drained", "orderly release", QUIET),
+    make_case(roll_without_release, "rolled-no-release", "the processes were stopped and did not release", CLIENT),
+    make_case(
+        expire_token,
         "token-expired",
         "the holder's token was not accepted (401)",
         expect(
@@ -509,8 +513,8 @@ MEASURED_CASES: Final = (
             },
         ),
     ),
-    case_of(
-        one_account_loses_rights,
+    make_case(
+        revoke_one_account,
         "one-account-loses-rights",
         "rights removed",
         expect(
@@ -521,11 +525,15 @@ MEASURED_CASES: Final = (
             dump={"clean": True, "need": ["lease-shared"]},
         ),
     ),
-    case_of(vendor_refuses, "vendor-refuses", "a webhook refused the writes", refused_here("scan.vendor.example")),
-    case_of(policy_refuses, "policy-refuses", "a policy refused the writes", refused_here("no-unlabeled-objects")),
-    case_of(vendor_slow, "vendor-slow", "a slow webhook; nothing was lost", QUIET),
-    case_of(
-        namespace_deleted,
+    make_case(
+        refuse_by_vendor, "vendor-refuses", "a webhook refused the writes", expect_refusals_by("scan.vendor.example")
+    ),
+    make_case(
+        refuse_by_policy, "policy-refuses", "a policy refused the writes", expect_refusals_by("no-unlabeled-objects")
+    ),
+    make_case(slow_down_vendor, "vendor-slow", "a slow webhook; nothing was lost", QUIET),
+    make_case(
+        delete_namespace,
         "namespace-deleted",
         "the namespace was deleted",
         expect(
@@ -535,9 +543,9 @@ MEASURED_CASES: Final = (
             dump={"need": ["absent"]},
         ),
     ),
-    case_of(duration_raised, "duration-raised", "orderly release", QUIET),
-    case_of(
-        lowered_then_killed,
+    make_case(raise_duration, "duration-raised", "orderly release", QUIET),
+    make_case(
+        lower_then_kill,
         "lowered-then-killed",
         "the holder's process died",
         # That 6 s survive hardly any outage is true as well.
@@ -546,8 +554,8 @@ MEASURED_CASES: Final = (
             "dump": {"clean": True, "need": ["timing-tight"]},
         },
     ),
-    case_of(
-        clock_steps,
+    make_case(
+        step_clock,
         "clock-steps",
         "clock only; one leader throughout",
         expect(
@@ -556,10 +564,10 @@ MEASURED_CASES: Final = (
             dump={"need": ["clean", "holder-clock"], "fine": ["expired"]},
         ),
     ),
-    case_of(apiserver_crashes, "apiserver-crashes", "the API server", SERVER, is_alone=True),
-    case_of(etcd_slow, "etcd-slow", "etcd", SERVER, is_alone=True),
-    case_of(
-        starved,
+    make_case(crash_api_server, "apiserver-crashes", "the API server", SERVER, is_alone=True),
+    make_case(slow_down_etcd, "etcd-slow", "etcd", SERVER, is_alone=True),
+    make_case(
+        starve_leader,
         "starved",
         "the holder's process was starved",
         expect(
@@ -567,11 +575,11 @@ MEASURED_CASES: Final = (
             [*TAKEN, *NOT_THE_SERVER, "leader-lost/refused", "lease-shared"],
         ),
     ),
-    case_of(starved_a_little, "starved-a-little", "nothing was lost", QUIET),
-    case_of(kubectl_renews, "kubectl-renews", "the holder's process died", CLIENT),
-    case_of(dry_run_steals, "dry-run-steals", "nothing was written", QUIET),
-    case_of(
-        edited_and_back,
+    make_case(starve_leader_a_little, "starved-a-little", "nothing was lost", QUIET),
+    make_case(renew_by_kubectl, "kubectl-renews", "the holder's process died", CLIENT),
+    make_case(steal_by_dry_run, "dry-run-steals", "nothing was written", QUIET),
+    make_case(
+        edit_and_undo,
         "edited-and-back",
         "another writer changed the holder and changed it back",
         expect(
@@ -580,14 +588,14 @@ MEASURED_CASES: Final = (
             fine=["lease-stolen", "foreign-release"],
         ),
     ),
-    case_of(
-        replaced_from_a_backup,
+    make_case(
+        replace_from_backup,
         "replaced-from-a-backup",
         "another writer deleted the lease and made it with a holder that is gone",
         expect(["lease-deleted", "lease-stolen"], FROM_BACKUP, fine=["leader-lost"]),
     ),
-    case_of(
-        coordinated_upgrade,
+    make_case(
+        upgrade_coordinated,
         "coordinated-upgrade",
         "the API server preferred another candidate",
         expect(
@@ -596,18 +604,18 @@ MEASURED_CASES: Final = (
             half=["clean"],
         ),
     ),
-    case_of(follower_killed, "follower-killed", "nothing happened to the leader", QUIET),
-    case_of(
-        network_flaps,
+    make_case(kill_follower, "follower-killed", "nothing happened to the leader", QUIET),
+    make_case(
+        flap_network,
         "network-flaps",
         "the leader's network; nothing was lost",
         expect(["clean", "renewal-late/client"], [*TAKEN, *NOT_THE_SERVER, "leader-lost", "expired", "lease-shared"]),
     ),
-    case_of(node_cut, "node-cut", "the network of the holder's node", CLIENT, also_kept=("kube-node-lease",)),
-    case_of(killed_twice, "killed-twice", "the holders' processes died", CLIENT),
-    case_of(restarted_alone, "restarted-alone", "orderly release", QUIET),
-    case_of(
-        throttled_lightly,
+    make_case(cut_node, "node-cut", "the network of the holder's node", CLIENT, also_kept=("kube-node-lease",)),
+    make_case(kill_twice, "killed-twice", "the holders' processes died", CLIENT),
+    make_case(restart_alone, "restarted-alone", "orderly release", QUIET),
+    make_case(
+        throttle_lightly,
         "throttled-lightly",
         "the holder's own client throttled its renewals; nothing was lost",
         expect(

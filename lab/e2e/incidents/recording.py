@@ -1,4 +1,4 @@
-"""What a person on call would have of an incident, a watch and an audit log, kept small."""
+"""The evidence that a person on call would have of an incident, a watch and an audit log, kept small."""
 
 import gzip
 import json
@@ -19,10 +19,10 @@ LARGEST: Final = 200 * 1024
 
 
 class Recording:
-    """Watches all leases as the docs of `why` say, while it is entered, and remembers where the audit log began."""
+    """A watch of all leases as the docs of `why` have it, while entered, and the audit log from its beginning on."""
 
     def __init__(self, stage: Stage, name: str, *namespaces: str, goes_on: bool = False) -> None:
-        """`goes_on`: watch again when the API server has ended."""
+        """Set up the recording. `goes_on`: watch again when the API server has ended."""
         self._stage, self._goes_on = stage, goes_on
         self.kept = {*namespaces, *(one for one, _ in BYSTANDERS)}
         self._log = stage.directory / "watches" / f"{name}.json"
@@ -49,27 +49,27 @@ class Recording:
         self.end()
 
     def end(self) -> None:
-        """Stop the watch; what comes later is not a part of the recording."""
+        """Stop the watch; later events are not a part of the recording."""
         if self._process:
             self._end = self._stage.plane.audit_log.stat().st_size
             self._process.stop()
             self._process = None
 
-    def watched(self) -> bytes:
-        """The watch, without the leases of other incidents."""
-        return "".join(objects_of(self.kept, self._log.read_text())).encode()
+    def read_watch(self) -> bytes:
+        """Return the watch, without the leases of other incidents."""
+        return "".join(filter_objects(self.kept, self._log.read_text())).encode()
 
-    def logged(self) -> bytes:
-        """The audit log, without the events of other incidents."""
+    def read_audit_log(self) -> bytes:
+        """Return the audit log, without the events of other incidents."""
         with self._stage.plane.audit_log.open("rb") as file:
             file.seek(self._start)
             lines = file.read(self._end - self._start).splitlines(keepends=True)
-        return b"".join(events_of(self.kept, iter(lines)))
+        return b"".join(filter_events(self.kept, iter(lines)))
 
     def keep(self, directory: Path, truth: dict[str, Any]) -> None:
         """Write the three files; raises RuntimeError if one is too large."""
         directory.mkdir(parents=True, exist_ok=True)
-        for name, data in ((WATCH, self.watched()), (AUDIT_LOG, self.logged())):
+        for name, data in ((WATCH, self.read_watch()), (AUDIT_LOG, self.read_audit_log())):
             packed = gzip.compress(data, 9, mtime=0)
             if len(packed) > LARGEST:
                 raise RuntimeError(f"{directory / name} has {len(packed)} bytes")
@@ -77,8 +77,8 @@ class Recording:
         (directory / TRUTH).write_text(json.dumps(truth, indent=2) + "\n")
 
 
-def objects_of(namespaces: Collection[str], text: str) -> Iterator[str]:
-    """The events of a watch that are about these namespaces, as they stand there."""
+def filter_objects(namespaces: Collection[str], text: str) -> Iterator[str]:
+    """Yield the events of a watch that are about these namespaces, unchanged."""
     decoder, place = json.JSONDecoder(), 0
     while place < len(text):
         if text[place] != "{":
@@ -93,8 +93,8 @@ def objects_of(namespaces: Collection[str], text: str) -> Iterator[str]:
         place = end
 
 
-def events_of(namespaces: Collection[str], lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The events of an audit log that are about these namespaces."""
+def filter_events(namespaces: Collection[str], lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the events of an audit log that are about these namespaces."""
     for line in lines:
         if json.loads(line).get("objectRef", {}).get("namespace") in namespaces:
             yield line

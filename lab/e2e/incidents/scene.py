@@ -1,4 +1,4 @@
-"""One incident while it is recorded: its pods, what is done to them, when each led."""
+"""One incident while it is recorded: its pods, the actions against them, and the times of their leadership."""
 
 import json
 import os
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from lab.e2e.incidents.stage import Pod, Stage
-from lab.e2e.incidents.truth import Deed, Led, Report, stretches
+from lab.e2e.incidents.truth import Action, Leadership, Report, find_leaderships
 from lab.e2e.processes import Process
-from lab.e2e.world import leases
+from lab.e2e.world import build_lease_path
 from tests.waiting import wait_for
 
 DURATION: Final = 15
@@ -23,25 +23,25 @@ USUAL: Final = 5
 
 
 class Replica:
-    """A process that stands for election as `identity`, and what was done to it."""
+    """A process that stands for election as `identity`, and the actions against it."""
 
     def __init__(self, pod: Pod, identity: str, process: Process, client: str = "client-go") -> None:
         self.pod, self.identity, self.process, self.client = pod, identity, process, client
         self.done: list[Report] = []
 
-    def reports(self) -> Iterator[Report]:
-        """Yield what it printed, and what was done to it."""
+    def list_reports(self) -> Iterator[Report]:
+        """Yield its output, and the actions against it."""
         yield from self.done
-        yield from self.printed()
+        yield from self.list_printed()
 
-    def printed(self) -> Iterator[Report]:
-        """Yield when it began and ended to lead, as it says."""
+    def list_printed(self) -> Iterator[Report]:
+        """Yield when it began and ended to lead, by its own report."""
         for line in self.process.log.read_text(errors="replace").splitlines():
             if not line.startswith("{"):
                 continue
             entry = json.loads(line)
             if entry["event"] in {"started", "stopped"}:
-                at = _micro(entry["time"]) if "time" in entry else entry["at"] // 1000
+                at = _parse_micro_time(entry["time"]) if "time" in entry else entry["at"] // 1000
                 yield Report(at, entry["event"], "stopped leading")
 
 
@@ -50,17 +50,17 @@ class Scene:
 
     def __init__(self, stage: Stage, namespace: str, lease: str, *, route: str = "") -> None:
         self.stage, self.lease = stage, lease
-        self.namespace = stage.namespace(namespace, route)
+        self.namespace = stage.create_namespace(namespace, route)
         self.replicas: list[Replica] = []
-        self.others: list[Led] = []
-        self.deeds: list[Deed] = []
+        self.others: list[Leadership] = []
+        self.deeds: list[Action] = []
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
 
     @property
     def path(self) -> str:
-        """That of the lease."""
-        return leases(self.namespace, self.lease)
+        """Path of the lease."""
+        return build_lease_path(self.namespace, self.lease)
 
     def start(
         self,
@@ -72,98 +72,101 @@ class Scene:
         identity: str = "",
         mode: str = "elector",
     ) -> Replica:
-        """A client-go elector in a pod of its own."""
-        made = self.stage.pod(self.namespace, account or self.lease, pod, port, node=node)
+        """Start a client-go elector in a pod of its own."""
+        made = self.stage.create_pod(self.namespace, account or self.lease, pod, port, node=node)
         who = identity or f"{pod}_{len(self.replicas) + 1}f0e"
-        process = self.stage.elector(made, self.lease, who, *flags, mode=mode)
+        process = self.stage.start_elector(made, self.lease, who, *flags, mode=mode)
         return self.add(Replica(made, who, process))
 
     def start_beside(self, candidate: Replica, *flags: str) -> Replica:
-        """The elector in the pod of a candidate."""
-        process = self.stage.elector(candidate.pod, self.lease, candidate.identity, *flags)
+        """Start the elector in the pod of a candidate."""
+        process = self.stage.start_elector(candidate.pod, self.lease, candidate.identity, *flags)
         return self.add(Replica(candidate.pod, candidate.identity, process))
 
     def add(self, replica: Replica) -> Replica:
-        """Another one, whatever its program."""
+        """Add a replica of any program."""
         self.replicas.append(replica)
         return replica
 
-    def did(self, what: str) -> int:
-        """Note something that is done now; gives the time in microseconds since 1970."""
+    def record_action(self, what: str) -> int:
+        """Record an action that is taken now; return the time in microseconds since 1970."""
         at = time.time_ns() // 1000
-        self.deeds.append(Deed(at, what))
+        self.deeds.append(Action(at, what))
         return at
 
     def kill(self, replica: Replica) -> None:
-        """SIGKILL."""
-        at = self.did(f"kill -9 of the process in pod {replica.pod.name}")
+        """Send SIGKILL."""
+        at = self.record_action(f"kill -9 of the process in pod {replica.pod.name}")
         replica.process.kill()
         replica.done.append(Report(at, "stopped", "killed"))
 
     def stop(self, replica: Replica) -> None:
-        """SIGTERM, and wait."""
-        self.did(f"SIGTERM to the process in pod {replica.pod.name}, as a rollout does")
+        """Send SIGTERM, and wait."""
+        self.record_action(f"SIGTERM to the process in pod {replica.pod.name}, as a rollout does")
         replica.process.stop()
 
     def pause(self, replica: Replica) -> None:
-        """SIGSTOP."""
-        at = self.did(f"SIGSTOP of the process in pod {replica.pod.name}")
+        """Send SIGSTOP."""
+        at = self.record_action(f"SIGSTOP of the process in pod {replica.pod.name}")
         os.kill(replica.process.pid, signal.SIGSTOP)
         replica.done.append(Report(at, "stopped", "paused"))
 
     def resume(self, replica: Replica) -> None:
-        """SIGCONT: it believes to lead until it sees that it does not."""
-        at = self.did(f"SIGCONT of the process in pod {replica.pod.name}")
+        """Send SIGCONT: it believes to lead until it sees that it does not."""
+        at = self.record_action(f"SIGCONT of the process in pod {replica.pod.name}")
         os.kill(replica.process.pid, signal.SIGCONT)
         replica.done.append(Report(at, "started"))
 
-    def leads(self, replica: Replica) -> None:
-        """Wait until it holds the lease."""
-        self.until(f"{replica.identity} leads", replica.identity)
+    def wait_until_leading(self, replica: Replica) -> None:
+        """Wait until a replica holds the lease."""
+        self.wait_for_holder(f"{replica.identity} leads", replica.identity)
 
-    def until(self, what: str, holder: str) -> None:
+    def wait_for_holder(self, what: str, holder: str) -> None:
         """Wait until somebody holds the lease."""
-        wait_for(what, lambda: self.stage.holder(self.namespace, self.lease) == holder, PATIENCE)
+        wait_for(what, lambda: self.stage.read_holder(self.namespace, self.lease) == holder, PATIENCE)
 
-    def next_leader(self, before: str) -> str:
+    def wait_for_next_leader(self, before: str) -> str:
         """Wait for another holder."""
 
-        def other() -> str:
-            holder = self.stage.holder(self.namespace, self.lease)
+        def find_other() -> str:
+            holder = self.stage.read_holder(self.namespace, self.lease)
             return holder if holder != before else ""
 
-        return wait_for(f"{self.lease}: a holder after {before}", other, PATIENCE)
+        return wait_for(f"{self.lease}: a holder after {before}", find_other, PATIENCE)
 
-    def renews(self, times: int = USUAL) -> None:
+    def wait_for_renewals(self, times: int = USUAL) -> None:
         """Wait until the API server has stored that many renewals."""
         seen: set[str] = set()
 
-        def often_enough() -> bool:
-            spec = self.stage.lease(self.namespace, self.lease).get("spec", {})
+        def has_renewed() -> bool:
+            spec = self.stage.read_lease(self.namespace, self.lease).get("spec", {})
             seen.add(str(spec.get("renewTime")))
             return len(seen) > times
 
-        wait_for(f"{times} renewals of {self.lease}", often_enough, PATIENCE)
+        wait_for(f"{times} renewals of {self.lease}", has_renewed, PATIENCE)
 
-    def gives_up(self, replica: Replica) -> None:
-        """Wait until a replica says that it no longer leads."""
-        count = sum(1 for one in replica.printed() if one.event == "stopped")
+    def wait_until_stopped(self, replica: Replica) -> None:
+        """Wait until a replica reports that it no longer leads."""
+        count = sum(1 for one in replica.list_printed() if one.event == "stopped")
         wait_for(
             f"{replica.identity} stops leading",
-            lambda: sum(1 for one in replica.printed() if one.event == "stopped") > count,
+            lambda: sum(1 for one in replica.list_printed() if one.event == "stopped") > count,
             PATIENCE,
         )
 
-    def led(self) -> list[Led]:
+    def list_leaderships(self) -> list[Leadership]:
         """Return when each replica worked as the leader."""
-        return [*self.others, *(one for each in self.replicas for one in stretches(each.identity, each.reports()))]
+        return [
+            *self.others,
+            *(one for each in self.replicas for one in find_leaderships(each.identity, each.list_reports())),
+        ]
 
-    def every_two_seconds(self, write: Callable[[], None]) -> None:
-        """Do something in the background until the scene ends."""
-        self.every(2, write)
+    def repeat_every_two_seconds(self, write: Callable[[], None]) -> None:
+        """Repeat an action in the background every two seconds until the scene ends."""
+        self.repeat(2, write)
 
-    def every(self, seconds: float, write: Callable[[], None]) -> None:
-        """The same, at another interval."""
+    def repeat(self, seconds: float, write: Callable[[], None]) -> None:
+        """Repeat an action in the background at an interval until the scene ends."""
 
         def run() -> None:
             while not self._ended.wait(seconds):
@@ -187,7 +190,7 @@ class Scene:
         self.stage.admin.send("DELETE", path, gracePeriodSeconds=0).expect(200, 404)
 
 
-def _micro(text: str) -> int:
+def _parse_micro_time(text: str) -> int:
     head, _, fraction = text.removesuffix("Z").removesuffix("+00:00").partition(".")
     seconds = time.strptime(f"{head}Z", "%Y-%m-%dT%H:%M:%SZ")
     return timegm(seconds) * 1_000_000 + int(f"{fraction:0<6}"[:6])

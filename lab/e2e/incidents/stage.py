@@ -14,7 +14,7 @@ from lab.e2e.control_plane import ControlPlane
 from lab.e2e.forwarder import Partition
 from lab.e2e.processes import Process
 from lab.e2e.toolchain import Binaries
-from lab.e2e.world import ROUTE, World, leases
+from lab.e2e.world import ROUTE, World, build_lease_path
 from tests.waiting import wait_for
 
 _RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
@@ -42,7 +42,7 @@ ROLE: Final = "lease-writer"
 
 
 class Plane(ControlPlane):
-    """One whose API server and etcd can be paused, with an audit log that has the objects of leases."""
+    """A control plane whose API server and etcd can be paused, with an audit log that has the objects of leases."""
 
     def __init__(self, binaries: Binaries, directory: Path) -> None:
         policy = directory / "incidents-audit-policy.json"
@@ -52,8 +52,8 @@ class Plane(ControlPlane):
         self._commands: dict[str, tuple[str, ...]] = {}
 
     @contextmanager
-    def paused(self, name: str) -> Iterator[None]:
-        """SIGSTOP of `etcd` or `kube-apiserver`, and SIGCONT."""
+    def pause(self, name: str) -> Iterator[None]:
+        """Send SIGSTOP to `etcd` or `kube-apiserver`, and SIGCONT in the end."""
         pid = self._named[name].pid
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -62,11 +62,11 @@ class Plane(ControlPlane):
             os.kill(pid, signal.SIGCONT)
 
     def crash(self, name: str) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         self._named[name].kill()
 
-    def start_again(self, name: str) -> None:
-        """Start what crashed, with the same flags, and do not wait until it is ready."""
+    def restart(self, name: str) -> None:
+        """Start a crashed program with the same flags, and do not wait until it is ready."""
         self._run(name, *self._commands[name])
 
     def _run(self, name: str, *command: str) -> Process:
@@ -84,7 +84,7 @@ class Pod:
 
 
 class Stage(World):
-    """Service accounts have no rights on leases except those of `namespace`."""
+    """A cluster whose service accounts have no rights on leases except those of `namespace`."""
 
     plane: Plane
 
@@ -94,20 +94,20 @@ class Stage(World):
         self.balancer = stack.enter_context(Partition(plane.port))
 
     def __enter__(self) -> Self:
-        self.stand_in_for_the_service()
+        self.create_local_service()
         for name, number in BYSTANDERS:
-            self.namespace(name)
-            pod = self.pod(name, name, f"{name}-{number}-qv5tz")
-            self.elector(pod, name, f"{pod.name}_3d1c")
+            self.create_namespace(name)
+            pod = self.create_pod(name, name, f"{name}-{number}-qv5tz")
+            self.start_elector(pod, name, f"{pod.name}_3d1c")
         for name, _ in BYSTANDERS:
-            wait_for(f"{name} leads", lambda name=name: self.holder(name, name), 60)
+            wait_for(f"{name} leads", lambda name=name: self.read_holder(name, name), 60)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stack.close()
 
-    def namespace(self, name: str, route: str = "") -> str:
-        """A namespace whose service accounts may write leases and configmaps in it, by one RoleBinding."""
+    def create_namespace(self, name: str, route: str = "") -> str:
+        """Create a namespace whose service accounts may write leases and configmaps in it, by one RoleBinding."""
         labels = {ROUTE: route} if route else {}
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
         self.admin.send("POST", "/api/v1/namespaces", body).expect()
@@ -131,8 +131,10 @@ class Stage(World):
         """Take the rights away."""
         self.admin.send("DELETE", f"{_RBAC}/namespaces/{namespace}/rolebindings/{account or ROLE}").expect()
 
-    def pod(self, namespace: str, account: str, name: str, port: int = 0, agent: str = "", node: str = "") -> Pod:
-        """Make one; `port` is its way to the API server, the load balancer if none is given; `agent` its program."""
+    def create_pod(
+        self, namespace: str, account: str, name: str, port: int = 0, agent: str = "", node: str = ""
+    ) -> Pod:
+        """Create a pod; `port` is its way to the API server (the load balancer by default), `agent` its program."""
         core = f"/api/v1/namespaces/{namespace}"
         self.admin.send("POST", f"{core}/serviceaccounts", {"metadata": {"name": account}}).expect(201, 409)
         container = {"name": "main", "image": "none"}
@@ -143,13 +145,13 @@ class Stage(World):
         asked = {"spec": {"expirationSeconds": 7200, "boundObjectRef": bound}}
         answer = self.admin.send("POST", f"{core}/serviceaccounts/{account}/token", asked).expect()
         token = answer["status"]["token"]
-        kubeconfig = self.plane.token_kubeconfig(f"{namespace}_{name}", token)
+        kubeconfig = self.plane.write_token_kubeconfig(f"{namespace}_{name}", token)
         way = f"https://127.0.0.1:{port or self.balancer.port}"
         kubeconfig.write_text(kubeconfig.read_text().replace(self.plane.server, way))
-        return Pod(name, namespace, account, self.plane.with_token(agent or account, token), kubeconfig)
+        return Pod(name, namespace, account, self.plane.create_token_client(agent or account, token), kubeconfig)
 
-    def elector(self, pod: Pod, lease: str, identity: str, *flags: str, mode: str = "elector") -> Process:
-        """A client-go elector, in a program that is named as the pod's service account: the field manager is too."""
+    def start_elector(self, pod: Pod, lease: str, identity: str, *flags: str, mode: str = "elector") -> Process:
+        """Start a client-go elector in a program named as the pod's service account: the field manager is too."""
         program = self.directory / "programs" / pod.account
         if not program.exists():
             program.parent.mkdir(exist_ok=True)
@@ -159,18 +161,18 @@ class Stage(World):
         return self.run(f"{mode}-{pod.namespace}-{pod.name}", command)
 
     def run(self, name: str, command: Sequence[str], env: dict[str, str] | None = None) -> Process:
-        """A program that ends with the stage; `name` names its log."""
+        """Run a program that ends with the stage; `name` names its log."""
         log = self.directory / "logs" / f"{name}-{time.time_ns()}.log"
         return self.stack.enter_context(Process(command, log, env))
 
-    def lease(self, namespace: str, name: str) -> dict[str, Any]:
-        """The lease as it is stored, empty if there is none."""
-        reply = self.admin.send("GET", leases(namespace, name))
+    def read_lease(self, namespace: str, name: str) -> dict[str, Any]:
+        """Return the lease as it is stored, empty if there is none."""
+        reply = self.admin.send("GET", build_lease_path(namespace, name))
         return reply.body if reply.status == 200 else {}
 
-    def holder(self, namespace: str, name: str) -> str:
+    def read_holder(self, namespace: str, name: str) -> str:
         """Return who holds a lease, "" if no one does."""
-        return str(self.lease(namespace, name).get("spec", {}).get("holderIdentity") or "")
+        return str(self.read_lease(namespace, name).get("spec", {}).get("holderIdentity") or "")
 
     def _let_people_write_leases(self) -> None:
         rules = [

@@ -15,7 +15,7 @@ NAME: Final = "scan.vendor.example"
 
 
 class Vendor:
-    """The webhook's server; a context manager. `register` puts it before the leases of one namespace."""
+    """The server of the webhook; a context manager. `register` puts it before the leases of one namespace."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -33,7 +33,7 @@ class Vendor:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                answer = json.dumps(vendor.answered(body["request"])).encode()
+                answer = json.dumps(vendor.answer(body["request"])).encode()
                 try:
                     self.send_response(200)
                     self.send_header("Content-Type", "application/json")
@@ -44,7 +44,7 @@ class Vendor:
                     self.close_connection = True
 
             def log_message(self, *_: object) -> None:
-                """The audit log has it."""
+                """Log nothing: the audit log has it."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -59,8 +59,8 @@ class Vendor:
         self._server.shutdown()
         self._server.server_close()
 
-    def answered(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Its review, late if that was asked for."""
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return its review, late if a delay was asked for."""
         namespace = request["namespace"]
         time.sleep(self.delays.get(namespace, 0))
         response: dict[str, Any] = {"uid": request["uid"], "allowed": namespace not in self.denied}
@@ -69,7 +69,7 @@ class Vendor:
         return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
 
     def register(self, namespace: str, *, seconds: int = 10, failure_policy: str = "Fail") -> None:
-        """Put it before the updates of the leases of a namespace; it takes effect within 1 to 3 s."""
+        """Put the webhook before the updates of the leases of a namespace; it takes effect within 1 to 3 s."""
         ca = base64.b64encode(self._stage.plane.authority.file.read_bytes()).decode()
         label = {"kubernetes.io/metadata.name": namespace}
         webhook = {
@@ -93,5 +93,5 @@ class Vendor:
         self._stage.admin.send("POST", REGISTRATIONS, body).expect()
 
     def remove(self, namespace: str) -> None:
-        """Take it away."""
+        """Take the webhook away."""
         self._stage.admin.send("DELETE", f"{REGISTRATIONS}/vendor-{namespace}").expect(200)

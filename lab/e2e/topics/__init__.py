@@ -1,1 +1,1 @@
-"""What is tested, topic by topic: a module with `run`, and a line in `topic_list`."""
+"""The topics of the tests: a module with `run` for each, and a line in `topic_list`."""

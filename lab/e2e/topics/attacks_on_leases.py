@@ -34,10 +34,10 @@ class Round(Struct, frozen=True):
 
 
 def run(world: World) -> Iterator[Row]:
-    """Each attack under each preset, with the shipped matchConditions; one row for each preset and file."""
-    actors = make_actors(world)
+    """Play each attack under each preset, with the shipped matchConditions; one row for each preset and file."""
+    actors = create_actors(world)
     for preset in PRESETS:
-        with served(world, policy_text(preset), world.directory) as server:
+        with serve_policy(world, policy_text(preset), world.directory) as server:
             route(world, server.port, renewals=False)
             rounds, failures = play_all(world, preset, actors)
         found = [problem for one in rounds for problem in problems(one.attack, preset, _add_findings(world, one))]
@@ -48,10 +48,10 @@ def run(world: World) -> Iterator[Row]:
         yield Row(f"{preset}: the standing attacks", "; ".join(found) or seen, passed=not found)
 
 
-def make_actors(world: World) -> dict[str, ApiClient]:
-    """Everybody who may be named in an attack, in namespaces of their own."""
-    world.namespace("shop")
-    world.namespace("other")
+def create_actors(world: World) -> dict[str, ApiClient]:
+    """Return clients of everybody who may be named in an attack, in namespaces of their own."""
+    world.create_namespace("shop")
+    world.create_namespace("other")
     pods = {
         "keeper": ("shop", "checkout-0"),
         "successor": ("shop", "checkout-1"),
@@ -60,12 +60,12 @@ def make_actors(world: World) -> dict[str, ApiClient]:
         "namesake": ("other", "checkout-0"),
         "shorter": ("shop", "checkout"),
     }
-    accounts = {actor: world.account(namespace, name).client for actor, (namespace, name) in pods.items()}
-    return accounts | {"person": world.person("mallory")[0], "admin": world.admin}
+    accounts = {actor: world.create_account(namespace, name).client for actor, (namespace, name) in pods.items()}
+    return accounts | {"person": world.create_user("mallory")[0], "admin": world.admin}
 
 
-def served(world: World, text: str, directory: Path, capture: Path | None = None) -> WebhookServer:
-    """The webhook under the policy of this text."""
+def serve_policy(world: World, text: str, directory: Path, capture: Path | None = None) -> WebhookServer:
+    """Serve the webhook under the policy of this text."""
     policy = directory / "attacks.yaml"
     policy.write_text(text)
     return WebhookServer(directory, world.certs, policy=str(policy), capture=capture)
@@ -83,10 +83,10 @@ def route(world: World, port: int, *, renewals: bool) -> None:
 def play_all(
     world: World, preset: str, actors: Mapping[str, ApiClient], only: str = ""
 ) -> tuple[list[Round], list[str]]:
-    """All attacks whose ids contain `only`, some at a time; what raised is a failure of that attack alone."""
+    """Play all attacks whose ids contain `only`, some at a time; an exception is a failure of that attack alone."""
     turns = Semaphore(AT_ONCE)
 
-    def one(attack: Attack) -> Round | str:
+    def play_attack(attack: Attack) -> Round | str:
         name = attack.lease_name(preset)
         here = RealWorld(actors, attack.lease.namespace, name, turns)
         try:
@@ -100,29 +100,36 @@ def play_all(
         minor = world.plane.binaries.minor
         possible = [one for one in attacks() if one.since <= minor <= one.until and only in one.id]
         ordered = sorted(possible, key=lambda attack: -sum(step.wait for step in attack.writes))
-        ended = list(pool.map(one, ordered))
+        ended = list(pool.map(play_attack, ordered))
     return [one for one in ended if isinstance(one, Round)], [one for one in ended if isinstance(one, str)]
 
 
 def _add_findings(world: World, one: Round) -> list[Played]:
-    """The outcomes with what the webhook wrote to the audit log; a write that was not reviewed has none."""
-    audited = _read_audit(world, one.attack.lease.namespace)
+    """Return the outcomes with the audit annotations of the webhook; a write that was not reviewed has none."""
+    audited = _read_audit_annotations(world, one.attack.lease.namespace)
     ids = one.audit_ids[-len(one.played) :]
     missing = [audit_id for audit_id in ids if audit_id not in audited]
     if missing:
-        wait_for("the audit events", lambda: set(ids) <= _read_audit(world, one.attack.lease.namespace).keys(), 10)
-        audited = _read_audit(world, one.attack.lease.namespace)
+        wait_for(
+            "the audit events",
+            lambda: set(ids) <= _read_audit_annotations(world, one.attack.lease.namespace).keys(),
+            10,
+        )
+        audited = _read_audit_annotations(world, one.attack.lease.namespace)
     return [
         replace(played, outcome=replace(played.outcome, findings=audited[audit_id]))
         for played, audit_id in zip(one.played, ids, strict=True)
     ]
 
 
-def _read_audit(world: World, namespace: str) -> dict[str, dict[str, str]]:
+def _read_audit_annotations(world: World, namespace: str) -> dict[str, dict[str, str]]:
     key = f"{WEBHOOK}/rules"
-    return {event["auditID"]: _rules(event.get("annotations", {}).get(key, "")) for event in world.audit(namespace)}
+    return {
+        event["auditID"]: _parse_rules(event.get("annotations", {}).get(key, ""))
+        for event in world.read_audit_events(namespace)
+    }
 
 
-def _rules(text: str) -> dict[str, str]:
+def _parse_rules(text: str) -> dict[str, str]:
     pairs = (rule.partition("=") for rule in text.split(",") if rule)
     return by_rule((rule, level) for rule, _, level in pairs)

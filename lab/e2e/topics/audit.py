@@ -1,14 +1,14 @@
-"""The audit log and the warnings carry what the reference says."""
+"""The audit log and the warnings, compared with the reference."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lab.e2e.api_client import ApiClient, Reply
-from lab.e2e.attacks import Victim, takeover
-from lab.e2e.manifests import micro_time, sample_lease
+from lab.e2e.attacks import Victim, take_over
+from lab.e2e.manifests import format_micro_time, make_lease
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import Account, Row, World, leases
+from lab.e2e.world import Account, Row, World, build_lease_path
 
 POLICY = re.compile(r"(observe|standard|strict) [0-9a-f]{8}")
 LONGEST_WARNING = 256
@@ -16,52 +16,52 @@ FOREVER = 2147483647
 
 
 def run(world: World) -> Iterator[Row]:
-    """One write for each thing that an annotation or a warning can say, under standard and under observe."""
+    """Send one write for each text of an annotation or a warning, under standard and under observe."""
     for preset in ("standard", "observe"):
-        namespace = world.namespace(f"audit-{preset}", route=f"audit-{preset}")
+        namespace = world.create_namespace(f"audit-{preset}", route=f"audit-{preset}")
         with WebhookServer(world.directory, world.certs, policy=preset) as server:
             world.register(namespace, server.port, failure_policy="Fail")
             world.settle()
-            keeper, other = world.account(namespace, "keeper"), world.account(namespace, "other")
-            yield from _standard(world, keeper, other) if preset == "standard" else _observe(world, keeper)
+            keeper, other = world.create_account(namespace, "keeper"), world.create_account(namespace, "other")
+            yield from _check_standard(world, keeper, other) if preset == "standard" else _check_observe(world, keeper)
 
 
-def _standard(world: World, keeper: Account, other: Account) -> Iterator[Row]:
+def _check_standard(world: World, keeper: Account, other: Account) -> Iterator[Row]:
     victim = Victim(keeper, "audited")
     created = _create(keeper.client, victim)
-    yield _row(world, victim, "allowed: event and policy", created, 201, {"event": "create"})
-    renewed = victim.change(keeper.client, renewTime=micro_time())
-    yield _row(world, victim, "a plain renewal leaves no trace of us", renewed, 200, {})
-    stolen = takeover(victim, other.client)
+    yield _check_write(world, victim, "allowed: event and policy", created, 201, {"event": "create"})
+    renewed = victim.change(keeper.client, renewTime=format_micro_time())
+    yield _check_write(world, victim, "a plain renewal leaves no trace of us", renewed, 200, {})
+    stolen = take_over(victim, other.client)
     rules = {"event": "steal", "rules": "takeover-before-expiry=warn,holder-identity-mismatch=audit"}
     start = "lease webhook, takeover-before-expiry: "
-    yield _row(world, victim, "warned: event, rules, Warning header", stolen, 200, rules, start)
-    deleted = other.client.send("DELETE", leases(victim.keeper.namespace, victim.name))
-    yield _row(world, victim, "audited", deleted, 200, {"event": "delete", "rules": "live-lease-deleted=audit"})
+    yield _check_write(world, victim, "warned: event, rules, Warning header", stolen, 200, rules, start)
+    deleted = other.client.send("DELETE", build_lease_path(victim.keeper.namespace, victim.name))
+    yield _check_write(world, victim, "audited", deleted, 200, {"event": "delete", "rules": "live-lease-deleted=audit"})
     absurd = Victim(keeper, "absurd")
     denied = _create(keeper.client, absurd, leaseDurationSeconds=FOREVER)
     expected = {"event": "create", "rules": "duration-too-long=deny"}
-    yield _row(world, absurd, "denied", denied, 422, expected)
+    yield _check_write(world, absurd, "denied", denied, 422, expected)
 
 
-def _observe(world: World, keeper: Account) -> Iterator[Row]:
+def _check_observe(world: World, keeper: Account) -> Iterator[Row]:
     absurd = Victim(keeper, "absurd")
     allowed = _create(keeper.client, absurd, leaseDurationSeconds=FOREVER)
     expected = {"event": "create", "rules": "duration-too-long=warn", "would-deny": "duration-too-long"}
     start = "lease webhook, duration-too-long (standard would deny this): "
-    yield _row(world, absurd, "preset observe: would-deny", allowed, 201, expected, start)
+    yield _check_write(world, absurd, "preset observe: would-deny", allowed, 201, expected, start)
 
 
 def _create(client: ApiClient, victim: Victim, **spec: Any) -> Reply:
-    body = sample_lease(victim.name, **({"holderIdentity": f"{victim.keeper.name}_1"} | spec))
-    return client.send("POST", leases(victim.keeper.namespace), body)
+    body = make_lease(victim.name, **({"holderIdentity": f"{victim.keeper.name}_1"} | spec))
+    return client.send("POST", build_lease_path(victim.keeper.namespace), body)
 
 
-def _row(
+def _check_write(
     world: World, victim: Victim, claim: str, reply: Reply, status: int, expected: Mapping[str, str], warning: str = ""
 ) -> Row:
     """Compare the audit event of the write, and the warnings of the reply, with what is expected."""
-    annotations = world.annotations(victim.keeper.namespace, reply)
+    annotations = world.find_annotations(victim.keeper.namespace, reply)
     policy = annotations.pop("policy", "")
     problems = []
     if reply.status != status:

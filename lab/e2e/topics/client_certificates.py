@@ -10,9 +10,9 @@ import yaml
 
 from lab.e2e.api_client import ApiClient
 from lab.e2e.certificates import Authority
-from lab.e2e.control_plane import ControlPlane, free_port
+from lab.e2e.control_plane import ControlPlane, find_free_port
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
+from lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, build_lease_path
 
 CALLER: Final = "kube-apiserver"
 NAMESPACE: Final = "default"
@@ -23,17 +23,17 @@ def run(world: World) -> Iterator[Row]:
     directory = world.directory / "client-certificates"
     (directory / "plane").mkdir(parents=True)
     authority = Authority(directory, "callers")
-    port = free_port()
-    flags = [f"--admission-control-config-file={_configuration(directory, port, *authority.issue(CALLER))}"]
+    port = find_free_port()
+    flags = [f"--admission-control-config-file={_write_configuration(directory, port, *authority.issue(CALLER))}"]
     with ControlPlane(world.plane.binaries, directory / "plane", flags=flags) as plane:
-        admin = plane.user("admin", "system:masters")
+        admin = plane.create_client("admin", "system:masters")
         _register(world, admin, port)
         for name, expected in ((CALLER, 422), ("somebody-else", 201)):
             admitted = [f"--client-ca={authority.file}", f"--client-name={name}"]
             with WebhookServer(world.directory, world.certs, port=port, flags=admitted) as webhook:
-                status = _proof(admin)
+                status = _try_proof(admin)
                 time.sleep(2)
-                refused = webhook.count("lease_webhook_malformed_total", **{"class": "client"})
+                refused = webhook.read_metric("lease_webhook_malformed_total", **{"class": "client"})
             seen = f"refused {refused:.0f} times, the write gives HTTP {status}"
             if name == CALLER:
                 yield Row("with its certificate the API server gets verdicts", seen, status == expected and not refused)
@@ -42,8 +42,8 @@ def run(world: World) -> Iterator[Row]:
                 yield Row(claim, seen, status == expected and refused > 0)
 
 
-def _configuration(directory: Path, port: int, certificate: Path, key: Path) -> Path:
-    """The admission configuration and its kubeconfig, as SECURITY.md shows them."""
+def _write_configuration(directory: Path, port: int, certificate: Path, key: Path) -> Path:
+    """Write the admission configuration and its kubeconfig, as SECURITY.md shows them."""
     kubeconfig = directory / "webhooks.kubeconfig"
     files = {"client-certificate": str(certificate), "client-key": str(key)}
     user = {"name": f"127.0.0.1:{port}", "user": files}
@@ -65,7 +65,7 @@ def _register(world: World, admin: ApiClient, port: int) -> None:
     world.settle()
 
 
-def _proof(admin: ApiClient) -> int:
-    """The status of deploy/proof.yaml as a dry run."""
+def _try_proof(admin: ApiClient) -> int:
+    """Return the status of deploy/proof.yaml as a dry run."""
     body: dict[str, Any] = yaml.safe_load((PROJECT / "deploy" / "proof.yaml").read_text())
-    return admin.send("POST", leases(NAMESPACE), body, dryRun="All").status
+    return admin.send("POST", build_lease_path(NAMESPACE), body, dryRun="All").status

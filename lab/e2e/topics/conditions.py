@@ -21,48 +21,48 @@ _ERRORS: Final = re.compile(
 
 
 def run(world: World) -> Iterator[Row]:
-    """Each write in a namespace of each failure policy, with a webhook that counts."""
-    client, _ = world.person("condition-writer")
+    """Send each write in a namespace of each failure policy, with a webhook that counts."""
+    client, _ = world.create_user("condition-writer")
     with CountingWebhook(world.certs) as webhook:
         for policy in POLICIES:
-            world.namespace(_place(policy), route=_place(policy))
-            world.register(_place(policy), webhook.port, failure_policy=policy)
+            world.create_namespace(_name_namespace(policy), route=_name_namespace(policy))
+            world.register(_name_namespace(policy), webhook.port, failure_policy=policy)
         world.settle()
         for claim, cases, visible in (("plain renewals", DROPPED, False), ("other writes", REVIEWED, True)):
             for policy in POLICIES:
-                problems = _problems(client, webhook, policy, cases, visible=visible)
+                problems = _find_problems(client, webhook, policy, cases, visible=visible)
                 word = "reviewed" if visible else "dropped"
                 seen = "; ".join(problems) or f"{len(cases)} kinds, all {word}, as the CEL library says"
                 yield Row(f"failurePolicy {policy}: {claim}", seen, not problems)
-    errors = _evaluation_errors(world)
+    errors = _count_evaluation_errors(world)
     yield Row("evaluation errors in the API server", f"{errors:.0f}", errors == 0)
 
 
-def _place(policy: str) -> str:
+def _name_namespace(policy: str) -> str:
     return f"condition-{policy.lower()}"
 
 
-def _problems(
+def _find_problems(
     client: ApiClient, webhook: CountingWebhook, policy: str, cases: Sequence[Case], *, visible: bool
 ) -> list[str]:
-    check = functools.partial(_problem, client, webhook, policy, visible=visible)
+    check = functools.partial(_find_problem, client, webhook, policy, visible=visible)
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         return [problem for problem in pool.map(check, cases, range(len(cases))) if problem]
 
 
-def _problem(
+def _find_problem(
     client: ApiClient, webhook: CountingWebhook, policy: str, case: Case, number: int, *, visible: bool
 ) -> str:
-    """Return what is not as it should be about one write, or an empty text."""
-    lease = OneLease(client, _place(policy), f"{'reviewed' if visible else 'dropped'}-{number:02}")
+    """Return the problem of one write, or an empty text."""
+    lease = OneLease(client, _name_namespace(policy), f"{'reviewed' if visible else 'dropped'}-{number:02}")
     case.setup(lease)
     before = None
     if client.send("GET", lease.path).status == 200:
         lease.settle()
         before = lease.get()
-    reviews = webhook.reviews(lease.namespace, lease.name)
+    reviews = webhook.count_reviews(lease.namespace, lease.name)
     reply = case.write(lease)
-    reached = webhook.reviews(lease.namespace, lease.name) > reviews
+    reached = webhook.count_reviews(lease.namespace, lease.name) > reviews
     if reply.status not in {200, 201}:
         return f"{case.name}: HTTP {reply.status} {reply.message}"
     if reached != visible:
@@ -72,7 +72,7 @@ def _problem(
     return ""
 
 
-def _evaluation_errors(world: World) -> float:
-    """Of the shipped condition, whatever the registration is called."""
+def _count_evaluation_errors(world: World) -> float:
+    """Return the errors of the shipped condition, whatever the registration is called."""
     text = world.admin.send("GET", "/metrics").message
     return sum(float(count) for labels, count in _ERRORS.findall(text) if f'name="{WEBHOOK}"' in labels)

@@ -1,4 +1,4 @@
-"""The requests of Kubernetes' conformance test "lease API should be available", by whom conformance is run.
+"""The requests of Kubernetes' conformance test "lease API should be available", as the users who run conformance.
 
 They are taken from test/e2e/common/node/lease.go of k8s.io/kubernetes v1.37.1: the program of all end-to-end
 tests is too large to build here.
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from lab.e2e.api_client import ApiClient, Reply
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import Row, World, leases
+from lab.e2e.world import Row, World, build_lease_path
 
 KUBEADM: Final = "kubeadm:cluster-admins"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
@@ -24,14 +24,14 @@ RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 
 
 def run(world: World) -> Iterator[Row]:
-    """Under `standard` and `strict`, as system:masters and as kubeadm's admin."""
+    """Play the test under `standard` and `strict`, as system:masters and as kubeadm's admin."""
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
     group = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": KUBEADM}
     binding = {"metadata": {"name": KUBEADM}, "subjects": [group], "roleRef": role}
     world.admin.send("POST", f"{RBAC}/clusterrolebindings", binding).expect()
     exempt = world.directory / "conformance.yaml"
     exempt.write_text(EXEMPT)
-    kubeadm = world.plane.user("kubernetes-admin", KUBEADM)
+    kubeadm = world.plane.create_client("kubernetes-admin", KUBEADM)
     cases: dict[str, tuple[str, ApiClient, str]] = {
         "standard, kubeadm's admin": ("standard", kubeadm, ""),
         "strict, system:masters": ("strict", world.admin, ""),
@@ -45,14 +45,14 @@ def run(world: World) -> Iterator[Row]:
         world.settle()
         for number, (name, (policy, client, refused)) in enumerate(cases.items()):
             route = f"conformance-{('standard', 'strict', str(exempt)).index(policy)}"
-            place = world.namespace(f"conformance-test-{number}", route=route)
+            place = world.create_namespace(f"conformance-test-{number}", route=route)
             step, reply = _play(client, place)
             seen = f"{step}: HTTP {reply.status} {reply.message[-90:]}" if reply else "passes"
             yield Row(name, seen, step == refused)
 
 
-def _spec(holder: str, seconds: int, acquired: int, renewed: int, transitions: int) -> dict[str, Any]:
-    """As the test has it: its times are seconds of the year 1."""
+def _make_spec(holder: str, seconds: int, acquired: int, renewed: int, transitions: int) -> dict[str, Any]:
+    """Return a spec as the test has it: its times are seconds of the year 1."""
     times = {
         name: f"0001-01-01T00:{at // 60:02}:{at % 60:02}.000000Z"
         for name, at in (("acquireTime", acquired), ("renewTime", renewed))
@@ -61,19 +61,19 @@ def _spec(holder: str, seconds: int, acquired: int, renewed: int, transitions: i
 
 
 def _play(client: ApiClient, place: str) -> tuple[str, Reply | None]:
-    """The first request that is refused, and its reply; ("", None) if none is."""
-    path, one = leases(place), leases(place, "lease")
-    first = {"metadata": {"name": "lease"}, "spec": _spec("holder", 30, 2, 5, 0)}
+    """Return the first request that is refused, and its reply; ("", None) if none is."""
+    path, one = build_lease_path(place), build_lease_path(place, "lease")
+    first = {"metadata": {"name": "lease"}, "spec": _make_spec("holder", 30, 2, 5, 0)}
     second = {"metadata": {"name": "lease2", "labels": {"deletecollection": "true"}}, "spec": first["spec"]}
 
-    def updated() -> Reply:
+    def update() -> Reply:
         stored = client.get(one)
-        return client.send("PUT", one, stored | {"spec": _spec("holder2", 30, 20, 50, 1)})
+        return client.send("PUT", one, stored | {"spec": _make_spec("holder2", 30, 20, 50, 1)})
 
     steps: dict[str, Callable[[], Reply]] = {
         "create": lambda: client.send("POST", path, first),
-        "update": updated,
-        "patch": lambda: client.send("PATCH", one, {"spec": _spec("holder3", 60, 50, 70, 2)}, media=STRATEGIC),
+        "update": update,
+        "patch": lambda: client.send("PATCH", one, {"spec": _make_spec("holder3", 60, 50, 70, 2)}, media=STRATEGIC),
         "create with a label": lambda: client.send("POST", path, second),
         "delete the collection": lambda: client.send("DELETE", path, labelSelector="deletecollection=true"),
         "delete": lambda: client.send("DELETE", one),

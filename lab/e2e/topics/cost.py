@@ -1,4 +1,4 @@
-"""What one write costs without a webhook, in the shipped configuration, with one that sees all, and with a peer."""
+"""The cost of one write without a webhook, in the shipped configuration, with one that sees all, and with a peer."""
 
 import os
 import statistics
@@ -10,12 +10,12 @@ from msgspec import Struct
 from lab.bench.processes import cpu_seconds
 from lab.bench.toolchain import go_program
 from lab.e2e.api_client import ApiClient
-from lab.e2e.control_plane import free_port
-from lab.e2e.manifests import micro_time, sample_lease
+from lab.e2e.control_plane import find_free_port
+from lab.e2e.manifests import format_micro_time, make_lease
 from lab.e2e.processes import Process
-from lab.e2e.quantile import quantile
+from lab.e2e.quantile import find_quantile
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import Row, World, leases
+from lab.e2e.world import Row, World, build_lease_path
 
 ROUNDS = 8
 WRITES = 100
@@ -32,17 +32,17 @@ class _Case:
         self.milliseconds: list[float] = []
         self.cpu: list[float] = []
         self.reviews = 0
-        self._path = leases(namespace)
+        self._path = build_lease_path(namespace)
         self._name = "takeover" if "takeover" in claim else "renewal"
         self._change = change
         self._lease: dict[str, Any] = {}
 
     def create(self, client: ApiClient) -> None:
-        """The lease that is written again and again."""
-        self._lease = client.send("POST", self._path, sample_lease(self._name)).expect(201)
+        """Create the lease that is written again and again."""
+        self._lease = client.send("POST", self._path, make_lease(self._name)).expect(201)
 
-    def block(self, client: ApiClient, pid: int) -> None:
-        """One block of writes, each on top of the last."""
+    def run_block(self, client: ApiClient, pid: int) -> None:
+        """Send one block of writes, each on top of the last."""
         cpu = cpu_seconds(pid)
         for number in range(WRITES):
             self._lease["spec"] |= self._change(number)
@@ -59,12 +59,12 @@ class _Figures(Struct, frozen=True):
 
 
 def run(world: World) -> Iterator[Row]:
-    """Runs alone: nothing else talks to this API server meanwhile."""
-    world.namespace(NONE)
+    """Measure alone: nothing else talks to this API server meanwhile."""
+    world.create_namespace(NONE)
     for route in (SHIPPED, EVERYTHING, PEER):
-        world.namespace(route, route=route)
-    person, _ = world.person("writer")
-    peer_port = free_port()
+        world.create_namespace(route, route=route)
+    person, _ = world.create_user("writer")
+    peer_port = find_free_port()
     # The controller-runtime webhook of the benchmark, with the same rules.
     peer = [str(go_program("peers/controller_runtime")), f"-port={peer_port}", f"-tls-dir={world.certs}"]
     with (
@@ -76,30 +76,30 @@ def run(world: World) -> Iterator[Row]:
         world.register(EVERYTHING, server.port, renewals=True)
         world.settle()
         cases = [
-            _Case("renewal, no webhook", NONE, _renewal, reviewed=False),
-            _Case("renewal, shipped configuration", SHIPPED, _renewal, reviewed=False),
-            _Case("renewal, webhook sees everything", EVERYTHING, _renewal, reviewed=True),
-            _Case("takeover, no webhook", NONE, _takeover, reviewed=False),
-            _Case("takeover, shipped configuration", SHIPPED, _takeover, reviewed=True),
-            _Case("takeover, controller-runtime in our place", PEER, _takeover, reviewed=False),
+            _Case("renewal, no webhook", NONE, _make_renewal, reviewed=False),
+            _Case("renewal, shipped configuration", SHIPPED, _make_renewal, reviewed=False),
+            _Case("renewal, webhook sees everything", EVERYTHING, _make_renewal, reviewed=True),
+            _Case("takeover, no webhook", NONE, _make_takeover, reviewed=False),
+            _Case("takeover, shipped configuration", SHIPPED, _make_takeover, reviewed=True),
+            _Case("takeover, controller-runtime in our place", PEER, _make_takeover, reviewed=False),
         ]
         for case in cases:
             case.create(person)
-        reviews = server.reviews()
+        reviews = server.count_reviews()
         for number in range(ROUNDS):
             for case in cases if number % 2 else reversed(cases):
-                case.block(person, world.plane.apiserver_pid)
-                reviews, before = server.reviews(), reviews
+                case.run_block(person, world.plane.apiserver_pid)
+                reviews, before = server.count_reviews(), reviews
                 case.reviews += reviews - before
     added = {
-        case.claim: [quantile(case.milliseconds, q) - quantile(cases[3].milliseconds, q) for q in (0.5, 0.99)]
+        case.claim: [find_quantile(case.milliseconds, q) - find_quantile(cases[3].milliseconds, q) for q in (0.5, 0.99)]
         for case in cases[4:]
     }
     seen = "; ".join(f"{claim}: p50 +{p50:.2f} ms, p99 +{p99:.2f} ms" for claim, (p50, p99) in added.items())
     yield Row("what a webhook adds to a takeover without one", seen, passed=True)
     for case in cases:
         figures = _Figures(
-            quantile(case.milliseconds, 0.5), quantile(case.milliseconds, 0.99), statistics.median(case.cpu)
+            find_quantile(case.milliseconds, 0.5), find_quantile(case.milliseconds, 0.99), statistics.median(case.cpu)
         )
         seen = (
             f"p50 {figures.p50:.1f} ms, p99 {figures.p99:.1f} ms, API server CPU {figures.cpu:.1f} ms; "
@@ -110,10 +110,10 @@ def run(world: World) -> Iterator[Row]:
         yield Row(case.claim, seen, passed)
 
 
-def _renewal(number: int) -> dict[str, Any]:
-    return {"renewTime": micro_time(number / 1000)}
+def _make_renewal(number: int) -> dict[str, Any]:
+    return {"renewTime": format_micro_time(number / 1000)}
 
 
-def _takeover(number: int) -> dict[str, Any]:
+def _make_takeover(number: int) -> dict[str, Any]:
     # Without a renewTime a lease counts as expired, so each of these is an honest takeover.
     return {"holderIdentity": f"holder-{number}", "renewTime": None}

@@ -1,4 +1,4 @@
-"""Of N renewals and M other writes exactly the M reach the webhook, for every recorded honest client."""
+"""The reviews of N renewals and M other writes: exactly the M reach the webhook, for every recorded honest client."""
 
 import copy
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 from lab.e2e.api_client import APPLY, MERGE, ApiClient
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import PROJECT, Row, World, leases, wait_for_the_watch_cache
+from lab.e2e.world import PROJECT, Row, World, build_lease_path, wait_for_watch_cache
 from tests.match_condition import is_update_reviewed
 
 RECORDINGS = PROJECT / "tests" / "data" / "recordings"
@@ -21,7 +21,7 @@ KEPT_METADATA = ("labels", "annotations")
 
 
 class _Replay:
-    """Repeats recorded states of leases as writes of one style, and counts what it wrote."""
+    """A replay of recorded states of leases as writes of one style, with a count of them."""
 
     def __init__(self, client: ApiClient, recorded_client: str) -> None:
         self._client = client
@@ -30,7 +30,7 @@ class _Replay:
         self.renewals = self.others = 0
 
     def play(self, request: dict[str, Any]) -> None:
-        """One recorded review: first the state it began with, where that is another, then the write itself."""
+        """Replay one recorded review: first the state it began with, where that is another, then the write itself."""
         old, new = request.get("oldObject"), request.get("object")
         metadata = (new if new is not None else request["oldObject"])["metadata"]
         name = re.sub(r"[^a-z0-9.-]", "-", f"{self._of}-{metadata['namespace']}-{metadata['name']}".lower())
@@ -47,10 +47,10 @@ class _Replay:
         before = self._stored.get(name)
         metadata = {key: state["metadata"][key] for key in KEPT_METADATA if key in state["metadata"]}
         wanted = {"metadata": metadata | {"name": name}, "spec": state.get("spec", {})}
-        if before is not None and _same(before, wanted):
+        if before is not None and _is_same(before, wanted):
             return
         if before is not None:
-            wait_for_the_watch_cache(self._client, leases(NAMESPACE, name), before["metadata"]["resourceVersion"])
+            wait_for_watch_cache(self._client, build_lease_path(NAMESPACE, name), before["metadata"]["resourceVersion"])
         after = self._write(name, before, wanted)
         self._stored[name] = after
         if before is not None and not is_update_reviewed(after, before):
@@ -59,12 +59,12 @@ class _Replay:
             self.others += 1
 
     def _write(self, name: str, before: dict[str, Any] | None, wanted: dict[str, Any]) -> dict[str, Any]:
-        path = leases(NAMESPACE, name)
+        path = build_lease_path(NAMESPACE, name)
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"} | copy.deepcopy(wanted)
         if self._of in APPLIERS:
             return self._client.send("PATCH", path, body, media=APPLY, fieldManager=self._of, force=True).expect()
         if before is None:
-            return self._client.send("POST", leases(NAMESPACE), body).expect(201)
+            return self._client.send("POST", build_lease_path(NAMESPACE), body).expect(201)
         if self._of in MERGE_PATCHERS:
             gone = dict.fromkeys(before.get("spec", {}), None)
             patch = {"metadata": wanted["metadata"], "spec": gone | wanted["spec"]}
@@ -74,24 +74,24 @@ class _Replay:
 
     def _delete(self, name: str) -> None:
         version = self._stored[name]["metadata"]["resourceVersion"]
-        wait_for_the_watch_cache(self._client, leases(NAMESPACE, name), version)
-        self._client.send("DELETE", leases(NAMESPACE, name)).expect(200)
+        wait_for_watch_cache(self._client, build_lease_path(NAMESPACE, name), version)
+        self._client.send("DELETE", build_lease_path(NAMESPACE, name)).expect(200)
         del self._stored[name]
         self.others += 1
 
 
 def run(world: World) -> Iterator[Row]:
-    """Every client whose recordings are not a person's kubectl."""
-    world.namespace(NAMESPACE, route=NAMESPACE)
+    """Replay every client whose recordings are not a person's kubectl."""
+    world.create_namespace(NAMESPACE, route=NAMESPACE)
     with WebhookServer(world.directory, world.certs) as server:
         world.register(NAMESPACE, server.port, failure_policy="Fail")
         world.settle()
-        reviews = server.reviews()
+        reviews = server.count_reviews()
         for client, files in _list_recorded().items():
             replay = _Replay(world.admin, client)
             for file in files:
                 replay.play(json.loads(file.read_bytes())["request"])
-            reviews, before = server.reviews(), reviews
+            reviews, before = server.count_reviews(), reviews
             reached = reviews - before
             seen = f"{replay.renewals} renewals and {replay.others} other writes: {reached} reached us"
             passed = reached == replay.others and bool(replay.others)
@@ -99,7 +99,7 @@ def run(world: World) -> Iterator[Row]:
 
 
 def _list_recorded() -> dict[str, list[Path]]:
-    """Recorded reviews of leases by client, in the order of the run."""
+    """Return the recorded reviews of leases by client, in the order of the run."""
     found: dict[str, list[Path]] = {}
     for line in (RECORDINGS / "index.jsonl").read_text().splitlines():
         entry = json.loads(line)
@@ -108,6 +108,6 @@ def _list_recorded() -> dict[str, list[Path]]:
     return found
 
 
-def _same(stored: dict[str, Any], wanted: dict[str, Any]) -> bool:
+def _is_same(stored: dict[str, Any], wanted: dict[str, Any]) -> bool:
     kept = all(stored["metadata"].get(key) == wanted["metadata"].get(key) for key in KEPT_METADATA)
     return kept and stored.get("spec", {}) == {key: value for key, value in wanted["spec"].items() if value is not None}

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from lab.e2e.api_client import APPLY, MERGE, ApiClient, Reply
 from lab.e2e.counting import CountingWebhook
-from lab.e2e.one_lease import DEEP, FIRST, NEXT, OneLease, entry, nest_fields
-from lab.e2e.world import Row, World, leases
+from lab.e2e.one_lease import DEEP, FIRST, NEXT, OneLease, make_entry, nest_fields
+from lab.e2e.world import Row, World, build_lease_path
 from tests import protobuf
 from tests.waiting import wait_for
 
@@ -26,9 +26,9 @@ Write = Callable[[OneLease], Reply]
 
 
 def run(world: World) -> Iterator[Row]:
-    """The policy is applied as the overlay has it, after somebody has spoiled a lease."""
-    client, _ = world.person("depth-writer")
-    world.namespace(NAMESPACE, route=NAMESPACE)
+    """Apply the policy as the overlay has it, after somebody has spoiled a lease."""
+    client, _ = world.create_user("depth-writer")
+    world.create_namespace(NAMESPACE, route=NAMESPACE)
     spoiled = OneLease(client, NAMESPACE, "spoiled")
     version = _spoil(spoiled)
     with CountingWebhook(world.certs) as webhook:
@@ -36,39 +36,39 @@ def run(world: World) -> Iterator[Row]:
         world.settle()
         unseen = OneLease(client, NAMESPACE, "unseen")
         unseen.create().expect(201)
-        status = _deep(unseen, UNSPEAKABLE[0]).status
-        called = webhook.reviews(NAMESPACE, "unseen") > 1
+        status = _nest_deeply(unseen, UNSPEAKABLE[0]).status
+        called = webhook.count_reviews(NAMESPACE, "unseen") > 1
         seen = f"HTTP {status}, the webhook was {'called' if called else 'not called'}"
         yield Row("without the policy: 9,997 levels are admitted unseen", seen, status == 200 and not called)
         _apply(world, client)
-        problems = list(_refused(client))
+        problems = list(_check_refused(client))
         yield Row("levels 9 to 10,000", "; ".join(problems) or "refused, by protobuf and by JSON", not problems)
-        problems = list(_admitted(client))
+        problems = list(_check_admitted(client))
         yield Row("honest writes", "; ".join(problems) or "admitted, and reviewed where they should be", not problems)
-        problems = list(_repaired(client, spoiled, version))
+        problems = list(_check_repair(client, spoiled, version))
         yield Row("a lease that was spoiled before", "; ".join(problems) or "renewed, repaired, deleted", not problems)
     _remove(world)
-    refusals, errors = _checks(world, "deny"), _checks(world, "allow", error=True)
+    refusals, errors = _count_checks(world, "deny"), _count_checks(world, "allow", error=True)
     seen = f"{errors:.0f}, and {refusals:.0f} refused"
     yield Row("writes that the policy admitted with an error", seen, bool(refusals) and not errors)
 
 
-def _deep(lease: OneLease, levels: int) -> Reply:
+def _nest_deeply(lease: OneLease, levels: int) -> Reply:
     return lease.put_protobuf(fields=nest_fields(levels).encode())
 
 
 def _spoil(lease: OneLease) -> str:
-    """Plant an entry that no review can carry; returns the resourceVersion, which JSON clients can no longer read."""
+    """Plant an entry that no review can carry; return the resourceVersion, which JSON clients can no longer read."""
     lease.create().expect(201)
-    reply = _deep(lease, UNSPEAKABLE[1])
+    reply = _nest_deeply(lease, UNSPEAKABLE[1])
     found = re.search(r'"resourceVersion":"(\d+)"', reply.message)
     if reply.status != 200 or not found:
         raise RuntimeError(f"cannot plant: HTTP {reply.status} {reply.message[:200]}")
     return found[1]
 
 
-def _policy(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The path and the object of the policy and of its binding, as the overlay has them."""
+def _read_policy(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the path and the object of the policy and of its binding, as the overlay has them."""
     for document in world.render("self-signed"):
         if document["kind"] in KINDS:
             name = document["metadata"]["name"]
@@ -76,42 +76,44 @@ def _policy(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _remove(world: World) -> None:
-    for path, _ in _policy(world):
+    for path, _ in _read_policy(world):
         world.admin.send("DELETE", path).expect()
 
 
 def _apply(world: World, client: ApiClient) -> None:
-    for path, document in _policy(world):
+    for path, document in _read_policy(world):
         world.admin.send("PATCH", path, document, media=APPLY, fieldManager="e2e", force=True).expect()
 
     lease = OneLease(client, NAMESPACE, "probe")
     lease.create().expect(201)
 
-    def refuses() -> bool:
-        body = protobuf.lease(lease.changed(), [entry("z", nest_fields(DEEPEST_ALLOWED + 1).encode())])
+    def is_refused() -> bool:
+        body = protobuf.lease(lease.make_changed(), [make_entry("z", nest_fields(DEEPEST_ALLOWED + 1).encode())])
         return client.send("PUT", lease.path, body, media=protobuf.MEDIA, dryRun="All").status == 422
 
-    wait_for("the depth policy", refuses, 30, 0.5)
+    wait_for("the depth policy", is_refused, 30, 0.5)
 
 
-def _refused(client: ApiClient) -> Iterator[str]:
+def _check_refused(client: ApiClient) -> Iterator[str]:
     writes: dict[str, Write] = {
-        f"{levels} levels": lambda lease, levels=levels: _deep(lease, levels)  # type: ignore[misc]
+        f"{levels} levels": lambda lease, levels=levels: _nest_deeply(lease, levels)  # type: ignore[misc]
         for levels in (DEEPEST_ALLOWED + 1, 1200, 9990, *UNSPEAKABLE)
     }
     writes["9,900 levels in JSON"] = lambda lease: lease.put(
-        entries=lambda old: [*old, entry("z", DEEP)], deep=nest_fields(9900)
+        entries=lambda old: [*old, make_entry("z", DEEP)], deep=nest_fields(9900)
     )
     for number, (name, write) in enumerate(writes.items()):
         lease = OneLease(client, NAMESPACE, f"refused-{number}")
         lease.create().expect(201)
-        yield from _unexpected(name, write(lease), 422)
+        yield from _check_status(name, write(lease), 422)
     document = {"metadata": {"name": "created", "namespace": NAMESPACE}, "spec": {"holderIdentity": "a"}}
-    body = protobuf.lease(document, [entry("z", nest_fields(UNSPEAKABLE[0]).encode())])
-    yield from _unexpected("CREATE", client.send("POST", leases(NAMESPACE), body, media=protobuf.MEDIA), 422)
+    body = protobuf.lease(document, [make_entry("z", nest_fields(UNSPEAKABLE[0]).encode())])
+    yield from _check_status(
+        "CREATE", client.send("POST", build_lease_path(NAMESPACE), body, media=protobuf.MEDIA), 422
+    )
 
 
-def _admitted(client: ApiClient) -> Iterator[str]:
+def _check_admitted(client: ApiClient) -> Iterator[str]:
     owned: dict[str, Any] = {"labels": {"a": "b"}, "ownerReferences": OWNERS[:3], "finalizers": ["a.b/c"]}
     writes: dict[str, Write] = {
         "a plain renewal": OneLease.put,
@@ -120,38 +122,38 @@ def _admitted(client: ApiClient) -> Iterator[str]:
         "2,000 owners": lambda lease: lease.put({"ownerReferences": OWNERS}),
         "labels, owners and finalizers by server-side apply": lambda lease: lease.apply(owned),
         "managedFields emptied": lambda lease: lease.put(entries=lambda _: [{}]),
-        f"{DEEPEST_ALLOWED} levels": lambda lease: _deep(lease, DEEPEST_ALLOWED),
+        f"{DEEPEST_ALLOWED} levels": lambda lease: _nest_deeply(lease, DEEPEST_ALLOWED),
     }
     for number, (name, write) in enumerate(writes.items()):
         lease = OneLease(client, NAMESPACE, f"admitted-{number}")
         lease.create().expect(201)
         lease.settle()
-        yield from _unexpected(name, write(lease), 200)
+        yield from _check_status(name, write(lease), 200)
 
 
-def _repaired(client: ApiClient, lease: OneLease, version: str) -> Iterator[str]:
-    """By PUT: an API server cannot apply a JSON patch to such a lease."""
+def _check_repair(client: ApiClient, lease: OneLease, version: str) -> Iterator[str]:
+    """Repair the lease by PUT: an API server cannot apply a JSON patch to such a lease."""
     spec = {"holderIdentity": "a", "leaseDurationSeconds": 15, "acquireTime": FIRST, "leaseTransitions": 1}
     metadata = {"name": lease.name, "resourceVersion": version}
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
     renewed = client.send("PUT", lease.path, body | {"spec": spec | {"renewTime": NEXT}}, fieldManager="client")
-    yield from _unexpected("a plain renewal", renewed, 200)
+    yield from _check_status("a plain renewal", renewed, 200)
     found = re.search(r'"resourceVersion":"(\d+)"', renewed.message)
     emptied: dict[str, Any] = {"managedFields": [{}], "resourceVersion": found[1] if found else version}
     body["metadata"] = metadata | emptied
     repaired = client.send("PUT", lease.path, body | {"spec": spec | {"renewTime": NEXT}}, fieldManager="client")
-    yield from _unexpected("managedFields emptied", repaired, 200)
-    yield from _unexpected("a patch after that", lease.patch({"metadata": {"labels": {"a": "b"}}}, MERGE), 200)
-    yield from _unexpected("DELETE", lease.delete(), 200)
+    yield from _check_status("managedFields emptied", repaired, 200)
+    yield from _check_status("a patch after that", lease.patch({"metadata": {"labels": {"a": "b"}}}, MERGE), 200)
+    yield from _check_status("DELETE", lease.delete(), 200)
 
 
-def _checks(world: World, action: str, *, error: bool = False) -> float:
+def _count_checks(world: World, action: str, *, error: bool = False) -> float:
     """Return how often the API server did this by a policy; `error`: only because an expression erred."""
     found = _CHECKS.findall(world.admin.send("GET", "/metrics").message)
     wanted = f'enforcement_action="{action}"'
     return sum(float(count) for labels, count in found if wanted in labels and not (error and "no_error" in labels))
 
 
-def _unexpected(name: str, reply: Reply, status: int) -> Iterator[str]:
+def _check_status(name: str, reply: Reply, status: int) -> Iterator[str]:
     if reply.status != status:
         yield f"{name}: HTTP {reply.status} {reply.message[:200]}"

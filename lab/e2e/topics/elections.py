@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from lab.e2e.attacks import ATTACKS, Attack, Victim, takeover
+from lab.e2e.attacks import ATTACKS, Attack, Victim, take_over
 from lab.e2e.elections import elect_each
-from lab.e2e.manifests import micro_time, sample_candidate
+from lab.e2e.manifests import format_micro_time, make_candidate
 from lab.e2e.watched_leases import WatchedLeases
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import COORDINATION, Account, Row, World, leases
+from lab.e2e.world import COORDINATION, Account, Row, World, build_lease_path
 from lab.spec.__main__ import packages_of_the_specification, unlike
 from lab.spec.traces import corrupt, watched
 from tests.waiting import wait_for
@@ -35,11 +35,11 @@ bindings:
 
 
 def run(world: World) -> Iterator[Row]:
-    """Both presets side by side, each with a webhook of its own, then bindings."""
+    """Run both presets side by side, each with a webhook of its own, then bindings."""
     for policy in POLICIES:
-        world.namespace(f"elections-{policy}", route=policy)
-    world.namespace("bound", route="bound")
-    world.namespace("elsewhere")
+        world.create_namespace(f"elections-{policy}", route=policy)
+    world.create_namespace("bound", route="bound")
+    world.create_namespace("elsewhere")
     bound = world.directory / "bound.yaml"
     bound.write_text(BOUND_POLICY)
     with ExitStack() as stack:
@@ -51,31 +51,31 @@ def run(world: World) -> Iterator[Row]:
         world.settle()
         watches = [stack.enter_context(WatchedLeases(world, f"elections-{policy}")) for policy in POLICIES]
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            for rows in pool.map(lambda policy: list(_under(world, policy)), POLICIES):
+            for rows in pool.map(lambda policy: list(_run_under(world, policy)), POLICIES):
                 yield from rows
-        yield _behaviors(watches)
-        yield _two_writes(world, "elections-strict", denied=False)
-        yield _two_writes(world, "bound", denied=True)
-        yield _candidates_of_a_bound_lease(world)
+        yield _check_behaviors(watches)
+        yield _try_two_writes(world, "elections-strict", denied=False)
+        yield _try_two_writes(world, "bound", denied=True)
+        yield _check_candidates_of_bound_lease(world)
         if "v1alpha1" in world.plane.binaries.candidate_versions:
-            yield _candidate_without_strategies(world)
+            yield _check_candidate_without_strategies(world)
 
 
-def _under(world: World, policy: str) -> Iterator[Row]:
+def _run_under(world: World, policy: str) -> Iterator[Row]:
     namespace = f"elections-{policy}"
-    attackers = [world.account(namespace, "mallory"), world.account("elsewhere", f"stranger-to-{policy}")]
+    attackers = [world.create_account(namespace, "mallory"), world.create_account("elsewhere", f"stranger-to-{policy}")]
     with ExitStack() as stack:
         for which, seen in elect_each(world, stack, namespace):
             yield Row(f"{policy}: {which}", seen, passed=True)
-        keeper = world.account(namespace, "keeper")
-        yield _single_writes(world, policy, keeper, attackers)
+        keeper = world.create_account(namespace, "keeper")
+        yield _check_single_writes(world, policy, keeper, attackers)
         if policy == "strict":
-            yield _after_expiry(keeper, attackers[0])
-    yield _nobody_honest_denied(world, policy, {attacker.user for attacker in attackers})
+            yield _check_after_expiry(keeper, attackers[0])
+    yield _check_honest_writers(world, policy, {attacker.user for attacker in attackers})
 
 
-def _behaviors(watches: Sequence[WatchedLeases]) -> Row:
-    """The histories of the honest elections are behaviors of module Takeover, and corrupted copies are not."""
+def _check_behaviors(watches: Sequence[WatchedLeases]) -> Row:
+    """Check that histories of the honest elections are behaviors of module Takeover, and corrupted copies are not."""
     claim = "the elections are behaviors of the specification"
     if shutil.which("java") is None:
         return Row(claim, "not checked: there is no Java", passed=True)
@@ -88,8 +88,8 @@ def _behaviors(watches: Sequence[WatchedLeases]) -> Row:
     return Row(claim, "; ".join(refused) or seen, passed=bool(copies) and not others and not refused)
 
 
-def _single_writes(world: World, policy: str, keeper: Account, attackers: list[Account]) -> Row:
-    """Each attack of the list against a fresh lease that its holder has just renewed."""
+def _check_single_writes(world: World, policy: str, keeper: Account, attackers: list[Account]) -> Row:
+    """Try each attack of the list against a fresh lease that its holder has just renewed."""
     outcomes: dict[str, list[str]] = {}
     problems: list[str] = []
     for number, attack in enumerate(ATTACKS):
@@ -98,45 +98,47 @@ def _single_writes(world: World, policy: str, keeper: Account, attackers: list[A
         attacker = attackers[1] if attack.from_elsewhere else attackers[0]
         outcome = _attempt(world, attack, victim, attacker)
         outcomes.setdefault(outcome, []).append(attack.name)
-        if outcome != attack.expected(policy):
-            problems.append(f"{attack.name}: {outcome}, expected {attack.expected(policy)}")
+        if outcome != attack.get_expected(policy):
+            problems.append(f"{attack.name}: {outcome}, expected {attack.get_expected(policy)}")
     seen = "; ".join(f"{outcome}: {', '.join(names)}" for outcome, names in sorted(outcomes.items()))
     return Row(f"{policy}: the single-write attacker", "; ".join(problems) or seen, not problems)
 
 
 def _attempt(world: World, attack: Attack, victim: Victim, attacker: Account) -> str:
-    """`denied`, `warned`, `audited` or `unnoticed`, always by the rule that the attack is about."""
+    """Return `denied`, `warned`, `audited` or `unnoticed`, always by the rule that the attack is about."""
     reply = attack.write(victim, attacker.client)
     if reply.status >= 400:
-        return "denied" if attack.rule in _rules_of_denial(reply.message) else f"HTTP {reply.status} {reply.message}"
+        return (
+            "denied" if attack.rule in _parse_rules_of_denial(reply.message) else f"HTTP {reply.status} {reply.message}"
+        )
     if any(attack.rule in warning.partition(":")[0].split(", ") for warning in reply.warnings):
         return "warned"
-    rules = world.annotations(victim.keeper.namespace, reply).get("rules", "")
+    rules = world.find_annotations(victim.keeper.namespace, reply).get("rules", "")
     return "audited" if f"{attack.rule}=audit" in rules.split(",") else "unnoticed"
 
 
-def _rules_of_denial(message: str) -> set[str]:
-    """The ids at the ends of the sentences of a denial: one fact may concern several rules."""
+def _parse_rules_of_denial(message: str) -> set[str]:
+    """Return the ids at the ends of the sentences of a denial: one fact may concern several rules."""
     return {
         rule for rules in re.findall(r"\(lease webhook, rules? ([a-z, -]+)\)", message) for rule in rules.split(", ")
     }
 
 
-def _after_expiry(keeper: Account, attacker: Account) -> Row:
-    """A refused takeover is only delayed: the same write is allowed once the lease has expired."""
+def _check_after_expiry(keeper: Account, attacker: Account) -> Row:
+    """Check that a refused takeover is only delayed: the same write is allowed once the lease has expired."""
     victim = Victim(keeper, "expiring")
     victim.hold(seconds=4)
     begin = time.monotonic()
     refused = 0
 
-    def taken() -> bool:
+    def is_taken() -> bool:
         nonlocal refused
-        reply = takeover(victim, attacker.client)
+        reply = take_over(victim, attacker.client)
         if reply.status == 403:
             refused += 1
         return reply.status == 200
 
-    wait_for("the takeover after expiry", taken, 10, 0.2)
+    wait_for("the takeover after expiry", is_taken, 10, 0.2)
     seconds = time.monotonic() - begin
     return Row(
         "strict: a denied takeover succeeds after expiry (duration 4 s)",
@@ -145,20 +147,22 @@ def _after_expiry(keeper: Account, attacker: Account) -> Row:
     )
 
 
-def _two_writes(world: World, namespace: str, *, denied: bool) -> Row:
-    """Act as the holder once, then take what that made free; only an identity binding stops it."""
-    keeper, attacker = world.account(namespace, "careful"), world.account(namespace, "double")
+def _try_two_writes(world: World, namespace: str, *, denied: bool) -> Row:
+    """Act as the holder once, then take the lease that this freed; only an identity binding stops it."""
+    keeper, attacker = world.create_account(namespace, "careful"), world.create_account(namespace, "double")
     victim = Victim(keeper, "two-writes")
     victim.hold(seconds=30)
-    shortened = victim.change(attacker.client, renewTime=micro_time(), leaseDurationSeconds=1)
+    shortened = victim.change(attacker.client, renewTime=format_micro_time(), leaseDurationSeconds=1)
     time.sleep(1.5)
-    stolen = victim.change(attacker.client, holderIdentity="double_1", renewTime=micro_time(), leaseTransitions=1)
-    victim.change(keeper.client, renewTime=micro_time())
+    stolen = victim.change(
+        attacker.client, holderIdentity="double_1", renewTime=format_micro_time(), leaseTransitions=1
+    )
+    victim.change(keeper.client, renewTime=format_micro_time())
     if denied:
         released = victim.change(attacker.client, holderIdentity=None)
-        deleted = attacker.client.send("DELETE", leases(namespace, victim.name))
+        deleted = attacker.client.send("DELETE", build_lease_path(namespace, victim.name))
         replies = {"renewal for the holder": shortened, "steal": stolen, "release": released, "delete": deleted}
-        honest = victim.change(keeper.client, renewTime=micro_time())
+        honest = victim.change(keeper.client, renewTime=format_micro_time())
         passed = honest.status == 200 and all("rule identity-binding)" in reply.message for reply in replies.values())
         seen = ", ".join(f"{name} {reply.status}" for name, reply in replies.items()) + f", the holder {honest.status}"
         return Row("with a binding: the two-write attacker is denied", seen, passed)
@@ -166,14 +170,17 @@ def _two_writes(world: World, namespace: str, *, denied: bool) -> Row:
     return Row("strict without a binding: two writes still steal (known limit)", seen, stolen.status == 200)
 
 
-def _candidates_of_a_bound_lease(world: World) -> Row:
-    """The API server makes the candidate of whoever may create one the holder; a binding covers candidates as well."""
-    keeper, stranger = world.account("bound", "careful", pod="careful-1"), world.account("elsewhere", "candidate")
+def _check_candidates_of_bound_lease(world: World) -> Row:
+    """Check that a binding covers candidates: the API server makes the candidate of anybody the holder."""
+    keeper, stranger = (
+        world.create_account("bound", "careful", pod="careful-1"),
+        world.create_account("elsewhere", "candidate"),
+    )
     victim = Victim(keeper, "two-writes")
     before = keeper.client.get(victim.path)["spec"]
     version = world.plane.binaries.candidate_versions[0]
     path = f"{COORDINATION}/{version}/namespaces/bound/leasecandidates"
-    body = sample_candidate(version, "mallory", leaseName=victim.name, binaryVersion="1.0.0", emulationVersion="1.0.0")
+    body = make_candidate(version, "mallory", leaseName=victim.name, binaryVersion="1.0.0", emulationVersion="1.0.0")
     denied = stranger.client.send("POST", path, body)
     misnamed = keeper.client.send("POST", path, body)
     time.sleep(_ELECTION_SECONDS)
@@ -186,18 +193,23 @@ def _candidates_of_a_bound_lease(world: World) -> Row:
     return Row("with a binding: candidates of the lease", f"{seen}, deleted by a stranger {removed.status}", passed)
 
 
-def _candidate_without_strategies(world: World) -> Row:
-    """Without a review kube-apiserver 1.31 would store it, and end: its election reads the last strategy of none."""
-    keeper = world.account("bound", "without-strategies")
+def _check_candidate_without_strategies(world: World) -> Row:
+    """Check that a candidate without strategies is denied.
+
+    Without a review kube-apiserver 1.31 would store it, and end: its election reads the last strategy of none.
+    """
+    keeper = world.create_account("bound", "without-strategies")
     path = f"{COORDINATION}/v1alpha1/namespaces/bound/leasecandidates"
-    body = sample_candidate("v1alpha1", "bare", leaseName="bare", preferredStrategies=[])
+    body = make_candidate("v1alpha1", "bare", leaseName="bare", preferredStrategies=[])
     denied = keeper.client.send("POST", path, body)
     passed = denied.status == 422 and "rule candidate-preferred-strategies" in denied.message
     return Row("a candidate without strategies, which would end the API server", f"denied {denied.status}", passed)
 
 
-def _nobody_honest_denied(world: World, policy: str, attackers: set[str]) -> Row:
-    writes = [event for event in world.audit(f"elections-{policy}") if event["user"]["username"] not in attackers]
+def _check_honest_writers(world: World, policy: str, attackers: set[str]) -> Row:
+    writes = [
+        event for event in world.read_audit_events(f"elections-{policy}") if event["user"]["username"] not in attackers
+    ]
     denied = [event for event in writes if _is_refused(event["responseStatus"])]
     honest = {event["user"]["username"] for event in writes}
     seen = f"{len(writes)} writes of {len(honest)} users, {len(denied)} denied"
@@ -205,5 +217,8 @@ def _nobody_honest_denied(world: World, policy: str, attackers: set[str]) -> Row
 
 
 def _is_refused(status: Mapping[str, Any]) -> bool:
-    """By a verdict, or by a webhook that failed. Other errors, say of a client that was killed, are not ours."""
+    """Return whether a verdict, or a webhook that failed, refused it.
+
+    Other errors, say of a client that was killed, are not ours.
+    """
     return status["code"] in REFUSALS or (status["code"] >= 500 and "webhook" in status.get("message", ""))

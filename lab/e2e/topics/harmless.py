@@ -1,4 +1,4 @@
-"""Whatever others write, the holder renews and the next one takes the lease: as without us, in each mode."""
+"""Harmless writes: whatever others write, the holder renews and the next one takes the lease as without us."""
 
 import datetime as dt
 import json
@@ -15,13 +15,13 @@ from typing import Any, Final
 import yaml
 
 from lab.e2e.api_client import APPLY, MERGE, ApiClient
-from lab.e2e.electors import client_go
-from lab.e2e.manifests import micro_time
+from lab.e2e.electors import start_client_go
+from lab.e2e.manifests import format_micro_time
 from lab.e2e.one_lease import OneLease
 from lab.e2e.stamp_cases import FIRST_MINOR, SUFFIX
-from lab.e2e.stamping import OTHERS, REFUSED, STAMP, install, label, remove, stamps, wait_until_stamped
+from lab.e2e.stamping import OTHERS, REFUSED, STAMP, install, label, read_stamps, remove, wait_until_stamped
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import PROJECT, Row, World, leases
+from lab.e2e.world import PROJECT, Row, World, build_lease_path
 from tests.waiting import wait_for
 
 PLACES: Final = ("harmless", "harmless-open", "harmless-reviewed", "harmless-strict")
@@ -38,7 +38,7 @@ Metadata = dict[str, Any]
 
 
 def run(world: World) -> Iterator[Row]:
-    """Needs the stamps, so nothing below 1.36."""
+    """Run the checks that need the stamps, so nothing below 1.36."""
     if world.plane.binaries.minor < FIRST_MINOR:
         return
     policy = world.directory / "harmless.yaml"
@@ -46,9 +46,9 @@ def run(world: World) -> Iterator[Row]:
     with ExitStack() as stack:
         server = stack.enter_context(WebhookServer(world.directory, world.certs, policy=str(policy)))
         for name in PLACES:
-            world.namespace(name, route="" if name in STAMPED[:2] else "harmless")
-        pods = {name: [world.account(name, "op", f"op-{at}").client for at in range(2)] for name in PLACES}
-        strangers = {name: world.account(name, "deployer").client for name in PLACES}
+            world.create_namespace(name, route="" if name in STAMPED[:2] else "harmless")
+        pods = {name: [world.create_account(name, "op", f"op-{at}").client for at in range(2)] for name in PLACES}
+        strangers = {name: world.create_account(name, "deployer").client for name in PLACES}
         fitting = _find_labels_that_fit(world)
         filled = {name: list(_fill(world, name, fitting)) for name in STAMPED}
         world.register("harmless", server.port, failure_policy="Fail")
@@ -59,32 +59,36 @@ def run(world: World) -> Iterator[Row]:
         world.settle()
         for name in STAMPED:
             keeper, other = pods[name]
-            found = [problem for one in filled[name] for problem in _lived_in(one, name, keeper, other)]
-            yield _row(f"{name}: leases that were filled before the label", found, f"{len(filled[name])} leases")
-            yield _row(f"{name}: a release that comes late", _released_late(name, keeper, strangers[name]), "stored")
+            found = [problem for one in filled[name] for problem in _check_used_lease(one, name, keeper, other)]
+            yield _make_row(f"{name}: leases that were filled before the label", found, f"{len(filled[name])} leases")
+            yield _make_row(
+                f"{name}: a release that comes late", _check_late_release(name, keeper, strangers[name]), "stored"
+            )
         for name in PLACES:
             problems = _put_back(name, pods[name][0], pods[name][1], strangers[name])
-            yield _row(f"{name}: what electors put back", problems, "never refused")
-        yield _row("no value keeps others from a lease", _values(pods["harmless"], strangers["harmless"]), "refused")
-        yield _storm(world, stack, strangers["harmless"])
-        yield _few_seats(world, stack)
-        yield _cost_of_a_list(world, strangers["harmless"])
-        yield _planted_while_it_is_labeled(world, strangers["harmless"])
+            yield _make_row(f"{name}: what electors put back", problems, "never refused")
+        yield _make_row(
+            "no value keeps others from a lease", _check_values(pods["harmless"], strangers["harmless"]), "refused"
+        )
+        yield _check_storm(world, stack, strangers["harmless"])
+        yield _check_few_seats(world, stack)
+        yield _measure_list(world, strangers["harmless"])
+        yield _check_planting_during_labeling(world, strangers["harmless"])
         remove(world, (*STAMP, *OTHERS))
 
 
-def _row(claim: str, found: Iterable[str], otherwise: str) -> Row:
+def _make_row(claim: str, found: Iterable[str], otherwise: str) -> Row:
     problems = list(found)
     return Row(claim, "; ".join(problems[:5]) or otherwise, not problems)
 
 
-def _refusal(what: str, lease: Callable[[], Any]) -> Iterator[str]:
+def _find_refusal(what: str, lease: Callable[[], Any]) -> Iterator[str]:
     reply = lease()
     if reply.status not in {200, 201}:
         yield f"{what}: HTTP {reply.status} {reply.message[-250:]}"
 
 
-def _long_labels(count: int) -> dict[str, str]:
+def _make_long_labels(count: int) -> dict[str, str]:
     return {f"{'p' * 120}.x/l{at:05}{'k' * 20}": "v" * 63 for at in range(count)}
 
 
@@ -93,13 +97,13 @@ def _find_labels_that_fit(world: World) -> int:
 
     Its name and that of the namespace are as long as any, so as many fit in the others.
     """
-    lease = OneLease(world.person("filler")[0], max(STAMPED, key=len), "size")
-    lease.create(holderIdentity="op-0_a", leaseDurationSeconds=4, renewTime=micro_time()).expect(201)
+    lease = OneLease(world.create_user("filler")[0], max(STAMPED, key=len), "size")
+    lease.create(holderIdentity="op-0_a", leaseDurationSeconds=4, renewTime=format_micro_time()).expect(201)
     low, high = 4_000, 9_000
     while high - low > 1:
         middle = (low + high) // 2
         lease.patch({"metadata": {"labels": None}}).expect(200)
-        is_stored = lease.patch({"metadata": {"labels": _long_labels(middle)}}).status == 200
+        is_stored = lease.patch({"metadata": {"labels": _make_long_labels(middle)}}).status == 200
         low, high = (middle, high) if is_stored else (low, middle)
     lease.delete().expect(200)
     return low
@@ -107,7 +111,7 @@ def _find_labels_that_fit(world: World) -> int:
 
 def _fill(world: World, namespace: str, fitting: int) -> Iterator[str]:
     """Yield names of leases, filled before the namespace is labeled."""
-    client = world.person("filler")[0]
+    client = world.create_user("filler")[0]
     plants: dict[str, Metadata] = {
         **{f"annotations-{n}": {"annotations": {f"x{at}": "" for at in range(n)}} for n in range(97, 108)},
         "labels-65": {"labels": {f"x{at}": "" for at in range(65)}, "ownerReferences": [OWNER | {"uid": "2"}]},
@@ -116,13 +120,15 @@ def _fill(world: World, namespace: str, fitting: int) -> Iterator[str]:
     }
     for name, metadata in plants.items():
         lease = OneLease(client, namespace, name)
-        lease.create(metadata, holderIdentity="op-0_a", leaseDurationSeconds=4, renewTime=micro_time()).expect(201)
+        lease.create(metadata, holderIdentity="op-0_a", leaseDurationSeconds=4, renewTime=format_micro_time()).expect(
+            201
+        )
         yield name
     late = {"annotations": {f"x{at}": "" for at in range(100)}}
     OneLease(client, namespace, "late").create(late, holderIdentity="", leaseDurationSeconds=4).expect(201)
     lease = OneLease(client, namespace, "full")
-    lease.create(holderIdentity="op-0_a", leaseDurationSeconds=4, renewTime=micro_time()).expect(201)
-    lease.patch({"metadata": {"labels": _long_labels(fitting)}}).expect(200)
+    lease.create(holderIdentity="op-0_a", leaseDurationSeconds=4, renewTime=format_micro_time()).expect(201)
+    lease.patch({"metadata": {"labels": _make_long_labels(fitting)}}).expect(200)
     for at in range(40):
         if lease.patch({"metadata": {"labels": {f"z{at}": ""}}}).status != 200:
             # Times differ in their length, so without this one a renewal might not fit without us either.
@@ -131,53 +137,55 @@ def _fill(world: World, namespace: str, fitting: int) -> Iterator[str]:
     yield "full"
 
 
-def _lived_in(name: str, namespace: str, keeper: ApiClient, other: ApiClient) -> Iterator[str]:
-    """The holder renews with what it always sets, releases or dies; the next one takes the lease, and is stamped."""
+def _check_used_lease(name: str, namespace: str, keeper: ApiClient, other: ApiClient) -> Iterator[str]:
+    """Let the holder renew with its usual fields, then release or die; the next one takes the lease, and is stamped."""
     mine, theirs = (OneLease(client, namespace, name) for client in (keeper, other))
     for at in range(2):
         metadata = _put_back_own(mine) if at and name != "full" else None
-        yield from _refusal(f"{name}: renewal {at}", partial(mine.put, metadata, renewTime=micro_time()))
+        yield from _find_refusal(f"{name}: renewal {at}", partial(mine.put, metadata, renewTime=format_micro_time()))
     if name.endswith(("9", "1", "full")):
         time.sleep(4.5)
     else:
-        release = partial(mine.put, _put_back_own(mine), holderIdentity="", renewTime=micro_time())
-        yield from _refusal(f"{name}: release", release)
+        release = partial(mine.put, _put_back_own(mine), holderIdentity="", renewTime=format_micro_time())
+        yield from _find_refusal(f"{name}: release", release)
     for at in range(2):
-        fields: Metadata = {"holderIdentity": "op-1_b", "renewTime": micro_time(), "leaseDurationSeconds": 600}
-        yield from _refusal(f"{name}: takeover {at}", partial(theirs.put, _put_back_own(theirs), **fields))
-    if not all(stamps(theirs.get())):
+        fields: Metadata = {"holderIdentity": "op-1_b", "renewTime": format_micro_time(), "leaseDurationSeconds": 600}
+        yield from _find_refusal(f"{name}: takeover {at}", partial(theirs.put, _put_back_own(theirs), **fields))
+    if not all(read_stamps(theirs.get())):
         yield f"{name}: the next holder has no stamps"
 
 
-def _released_late(namespace: str, keeper: ApiClient, stranger: ApiClient) -> Iterator[str]:
-    """A lease was freed and filled before the label; a stranger adds no more, and a late release is stored."""
+def _check_late_release(namespace: str, keeper: ApiClient, stranger: ApiClient) -> Iterator[str]:
+    """Free and fill a lease before the label; a stranger adds no more, and a late release is stored."""
     mine, theirs = (OneLease(client, namespace, "late") for client in (keeper, stranger))
     if theirs.patch({"metadata": {"annotations": {"y": ""}}}).status == 200:
         yield "a stranger added an annotation beyond the bound"
-    release = partial(mine.put, _put_back_own(mine), holderIdentity="", leaseDurationSeconds=1, renewTime=micro_time())
-    yield from _refusal("the release", release)
+    release = partial(
+        mine.put, _put_back_own(mine), holderIdentity="", leaseDurationSeconds=1, renewTime=format_micro_time()
+    )
+    yield from _find_refusal("the release", release)
     if len(mine.get()["metadata"]["annotations"]) != 4:
         yield "what others left is still there beside the stamps"
 
 
 def _put_back_own(lease: OneLease, **more: Any) -> Metadata:
-    """Metadata as it is stored, with what electors put back: client-go labels, component-helpers an owner."""
+    """Return stored metadata with the additions of electors: client-go's labels, component-helpers' owner."""
     stored = lease.get()["metadata"]
     finalizers = stored.get("finalizers", [])
     return {
         "labels": stored.get("labels", {}) | {"elector": "1"},
-        "annotations": stored.get("annotations", {}) | {"elector/epoch": micro_time()},
+        "annotations": stored.get("annotations", {}) | {"elector/epoch": format_micro_time()},
         "finalizers": finalizers if "own/one" in finalizers else [*finalizers, "own/one"],
         "ownerReferences": stored.get("ownerReferences") or [OWNER],
     } | more
 
 
 def _put_back(namespace: str, keeper: ApiClient, other: ApiClient, stranger: ApiClient) -> Iterator[str]:
-    """A stranger removes and fills between the writes, where it may."""
+    """Let a stranger remove and fill between the writes, where it may."""
     mine, second, theirs = (OneLease(client, namespace, "put-back") for client in (keeper, other, stranger))
     created = {"labels": {"elector": "1"}, "ownerReferences": [OWNER]}
-    fields: Metadata = {"holderIdentity": "op-0_a", "leaseDurationSeconds": 4, "renewTime": micro_time()}
-    yield from _refusal("creation", partial(mine.create, created, **fields))
+    fields: Metadata = {"holderIdentity": "op-0_a", "leaseDurationSeconds": 4, "renewTime": format_micro_time()}
+    yield from _find_refusal("creation", partial(mine.create, created, **fields))
     fillings: list[Metadata] = [
         {"ownerReferences": None},
         {"labels": None},
@@ -193,22 +201,24 @@ def _put_back(namespace: str, keeper: ApiClient, other: ApiClient, stranger: Api
             yield f"a stranger changed metadata of a held lease: {list(filling)}"
         for write in (OneLease.put, OneLease.renew_by_patch):
             metadata = _put_back_own(mine)
-            yield from _refusal(
-                f"renewal after {list(filling)}", partial(write, mine, metadata, renewTime=micro_time())
+            yield from _find_refusal(
+                f"renewal after {list(filling)}", partial(write, mine, metadata, renewTime=format_micro_time())
             )
     time.sleep(5)
     for at in range(3):
-        fields = {"holderIdentity": "op-1_b", "renewTime": micro_time(), "leaseTransitions": 2}
-        yield from _refusal(f"takeover {at}", partial(second.put, _put_back_own(second), **fields))
-    yield from _refusal("release", lambda: second.put(_put_back_own(second), holderIdentity="", renewTime=micro_time()))
+        fields = {"holderIdentity": "op-1_b", "renewTime": format_micro_time(), "leaseTransitions": 2}
+        yield from _find_refusal(f"takeover {at}", partial(second.put, _put_back_own(second), **fields))
+    yield from _find_refusal(
+        "release", lambda: second.put(_put_back_own(second), holderIdentity="", renewTime=format_micro_time())
+    )
     for filling in fillings:
         theirs.patch({"metadata": filling})
-    fields = {"holderIdentity": "op-0_a", "renewTime": micro_time(), "leaseTransitions": 3}
-    yield from _refusal("a claim of the free lease", lambda: mine.put(_put_back_own(mine), **fields))
+    fields = {"holderIdentity": "op-0_a", "renewTime": format_micro_time(), "leaseTransitions": 3}
+    yield from _find_refusal("a claim of the free lease", lambda: mine.put(_put_back_own(mine), **fields))
 
 
-def _values(pods: Sequence[ApiClient], stranger: ApiClient) -> Iterator[str]:
-    """The stranger creates a lease, takes a free one, or is its writer, and releases it; then an elector claims it."""
+def _check_values(pods: Sequence[ApiClient], stranger: ApiClient) -> Iterator[str]:
+    """Create a lease, take a free one, or be its writer as a stranger, and release it; then an elector claims it."""
     values: list[dict[str, Any]] = [
         {"leaseTransitions": 2_147_483_647},
         {"renewTime": "2999-01-01T00:00:00.000000Z"},
@@ -217,34 +227,36 @@ def _values(pods: Sequence[ApiClient], stranger: ApiClient) -> Iterator[str]:
     ]
     for number, value in enumerate(values):
         theirs = OneLease(stranger, "harmless", f"values-{number}")
-        if theirs.create(**({"renewTime": micro_time()} | value)).status == 201:
+        if theirs.create(**({"renewTime": format_micro_time()} | value)).status == 201:
             yield f"created with {value}"
-        theirs.create(holderIdentity="", renewTime=micro_time()).expect(201)
+        theirs.create(holderIdentity="", renewTime=format_micro_time()).expect(201)
         for holder in ("", "m"):
-            if theirs.put(holderIdentity="m", **({"renewTime": micro_time()} | value)).status == 200:
+            if theirs.put(holderIdentity="m", **({"renewTime": format_micro_time()} | value)).status == 200:
                 yield f"claimed with {value}, held by {holder!r}"
-            undated = theirs.put(holderIdentity="m", entries=lambda _: [{}], **({"renewTime": micro_time()} | value))
+            undated = theirs.put(
+                holderIdentity="m", entries=lambda _: [{}], **({"renewTime": format_micro_time()} | value)
+            )
             if undated.status == 200:
                 yield f"claimed without a time and with {value}, held by {holder!r}"
-            theirs.put(holderIdentity="m", renewTime=micro_time()).expect(200)
-        theirs.put(holderIdentity="", renewTime=micro_time(), leaseDurationSeconds=1).expect(200)
+            theirs.put(holderIdentity="m", renewTime=format_micro_time()).expect(200)
+        theirs.put(holderIdentity="", renewTime=format_micro_time(), leaseDurationSeconds=1).expect(200)
         mine = OneLease(pods[0], "harmless", f"values-{number}")
         count = mine.get()["spec"]["leaseTransitions"] + 1
-        claim = partial(mine.put, holderIdentity="a", renewTime=micro_time(), leaseTransitions=count)
-        yield from _refusal("a claim", claim)
+        claim = partial(mine.put, holderIdentity="a", renewTime=format_micro_time(), leaseTransitions=count)
+        yield from _find_refusal("a claim", claim)
 
 
-def _storm(world: World, stack: ExitStack, stranger: ApiClient) -> Row:
-    """Changes of a label, as many as four connections can send, while client-go holds the lease."""
+def _check_storm(world: World, stack: ExitStack, stranger: ApiClient) -> Row:
+    """Change a label as often as four connections can, while client-go holds the lease."""
     statuses, is_kept, seen, steal = _send_storm(world, stack, stranger, "harmless", 4)
     good = statuses[200] == 0 and is_kept and steal == 403
     return Row("a storm of labels on a held lease", f"{seen}; a steal: HTTP {steal}", good)
 
 
-def _few_seats(world: World, stack: ExitStack) -> Row:
-    """Three times as many, where nothing but deploy/lease-writes stands against them."""
-    place = world.namespace("harmless-seats")
-    stranger = world.account(place, "deployer").client
+def _check_few_seats(world: World, stack: ExitStack) -> Row:
+    """Send three times as many, where nothing but deploy/lease-writes stands against them."""
+    place = world.create_namespace("harmless-seats")
+    stranger = world.create_account(place, "deployer").client
     text = (PROJECT / "deploy" / "lease-writes" / "flow.yaml").read_text(encoding="utf-8")
     for one in yaml.safe_load_all(text.replace("shop", place).replace("name: checkout", "name: elector")):
         plural = {"FlowSchema": "flowschemas"}.get(one["kind"], "prioritylevelconfigurations")
@@ -262,8 +274,10 @@ def _send_storm(
 ) -> tuple[Counter[int], bool, str, int]:
     """Return the statuses of the storm, whether client-go kept the lease, both in words, and the status of a steal."""
     name = "storm"
-    account = world.account(place, "elector")
-    client_go(stack, world.plane.binaries, account.kubeconfig, namespaces=[place], lease=name, identity="elector-1")
+    account = world.create_account(place, "elector")
+    start_client_go(
+        stack, world.plane.binaries, account.kubeconfig, namespaces=[place], lease=name, identity="elector-1"
+    )
     lease = OneLease(stranger, place, name)
     holder = wait_for(
         "a holder", lambda: world.admin.send("GET", lease.path).body.get("spec", {}).get("holderIdentity"), 30
@@ -281,30 +295,30 @@ def _send_storm(
     for thread in threads:
         thread.start()
     time.sleep(STORM_SECONDS)
-    spec = {"holderIdentity": "m", "renewTime": micro_time()}
+    spec = {"holderIdentity": "m", "renewTime": format_micro_time()}
     steal = lease.patch({"spec": spec})
     stop.set()
     for thread in threads:
         thread.join()
     stored = lease.get()["spec"]
-    age = time.time() - _seconds(stored["renewTime"])
+    age = time.time() - _parse_seconds(stored["renewTime"])
     is_kept = stored["holderIdentity"] == holder and age < 15
     seen = f"{dict(statuses)} in {STORM_SECONDS} s; {stored['holderIdentity']} renewed {age:.0f} s ago"
     return statuses, is_kept, seen, steal.status
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     return dt.datetime.fromisoformat(text).timestamp()
 
 
-def _cost_of_a_list(world: World, stranger: ApiClient) -> Row:
-    """A PUT with 50,000 finalizers is refused, for about what the API server needs to read it."""
+def _measure_list(world: World, stranger: ApiClient) -> Row:
+    """Measure a PUT with 50,000 finalizers: it is refused, for about what the API server needs to read it."""
     took: dict[str, float] = {}
     statuses = {}
-    owner = world.person("lists")[0]
-    for place in ("harmless", world.namespace("harmless-bare")):
+    owner = world.create_user("lists")[0]
+    for place in ("harmless", world.create_namespace("harmless-bare")):
         name = OneLease(owner, place, "long-list")
-        name.create(holderIdentity="", renewTime=micro_time()).expect(201)
+        name.create(holderIdentity="", renewTime=format_micro_time()).expect(201)
         lease = OneLease(stranger if place == "harmless" else owner, place, "long-list")
         # Nothing of spec: what takes the lease would lose its finalizers, and not be refused for them.
         kept = lease.get()["spec"]["renewTime"]
@@ -316,26 +330,26 @@ def _cost_of_a_list(world: World, stranger: ApiClient) -> Row:
     return Row("a list of 50,000 finalizers", seen, statuses == {"harmless": 422, "harmless-bare": 200})
 
 
-def _planted_while_it_is_labeled(world: World, stranger: ApiClient) -> Row:
-    """deploy/protect, while a stranger who knows the suffix plants its own stamp once a second."""
-    place = world.namespace("harmless-later")
-    keeper = world.account(place, "op").client
-    planter = world.account(place, "planter").client
+def _check_planting_during_labeling(world: World, stranger: ApiClient) -> Row:
+    """Label by deploy/protect, while a stranger who knows the suffix plants its own stamp once a second."""
+    place = world.create_namespace("harmless-later")
+    keeper = world.create_account(place, "op").client
+    planter = world.create_account(place, "planter").client
     mine, theirs = (OneLease(client, place, "planted") for client in (keeper, planter))
-    mine.create(leaseDurationSeconds=15, renewTime=micro_time()).expect(201)
+    mine.create(leaseDurationSeconds=15, renewTime=format_micro_time()).expect(201)
     probe = {"metadata": {"name": "probe"}, "spec": {"holderIdentity": "a"}}
-    mark = stamps(planter.send("POST", leases("harmless"), probe, dryRun="All").body)
+    mark = read_stamps(planter.send("POST", build_lease_path("harmless"), probe, dryRun="All").body)
     stop, refused = threading.Event(), list[str]()
 
     def plant() -> None:
-        names = dict(zip(("writer", "written", "term"), (mark[0], micro_time(55)[:19] + "Z", "1"), strict=True))
+        names = dict(zip(("writer", "written", "term"), (mark[0], format_micro_time(55)[:19] + "Z", "1"), strict=True))
         forged = {f"lease-webhook/{name}-{SUFFIX}": text for name, text in names.items()}
         while not stop.wait(0.3):
             theirs.patch({"metadata": {"annotations": forged}})
 
     def renew() -> None:
         while not stop.wait(1):
-            reply = mine.renew_by_patch(renewTime=micro_time())
+            reply = mine.renew_by_patch(renewTime=format_micro_time())
             if reply.status != 200:
                 refused.append(f"HTTP {reply.status} {reply.message[-200:]}")
 
@@ -350,7 +364,7 @@ def _planted_while_it_is_labeled(world: World, stranger: ApiClient) -> Row:
     environment = {
         **os.environ,
         "PATH": f"{directory}:{os.environ['PATH']}",
-        "KUBECONFIG": str(world.plane.kubeconfig("admin", "system:masters")),
+        "KUBECONFIG": str(world.plane.write_kubeconfig("admin", "system:masters")),
     }
     # The policies that are applied already have the suffix of this run.
     done = subprocess.run(
@@ -362,11 +376,11 @@ def _planted_while_it_is_labeled(world: World, stranger: ApiClient) -> Row:
         timeout=120,
     )
     time.sleep(2)
-    steal = theirs.put(holderIdentity="m", renewTime=micro_time())
+    steal = theirs.put(holderIdentity="m", renewTime=format_micro_time())
     stop.set()
     for thread in threads:
         thread.join()
-    writer = stamps(mine.get())[0]
+    writer = read_stamps(mine.get())[0]
     good = done.returncode == 0 and not refused and steal.status in REFUSED and writer.endswith(f":{place}:op")
     said = json.dumps([done.returncode, done.stderr[-300:], refused[:2], steal.status, writer])
     return Row(

@@ -13,7 +13,7 @@ from typing import Any, Final
 from lab.e2e.api_client import MERGE
 from lab.e2e.control_plane import ControlPlane
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import ROUTE, Row, World, leases
+from lab.e2e.world import ROUTE, Row, World, build_lease_path
 from tests.waiting import wait_for
 
 SECONDS: Final = 20.0
@@ -38,30 +38,33 @@ REFUSAL: Final[dict[str, Any]] = {
 
 
 def run(world: World) -> Iterator[Row]:
-    """Each on a control plane of its own, whose API server ends."""
+    """Run each case on a control plane of its own, whose API server ends."""
     for name in ("reviewed in strict", "no pod answers", "another policy refuses the lease"):
         directory = world.directory / f"identity-{name.replace(' ', '-')}"
         directory.mkdir()
         with ControlPlane(world.plane.binaries, directory) as plane, ExitStack() as stack:
             own = World(plane)
-            own.stand_in_for_the_service()
+            own.create_local_service()
             if name.startswith("another"):
                 _refuse_the_lease(own)
             else:
                 _review_kube_system(own, stack, is_answered=name.startswith("reviewed"))
-            seconds = _seconds_to_end(own)
+            seconds = _measure_end(own)
         hangs = name.startswith("another") and world.plane.binaries.minor in HANGING
         seen = f"ended after {seconds:.1f} s" if seconds < SECONDS else f"did not end within {SECONDS:.0f} s"
         yield Row(name, seen, (seconds >= SECONDS) == hangs)
 
 
-def _identities(world: World) -> list[str]:
-    names = [one["metadata"]["name"] for one in world.admin.get(leases("kube-system"))["items"]]
+def _list_identities(world: World) -> list[str]:
+    names = [one["metadata"]["name"] for one in world.admin.get(build_lease_path("kube-system"))["items"]]
     return [name for name in names if name.startswith("apiserver-")]
 
 
 def _review_kube_system(world: World, stack: ExitStack, *, is_answered: bool) -> None:
-    """As the component does: fail open, kube-system too. The API server renews its lease every ten seconds."""
+    """Register as the component does: fail open, kube-system too.
+
+    The API server renews its lease every ten seconds.
+    """
     server = stack.enter_context(WebhookServer(world.directory, world.certs, policy="strict"))
     world.register("kube-system", server.port, system=True, renewals=True)
     labels = {"metadata": {"labels": {ROUTE: "kube-system"}}}
@@ -76,15 +79,15 @@ def _refuse_the_lease(world: World) -> None:
     binding = {"policyName": "identity", "validationActions": ["Deny"]}
     world.admin.send("POST", f"{POLICIES}ybindings", {"metadata": {"name": "identity"}, "spec": binding}).expect()
     time.sleep(5)
-    for name in _identities(world):
-        world.admin.send("DELETE", leases("kube-system", name)).expect()
+    for name in _list_identities(world):
+        world.admin.send("DELETE", build_lease_path("kube-system", name)).expect()
     time.sleep(11)
-    if _identities(world):
+    if _list_identities(world):
         raise RuntimeError("the API server created its lease although a policy refuses it")
 
 
-def _seconds_to_end(world: World) -> float:
-    """At least SECONDS if it does not end."""
+def _measure_end(world: World) -> float:
+    """Return the seconds until the end, at least SECONDS if it does not end."""
     begin = time.monotonic()
     os.kill(world.plane.apiserver_pid, signal.SIGTERM)
     try:

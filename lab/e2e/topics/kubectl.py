@@ -1,4 +1,4 @@
-"""Everything that kubectl can do to a Lease and to a LeaseCandidate, allowed and refused."""
+"""All operations of kubectl on a Lease and on a LeaseCandidate, allowed and refused."""
 
 import json
 import re
@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from lab.e2e.api_client import ApiClient
-from lab.e2e.kubectl import Kubectl, Printed
-from lab.e2e.manifests import micro_time, sample_candidate, sample_lease
+from lab.e2e.kubectl import Completed, Kubectl
+from lab.e2e.manifests import format_micro_time, make_candidate, make_lease
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import COORDINATION, WEBHOOK, Row, World
 
@@ -35,7 +35,7 @@ RELEASE = json.dumps({"spec": {"holderIdentity": None}})
 
 
 class _Kind(Struct, frozen=True):
-    """A kind in one version: how to make one, a change that nobody minds, and one that a rule refuses."""
+    """A kind in one version: its constructor, a harmless change, and one that a rule refuses."""
 
     label: str
     plural: str
@@ -45,23 +45,23 @@ class _Kind(Struct, frozen=True):
     bad: dict[str, Any]
     deletion_is_evaluated: bool = False
 
-    def changed(self, name: str, change: dict[str, Any]) -> dict[str, Any]:
-        """The object with a change in its spec."""
+    def make_changed(self, name: str, change: dict[str, Any]) -> dict[str, Any]:
+        """Return the object with a change in its spec."""
         made = self.make(name)
         return made | {"spec": made["spec"] | change}
 
 
-Attempt = Callable[[Kubectl, _Kind, str, dict[str, Any]], Printed]
+Attempt = Callable[[Kubectl, _Kind, str, dict[str, Any]], Completed]
 
 
 def _write(verb: str, *flags: str) -> Attempt:
     return lambda kubectl, kind, name, change: kubectl.run(
-        verb, "-n", NAMESPACE, "-f", "-", *flags, manifest=kind.changed(name, change)
+        verb, "-n", NAMESPACE, "-f", "-", *flags, manifest=kind.make_changed(name, change)
     )
 
 
 def _patch(style: str) -> Attempt:
-    def attempt(kubectl: Kubectl, kind: _Kind, name: str, change: dict[str, Any]) -> Printed:
+    def attempt(kubectl: Kubectl, kind: _Kind, name: str, change: dict[str, Any]) -> Completed:
         body: Any = {"spec": change}
         if style == "json":
             body = [{"op": "add", "path": f"/spec/{field}", "value": value} for field, value in change.items()]
@@ -88,24 +88,24 @@ CHANGES: dict[str, Attempt] = {
 
 
 def run(world: World) -> Iterator[Row]:
-    """The webhook runs with preset strict, so that deletions of live leases are refused as well."""
-    world.namespace(NAMESPACE, route=NAMESPACE)
-    person, kubectl = world.person("kim")
+    """Run the webhook with preset strict, so that deletions of live leases are refused as well."""
+    world.create_namespace(NAMESPACE, route=NAMESPACE)
+    person, kubectl = world.create_user("kim")
     with WebhookServer(world.directory, world.certs, policy="strict") as server:
         world.register(NAMESPACE, server.port, failure_policy="Fail")
         world.settle()
-        yield from _pinned_text(kubectl)
-        for kind in _kinds(world):
-            yield _matrix(world, kubectl, person, kind)
+        yield from _check_pinned_text(kubectl)
+        for kind in _list_kinds(world):
+            yield _check_matrix(world, kubectl, person, kind)
 
 
-def _kinds(world: World) -> Iterator[_Kind]:
+def _list_kinds(world: World) -> Iterator[_Kind]:
     # A spec that another writer may change: unheld, so that neither expiry nor shortening has a say.
     yield _Kind(
         label="Lease v1",
         plural="leases",
         resource="leases",
-        make=lambda name: sample_lease(name, holderIdentity=None),
+        make=lambda name: make_lease(name, holderIdentity=None),
         good={"leaseDurationSeconds": 20},
         bad={"leaseDurationSeconds": FOREVER},
         deletion_is_evaluated=True,
@@ -115,34 +115,34 @@ def _kinds(world: World) -> Iterator[_Kind]:
             label=f"LeaseCandidate {version}",
             plural="leasecandidates",
             resource=f"leasecandidates.{version}.coordination.k8s.io",
-            make=lambda name, version=version: sample_candidate(version, name),  # type: ignore[misc]
-            good={"renewTime": micro_time(1)},
-            bad={"renewTime": micro_time(10 * 365 * 86400)},
+            make=lambda name, version=version: make_candidate(version, name),  # type: ignore[misc]
+            good={"renewTime": format_micro_time(1)},
+            bad={"renewTime": format_micro_time(10 * 365 * 86400)},
         )
 
 
 class _Tally:
-    """What was allowed and refused as it should be, and what was not."""
+    """Operations that were allowed and refused as expected, and the other ones."""
 
     def __init__(self) -> None:
         self.allowed = self.refused = 0
         self.problems: list[str] = []
 
-    def allow(self, operation: str, printed: Printed) -> None:
-        """The command must end well and without a word of ours."""
+    def allow(self, operation: str, printed: Completed) -> None:
+        """Expect that the command ends well and without a word of ours."""
         complaint = DEPRECATION.sub("", printed.stderr).strip()
         if printed.status or complaint:
             self.problems.append(f"{operation}: {complaint}")
         self.allowed += 1
 
-    def refuse(self, operation: str, printed: Printed) -> None:
-        """The command must fail by one of our rules."""
+    def refuse(self, operation: str, printed: Completed) -> None:
+        """Expect that the command fails by one of our rules."""
         if printed.status == 0 or not REFUSED.search(printed.stderr):
             self.problems.append(f"{operation} was not refused: {printed.stdout}{printed.stderr}".strip())
         self.refused += 1
 
 
-def _matrix(world: World, kubectl: Kubectl, person: ApiClient, kind: _Kind) -> Row:
+def _check_matrix(world: World, kubectl: Kubectl, person: ApiClient, kind: _Kind) -> Row:
     tally = _Tally()
     for number, (operation, attempt) in enumerate(CREATES.items()):
         tally.allow(operation, attempt(kubectl, kind, f"good-{number}", {}))
@@ -166,10 +166,10 @@ def _matrix(world: World, kubectl: Kubectl, person: ApiClient, kind: _Kind) -> R
     if kind.deletion_is_evaluated:
         live = ("live-1", "live-2")
         for name in live:
-            person.send("POST", collection, sample_lease(name, leaseDurationSeconds=3600)).expect(201)
+            person.send("POST", collection, make_lease(name, leaseDurationSeconds=3600)).expect(201)
         tally.refuse("delete", kubectl.run("delete", kind.resource, live[0], "-n", NAMESPACE))
         tally.refuse("deletecollection", kubectl.run("delete", "--raw", collection))
-        world.kubectl.must("delete", kind.resource, *live, "-n", NAMESPACE)
+        world.kubectl.run_checked("delete", kind.resource, *live, "-n", NAMESPACE)
     tally.allow("deletecollection", kubectl.run("delete", "--raw", collection))
     left = person.get(collection)["items"]
     if left:
@@ -178,22 +178,22 @@ def _matrix(world: World, kubectl: Kubectl, person: ApiClient, kind: _Kind) -> R
     return Row(f"kubectl on {kind.label}", seen, not tally.problems)
 
 
-def _pinned_text(kubectl: Kubectl) -> Iterator[Row]:
+def _check_pinned_text(kubectl: Kubectl) -> Iterator[Row]:
     too_long = kubectl.run(
-        "create", "-n", NAMESPACE, "-f", "-", manifest=sample_lease("pinned", leaseDurationSeconds=FOREVER)
+        "create", "-n", NAMESPACE, "-f", "-", manifest=make_lease("pinned", leaseDurationSeconds=FOREVER)
     )
     yield Row(
         "text of a 422, word for word",
-        _verdict(too_long.stderr, too_long.stderr == INVALID_TEXT),
+        _describe_text(too_long.stderr, too_long.stderr == INVALID_TEXT),
         too_long.stderr == INVALID_TEXT,
     )
-    kubectl.must("create", "-n", NAMESPACE, "-f", "-", manifest=sample_lease("pinned"))
+    kubectl.run_checked("create", "-n", NAMESPACE, "-f", "-", manifest=make_lease("pinned"))
     steal = json.dumps({"spec": {"holderIdentity": "thief"}})
     stolen = kubectl.run("patch", "lease", "pinned", "-n", NAMESPACE, "--type=merge", "-p", steal)
-    kubectl.must("patch", "lease", "pinned", "-n", NAMESPACE, "--type=merge", "-p", RELEASE)
+    kubectl.run_checked("patch", "lease", "pinned", "-n", NAMESPACE, "--type=merge", "-p", RELEASE)
     matches = FORBIDDEN_TEXT.fullmatch(stolen.stderr) is not None
-    yield Row("text of a 403, word for word", _verdict(stolen.stderr, matches), matches)
+    yield Row("text of a 403, word for word", _describe_text(stolen.stderr, matches), matches)
 
 
-def _verdict(text: str, matches: bool) -> str:
+def _describe_text(text: str, matches: bool) -> str:
     return "as pinned" if matches else f"kubectl printed {text!r}"

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from lab.e2e.control_plane import ControlPlane
-from lab.e2e.electors import client_go
-from lab.e2e.manifests import micro_time, sample_lease
+from lab.e2e.electors import start_client_go
+from lab.e2e.manifests import format_micro_time, make_lease
 from lab.e2e.processes import Process
-from lab.e2e.world import PROJECT, Row, World, leases
+from lab.e2e.world import PROJECT, Row, World, build_lease_path
 from tests.waiting import wait_for
 
 NAMESPACE = "live"
@@ -27,23 +27,23 @@ TIMES = ("-duration=6s", "-deadline=4s", "-retry=1s", "-release")
 
 
 class Plane(ControlPlane):
-    """One whose API server can be restarted."""
+    """A control plane whose API server can be restarted."""
 
     def restart(self) -> float:
-        """Stop kube-apiserver and start it again; gives the seconds until it was ready."""
+        """Stop kube-apiserver and start it again; return the seconds until it was ready."""
         began = time.monotonic()
         stopped = self._processes.pop()
         stopped.stop()
         self._run("kube-apiserver", *self._command)
-        admin = self.user("admin", "system:masters")
+        admin = self.create_client("admin", "system:masters")
 
-        def ready() -> bool:
+        def is_ready() -> bool:
             try:
                 return admin.send("GET", "/readyz").status == 200
             except OSError:
                 return False
 
-        wait_for("kube-apiserver ready again", ready, 120, 0.2)
+        wait_for("kube-apiserver ready again", is_ready, 120, 0.2)
         return time.monotonic() - began
 
     def _run(self, name: str, *command: str) -> Process:
@@ -52,7 +52,7 @@ class Plane(ControlPlane):
 
 
 class Page:
-    """The command, and a browser that only listens: when each lane came, and what was said."""
+    """The command, and a browser that only listens: the arrival of each lane, and the output."""
 
     def __init__(self, kubectl: Path, kubeconfig: Path) -> None:
         words = [sys.executable, "-m", "webhook", "timeline", "--serve", f"--kubeconfig={kubeconfig}"]
@@ -76,8 +76,8 @@ class Page:
             self.process.terminate()
             self.process.wait(PATIENCE_SECONDS)
 
-    def kubectls(self) -> list[int]:
-        """Process ids of the children of the command."""
+    def list_kubectl_pids(self) -> list[int]:
+        """Return the process IDs of the children of the command."""
         children = Path(f"/proc/{self.process.pid}/task")
         try:
             lists = [path.read_text() for path in children.glob("*/children")]
@@ -105,31 +105,31 @@ class Page:
 
 
 def run(world: World) -> Iterator[Row]:
-    """On a control plane of its own, whose API server is restarted."""
+    """Run on a separate control plane, whose API server is restarted."""
     directory = world.directory / "live-timeline"
     directory.mkdir()
     with Plane(world.plane.binaries, directory) as plane, ExitStack() as stack:
         own = World(plane)
-        own.namespace(NAMESPACE)
-        page = stack.enter_context(Page(plane.binaries.kubectl, plane.kubeconfig("admin", "system:masters")))
-        yield _follows(own, page)
-        yield _sees_an_election(own, page, stack)
-        yield _survives_a_restart(own, plane, page)
-        yield _ends(page)
+        own.create_namespace(NAMESPACE)
+        page = stack.enter_context(Page(plane.binaries.kubectl, plane.write_kubeconfig("admin", "system:masters")))
+        yield _check_following(own, page)
+        yield _check_election(own, page, stack)
+        yield _check_restart(own, plane, page)
+        yield _check_end(page)
 
 
-def _follows(world: World, page: Page) -> Row:
-    """Every write is another holder, so each can be recognized when it arrives."""
-    path = leases(NAMESPACE, "probe")
+def _check_following(world: World, page: Page) -> Row:
+    """Check that each write arrives: every write is another holder, so each can be recognized."""
+    path = build_lease_path(NAMESPACE, "probe")
     delays = []
     for number in range(WRITES):
         holder = f"holder-{number}"
-        body = sample_lease("probe", holderIdentity=holder, renewTime=micro_time())
+        body = make_lease("probe", holderIdentity=holder, renewTime=format_micro_time())
         if number:
             spec = {"spec": body["spec"]}
             world.admin.send("PATCH", path, spec, media="application/merge-patch+json").expect()
         else:
-            world.admin.send("POST", leases(NAMESPACE), body).expect()
+            world.admin.send("POST", build_lease_path(NAMESPACE), body).expect()
         written = time.monotonic()
         delays.append(wait_for(holder, lambda holder=holder: page.came.get(holder), 20, 0.02) - written)
         time.sleep(0.3)
@@ -138,11 +138,11 @@ def _follows(world: World, page: Page) -> Row:
     return Row("a write is on the page within a second", f"after at most {slowest:.2f} s", slowest < 1.0)
 
 
-def _sees_an_election(world: World, page: Page, stack: ExitStack) -> Row:
+def _check_election(world: World, page: Page, stack: ExitStack) -> Row:
     electors = {}
     for name in ("red", "green"):
-        account = world.account(NAMESPACE, name)
-        electors[name] = client_go(
+        account = world.create_account(NAMESPACE, name)
+        electors[name] = start_client_go(
             stack,
             world.plane.binaries,
             account.kubeconfig,
@@ -152,25 +152,25 @@ def _sees_an_election(world: World, page: Page, stack: ExitStack) -> Row:
             identity=name,
         )
 
-    def holders() -> list[str]:
+    def list_holders() -> list[str]:
         found: list[str] = page.lanes.get("election", {}).get("holders", [])
         return found
 
-    first = wait_for("a leader on the page", lambda: holders()[-1:], PATIENCE_SECONDS)[0]
+    first = wait_for("a leader on the page", lambda: list_holders()[-1:], PATIENCE_SECONDS)[0]
     time.sleep(3)
     electors[first].process.kill()
-    wait_for("the next leader on the page", lambda: {"red", "green"} <= set(holders()), PATIENCE_SECONDS)
+    wait_for("the next leader on the page", lambda: {"red", "green"} <= set(list_holders()), PATIENCE_SECONDS)
     marks = page.lanes["election"]["marks"]
     # Stamps have whole seconds, so that the lease had expired is not always known.
     is_takeover = not {"takeover", "takeover-by-expiry"}.isdisjoint(marks)
     return Row("a crash of an elector is a takeover, no steal", ", ".join(marks), is_takeover and "steal" not in marks)
 
 
-def _survives_a_restart(world: World, plane: Plane, page: Page) -> Row:
+def _check_restart(world: World, plane: Plane, page: Page) -> Row:
     number = len(page.said)
     away = plane.restart()
-    body = sample_lease("afterwards", holderIdentity="after-the-restart", renewTime=micro_time())
-    world.admin.send("POST", leases(NAMESPACE), body).expect()
+    body = make_lease("afterwards", holderIdentity="after-the-restart", renewTime=format_micro_time())
+    world.admin.send("POST", build_lease_path(NAMESPACE), body).expect()
     written = time.monotonic()
     came = wait_for("a lane after the restart", lambda: page.came.get("after-the-restart"), PATIENCE_SECONDS, 0.02)
     said = [text for text in page.said[number:] if "kubectl runs again" in text]
@@ -178,8 +178,8 @@ def _survives_a_restart(world: World, plane: Plane, page: Page) -> Row:
     return Row("the page goes on after a restart of the API server", seen, bool(said) and page.said[-1] == "")
 
 
-def _ends(page: Page) -> Row:
-    children = page.kubectls()
+def _check_end(page: Page) -> Row:
+    children = page.list_kubectl_pids()
     page.process.terminate()
     status = page.process.wait(PATIENCE_SECONDS)
     time.sleep(0.5)

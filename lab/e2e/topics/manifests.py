@@ -11,11 +11,11 @@ from typing import Any
 import yaml
 
 from lab.e2e.api_client import MERGE
-from lab.e2e.definitions import WRITTEN, definitions_of, versions
-from lab.e2e.manifests import sample_lease
+from lab.e2e.definitions import WRITTEN, find_definitions, find_versions
+from lab.e2e.manifests import make_lease
 from lab.e2e.stamp_cases import FIRST_MINOR, SUFFIX
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
+from lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, build_lease_path
 from tests.waiting import wait_for
 
 BASE64 = (".caBundle", ".data.ca.crt", ".data.tls.crt", ".data.tls.key")
@@ -28,13 +28,14 @@ SERVICE = "/api/v1/namespaces/lease-webhook/services/lease-webhook"
 
 
 def run(world: World) -> Iterator[Row]:
-    """Ends with the Service of the self-signed overlay turned into a name for this machine, for the other topics.
+    """Apply every overlay.
 
-    What reviews or refuses writes is deleted again.
+    Ends with the Service of the self-signed overlay turned into a name for this machine, for the other topics.
+    Whatever reviews or refuses writes is deleted again.
     """
-    definitions = [f"--filename={file}" for file in definitions_of(*WRITTEN)]
-    world.kubectl.must("apply", "--server-side", *definitions)
-    world.kubectl.must("wait", "--for=condition=Established", "--timeout=30s", *definitions)
+    definitions = [f"--filename={file}" for file in find_definitions(*WRITTEN)]
+    world.kubectl.run_checked("apply", "--server-side", *definitions)
+    world.kubectl.run_checked("wait", "--for=condition=Established", "--timeout=30s", *definitions)
     overlays = sorted(path.name for path in (PROJECT / "deploy" / "overlays").iterdir())
     components = sorted(path.name for path in (PROJECT / "deploy" / "components").iterdir())
     if world.plane.binaries.minor < FIRST_MINOR:
@@ -49,21 +50,21 @@ def run(world: World) -> Iterator[Row]:
         objects = world.render(overlay)
         yield _apply(world, f"overlay {overlay}", objects)
         _remove(world, objects)
-    yield _typos(world, [world.render("cert-manager"), world.render(f"{BASE}+monitoring")])
+    yield _check_typos(world, [world.render("cert-manager"), world.render(f"{BASE}+monitoring")])
     yield _apply(world, f"overlay {BASE}", world.render(BASE))
-    yield from _route(world)
+    yield from _check_route(world)
 
 
 def _write_overlay(world: World, component: str) -> None:
-    """An overlay as a person would write it: the self-signed one and a component."""
+    """Write an overlay as a person would: the self-signed one and a component."""
     directory = world.tree / "deploy" / "overlays" / f"{BASE}+{component}"
     directory.mkdir()
     kustomization = {"resources": [f"../{BASE}"], "components": [f"../../components/{component}"]}
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
 
 
-def _typos(world: World, manifests: list[list[dict[str, Any]]]) -> Row:
-    """One unknown field in each custom resource: a definition that took anything would take it."""
+def _check_typos(world: World, manifests: list[list[dict[str, Any]]]) -> Row:
+    """Put one unknown field in each custom resource: a definition that took anything would take it."""
     foreign = [thing for objects in manifests for thing in objects if thing["apiVersion"].partition("/")[0] in FOREIGN]
     taken = []
     for thing in foreign:
@@ -74,7 +75,7 @@ def _typos(world: World, manifests: list[list[dict[str, Any]]]) -> Row:
             taken.append(f"{thing['kind']} {thing['metadata']['name']}: {done.stdout or done.stderr}")
     kinds = sorted({thing["kind"] for thing in foreign})
     seen = "; ".join(taken) or f"refused in each of {len(foreign)} objects: {', '.join(kinds)}"
-    of = ", ".join(f"{module.rpartition('/')[2]} {version}" for module, version in versions().items())
+    of = ", ".join(f"{module.rpartition('/')[2]} {version}" for module, version in find_versions().items())
     return Row(f"a field that the definitions of {of} do not know", seen, bool(kinds) and not taken)
 
 
@@ -83,31 +84,31 @@ def _apply(world: World, claim: str, objects: list[dict[str, Any]]) -> Row:
     done = world.kubectl.run("apply", "--server-side", "-f", "-", manifest=text)
     problems = [done.stderr.strip()] if done.status or done.stderr else []
     if not problems:
-        answer = json.loads(world.kubectl.must("get", "-f", "-", "-o", "json", manifest=text))
+        answer = json.loads(world.kubectl.run_checked("get", "-f", "-", "-o", "json", manifest=text))
         stored = answer["items"] if answer["kind"] == "List" else [answer]
         for wanted, found in zip(objects, stored, strict=True):
-            problems += [f"{wanted['kind']}{where}" for where in _missing(wanted, found)]
+            problems += [f"{wanted['kind']}{where}" for where in _find_missing(wanted, found)]
     seen = "; ".join(problems) or f"{len(objects)} objects stored as written, no warning"
     return Row(f"{claim}: server-side apply", seen, not problems)
 
 
 def _remove(world: World, objects: list[dict[str, Any]]) -> None:
-    """Take away what would disturb the next overlay; namespaces stay, as nothing here finishes their deletion."""
+    """Remove objects that would disturb the next overlay; namespaces stay, as nothing here finishes their deletion."""
     others = [entry for entry in objects if entry["kind"] != "Namespace"]
-    world.kubectl.must("delete", "--wait=false", "-f", "-", manifest=yaml.safe_dump_all(others))
+    world.kubectl.run_checked("delete", "--wait=false", "-f", "-", manifest=yaml.safe_dump_all(others))
 
 
-def _missing(wanted: Any, stored: Any, path: str = "") -> Iterator[str]:
+def _find_missing(wanted: Any, stored: Any, path: str = "") -> Iterator[str]:
     """Yield where `stored` differs from `wanted`; what the API server added beside it does not count.
 
     An empty list or map is not stored at all, and base64 comes back without the line breaks that kustomize makes.
     """
     if isinstance(wanted, dict) and isinstance(stored, dict):
         for key, value in wanted.items():
-            yield from _missing(value, stored.get(key), f"{path}.{key}")
+            yield from _find_missing(value, stored.get(key), f"{path}.{key}")
     elif isinstance(wanted, list) and isinstance(stored, list) and len(wanted) == len(stored):
         for index, value in enumerate(wanted):
-            yield from _missing(value, stored[index], f"{path}[{index}]")
+            yield from _find_missing(value, stored[index], f"{path}[{index}]")
     elif isinstance(wanted, str) and isinstance(stored, str) and path.endswith(BASE64):
         if "".join(wanted.split()) != stored:
             yield f"{path} differs"
@@ -115,40 +116,40 @@ def _missing(wanted: Any, stored: Any, path: str = "") -> Iterator[str]:
         yield f"{path} is {stored!r}, applied was {wanted!r}"
 
 
-def _route(world: World) -> Iterator[Row]:
-    """The webhook configuration as shipped: service reference, caBundle and certificate; only the port is local."""
+def _check_route(world: World) -> Iterator[Row]:
+    """Check the webhook as shipped: service reference, caBundle and certificate; only the port is local."""
     name = {"spec": {"type": "ExternalName", "externalName": "localhost", "clusterIP": None, "clusterIPs": None}}
     world.admin.send("PATCH", SERVICE, name, media=MERGE).expect()
-    world.namespace("shipped")
-    person, _ = world.person("shipped-user")
+    world.create_namespace("shipped")
+    person, _ = world.create_user("shipped-user")
     with WebhookServer(world.directory, world.certs) as server:
         port = [{"op": "replace", "path": "/webhooks/0/clientConfig/service/port", "value": server.port}]
         path = f"{REGISTRATIONS}/lease-webhook"
         world.admin.send("PATCH", path, port, media="application/json-patch+json").expect()
 
-        def denied() -> str:
-            body = sample_lease("absurd", leaseDurationSeconds=2147483647)
-            reply = person.send("POST", leases("shipped"), body, dryRun="All")
+        def find_denial() -> str:
+            body = make_lease("absurd", leaseDurationSeconds=2147483647)
+            reply = person.send("POST", build_lease_path("shipped"), body, dryRun="All")
             return reply.message if reply.status == 422 else ""
 
-        message = wait_for("a denial through the shipped service reference", denied, 30)
+        message = wait_for("a denial through the shipped service reference", find_denial, 30)
         proof = world.kubectl.run("create", "--dry-run=server", "-f", str(PROJECT / "deploy" / "proof.yaml"))
         shown = proof.stderr.strip()
         yield Row("the proof of README, asked as system:masters", shown, proof.status == 1 and shown in README)
-        yield _status(world, "in force: the webhook refused", "0 of 2 ready")
-        person.send("POST", leases("shipped"), sample_lease("good")).expect(201)
-        reviews = server.reviews()
+        yield _check_status(world, "in force: the webhook refused", "0 of 2 ready")
+        person.send("POST", build_lease_path("shipped"), make_lease("good")).expect(201)
+        reviews = server.count_reviews()
         seen = f"a bad Lease refused, a good one created, {reviews} reviews answered"
         yield Row(
             "the shipped Service name, caBundle and SAN reach gunicorn", seen, "duration" in message and reviews > 1
         )
-    yield _status(world, "not in force: the API server would store", "failurePolicy Ignore, 2 s, CA until")
-    world.kubectl.must("delete", "validatingwebhookconfiguration", "lease-webhook")
-    yield _status(world, "not in force: the API server would store", "not-registered")
-    world.kubectl.must("delete", "validatingadmissionpolicybinding", "lease-webhook-depth")
+    yield _check_status(world, "not in force: the API server would store", "failurePolicy Ignore, 2 s, CA until")
+    world.kubectl.run_checked("delete", "validatingwebhookconfiguration", "lease-webhook")
+    yield _check_status(world, "not in force: the API server would store", "not-registered")
+    world.kubectl.run_checked("delete", "validatingadmissionpolicybinding", "lease-webhook-depth")
 
 
-def _status(world: World, begin: str, fact: str) -> Row:
+def _check_status(world: World, begin: str, fact: str) -> Row:
     """Ask `lease-webhook status`; no pod runs here, so something is always wrong."""
     kubectl = world.plane.binaries.kubectl
     environment = {**os.environ, "PATH": f"{kubectl.parent}:{os.environ['PATH']}"}
@@ -157,7 +158,7 @@ def _status(world: World, begin: str, fact: str) -> Row:
         "-m",
         "webhook",
         "status",
-        f"--kubeconfig={world.plane.kubeconfig('admin', 'system:masters')}",
+        f"--kubeconfig={world.plane.write_kubeconfig('admin', 'system:masters')}",
     ]
     done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
     print(done.stdout, file=sys.stderr)

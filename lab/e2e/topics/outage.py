@@ -1,4 +1,4 @@
-"""Our outage costs nobody a lease. Every failure mode at once, in namespaces of its own, for three minutes."""
+"""Outages of ours, which cost nobody a lease. Every failure mode at once, in separate namespaces, for three minutes."""
 
 import functools
 import time
@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from lab.e2e.electors import Elector, client_go, kubernetes_asyncio
-from lab.e2e.outages import outages
-from lab.e2e.quantile import quantile
-from lab.e2e.world import Row, World, leases
+from lab.e2e.electors import Elector, start_client_go, start_kubernetes_asyncio
+from lab.e2e.outages import start_outages
+from lab.e2e.quantile import find_quantile
+from lab.e2e.world import Row, World, build_lease_path
 from tests.waiting import wait_for
 
 SECONDS = 180.0
@@ -24,7 +24,7 @@ FEWEST_RENEWALS = 0.9
 
 
 class _Outcome(Struct, frozen=True):
-    """How the client-go leader of a namespace fared, and how many of its writes were let through unreviewed."""
+    """The fate of the client-go leader of a namespace, and the number of its writes that passed unreviewed."""
 
     kept: bool
     renewals: int
@@ -42,17 +42,17 @@ class _Outcome(Struct, frozen=True):
 
 
 def run(world: World) -> Iterator[Row]:
-    """Leaders and standbys of client-go (15/10/2 s) and leaders of kubernetes_asyncio, under each failure mode."""
-    with outages(world.certs, world.directory / "outages") as ports, ExitStack() as stack:
+    """Run leaders and standbys of client-go (15/10/2 s) and leaders of kubernetes_asyncio, under each failure mode."""
+    with start_outages(world.certs, world.directory / "outages") as ports, ExitStack() as stack:
         for mode, port in ports.items():
             for suffix in ("", EVERYTHING):
                 world.register(mode + suffix, port, renewals=bool(suffix))
-                world.namespace(mode + suffix, route=mode + suffix)
-        places = [world.namespace(BASELINE), *ports, *(mode + EVERYTHING for mode in ports)]
+                world.create_namespace(mode + suffix, route=mode + suffix)
+        places = [world.create_namespace(BASELINE), *ports, *(mode + EVERYTHING for mode in ports)]
         world.settle()
         leaders = _start(world, stack, places)
         time.sleep(SECONDS)
-        found = {place: _outcome(world, leaders, place) for place in places}
+        found = {place: _read_outcome(world, leaders, place) for place in places}
     baseline = found[BASELINE]
     yield Row("no webhook, for comparison", baseline.text, baseline.kept)
     for mode in ports:
@@ -67,43 +67,43 @@ def run(world: World) -> Iterator[Row]:
 
 def _start(world: World, stack: ExitStack, places: list[str]) -> dict[str, Elector]:
     binaries = world.plane.binaries
-    kubeconfig = world.plane.kubeconfig("elector", "people")
+    kubeconfig = world.plane.write_kubeconfig("elector", "people")
     leaders = {
-        CLIENT_GO: client_go(stack, binaries, kubeconfig, namespaces=places, lease=CLIENT_GO, identity="leader"),
-        ASYNCIO: kubernetes_asyncio(
+        CLIENT_GO: start_client_go(stack, binaries, kubeconfig, namespaces=places, lease=CLIENT_GO, identity="leader"),
+        ASYNCIO: start_kubernetes_asyncio(
             stack, binaries, kubeconfig, 15, 10, 2, namespaces=places, lease=ASYNCIO, identity="leader"
         ),
     }
     for name, leader in leaders.items():
-        wait_for(f"{name} leads in every namespace", functools.partial(_leads, leader, set(places)), 60)
-    client_go(stack, binaries, kubeconfig, namespaces=places, lease=CLIENT_GO, identity="standby")
+        wait_for(f"{name} leads in every namespace", functools.partial(_is_leading, leader, set(places)), 60)
+    start_client_go(stack, binaries, kubeconfig, namespaces=places, lease=CLIENT_GO, identity="standby")
     return leaders
 
 
-def _leads(leader: Elector, places: set[str]) -> bool:
-    return {event["namespace"] for event in leader.events("started")} >= places
+def _is_leading(leader: Elector, places: set[str]) -> bool:
+    return {event["namespace"] for event in leader.list_events("started")} >= places
 
 
-def _outcome(world: World, leaders: dict[str, Elector], place: str) -> _Outcome:
-    kept = all(_kept(world, place, name, leader) for name, leader in leaders.items())
+def _read_outcome(world: World, leaders: dict[str, Elector], place: str) -> _Outcome:
+    kept = all(_has_kept_lease(world, place, name, leader) for name, leader in leaders.items())
     times = [
         event["milliseconds"]
-        for event in leaders[CLIENT_GO].events("write")
+        for event in leaders[CLIENT_GO].list_events("write")
         if event["namespace"] == place and event["method"] == "PUT" and event.get("status") == 200
     ]
-    failed_open = sum(_is_failed_open(event) for event in world.audit(place) if _names(event, CLIENT_GO))
-    return _Outcome(kept, len(times), quantile(times, 0.5), quantile(times, 0.99), failed_open)
+    failed_open = sum(_is_failed_open(event) for event in world.read_audit_events(place) if _is_about(event, CLIENT_GO))
+    return _Outcome(kept, len(times), find_quantile(times, 0.5), find_quantile(times, 0.99), failed_open)
 
 
-def _kept(world: World, place: str, lease: str, leader: Elector) -> bool:
-    """The leader never stopped, and the Lease was never anybody else's."""
+def _has_kept_lease(world: World, place: str, lease: str, leader: Elector) -> bool:
+    """Return whether the leader never stopped, and the Lease was never anybody else's."""
     leader.process.check_alive()
-    stopped = any(event["namespace"] == place for event in leader.events("stopped"))
-    spec = world.admin.get(leases(place, lease))["spec"]
+    stopped = any(event["namespace"] == place for event in leader.list_events("stopped"))
+    spec = world.admin.get(build_lease_path(place, lease))["spec"]
     return not stopped and spec["holderIdentity"] == "leader" and not spec.get("leaseTransitions")
 
 
-def _names(event: dict[str, Any], lease: str) -> bool:
+def _is_about(event: dict[str, Any], lease: str) -> bool:
     return bool(event["user"]["username"] == "elector" and event["objectRef"].get("name") == lease)
 
 

@@ -1,4 +1,4 @@
-"""Rules as policies: what they find is what the engine finds, and nobody honest is refused."""
+"""Rules as policies: their findings are those of the engine, and nobody honest is refused."""
 
 import json
 import os
@@ -14,10 +14,10 @@ from typing import Any, Final
 from lab.e2e.api_client import APPLY, Reply
 from lab.e2e.counting import CountingWebhook
 from lab.e2e.elections import elect_each
-from lab.e2e.manifests import micro_time
+from lab.e2e.manifests import format_micro_time
 from lab.e2e.one_lease import OneLease
 from lab.e2e.policy_writes import RandomWrites, write_all
-from lab.e2e.quantile import quantile
+from lab.e2e.quantile import find_quantile
 from lab.e2e.toolchain import VERSIONS
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import WEBHOOK, Row, World
@@ -52,23 +52,23 @@ overrides:
 
 
 def run(world: World) -> Iterator[Row]:
-    """Accepted, equal, and harmless."""
-    namespace = world.namespace("policies", route=ROUTE)
-    elsewhere = world.namespace("policies-elsewhere", route=ROUTE)
+    """Check that policies are accepted, equal, and harmless."""
+    namespace = world.create_namespace("policies", route=ROUTE)
+    elsewhere = world.create_namespace("policies-elsewhere", route=ROUTE)
     pods = {name: (place, name) for name, place in (("op-0", namespace), ("op-1", namespace), ("op-2", elsewhere))}
-    actors = {name: world.account(place, "op", pod).client for name, (place, pod) in pods.items()}
+    actors = {name: world.create_account(place, "op", pod).client for name, (place, pod) in pods.items()}
     actors |= {
-        "person": world.person("mallory")[0],
-        "backup": world.plane.user("backup", "people", "backup"),
-        "hostile": world.plane.user('x"y\\{}', "people"),
-        "node": world.plane.user("system:node:n1", "system:nodes", "people"),
+        "person": world.create_user("mallory")[0],
+        "backup": world.plane.create_client("backup", "people", "backup"),
+        "hostile": world.plane.create_client('x"y\\{}', "people"),
+        "node": world.plane.create_client("system:node:n1", "system:nodes", "people"),
         "admin": world.admin,
     }
     keep: dict[str, tuple[int, bytes]] = {}
     with CountingWebhook(world.certs, keep) as webhook:
         world.register(ROUTE, webhook.port, renewals=True)
-        policy = _policy("strict", namespace)
-        yield _accepted(world, policy)
+        policy = _make_policy("strict", namespace)
+        yield _check_accepted(world, policy)
         world.settle()
         candidates = world.plane.binaries.candidate_versions[0]
         places = (namespace, namespace, elsewhere)
@@ -76,12 +76,12 @@ def run(world: World) -> Iterator[Row]:
         begin = time.monotonic()
         replies = write_all(writers, WRITES if world.plane.binaries.version == VERSIONS[0] else WRITES // 10)
         seconds = time.monotonic() - begin
-        yield from _equal(world, policy, keep, (namespace, elsewhere), f"{len(replies)} writes, {seconds:.0f} s")
+        yield from _check_equal(world, policy, keep, (namespace, elsewhere), f"{len(replies)} writes, {seconds:.0f} s")
         _remove(world)
-    yield from _honest(world)
+    yield from _check_honest(world)
 
 
-def _policy(preset: str, namespace: str) -> Policy:
+def _make_policy(preset: str, namespace: str) -> Policy:
     holder = """['${pod}_*', "${pod}", 'a"b*']"""
     bindings = [
         f"- {{namespace: {namespace}, lease: {lease}, holder: {holder}{more}, "
@@ -92,7 +92,7 @@ def _policy(preset: str, namespace: str) -> Policy:
     return parse(FILE.format(preset=preset, bindings="\n".join(dict.fromkeys(bindings))))
 
 
-def _objects(policy: Policy, actions: list[str] | None = None) -> list[dict[str, Any]]:
+def _export_objects(policy: Policy, actions: list[str] | None = None) -> list[dict[str, Any]]:
     found = make_manifests(policy, 0, EXPRESSION, ["kube-system", "kube-public"])
     for one in found:
         if one["kind"] == BINDING and actions:
@@ -105,8 +105,8 @@ def _send(world: World, one: Mapping[str, Any]) -> Reply:
     return world.admin.send("PATCH", path, dict(one), media=APPLY, fieldManager="e2e", force=True)
 
 
-def _accepted(world: World, policy: Policy) -> Row:
-    replies = [_send(world, one) for one in _objects(policy, ["Audit"])]
+def _check_accepted(world: World, policy: Policy) -> Row:
+    replies = [_send(world, one) for one in _export_objects(policy, ["Audit"])]
     bad = [reply.message for reply in replies if reply.status not in {200, 201}]
     warned = [text for reply in replies for text in reply.warnings]
     return Row(
@@ -115,21 +115,24 @@ def _accepted(world: World, policy: Policy) -> Row:
 
 
 def _remove(world: World) -> None:
-    for one in _objects(_policy("strict", "policies")):
+    for one in _export_objects(_make_policy("strict", "policies")):
         path = f"/apis/admissionregistration.k8s.io/v1/{PLURALS[one['kind']]}/{one['metadata']['name']}"
         world.admin.send("DELETE", path)
 
 
 class _Comparison:
-    """What policies found of each write, beside what the engine and the CEL library find of its review."""
+    """The findings of policies about each write, beside those of the engine and the CEL library about its review."""
 
     def __init__(self, policy: Policy, *, whole: bool) -> None:
-        """An API server before 1.37 records the first failed validation of a write, and not the `whole`."""
+        """Set up the comparison.
+
+        An API server before 1.37 records the first failed validation of a write, and not the `whole`.
+        """
         self._policy, self._whole = policy, whole
         self._exported = ExportedPolicies(policy)
         self._rules = {
             (one["metadata"]["name"], index): validation["message"].split()[3].removesuffix(":")
-            for one in _objects(policy)
+            for one in _export_objects(policy)
             if one["kind"] == POLICY
             for index, validation in enumerate(one["spec"]["validations"])
         }
@@ -140,9 +143,9 @@ class _Comparison:
         self.from_library: list[str] = []
 
     def add(self, received: int, body: bytes, failures: Sequence[Mapping[str, Any]]) -> None:
-        """One write: when its review came, the review, and the failed validations of the audit log."""
+        """Add one write: the time of its review, the review, and the failed validations of the audit log."""
         request = json.loads(body)["request"]
-        broken = [Broken(*self._rule(one), one["message"]) for one in failures]
+        broken = [Broken(*self._find_rule(one), one["message"]) for one in failures]
         verdict = compared.verdict_of(body, self._policy, received)
         wanted = compared.expected(verdict, request)
         seen = compared.found({(one.mode, one.rule) for one in broken}, request)
@@ -161,22 +164,22 @@ class _Comparison:
         # The library ends a text at a null character.
         if b"\\u0000" not in body:
             self.counts["in process"] += 1
-            if not self._same(set(in_process := self._exported.broken(request)), set(broken)):
+            if not self._is_same(set(in_process := self._exported.broken(request)), set(broken)):
                 self.from_library.append(f"{in_process} {broken}")
 
-    def _same(self, wanted: AbstractSet[Any], seen: AbstractSet[Any]) -> bool:
+    def _is_same(self, wanted: AbstractSet[Any], seen: AbstractSet[Any]) -> bool:
         return wanted == seen if self._whole else seen <= wanted and bool(seen) == bool(wanted)
 
-    def _rule(self, failure: Mapping[str, Any]) -> tuple[str, str]:
+    def _find_rule(self, failure: Mapping[str, Any]) -> tuple[str, str]:
         name: str = failure["policy"]
         return name.rpartition("-")[2], self._rules[name, int(failure["expressionIndex"])]
 
 
-def _equal(
+def _check_equal(
     world: World, policy: Policy, keep: Mapping[str, tuple[int, bytes]], namespaces: tuple[str, ...], writes: str
 ) -> Iterator[Row]:
     comparison = _Comparison(policy, whole=world.plane.binaries.minor >= 37)
-    for event in (event for namespace in namespaces for event in world.audit(namespace)):
+    for event in (event for namespace in namespaces for event in world.read_audit_events(namespace)):
         annotations = event.get("annotations", {})
         if kept := keep.get(annotations.get(f"{WEBHOOK}/uid", "")):
             comparison.add(*kept, json.loads(annotations.get(FAILURES, "[]")))
@@ -201,16 +204,19 @@ def _show(request: Mapping[str, Any]) -> str:
 
 
 def _install(world: World, policy: Policy, *, settle: bool = True) -> None:
-    for one in _objects(policy):
+    for one in _export_objects(policy):
         _send(world, one).expect()
     if settle:
         world.settle()
 
 
-def _honest(world: World) -> Iterator[Row]:
-    """Elections under the policies alone, beside the webhook, and while both come and go; and what a thief sees."""
-    alone, both = world.namespace("policies-alone"), world.namespace("policies-both", route="policies-both")
-    policy = _policy("strict", alone)
+def _check_honest(world: World) -> Iterator[Row]:
+    """Run elections under the policies alone, beside the webhook, and while both come and go; and try a theft."""
+    alone, both = (
+        world.create_namespace("policies-alone"),
+        world.create_namespace("policies-both", route="policies-both"),
+    )
+    policy = _make_policy("strict", alone)
     with ExitStack() as stack:
         server = stack.enter_context(WebhookServer(world.directory, world.certs, policy="strict"))
         world.register("policies-both", server.port, failure_policy="Fail")
@@ -218,37 +224,39 @@ def _honest(world: World) -> Iterator[Row]:
         for place, name in ((alone, "policies only"), (both, "with the webhook")):
             for which, seen in elect_each(world, stack, place):
                 yield Row(f"{name}: {which}", seen, passed=True)
-        refused = [event for place in (alone, both) for event in _refused(world, place)]
+        refused = [event for place in (alone, both) for event in _list_refused(world, place)]
         yield Row("nobody of them refused", "; ".join(refused) or "nobody", not refused)
-        yield _thief(world, alone)
-        yield _odd_writes(world, alone)
+        yield _check_denial_text(world, alone)
+        yield _check_odd_writes(world, alone)
         if world.plane.binaries.minor >= 36:  # an older API server may end then: docs/policies-only.md
-            yield _come_and_go(world, alone, policy)
-        yield _cost(world)
+            yield _check_coming_and_going(world, alone, policy)
+        yield _measure_cost(world)
         _remove(world)
 
 
-def _refused(world: World, namespace: str) -> Iterator[str]:
-    for event in world.audit(namespace):
+def _list_refused(world: World, namespace: str) -> Iterator[str]:
+    for event in world.read_audit_events(namespace):
         status = event.get("responseStatus", {})
         if status.get("code", 0) in {400, 403, 422, 500}:
             yield f"{event['user']['username']} {event['verb']}: {status.get('message', '')[:300]}"
 
 
-def _thief(world: World, namespace: str) -> Row:
-    """The text of a denial names the rule, the holder and the time that is left."""
-    keeper, thief = (world.account(namespace, name).client for name in ("keeper", "thief"))
+def _check_denial_text(world: World, namespace: str) -> Row:
+    """Check that the text of a denial names the rule, the holder and the time that is left."""
+    keeper, thief = (world.create_account(namespace, name).client for name in ("keeper", "thief"))
     mine, theirs = (OneLease(client, namespace, "held") for client in (keeper, thief))
-    mine.create(holderIdentity="keeper_1", leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
-    reply = theirs.put(holderIdentity="thief_1", renewTime=micro_time(), acquireTime=micro_time(), leaseTransitions=2)
+    mine.create(holderIdentity="keeper_1", leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
+    reply = theirs.put(
+        holderIdentity="thief_1", renewTime=format_micro_time(), acquireTime=format_micro_time(), leaseTransitions=2
+    )
     words = ("lease-webhook-rules-leases-deny", 'is held by "keeper_1"', "rule takeover-before-expiry", "retry in ")
     good = reply.status in {403, 422} and all(word in reply.message for word in words)
     return Row("what a thief sees", reply.message, good)
 
 
-def _odd_writes(world: World, namespace: str) -> Row:
-    """Renewals of leases that are odd in one way: none may be refused."""
-    client = world.account(namespace, "odd").client
+def _check_odd_writes(world: World, namespace: str) -> Row:
+    """Send renewals of leases that are odd in one way: none may be refused."""
+    client = world.create_account(namespace, "odd").client
     plants: dict[str, dict[str, Any]] = {
         "no-times": {"renewTime": ..., "acquireTime": ...},
         "no-duration": {"leaseDurationSeconds": ...},
@@ -261,13 +269,13 @@ def _odd_writes(world: World, namespace: str) -> Row:
     problems = []
     for name, spec in plants.items():
         lease = OneLease(client, namespace, f"odd-{name}")
-        lease.create(**({"renewTime": micro_time()} | spec)).expect(201)
+        lease.create(**({"renewTime": format_micro_time()} | spec)).expect(201)
         holder = str(spec.get("holderIdentity", "a") or "a").replace("Ellipsis", "a")
         ways: dict[str, Callable[[], Reply]] = {
-            "put": lambda: lease.put(renewTime=micro_time()),  # noqa: B023 - called below
-            "patch": lambda: lease.renew_by_patch(renewTime=micro_time()),  # noqa: B023
-            "protobuf": lambda: lease.put_protobuf(renewTime=micro_time()),  # noqa: B023
-            "apply": lambda: lease.apply(renewTime=micro_time(), holderIdentity=holder),  # noqa: B023
+            "put": lambda: lease.put(renewTime=format_micro_time()),  # noqa: B023 - called below
+            "patch": lambda: lease.renew_by_patch(renewTime=format_micro_time()),  # noqa: B023
+            "protobuf": lambda: lease.put_protobuf(renewTime=format_micro_time()),  # noqa: B023
+            "apply": lambda: lease.apply(renewTime=format_micro_time(), holderIdentity=holder),  # noqa: B023
             "label": lambda: lease.label("a", "b"),  # noqa: B023
         }
         for how, renew in ways.items():
@@ -279,14 +287,14 @@ def _odd_writes(world: World, namespace: str) -> Row:
     )
 
 
-def _come_and_go(world: World, namespace: str, policy: Policy) -> Row:
-    """A holder renews while the policies are removed and applied, again and again."""
-    client = world.account(namespace, "busy").client
+def _check_coming_and_going(world: World, namespace: str, policy: Policy) -> Row:
+    """Renew as a holder while the policies are removed and applied, again and again."""
+    client = world.create_account(namespace, "busy").client
     lease = OneLease(client, namespace, "busy")
-    lease.create(holderIdentity="busy_1", renewTime=micro_time()).expect(201)
+    lease.create(holderIdentity="busy_1", renewTime=format_micro_time()).expect(201)
     stop, problems, renewed = threading.Event(), list[str](), 0
 
-    def come_and_go() -> None:
+    def remove_and_apply() -> None:
         for _ in range(4):
             _remove(world)
             time.sleep(1)
@@ -294,11 +302,14 @@ def _come_and_go(world: World, namespace: str, policy: Policy) -> Row:
             time.sleep(2)
         stop.set()
 
-    thread = threading.Thread(target=come_and_go)
+    thread = threading.Thread(target=remove_and_apply)
     thread.start()
     while not stop.is_set():
         labeled = {"labels": {"n": str(renewed)}}
-        for reply in (lease.put(renewTime=micro_time()), lease.renew_by_patch(labeled, renewTime=micro_time())):
+        for reply in (
+            lease.put(renewTime=format_micro_time()),
+            lease.renew_by_patch(labeled, renewTime=format_micro_time()),
+        ):
             renewed += 1
             if reply.status != 200:
                 problems.append(f"HTTP {reply.status} {reply.message[-300:]}")
@@ -306,22 +317,22 @@ def _come_and_go(world: World, namespace: str, policy: Policy) -> Row:
     return Row("installed and removed under traffic", "; ".join(problems) or f"{renewed} renewals", not problems)
 
 
-def _cost(world: World) -> Row:
-    """Milliseconds of plain renewals, and of renewals with a label, in turns: nothing, policies, both."""
-    world.namespace("policies-cost")
-    world.namespace("policies-cost-webhook", route="policies-both")
+def _measure_cost(world: World) -> Row:
+    """Measure milliseconds of plain renewals, and of ones with a label, in turns: nothing, policies, both."""
+    world.create_namespace("policies-cost")
+    world.create_namespace("policies-cost-webhook", route="policies-both")
     world.settle()
     places = {"nothing": "kube-public", "policies": "policies-cost", "policies and webhook": "policies-cost-webhook"}
-    client = world.person("cost")[0]
+    client = world.create_user("cost")[0]
     times: dict[tuple[str, str], list[float]] = {}
     held = {what: OneLease(client, place, "cost") for what, place in places.items()}
     for lease in held.values():
-        lease.create(renewTime=micro_time()).expect(201)
+        lease.create(renewTime=format_micro_time()).expect(201)
     for number in range(200):
         for what, lease in held.items():
             for kind, metadata in (("renewal", None), ("renewal with a label", {"labels": {"n": str(number)}})):
-                reply = lease.put(metadata, renewTime=micro_time())
+                reply = lease.put(metadata, renewTime=format_micro_time())
                 reply.expect(200)
                 times.setdefault((what, kind), []).append(reply.milliseconds)
-    shown = (f"{kind} {what} {quantile(found, 0.5):.2f}" for (what, kind), found in sorted(times.items()))
+    shown = (f"{kind} {what} {find_quantile(found, 0.5):.2f}" for (what, kind), found in sorted(times.items()))
     return Row("ms, p50 of 200 in turns", ", ".join(shown), passed=True)

@@ -1,16 +1,16 @@
-"""PostgreSQL primaries: what CloudNativePG's operator and its instances do passes, and what a stranger does fails."""
+"""PostgreSQL primaries: the writes of CloudNativePG's operator and its instances pass, and those of a stranger fail."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Final
 
 from lab.e2e.api_client import MERGE
-from lab.e2e.manifests import micro_time
-from lab.e2e.primaries import LEASE, OPERATOR, SECONDS, Database, rounds
+from lab.e2e.manifests import format_micro_time
+from lab.e2e.primaries import LEASE, OPERATOR, SECONDS, Database, list_rounds
 from lab.e2e.stamp_cases import FIRST_MINOR, SUFFIX
 from lab.e2e.stamping import OTHERS, STAMP, install, label, remove, wait_until_stamped
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import Row, World, leases
+from lab.e2e.world import Row, World, build_lease_path
 from tests.waiting import wait_for
 
 STRICT: Final = "primaries-strict"
@@ -31,11 +31,11 @@ OWNER: Final = {"apiVersion": "postgresql.cnpg.io/v1", "kind": "Cluster", "name"
 
 
 def run(world: World) -> Iterator[Row]:
-    """`strict` refuses an adoption; with a binding, or stamps that name the operator, it is stored."""
+    """Check that `strict` refuses an adoption; with a binding, or stamps that name the operator, it is stored."""
     is_stamped = world.plane.binaries.minor >= FIRST_MINOR
     policy = world.directory / "primaries.yaml"
     policy.write_text(POLICY)
-    world.namespace(OPERATOR)
+    world.create_namespace(OPERATOR)
     with ExitStack() as stack:
         server = stack.enter_context(WebhookServer(world.directory, world.certs, policy=str(policy)))
         world.register("primaries", server.port, failure_policy="Fail")
@@ -43,55 +43,55 @@ def run(world: World) -> Iterator[Row]:
         if is_stamped:
             places |= {STAMPED: "", BY_USER: "", BOTH: "primaries"}
         for name, route in places.items():
-            world.namespace(name, route=route)
+            world.create_namespace(name, route=route)
         if is_stamped:
             install(world, (*STAMP, *OTHERS), manager="kubectl")
             for name in (STAMPED, BY_USER, BOTH):
                 label(world, name, **({"stamp_writer": "user"} if name == BY_USER else {}))
                 notes = {"metadata": {"annotations": {"lease-webhook/stamp-adopters": ADOPTER}}}
                 world.admin.send("PATCH", f"/api/v1/namespaces/{name}", notes, media=MERGE).expect()
-                wait_until_stamped(world.account(name, "prober").client, name)
+                wait_until_stamped(world.create_account(name, "prober").client, name)
         world.settle()
         for name in places:
-            yield from _life(world, stack, name)
+            yield from _check_life(world, stack, name)
         if is_stamped:
             remove(world, (*STAMP, *OTHERS))
 
 
-def _life(world: World, stack: ExitStack, place: str) -> Iterator[Row]:
+def _check_life(world: World, stack: ExitStack, place: str) -> Iterator[Row]:
     database = Database(world, stack, place)
     operator = database.reconcile("cluster-1")
-    wait_for("the operator's lease", lambda: "created" in set(rounds(operator)), 30)
+    wait_for("the operator's lease", lambda: "created" in set(list_rounds(operator)), 30)
     first = database.start(f"{LEASE}-1", "-release")
-    database.wait_for_a_write(f"{LEASE}-1", "a primary")
+    database.wait_for_write(f"{LEASE}-1", "a primary")
     second = database.start(f"{LEASE}-2", "-release")
     first.process.stop()
-    switched = database.wait_for_a_write(f"{LEASE}-2", "a switchover")
+    switched = database.wait_for_write(f"{LEASE}-2", "a switchover")
     second.process.kill()
     database.start(f"{LEASE}-2", "-release")
-    came_back = database.wait_for_a_write(f"{LEASE}-2", "a pod of the same name")
-    wait_for("the owner", lambda: database.owners() == ["cluster-1"], 15)
+    came_back = database.wait_for_write(f"{LEASE}-2", "a pod of the same name")
+    wait_for("the owner", lambda: database.list_owners() == ["cluster-1"], 15)
     yield Row(
         f"{place}: a switchover; a pod that died and came back under its name",
         f"{switched:.1f} s; {came_back:.1f} s (the lease lasts {SECONDS} s)",
         passed=True,
     )
-    yield _strangers(world, place)
+    yield _check_strangers(world, place)
     operator.process.stop()
     adopter = database.reconcile("cluster-2")
-    wait_for("three rounds", lambda: len(list(rounds(adopter))) >= 3, 30)
-    seen = list(rounds(adopter))
+    wait_for("three rounds", lambda: len(list(list_rounds(adopter))) >= 3, 30)
+    seen = list(list_rounds(adopter))
     passed = set(seen) == {"failed"} if place == STRICT else seen[-1] == "found" and "adopted" in seen
     yield Row(f"{place}: the lease of a Cluster that was made again", ", ".join(seen[:3]), passed)
     adopter.process.stop()
 
 
-def _strangers(world: World, place: str) -> Row:
-    """Another account of the namespace, which may update leases."""
-    stranger = world.account(place, "stranger").client
-    path = leases(place, LEASE)
+def _check_strangers(world: World, place: str) -> Row:
+    """Write as another account of the namespace, which may update leases."""
+    stranger = world.create_account(place, "stranger").client
+    path = build_lease_path(place, LEASE)
     writes = {
-        "takes it": {"spec": {"holderIdentity": "stranger", "renewTime": micro_time()}},
+        "takes it": {"spec": {"holderIdentity": "stranger", "renewTime": format_micro_time()}},
         "owner": {"metadata": {"ownerReferences": [OWNER]}},
     }
     replies = {name: stranger.send("PATCH", path, body, media=MERGE).status for name, body in writes.items()}

@@ -1,4 +1,4 @@
-"""`record` on a real API server: killed, its disk full, the API server restarted, upgraded; what `why` says then."""
+"""`record` on a real API server: killed, disk full, API server restarted, upgraded; and what `why` answers then."""
 
 import http.client
 import json
@@ -15,10 +15,10 @@ from typing import Any, Self
 
 import yaml
 
-from lab.e2e.electors import client_go
-from lab.e2e.manifests import micro_time, sample_lease
+from lab.e2e.electors import start_client_go
+from lab.e2e.manifests import format_micro_time, make_lease
 from lab.e2e.topics.live_timeline import Plane
-from lab.e2e.world import PROJECT, Account, Row, World, leases
+from lab.e2e.world import PROJECT, Account, Row, World, build_lease_path
 from tests.waiting import wait_for
 
 NAMESPACE = "recorded"
@@ -55,7 +55,7 @@ class Recording:
             self.process.wait()
 
     def start(self) -> None:
-        """Start it, and wait until it has listed the leases."""
+        """Start the command, and wait until it has listed the leases."""
         place = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(self._plane.port)}
         words = ["record", str(self.directory), "--in-cluster", f"--save-every={self.save_every}", *self._options]
         with self.log.open("ab") as log:
@@ -69,48 +69,48 @@ class Recording:
         wait_for("the recorder", lambda: latest.exists() and latest.stat().st_mtime > began, patience)
 
     def stop(self, number: int) -> int:
-        """Stop it by a signal; return its exit code."""
+        """Stop the command by a signal; return its exit code."""
         self.process.send_signal(number)
         return self.process.wait(PATIENCE)
 
-    def why(self, lease: str) -> tuple[dict[str, Any], str]:
-        """Return what `why` says of a lease from the record, and on standard error."""
-        return why(lease, self.directory)
+    def ask_why(self, lease: str) -> tuple[dict[str, Any], str]:
+        """Return the answer of `why` about a lease from the record, and its standard error."""
+        return ask_why(lease, self.directory)
 
 
-def why(lease: str, record: Path) -> tuple[dict[str, Any], str]:
-    """Return what `why` says of a lease from a file or a directory."""
+def ask_why(lease: str, record: Path) -> tuple[dict[str, Any], str]:
+    """Return the answer of `why` about a lease from a file or a directory, and its standard error."""
     words = [sys.executable, "-m", "webhook", "why", f"{NAMESPACE}/{lease}", "--input", str(record), "--format=json"]
     done = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else {}, done.stderr
 
 
 def run(world: World) -> Iterator[Row]:
-    """On a control plane of its own, whose API server is restarted."""
+    """Run on a separate control plane, whose API server is restarted."""
     directory = world.directory / "recorder"
     directory.mkdir()
     with Plane(world.plane.binaries, directory) as plane, ExitStack() as stack:
         own = World(plane)
-        own.namespace(NAMESPACE)
-        account = shipped_account(own)
+        own.create_namespace(NAMESPACE)
+        account = create_shipped_account(own)
         watch = stack.enter_context((directory / "watch.json").open("wb"))
         words = ("get", "leases", "-A", "-w", "-o", "json", "--output-watch-events", "--show-managed-fields")
         kubectl = subprocess.Popen(
-            [plane.binaries.kubectl, f"--kubeconfig={plane.kubeconfig('admin', 'system:masters')}", *words],
+            [plane.binaries.kubectl, f"--kubeconfig={plane.write_kubeconfig('admin', 'system:masters')}", *words],
             stdout=watch, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         stack.callback(kubectl.kill)
         recording = stack.enter_context(Recording(plane, account, directory / "history"))
-        yield _records_an_election(own, recording, stack, Path(watch.name))
+        yield _check_election(own, recording, stack, Path(watch.name))
         kubectl.kill()
-        yield _survives_a_full_disk(own, recording)
-        yield _survives_kill_9(own, recording)
-        yield _survives_a_restart_of_the_api_server(own, plane, recording)
-        yield _survives_an_upgrade(own, recording)
-        yield _stays_small(recording)
+        yield _check_full_disk(own, recording)
+        yield _check_kill(own, recording)
+        yield _check_api_server_restart(own, plane, recording)
+        yield _check_upgrade(own, recording)
+        yield _check_size(recording)
 
 
-def shipped_account(world: World) -> Path:
+def create_shipped_account(world: World) -> Path:
     """Apply the rights of the component; return a directory like that of a pod's service account."""
     text = (PROJECT / "deploy" / "components" / "recorder" / "rights.yaml").read_text()
     world.admin.send("POST", "/api/v1/namespaces", {"metadata": {"name": "lease-webhook"}}).expect(201, 409)
@@ -118,10 +118,10 @@ def shipped_account(world: World) -> Path:
     for one in yaml.safe_load_all(text):
         if one["kind"] != "ServiceAccount":
             world.admin.send("POST", f"{rbac}/{one['kind'].lower()}s", one).expect()
-    return pod_directory(world, world.account("lease-webhook", "lease-recorder"))
+    return write_pod_directory(world, world.create_account("lease-webhook", "lease-recorder"))
 
 
-def pod_directory(world: World, account: Account) -> Path:
+def write_pod_directory(world: World, account: Account) -> Path:
     """Write the token of an account, and the CA, where a pod would find them."""
     folder = world.directory / "account"
     folder.mkdir()
@@ -145,34 +145,36 @@ def write(world: World, name: str, holder: str) -> None:
 
 
 def _write(world: World, name: str, holder: str) -> None:
-    body = sample_lease(name, holderIdentity=holder, renewTime=micro_time())
-    done = world.admin.send("POST", leases(NAMESPACE), body)
+    body = make_lease(name, holderIdentity=holder, renewTime=format_micro_time())
+    done = world.admin.send("POST", build_lease_path(NAMESPACE), body)
     if done.status == 409:
         spec = {"spec": body["spec"]}
-        world.admin.send("PATCH", leases(NAMESPACE, name), spec, media="application/merge-patch+json").expect()
+        world.admin.send(
+            "PATCH", build_lease_path(NAMESPACE, name), spec, media="application/merge-patch+json"
+        ).expect()
 
 
-def _records_an_election(world: World, recording: Recording, stack: ExitStack, watch: Path) -> Row:
+def _check_election(world: World, recording: Recording, stack: ExitStack, watch: Path) -> Row:
     electors = {}
     for name in ("red", "green", "other"):
-        electors[name] = client_go(
-            stack, world.plane.binaries, world.account(NAMESPACE, name).kubeconfig, *TIMES,
+        electors[name] = start_client_go(
+            stack, world.plane.binaries, world.create_account(NAMESPACE, name).kubeconfig, *TIMES,
             namespaces=[NAMESPACE], lease="other" if name == "other" else "election", identity=name,
         )  # fmt: skip
 
-    def holder() -> str:
-        body = world.admin.send("GET", leases(NAMESPACE, "election")).body
+    def read_holder() -> str:
+        body = world.admin.send("GET", build_lease_path(NAMESPACE, "election")).body
         return str(body.get("spec", {}).get("holderIdentity") or "")
 
-    first = wait_for("a leader", holder, PATIENCE)
+    first = wait_for("a leader", read_holder, PATIENCE)
     time.sleep(25)
     electors[first].process.kill()
-    wait_for("the next leader", lambda: holder() not in {"", first}, PATIENCE)
+    wait_for("the next leader", lambda: read_holder() not in {"", first}, PATIENCE)
     time.sleep(6)
-    found, _ = recording.why("election")
-    expected, _ = why("election", watch)
+    found, _ = recording.ask_why("election")
+    expected, _ = ask_why("election", watch)
 
-    def essence(account: dict[str, Any]) -> list[Any]:
+    def extract_essence(account: dict[str, Any]) -> list[Any]:
         tenures = [
             (one["holder"], one["since"], one["began"], one.get("leaderless_seconds")) for one in account["tenures"]
         ]
@@ -181,14 +183,14 @@ def _records_an_election(world: World, recording: Recording, stack: ExitStack, w
             [(one["check"], one["message"]) for one in account["findings"] if one["check"] == "leader-lost"],
         ]
 
-    is_equal = essence(found) == essence(expected)
+    is_equal = extract_essence(found) == extract_essence(expected)
     sizes = [path.stat().st_size for path in recording.directory.glob("leases-*")]
     seen = f"{len(found['tenures'])} holders, {sum(sizes)} bytes in place of {watch.stat().st_size}; equal: {is_equal}"
     return Row("why says of a crash what it says from a watch", seen, is_equal)
 
 
-def _survives_a_full_disk(world: World, recording: Recording) -> Row:
-    """A limit on the size of files fails a write in its middle, as a full disk does."""
+def _check_full_disk(world: World, recording: Recording) -> Row:
+    """Check a full disk: a limit on the size of files fails a write in its middle."""
     process = recording.process.pid
     size = max(path.stat().st_size for path in recording.directory.glob("leases-*"))
     resource.prlimit(process, resource.RLIMIT_FSIZE, (size + 100, resource.RLIM_INFINITY))
@@ -199,7 +201,7 @@ def _survives_a_full_disk(world: World, recording: Recording) -> Row:
     resource.prlimit(process, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     write(world, "disk", "after")
     time.sleep(3)
-    found, said = recording.why("disk")
+    found, said = recording.ask_why("disk")
     holders = [one["holder"] for one in found["tenures"]]
     return Row(
         "a full disk is said, and what waited is written", f"holders {holders}, {said!r}",
@@ -207,15 +209,15 @@ def _survives_a_full_disk(world: World, recording: Recording) -> Row:
     )  # fmt: skip
 
 
-def _survives_kill_9(world: World, recording: Recording) -> Row:
+def _check_kill(world: World, recording: Recording) -> Row:
     recording.stop(signal.SIGKILL)
     write(world, "killed", "while it was dead")
-    world.admin.send("DELETE", leases(NAMESPACE, "disk")).expect()
+    world.admin.send("DELETE", build_lease_path(NAMESPACE, "disk")).expect()
     time.sleep(2)
     recording.start()
     write(world, "killed", "afterwards")
     time.sleep(3)
-    found, said = recording.why("killed")
+    found, said = recording.ask_why("killed")
     holders = [one["holder"] for one in found["tenures"]]
     is_named = "not recorded from" in said and "did not run" in said
     return Row(
@@ -224,13 +226,13 @@ def _survives_kill_9(world: World, recording: Recording) -> Row:
     )  # fmt: skip
 
 
-def _survives_a_restart_of_the_api_server(world: World, plane: Plane, recording: Recording) -> Row:
+def _check_api_server_restart(world: World, plane: Plane, recording: Recording) -> Row:
     write(world, "restart", "before")
     time.sleep(2)
     away = plane.restart()
     write(world, "restart", "after")
-    wait_for("the lease", lambda: recording.why("restart")[0].get("holder") == "after", PATIENCE)
-    found, said = recording.why("restart")
+    wait_for("the lease", lambda: recording.ask_why("restart")[0].get("holder") == "after", PATIENCE)
+    found, said = recording.ask_why("restart")
     holders = [one["holder"] for one in found["tenures"]]
     gaps = [line for line in said.splitlines() if "did not run" not in line]
     return Row(
@@ -239,14 +241,14 @@ def _survives_a_restart_of_the_api_server(world: World, plane: Plane, recording:
     )  # fmt: skip
 
 
-def _survives_an_upgrade(world: World, recording: Recording) -> Row:
+def _check_upgrade(world: World, recording: Recording) -> Row:
     write(world, "upgrade", "before")
     time.sleep(1)
     code = recording.stop(signal.SIGTERM)
     recording.start()
     write(world, "upgrade", "after")
     time.sleep(2)
-    found, said = recording.why("upgrade")
+    found, said = recording.ask_why("upgrade")
     holders = [one["holder"] for one in found["tenures"]]
     return Row(
         "an upgrade: it stops, starts and goes on",
@@ -255,8 +257,8 @@ def _survives_an_upgrade(world: World, recording: Recording) -> Row:
     )  # fmt: skip
 
 
-def _stays_small(recording: Recording) -> Row:
-    """Renewals are in the records that follow them, and not records of their own."""
+def _check_size(recording: Recording) -> Row:
+    """Check that renewals are in the records that follow them, and not records of their own."""
     recording.stop(signal.SIGTERM)
     paths = recording.directory.glob("*.jsonl")
     lines = [json.loads(line) for path in paths for line in path.read_bytes().splitlines()]

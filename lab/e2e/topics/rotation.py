@@ -13,9 +13,9 @@ from typing import Self
 
 from lab.e2e.api_client import MERGE, ApiClient, Reply
 from lab.e2e.forwarder import Forwarder
-from lab.e2e.manifests import sample_lease
+from lab.e2e.manifests import make_lease
 from lab.e2e.webhook_server import WebhookServer, make_certificates
-from lab.e2e.world import SETTLING_SECONDS, Row, World, leases
+from lab.e2e.world import SETTLING_SECONDS, Row, World, build_lease_path
 from tests.waiting import wait_for
 
 NAMESPACE = "rotation"
@@ -51,7 +51,7 @@ class _Stream:
         for thread in self._threads:
             thread.join()
 
-    def since(self, writes: int, failures: int) -> str:
+    def describe_since(self, writes: int, failures: int) -> str:
         """Return how many writes and failures came after the given counts."""
         return f"{self.writes - writes} writes, {len(self.failures) - failures} failed"
 
@@ -62,7 +62,7 @@ class _Stream:
             patch = {"metadata": {"labels": {"number": str(number)}}}
             reply: Reply | None = None
             with contextlib.suppress(OSError):
-                reply = client.send("PATCH", leases(NAMESPACE, name), patch, media=MERGE)
+                reply = client.send("PATCH", build_lease_path(NAMESPACE, name), patch, media=MERGE)
             with self._count:
                 self.writes += 1
                 if reply is None or reply.status != 200:
@@ -70,35 +70,35 @@ class _Stream:
 
 
 def run(world: World) -> Iterator[Row]:
-    """Two webhooks behind a forwarder, as pods behind a Service."""
-    world.namespace(NAMESPACE, route=NAMESPACE)
-    clients = [world.person(f"streamer-{number}")[0] for number in range(WRITERS)]
+    """Rotate with two webhooks behind a forwarder, as pods behind a Service."""
+    world.create_namespace(NAMESPACE, route=NAMESPACE)
+    clients = [world.create_user(f"streamer-{number}")[0] for number in range(WRITERS)]
     certs = world.directory / "rotating-certs"
     make_certificates(certs, "--new-ca")
     with ExitStack() as stack:
         servers = [stack.enter_context(WebhookServer(world.directory, certs)) for _ in range(2)]
         forwarder = stack.enter_context(Forwarder(*(server.port for server in servers)))
-        _trust(world, forwarder, _ca(certs))
+        _set_bundle(world, forwarder, _read_authority(certs))
         for number, client in enumerate(clients):
-            client.send("POST", leases(NAMESPACE), sample_lease(f"stream-{number}")).expect(201)
+            client.send("POST", build_lease_path(NAMESPACE), make_lease(f"stream-{number}")).expect(201)
         stream = stack.enter_context(_Stream(clients))
-        reviews = sum(server.reviews() for server in servers)
+        reviews = sum(server.count_reviews() for server in servers)
         for claim, step in (
             (f"leaf rotated {LEAVES} times", lambda: _rotate_leaf(certs, servers)),
             ("CA rotated once, in four steps", lambda: _rotate_authority(world, forwarder, certs, servers)),
         ):
-            yield _measured(stream, claim, step)
-        reviewed = sum(server.reviews() for server in servers) - reviews
+            yield _run_step(stream, claim, step)
+        reviewed = sum(server.count_reviews() for server in servers) - reviews
         yield Row("the writes were reviewed", f"{reviewed} reviews", reviewed >= 0.95 * stream.writes > 0)
         claim = f"rolling restart, each of two servers {RESTARTS} times"
-        yield _measured(stream, claim, lambda: _restart(forwarder, servers))
+        yield _run_step(stream, claim, lambda: _restart(forwarder, servers))
 
 
-def _measured(stream: _Stream, claim: str, step: Callable[[], None]) -> Row:
+def _run_step(stream: _Stream, claim: str, step: Callable[[], None]) -> Row:
     writes, failures = stream.writes, len(stream.failures)
     step()
     failed = stream.failures[failures:]
-    seen = stream.since(writes, failures) + (f": {failed[0]}" if failed else "")
+    seen = stream.describe_since(writes, failures) + (f": {failed[0]}" if failed else "")
     return Row(claim, seen, not failed and stream.writes > writes)
 
 
@@ -109,19 +109,25 @@ def _rotate_leaf(certs: Path, servers: list[WebhookServer]) -> None:
 
 
 def _rotate_authority(world: World, forwarder: Forwarder, certs: Path, servers: list[WebhookServer]) -> None:
-    """The order of docs/certificates.md: trust both, serve the new one, see it served, forget the old one."""
-    old = _ca(certs)
+    """Rotate in the order of docs/certificates.md.
+
+    Trust both, serve the new one, see it served, forget the old one.
+    """
+    old = _read_authority(certs)
     fresh = world.directory / "fresh-certs"
     make_certificates(fresh, "--new-ca")
-    _trust(world, forwarder, old + _ca(fresh))
+    _set_bundle(world, forwarder, old + _read_authority(fresh))
     for name in ("ca.key", "ca.crt", "tls.key", "tls.crt"):
         (fresh / name).replace(certs / name)
     _wait_until_served(certs, servers)
-    _trust(world, forwarder, _ca(certs))
+    _set_bundle(world, forwarder, _read_authority(certs))
 
 
 def _restart(forwarder: Forwarder, servers: list[WebhookServer]) -> None:
-    """As a Deployment rolls: out of the endpoints, preStop pause, SIGTERM, a successor, back into the endpoints."""
+    """Restart as a Deployment rolls.
+
+    Out of the endpoints, preStop pause, SIGTERM, a successor, back into the endpoints.
+    """
     for _ in range(RESTARTS):
         for server in servers:
             forwarder.routed = tuple(other.port for other in servers if other is not server)
@@ -132,23 +138,23 @@ def _restart(forwarder: Forwarder, servers: list[WebhookServer]) -> None:
             time.sleep(PRE_STOP_SECONDS)
 
 
-def _trust(world: World, forwarder: Forwarder, bundle: bytes) -> None:
+def _set_bundle(world: World, forwarder: Forwarder, bundle: bytes) -> None:
     world.register(NAMESPACE, forwarder.port, failure_policy="Fail", bundle=bundle)
     time.sleep(SETTLING_SECONDS)
 
 
-def _ca(directory: Path) -> bytes:
+def _read_authority(directory: Path) -> bytes:
     return (directory / "ca.crt").read_bytes()
 
 
 def _wait_until_served(certs: Path, servers: list[WebhookServer]) -> None:
     wanted = ssl.PEM_cert_to_DER_cert((certs / "tls.crt").read_text())
     for server in servers:
-        new = functools.partial(_serves, server.port, wanted)
+        new = functools.partial(_is_serving, server.port, wanted)
         wait_for(f"the new certificate on port {server.port}", new, PICKED_UP_SECONDS, 0.5)
 
 
-def _serves(port: int, wanted: bytes) -> bool:
+def _is_serving(port: int, wanted: bytes) -> bool:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""The policies of deploy/stamp: a live lease is its stamped writer's, and nobody honest is refused."""
+"""The policies of deploy/stamp: a live lease belongs to its stamped writer, and nobody honest is refused."""
 
 import concurrent.futures
 import datetime as dt
@@ -11,9 +11,9 @@ from typing import Any, Final
 from lab.e2e.api_client import APPLY, ApiClient, Reply
 from lab.e2e.counting import CountingWebhook
 from lab.e2e.elections import elect_client_go, elect_each
-from lab.e2e.manifests import micro_time
+from lab.e2e.manifests import format_micro_time
 from lab.e2e.one_lease import API, OWNER, Entries, OneLease
-from lab.e2e.quantile import quantile
+from lab.e2e.quantile import find_quantile
 from lab.e2e.stamp_cases import (
     ATTACKS,
     BEFORE,
@@ -22,11 +22,11 @@ from lab.e2e.stamp_cases import (
     SUFFIX,
     Attack,
     Takeover,
-    random_lists,
+    draw_lists,
     take,
     take_by_apply,
 )
-from lab.e2e.stamping import OTHERS, REFUSED, STAMP, apply, install, label, remove, stamps, wait_until_stamped
+from lab.e2e.stamping import OTHERS, REFUSED, STAMP, apply, install, label, read_stamps, remove, wait_until_stamped
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import Row, World
 from tests.waiting import wait_for
@@ -36,9 +36,9 @@ NAMESPACE: Final = "stamped"
 
 
 def run(world: World) -> Iterator[Row]:
-    """Attacks and honest writes; below 1.36 only that the other policies alone stop nobody."""
+    """Try attacks and honest writes; below 1.36 check only that the other policies alone stop nobody."""
     if world.plane.binaries.minor < FIRST_MINOR:
-        yield _without_the_stamps(world)
+        yield _check_without_stamps(world)
         return
     as_it_is = [apply(world, document) for document in (*STAMP[:1], *OTHERS[::2])]
     yield Row(
@@ -46,109 +46,114 @@ def run(world: World) -> Iterator[Row]:
         ", ".join(str(reply.status) for reply in as_it_is),
         passed=all(reply.status == 422 and "SUFFIX" in reply.message for reply in as_it_is),
     )
-    world.namespace(NAMESPACE)
-    poisoned = dict(_poisoned(world))
+    world.create_namespace(NAMESPACE)
+    poisoned = dict(_create_poisoned(world))
     install(world, (*STAMP, *OTHERS))
-    keeper, mallory = (world.account(NAMESPACE, "op", pod).client for pod in ("op-0", "op-1"))
+    keeper, mallory = (world.create_account(NAMESPACE, "op", pod).client for pod in ("op-0", "op-1"))
     # Open, so that strangers can try what they could leave in metadata.
     label(world, NAMESPACE, stamp_metadata="open")
     wait_until_stamped(keeper, NAMESPACE)
-    yield _row("attacks on a live lease", [lambda one=one: _attacked(one, keeper, mallory) for one in ATTACKS])  # type: ignore[misc]
-    yield _row("plants in a free lease", [lambda one=one: _planted(one, keeper, mallory) for one in BEFORE])  # type: ignore[misc]
-    spoiled = [partial(_renewed, name, keeper, mallory) for name in poisoned]
-    yield _row("leases that were spoiled before", spoiled)
-    yield _row("deletions that the collector would complete", [lambda: _completed_later(mallory)])
-    yield _random(keeper, mallory)
-    yield _row("electors of each kind", [lambda kind=kind: _life(kind, keeper, mallory) for kind in WAYS])  # type: ignore[misc]
-    yield _row("expiry by the clock of the API server", [lambda: _expiry(keeper, mallory)])
-    yield _row("who is not evaluated", [lambda: _exempt(world, keeper, mallory)])
-    yield _row("one user as the writer", [lambda: _one_user(world)])
-    yield from _elections(world)
-    yield from _with_the_webhook(world)
-    yield _cost(world, keeper)
-    yield _removed_and_returned(world, keeper, mallory)
+    yield _make_row("attacks on a live lease", [lambda one=one: _check_attack(one, keeper, mallory) for one in ATTACKS])  # type: ignore[misc]
+    yield _make_row("plants in a free lease", [lambda one=one: _check_planted(one, keeper, mallory) for one in BEFORE])  # type: ignore[misc]
+    spoiled = [partial(_check_renewal, name, keeper, mallory) for name in poisoned]
+    yield _make_row("leases that were spoiled before", spoiled)
+    yield _make_row("deletions that the collector would complete", [lambda: _check_completed_later(mallory)])
+    yield _check_random_lists(keeper, mallory)
+    yield _make_row("electors of each kind", [lambda kind=kind: _check_life(kind, keeper, mallory) for kind in WAYS])  # type: ignore[misc]
+    yield _make_row("expiry by the clock of the API server", [lambda: _check_expiry(keeper, mallory)])
+    yield _make_row("who is not evaluated", [lambda: _check_exempt(world, keeper, mallory)])
+    yield _make_row("one user as the writer", [lambda: _check_one_user(world)])
+    yield from _check_elections(world)
+    yield from _check_with_webhook(world)
+    yield _measure_cost(world, keeper)
+    yield _check_removal_and_return(world, keeper, mallory)
 
 
-def _row(claim: str, checks: Sequence[Callable[[], list[str]]]) -> Row:
+def _make_row(claim: str, checks: Sequence[Callable[[], list[str]]]) -> Row:
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        problems = [problem for found in pool.map(_try, checks) for problem in found]
+        problems = [problem for found in pool.map(_run_check, checks) for problem in found]
     return Row(claim, "; ".join(problems) or f"{len(checks)} as they should be", not problems)
 
 
-def _try(check: Callable[[], list[str]]) -> list[str]:
-    """Return its problems; that a lease is gone is one of them."""
+def _run_check(check: Callable[[], list[str]]) -> list[str]:
+    """Return the problems of a check; that a lease is gone is one of them."""
     try:
         return check()
     except RuntimeError as error:
         return [str(error)]
 
 
-def _name(claim: str) -> str:
-    """A name for a lease, of a claim about it."""
+def _name_lease(claim: str) -> str:
+    """Return a name for a lease, from a claim about it."""
     return "".join(char if char.isalnum() else "-" for char in claim.lower()).strip("-")[:60].strip("-")
 
 
-def _dated(claim: str, keeper: OneLease) -> Iterator[str]:
-    """The holder renews, and the time of that is stamped."""
-    before = stamps(keeper.get())
+def _check_dated(claim: str, keeper: OneLease) -> Iterator[str]:
+    """Renew as the holder; the time of that is stamped."""
+    before = read_stamps(keeper.get())
     time.sleep(1.1)
-    reply = keeper.renew_by_patch(renewTime=micro_time())
+    reply = keeper.renew_by_patch(renewTime=format_micro_time())
     if reply.status != 200:
         yield f"{claim}: the holder's renewal: HTTP {reply.status} {reply.message[-300:]}"
         return
-    after = stamps(reply.body)
-    if not after[1] or after[1] == before[1] or abs(_age(after[1])) > 5:
+    after = read_stamps(reply.body)
+    if not after[1] or after[1] == before[1] or abs(_measure_age(after[1])) > 5:
         yield f"{claim}: the renewal is undated: {before} {after}"
 
 
-def _age(written: str) -> float:
+def _measure_age(written: str) -> float:
     return (dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(written)).total_seconds()
 
 
-def _not_stolen(claim: str, stranger: OneLease) -> Iterator[str]:
+def _try_steals(claim: str, stranger: OneLease) -> Iterator[str]:
     for steal in (take, take_by_apply, OneLease.delete):
         reply = steal(stranger)
         if reply.status not in REFUSED:
-            yield f"{claim}: {steal.__name__} afterwards: HTTP {reply.status} {stamps(reply.body)}"
+            yield f"{claim}: {steal.__name__} afterwards: HTTP {reply.status} {read_stamps(reply.body)}"
 
 
-def _attacked(attack: Attack, keeper: ApiClient, mallory: ApiClient) -> list[str]:
-    mine, theirs = (OneLease(client, NAMESPACE, f"a-{_name(attack.name)}") for client in (keeper, mallory))
-    mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+def _check_attack(attack: Attack, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    mine, theirs = (OneLease(client, NAMESPACE, f"a-{_name_lease(attack.name)}") for client in (keeper, mallory))
+    mine.create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
     mine.settle()
     problems: list[str] = []
     for number, write in enumerate(attack.writes):
         reply = write(theirs)
         if number == len(attack.writes) - 1 and attack.refused and reply.status not in REFUSED:
             problems.append(f"{attack.name}: HTTP {reply.status}")
-    writer = stamps(mine.get())[0]
+    writer = read_stamps(mine.get())[0]
     if "system:serviceaccount:stamped:op" not in writer:
         problems.append(f"{attack.name}: the writer is {writer!r}")
     # Plants are tried both before and after the next renewal.
-    return [*problems, *_not_stolen(attack.name, theirs), *_dated(attack.name, mine), *_not_stolen(attack.name, theirs)]
+    return [
+        *problems,
+        *_try_steals(attack.name, theirs),
+        *_check_dated(attack.name, mine),
+        *_try_steals(attack.name, theirs),
+    ]
 
 
-def _planted(case: Takeover, keeper: ApiClient, mallory: ApiClient) -> list[str]:
-    mine, theirs = (OneLease(client, NAMESPACE, f"b-{_name(case.name)}") for client in (keeper, mallory))
+def _check_planted(case: Takeover, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    mine, theirs = (OneLease(client, NAMESPACE, f"b-{_name_lease(case.name)}") for client in (keeper, mallory))
     if case.again:
-        mine.create(renewTime=micro_time()).expect(201)
-        mine.put(holderIdentity="", renewTime=micro_time()).expect(200)
+        mine.create(renewTime=format_micro_time()).expect(201)
+        mine.put(holderIdentity="", renewTime=format_micro_time()).expect(200)
     for write in case.before:
         write(theirs)
     theirs.settle()
-    claimed = mine.put(holderIdentity="a", leaseDurationSeconds=600, renewTime=micro_time())
+    claimed = mine.put(holderIdentity="a", leaseDurationSeconds=600, renewTime=format_micro_time())
     if claimed.status != 200:
         return [f"{case.name}: the claim: HTTP {claimed.status} {claimed.message[-300:]}"]
     if claimed.body["metadata"].get("ownerReferences"):
         return [f"{case.name}: an owner was inherited"]
     for write in case.after:
         write(theirs)
-    return [*_not_stolen(case.name, theirs), *_dated(case.name, mine), *_not_stolen(case.name, theirs)]
+    return [*_try_steals(case.name, theirs), *_check_dated(case.name, mine), *_try_steals(case.name, theirs)]
 
 
-def _poisoned(world: World) -> Iterator[tuple[str, None]]:
-    """Leases that somebody spoiled before the policies were there; each can be renewed without them."""
-    client = world.person("poisoner")[0]
+def _create_poisoned(world: World) -> Iterator[tuple[str, None]]:
+    """Yield leases that somebody spoiled before the policies were there; each can be renewed without them."""
+    client = world.create_user("poisoner")[0]
     many: list[dict[str, Any]] = [
         {
             "manager": f"m{at}",
@@ -175,17 +180,17 @@ def _poisoned(world: World) -> Iterator[tuple[str, None]]:
     }
     for name, plant in plants.items():
         lease = OneLease(client, NAMESPACE, name)
-        lease.create(renewTime=micro_time()).expect(201)
+        lease.create(renewTime=format_micro_time()).expect(201)
         plant(lease).expect(200)
         yield name, None
 
 
-def _completed_later(mallory: ApiClient) -> list[str]:
-    """The writer itself leaves nothing by which the collector deletes the lease when somebody else holds it."""
+def _check_completed_later(mallory: ApiClient) -> list[str]:
+    """Check that the writer leaves nothing by which the collector deletes the lease when somebody else holds it."""
     lease = OneLease(mallory, NAMESPACE, "completed-later")
     finalizers = [{"finalizers": [name]} for name in ("foregroundDeletion", "orphan")]
     tried = {f"created with {one}": lease.create(one) for one in finalizers}
-    lease.create(renewTime=micro_time()).expect(201)
+    lease.create(renewTime=format_micro_time()).expect(201)
     stripped = {f"patched with {one}": lease.patch({"metadata": one}) for one in finalizers}
     for query in ({"propagationPolicy": "Foreground"}, {"propagationPolicy": "Orphan"}, {"orphanDependents": "true"}):
         tried[f"deleted with {query}"] = mallory.send("DELETE", lease.path, **query)
@@ -208,15 +213,15 @@ _WITHOUT_ROOM: Final = {
 }
 
 
-def _renewed(name: str, keeper: ApiClient, other: ApiClient) -> list[str]:
-    """By PUT and by patch, whether or not the lease can be stamped; one that can be is dated at the third time.
+def _check_renewal(name: str, keeper: ApiClient, other: ApiClient) -> list[str]:
+    """Renew by PUT and by patch, whether or not the lease can be stamped.
 
-    Whoever takes one that cannot be stamped has it with stamps.
+    One that can be is dated at the third time. Whoever takes one that cannot be stamped has it with stamps.
     """
     lease = OneLease(keeper, NAMESPACE, name)
     problems = [
         f"{name}: HTTP {reply.status} {reply.message[-300:]}"
-        for reply in (lease.put(renewTime=micro_time()), lease.renew_by_patch(renewTime=micro_time()))
+        for reply in (lease.put(renewTime=format_micro_time()), lease.renew_by_patch(renewTime=format_micro_time()))
         if reply.status != 200
     ]
     stored = lease.get()
@@ -225,73 +230,75 @@ def _renewed(name: str, keeper: ApiClient, other: ApiClient) -> list[str]:
     if len(stored["metadata"]["managedFields"]) != 1:
         problems.append(f"{name}: {len(stored['metadata']['managedFields'])} entries")
     if name not in _WITHOUT_ROOM:
-        return [*problems, *_dated(name, lease)]
-    if any(stamps(stored)):
+        return [*problems, *_check_dated(name, lease)]
+    if any(read_stamps(stored)):
         problems.append(f"{name}: stamped")
     taken = take(OneLease(other, NAMESPACE, name))
-    if taken.status != 200 or not all(stamps(taken.body)):
+    if taken.status != 200 or not all(read_stamps(taken.body)):
         problems.append(f"{name}: not taken, or without stamps: HTTP {taken.status} {taken.message[-200:]}")
     return problems
 
 
-def _always(entries: Entries) -> Callable[[Entries], Entries]:
+def _replace_entries(entries: Entries) -> Callable[[Entries], Entries]:
     return lambda _: entries
 
 
-def _random(keeper: ApiClient, mallory: ApiClient, count: int = 60) -> Row:
+def _check_random_lists(keeper: ApiClient, mallory: ApiClient, count: int = 60) -> Row:
     mine, theirs = (OneLease(client, NAMESPACE, "random") for client in (keeper, mallory))
-    mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+    mine.create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
     problems: list[str] = []
     stored = 0
-    for number, (entries, manager) in enumerate(random_lists(7, count)):
+    for number, (entries, manager) in enumerate(draw_lists(7, count)):
         stored_time = mine.get()["spec"]["renewTime"]
         labels = {"labels": {"n": str(number)}}
-        reply = theirs.put(labels, entries=_always(entries), manager=manager, renewTime=stored_time)
+        reply = theirs.put(labels, entries=_replace_entries(entries), manager=manager, renewTime=stored_time)
         if reply.status == 200:
             stored += 1
-        renewed = mine.renew_by_patch(renewTime=micro_time())
-        if renewed.status != 200 or abs(_age(stamps(renewed.body)[1])) > 3:
-            problems.append(f"list {number}: HTTP {renewed.status} {stamps(renewed.body)}")
-        problems += _not_stolen(f"list {number}", theirs)
+        renewed = mine.renew_by_patch(renewTime=format_micro_time())
+        if renewed.status != 200 or abs(_measure_age(read_stamps(renewed.body)[1])) > 3:
+            problems.append(f"list {number}: HTTP {renewed.status} {read_stamps(renewed.body)}")
+        problems += _try_steals(f"list {number}", theirs)
     seen = "; ".join(problems) or f"{count} lists, {stored} of them stored, each renewal dated, no steal"
     return Row("random lists between renewals", seen, not problems)
 
 
-def _by_put(lease: OneLease, holder: str) -> Reply:
-    return lease.put(holderIdentity=holder, leaseDurationSeconds=3, renewTime=micro_time(), acquireTime=micro_time())
+def _write_by_put(lease: OneLease, holder: str) -> Reply:
+    return lease.put(
+        holderIdentity=holder, leaseDurationSeconds=3, renewTime=format_micro_time(), acquireTime=format_micro_time()
+    )
 
 
-def _by_merge(lease: OneLease, holder: str) -> Reply:
-    return lease.renew_by_patch(holderIdentity=holder, leaseDurationSeconds=3, renewTime=micro_time())
+def _write_by_merge(lease: OneLease, holder: str) -> Reply:
+    return lease.renew_by_patch(holderIdentity=holder, leaseDurationSeconds=3, renewTime=format_micro_time())
 
 
-def _by_apply(lease: OneLease, holder: str, *, force: bool = True) -> Reply:
+def _write_by_apply(lease: OneLease, holder: str, *, force: bool = True) -> Reply:
     body = {"apiVersion": API, "kind": "Lease", "metadata": {"name": lease.name}}
-    spec = {"holderIdentity": holder, "leaseDurationSeconds": 3, "renewTime": micro_time()}
+    spec = {"holderIdentity": holder, "leaseDurationSeconds": 3, "renewTime": format_micro_time()}
     return lease.patch(body | {"spec": spec}, APPLY, "elector", **({"force": True} if force else {}))
 
 
 WAYS: Final[dict[str, Callable[[OneLease, str], Reply]]] = {
-    "put": _by_put,
-    "merge": _by_merge,
-    "apply": _by_apply,
-    "apply-without-force": lambda lease, holder: _by_apply(lease, holder, force=False),
+    "put": _write_by_put,
+    "merge": _write_by_merge,
+    "apply": _write_by_apply,
+    "apply-without-force": lambda lease, holder: _write_by_apply(lease, holder, force=False),
 }
 
 
-def _life(kind: str, keeper: ApiClient, other: ApiClient) -> list[str]:
+def _check_life(kind: str, keeper: ApiClient, other: ApiClient) -> list[str]:
     """Claim, renew, refuse, expire, release, claim: as a client of this kind writes."""
     write = WAYS[kind]
     first, second = (OneLease(client, NAMESPACE, f"life-{kind}") for client in (keeper, other))
     if "apply" not in kind:
-        first.create(holderIdentity="a", leaseDurationSeconds=3, renewTime=micro_time()).expect(201)
+        first.create(holderIdentity="a", leaseDurationSeconds=3, renewTime=format_micro_time()).expect(201)
     steps: list[tuple[str, Callable[[], Reply], bool]] = [
         ("claims", lambda: write(first, "a"), True),
         ("renews in the same second", lambda: write(first, "a"), True),
         ("is not taken", lambda: write(second, "b"), False),
-        ("is not taken later", lambda: _after(1.5, lambda: write(second, "b")), False),
+        ("is not taken later", lambda: _write_after(1.5, lambda: write(second, "b")), False),
         ("renews", lambda: write(first, "a"), True),
-        ("is taken when expired", lambda: _after(4.1, lambda: write(second, "b")), True),
+        ("is taken when expired", lambda: _write_after(4.1, lambda: write(second, "b")), True),
         ("does not come back", lambda: write(first, "a"), False),
         ("is not released by the old holder", lambda: write(first, ""), False),
         ("is released", lambda: write(second, ""), True),
@@ -307,64 +314,66 @@ def _life(kind: str, keeper: ApiClient, other: ApiClient) -> list[str]:
     ]
 
 
-def _after(seconds: float, write: Callable[[], Reply]) -> Reply:
+def _write_after(seconds: float, write: Callable[[], Reply]) -> Reply:
     time.sleep(seconds)
     return write()
 
 
-def _expiry(keeper: ApiClient, mallory: ApiClient) -> list[str]:
-    """The holder's own clock is wrong by an hour, and the list was emptied before it died."""
+def _check_expiry(keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    """Check expiry where the holder's own clock is wrong by an hour, and the list was emptied before it died."""
     mine, theirs = (OneLease(client, NAMESPACE, "clocks") for client in (keeper, mallory))
-    mine.create(leaseDurationSeconds=4, renewTime=micro_time(-3600)).expect(201)
+    mine.create(leaseDurationSeconds=4, renewTime=format_micro_time(-3600)).expect(201)
     problems = []
     for hours in (1, -1, 1):
-        reply = _after(1.1, lambda hours=hours: mine.renew_by_patch(renewTime=micro_time(3600 * hours)))  # type: ignore[misc]
+        reply = _write_after(1.1, lambda hours=hours: mine.renew_by_patch(renewTime=format_micro_time(3600 * hours)))  # type: ignore[misc]
         if reply.status != 200:
             problems.append(f"renewed {hours} h off: HTTP {reply.status}")
         if (taken := take(theirs)).status == 200:
-            problems.append(f"taken {hours} h off: {stamps(taken.body)}")
+            problems.append(f"taken {hours} h off: {read_stamps(taken.body)}")
     theirs.put(entries=lambda _: [{}], renewTime=mine.get()["spec"]["renewTime"])
-    if (reply := _after(4.5, lambda: take(theirs))).status != 200:
+    if (reply := _write_after(4.5, lambda: take(theirs))).status != 200:
         problems.append(f"not taken when expired: HTTP {reply.status} {reply.message[-200:]}")
     return problems
 
 
-def _exempt(world: World, keeper: ApiClient, mallory: ApiClient) -> list[str]:
-    """An administrator corrects a lease, which stays its writer's, or takes it: then it is that of the next writer."""
+def _check_exempt(world: World, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    """Correct a lease as an administrator, which stays its writer's, or take it: then it is that of the next writer."""
     mine, theirs, admin = (OneLease(client, NAMESPACE, "exempt") for client in (keeper, mallory, world.admin))
-    mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
-    was = stamps(mine.get())
+    mine.create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
+    was = read_stamps(mine.get())
     problems = []
-    if stamps(admin.patch({"spec": {"leaseDurationSeconds": 300}}).body) != was:
+    if read_stamps(admin.patch({"spec": {"leaseDurationSeconds": 300}}).body) != was:
         problems.append("a correction changed the stamps")
-    problems += [*_not_stolen("after a correction", theirs), *_dated("after a correction", mine)]
-    if stamps(admin.patch({"spec": {"holderIdentity": "repaired"}}).body)[0]:
+    problems += [*_try_steals("after a correction", theirs), *_check_dated("after a correction", mine)]
+    if read_stamps(admin.patch({"spec": {"holderIdentity": "repaired"}}).body)[0]:
         problems.append("an administrator became the writer")
-    if take(theirs).status != 200 or mine.renew_by_patch(renewTime=micro_time()).status == 200:
+    if take(theirs).status != 200 or mine.renew_by_patch(renewTime=format_micro_time()).status == 200:
         problems.append("the next writer did not become the writer")
     return problems
 
 
-def _one_user(world: World) -> list[str]:
-    """Pods of one service account are one writer where the namespace says so."""
-    namespace = world.namespace("stamped-by-user")
+def _check_one_user(world: World) -> list[str]:
+    """Check that pods of one service account are one writer where the namespace says so."""
+    namespace = world.create_namespace("stamped-by-user")
     label(world, namespace, stamp_writer="user")
-    pods = [world.account(namespace, "op", pod).client for pod in ("op-0", "op-1")]
-    stranger = world.account(namespace, "other").client
+    pods = [world.create_account(namespace, "op", pod).client for pod in ("op-0", "op-1")]
+    stranger = world.create_account(namespace, "other").client
     first, second, third = (OneLease(client, namespace, "shared") for client in (*pods, stranger))
     wait_until_stamped(pods[0], namespace)
-    first.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
-    problems = [] if second.put(renewTime=micro_time()).status == 200 else ["another pod of the user was refused"]
-    return [*problems, *_not_stolen("one user", third)]
+    first.create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
+    problems = (
+        [] if second.put(renewTime=format_micro_time()).status == 200 else ["another pod of the user was refused"]
+    )
+    return [*problems, *_try_steals("one user", third)]
 
 
-def _elections(world: World) -> Iterator[Row]:
-    namespace = world.namespace("stamped-elections")
+def _check_elections(world: World) -> Iterator[Row]:
+    namespace = world.create_namespace("stamped-elections")
     label(world, namespace)
     with ExitStack() as stack:
         for which, seen in elect_each(world, stack, namespace):
             yield Row(which, seen, passed=True)
-    refused = _refused(world, namespace)
+    refused = _list_refused(world, namespace)
     yield Row("nobody of them refused", "; ".join(refused) or "nobody", not refused)
 
 
@@ -375,10 +384,10 @@ stamps: [{{suffix: {SUFFIX}, namespaces: [stamped-and-reviewed]}}]
 """
 
 
-def _with_the_webhook(world: World) -> Iterator[Row]:
-    """The webhook in strict, which fails closed: elections beside the guard, and attacks without it."""
-    namespace = world.namespace("stamped-and-reviewed", route="stamped")
-    counted = world.namespace("stamped-and-counted", route="counted")
+def _check_with_webhook(world: World) -> Iterator[Row]:
+    """Run the webhook in strict, which fails closed: elections beside the guard, and attacks without it."""
+    namespace = world.create_namespace("stamped-and-reviewed", route="stamped")
+    counted = world.create_namespace("stamped-and-counted", route="counted")
     policy = world.directory / "stamps.yaml"
     policy.write_text(POLICY)
     with ExitStack() as stack:
@@ -387,24 +396,24 @@ def _with_the_webhook(world: World) -> Iterator[Row]:
         world.register("stamped", server.port, failure_policy="Fail")
         world.register("counted", counting.port, failure_policy="Fail")
         world.settle()
-        keeper, mallory = (world.account(namespace, "op", pod).client for pod in ("op-0", "op-1"))
+        keeper, mallory = (world.create_account(namespace, "op", pod).client for pod in ("op-0", "op-1"))
         before = OneLease(keeper, namespace, "held-before")
-        before.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+        before.create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
         for one in (namespace, counted):
             label(world, one)
-            wait_until_stamped(keeper if one == namespace else world.account(counted, "op").client, one)
-        renewed = before.put(renewTime=micro_time())
-        seen = f"HTTP {renewed.status} {renewed.message}, stamped {bool(stamps(renewed.body)[0])}"
+            wait_until_stamped(keeper if one == namespace else world.create_account(counted, "op").client, one)
+        renewed = before.put(renewTime=format_micro_time())
+        seen = f"HTTP {renewed.status} {renewed.message}, stamped {bool(read_stamps(renewed.body)[0])}"
         yield Row("the webhook: the first stamp of a held lease", seen, renewed.status == 200)
         yield Row("the webhook: client-go, 3 electors", elect_client_go(world, stack, namespace), passed=True)
-        refused = _refused(world, namespace)
+        refused = _list_refused(world, namespace)
         yield Row("the webhook: nobody of them refused", "; ".join(refused) or "nobody", not refused)
-        yield _counted(OneLease(world.account(counted, "writer").client, counted, "counted"), counting)
+        yield _count_reviews(OneLease(world.create_account(counted, "writer").client, counted, "counted"), counting)
         guard = [one for one in OTHERS if one["metadata"]["name"] == "lease-webhook-stamp-guard"]
         remove(world, guard)
         time.sleep(3)
-        checks = [lambda name=name: _found(name, namespace, keeper, mallory) for name in SINGLE_WRITES]
-        yield _row("the webhook without the guard: foreign-writer", checks)
+        checks = [lambda name=name: _check_finding(name, namespace, keeper, mallory) for name in SINGLE_WRITES]
+        yield _make_row("the webhook without the guard: foreign-writer", checks)
         install(world, guard)
         time.sleep(3)
 
@@ -412,7 +421,7 @@ def _with_the_webhook(world: World) -> Iterator[Row]:
 SINGLE_WRITES: Final[dict[str, Callable[[OneLease], Reply]]] = {
     "take": take,
     "take by apply": take_by_apply,
-    "renew": lambda lease: lease.patch({"spec": {"renewTime": micro_time()}}),
+    "renew": lambda lease: lease.patch({"spec": {"renewTime": format_micro_time()}}),
     "release": lambda lease: lease.patch({"spec": {"holderIdentity": ""}}),
     "shorten": lambda lease: lease.patch({"spec": {"leaseDurationSeconds": 1}}),
     "owner": lambda lease: lease.patch({"metadata": {"ownerReferences": [OWNER]}}),
@@ -420,97 +429,97 @@ SINGLE_WRITES: Final[dict[str, Callable[[OneLease], Reply]]] = {
 }
 
 
-def _found(name: str, namespace: str, keeper: ApiClient, mallory: ApiClient) -> list[str]:
-    """The rule refuses another pod of the same service account, and not the writer."""
-    mine, theirs = (OneLease(client, namespace, f"foreign-{_name(name)}") for client in (keeper, mallory))
-    mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+def _check_finding(name: str, namespace: str, keeper: ApiClient, mallory: ApiClient) -> list[str]:
+    """Check that the rule refuses another pod of the same service account, and not the writer."""
+    mine, theirs = (OneLease(client, namespace, f"foreign-{_name_lease(name)}") for client in (keeper, mallory))
+    mine.create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
     write = SINGLE_WRITES[name]
     reply = write(theirs)
     problems = [] if "foreign-writer" in reply.message else [f"{name}: HTTP {reply.status} {reply.message[-300:]}"]
-    renewed = mine.put(renewTime=micro_time())
-    if renewed.status != 200 or not stamps(renewed.body)[1]:
+    renewed = mine.put(renewTime=format_micro_time())
+    if renewed.status != 200 or not read_stamps(renewed.body)[1]:
         problems.append(f"{name}: the holder's renewal: HTTP {renewed.status} {renewed.message[-300:]}")
     return problems
 
 
-def _counted(lease: OneLease, counting: CountingWebhook) -> Row:
-    """Plain renewals of a stamped lease are not sent to the webhook; the first one stamps the term, and is."""
-    lease.create(renewTime=micro_time()).expect(201)
-    lease.put(renewTime=micro_time()).expect(200)
-    before = counting.reviews(lease.namespace, lease.name)
+def _count_reviews(lease: OneLease, counting: CountingWebhook) -> Row:
+    """Check that plain renewals of a stamped lease are not reviewed; the first one stamps the term, and is."""
+    lease.create(renewTime=format_micro_time()).expect(201)
+    lease.put(renewTime=format_micro_time()).expect(200)
+    before = counting.count_reviews(lease.namespace, lease.name)
     for renew in (OneLease.put, OneLease.renew_by_patch):
         for _ in range(3):
             time.sleep(0.7)
-            renew(lease, renewTime=micro_time()).expect(200)
-    plain = counting.reviews(lease.namespace, lease.name) - before
+            renew(lease, renewTime=format_micro_time()).expect(200)
+    plain = counting.count_reviews(lease.namespace, lease.name) - before
     lease.label("a", "b").expect(200)
-    other = counting.reviews(lease.namespace, lease.name) - before - plain
+    other = counting.count_reviews(lease.namespace, lease.name) - before - plain
     return Row(
         "the webhook: renewals of a stamped lease", f"{plain} of 6 sent; a label: {other}", (plain, other) == (0, 1)
     )
 
 
-def _refused(world: World, namespace: str) -> set[str]:
-    """List the refused writers in a namespace, with the reasons; a conflict is not a refusal."""
+def _list_refused(world: World, namespace: str) -> set[str]:
+    """Return the refused writers in a namespace, with the reasons; a conflict is not a refusal."""
     return {
         f"{event['user']['username']}: {event['responseStatus'].get('message', '')}"
-        for event in world.audit(namespace)
+        for event in world.read_audit_events(namespace)
         if event["responseStatus"].get("code") in REFUSED - {409}
     }
 
 
-def _cost(world: World, keeper: ApiClient, count: int = 300) -> Row:
-    """Renewals by PUT of a lease in a labeled namespace and of one in another, in turns."""
-    bare = world.namespace("not-stamped")
+def _measure_cost(world: World, keeper: ApiClient, count: int = 300) -> Row:
+    """Measure renewals by PUT of a lease in a labeled namespace and of one in another, in turns."""
+    bare = world.create_namespace("not-stamped")
     held = [OneLease(keeper, namespace, "cost") for namespace in (NAMESPACE, bare)]
     times: list[list[float]] = [[], []]
     for lease in held:
-        lease.create(renewTime=micro_time()).expect(201)
+        lease.create(renewTime=format_micro_time()).expect(201)
     for _ in range(count):
         for lease, taken in zip(held, times, strict=True):
-            taken.append(lease.put(renewTime=micro_time()).milliseconds)
-    stamped, plain = (f"{quantile(taken, 0.5):.2f} ms, p99 {quantile(taken, 0.99):.2f} ms" for taken in times)
+            taken.append(lease.put(renewTime=format_micro_time()).milliseconds)
+    stamped, plain = (f"{find_quantile(taken, 0.5):.2f} ms, p99 {find_quantile(taken, 0.99):.2f} ms" for taken in times)
     return Row("a renewal by PUT", f"p50 {stamped}; without the label p50 {plain}", passed=True)
 
 
-def _removed_and_returned(world: World, keeper: ApiClient, mallory: ApiClient) -> Row:
-    """A holder renews while the label goes and returns, the stamps alone go, and all is removed."""
+def _check_removal_and_return(world: World, keeper: ApiClient, mallory: ApiClient) -> Row:
+    """Renew as a holder while the label goes and returns, the stamps alone go, and all is removed."""
     mine, theirs = (OneLease(client, NAMESPACE, "coming-and-going") for client in (keeper, mallory))
-    mine.create(leaseDurationSeconds=600, renewTime=micro_time()).expect(201)
+    mine.create(leaseDurationSeconds=600, renewTime=format_micro_time()).expect(201)
     problems: list[str] = []
     label(world, NAMESPACE, None)
     wait_until_stamped(keeper, NAMESPACE, stamped=False)
-    if mine.put(renewTime=micro_time()).status != 200:
+    if mine.put(renewTime=format_micro_time()).status != 200:
         problems.append("without the label: the holder's renewal")
     # A duration can be checked even if the stamp was made unreadable meanwhile.
     theirs.patch({"metadata": {"annotations": {KEYS[1]: "2027-02-29T00:00:00Z"}}}).expect(200)
     label(world, NAMESPACE)
     wait_until_stamped(keeper, NAMESPACE)
-    problems += _dated("the label is back", mine)
-    problems += _not_stolen("the label is back", theirs)
+    problems += _check_dated("the label is back", mine)
+    problems += _try_steals("the label is back", theirs)
     remove(world, STAMP[1:])
     wait_until_stamped(keeper, NAMESPACE, stamped=False)
-    if mine.put(renewTime=micro_time()).status != 200:
+    if mine.put(renewTime=format_micro_time()).status != 200:
         problems.append("without the stamps: the holder's renewal")
-    problems += _not_stolen("without the stamps", theirs)
+    problems += _try_steals("without the stamps", theirs)
     for forged in (dict.fromkeys(KEYS), dict.fromkeys(KEYS, "2020-01-01T00:00:00Z")):
         if theirs.patch({"metadata": {"annotations": forged}}).status == 200:
             problems.append("without the stamps: they are forged")
     free = OneLease(mallory, NAMESPACE, "created-without-the-stamps")
-    if free.create().status != 201 or free.put(renewTime=micro_time()).status != 200:
+    if free.create().status != 201 or free.put(renewTime=format_micro_time()).status != 200:
         problems.append("without the stamps: another lease")
     remove(world, (*STAMP[:1], *OTHERS))
     wait_for("the removal", lambda: take(theirs).status == 200, 30, 0.5)
     return Row("removed and returned", "; ".join(problems) or "the holder renews at each step", not problems)
 
 
-def _without_the_stamps(world: World) -> Row:
-    """Below 1.36 the API server has no such stamps; whoever applies the file nevertheless loses no write."""
+def _check_without_stamps(world: World) -> Row:
+    """Check that applying the file below 1.36 loses no write, where the API server has no such stamps."""
     install(world, OTHERS)
-    world.namespace(NAMESPACE)
+    world.create_namespace(NAMESPACE)
     label(world, NAMESPACE)
     time.sleep(5)
-    keeper, other = (world.account(NAMESPACE, "op", pod).client for pod in ("op-0", "op-1"))
+    keeper, other = (world.create_account(NAMESPACE, "op", pod).client for pod in ("op-0", "op-1"))
     mine, theirs = (OneLease(client, NAMESPACE, "unstamped") for client in (keeper, other))
     replies = [
         mine.create(),

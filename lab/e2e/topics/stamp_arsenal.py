@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from lab.e2e.api_client import ApiClient
 from lab.e2e.attacked_api_server import RealWorld
 from lab.e2e.elections import elect_each
-from lab.e2e.manifests import micro_time
-from lab.e2e.one_lease import FUTURE, OneLease, entry
-from lab.e2e.stamp_cases import FIELDS, FIRST_MINOR, SUFFIX, forged, take, take_by_apply
-from lab.e2e.stamping import OTHERS, REFUSED, STAMP, install, label, remove, stamps, wait_until_stamped
+from lab.e2e.manifests import format_micro_time
+from lab.e2e.one_lease import FUTURE, OneLease, make_entry
+from lab.e2e.stamp_cases import FIELDS, FIRST_MINOR, SUFFIX, forge_stamps, take, take_by_apply
+from lab.e2e.stamping import OTHERS, REFUSED, STAMP, install, label, read_stamps, remove, wait_until_stamped
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import Row, World, leases
+from lab.e2e.world import Row, World, build_lease_path
 from tests.attacks.attack import STRICT, Attack, attacks
 from tests.attacks.play import Outcome, play
 from tests.deep_json import decode
@@ -29,7 +29,7 @@ WAITING: Final = 30
 SHOP: Final = "arsenal"
 HONEST: Final = frozenset({"keeper", "successor"})
 SECONDS: Final = 600
-CONSTANT: Final = entry(
+CONSTANT: Final = make_entry(
     "lease-webhook-stamp",
     {"f:metadata": {"f:annotations": {"f:lease-webhook/stamp": {}}}},
     "2000-01-01T00:00:00Z",
@@ -42,10 +42,10 @@ stamps: [{{suffix: {SUFFIX}, namespaces: [{SHOP}, listed-only]}}]
 
 
 def run(world: World) -> Iterator[Row]:
-    """Needs the stamps, so nothing below 1.36."""
+    """Run the checks that need the stamps, so nothing below 1.36."""
     if world.plane.binaries.minor < FIRST_MINOR:
         return
-    actors = _actors(world)
+    actors = _create_actors(world)
     policy = world.directory / "arsenal.yaml"
     policy.write_text(POLICY)
     names = ("listed-only", "labeled-only", "neither")
@@ -53,40 +53,40 @@ def run(world: World) -> Iterator[Row]:
         server = stack.enter_context(WebhookServer(world.directory, world.certs, policy=str(policy)))
         world.register("arsenal", server.port, failure_policy="Fail")
         for name in names:
-            world.namespace(name, route="arsenal")
+            world.create_namespace(name, route="arsenal")
         world.settle()
-        pods = {name: [world.account(name, "op", pod).client for pod in ("op-0", "op-1")] for name in names}
+        pods = {name: [world.create_account(name, "op", pod).client for pod in ("op-0", "op-1")] for name in names}
         held = {name: OneLease(clients[0], name, "held-before") for name, clients in pods.items()}
         for one in held.values():
-            one.create(leaseDurationSeconds=SECONDS, renewTime=micro_time()).expect(201)
+            one.create(leaseDurationSeconds=SECONDS, renewTime=format_micro_time()).expect(201)
         install(world, (*STAMP, *OTHERS))
         for name in (SHOP, "labeled-only"):
             label(world, name)
         wait_until_stamped(pods["labeled-only"][0], "labeled-only")
-        yield _labeled_before_it_is_listed(world, stack, held["labeled-only"], pods["labeled-only"])
+        yield _check_labeled_before_listed(world, stack, held["labeled-only"], pods["labeled-only"])
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            yield from pool.map(lambda name: _constant_entry_by_clients(name, pods[name]), ("listed-only", "neither"))
-        yield _label_comes_and_goes(world, pods["listed-only"])
-        yield _arsenal(actors, world.plane.binaries.minor)
+            yield from pool.map(lambda name: _check_constant_entry(name, pods[name]), ("listed-only", "neither"))
+        yield _check_label_coming_and_going(world, pods["listed-only"])
+        yield _play_arsenal(actors, world.plane.binaries.minor)
         remove(world, (*STAMP, *OTHERS))
 
 
-def _labeled_before_it_is_listed(world: World, stack: ExitStack, held: OneLease, pods: Sequence[ApiClient]) -> Row:
-    """A label without an entry in the policy file costs no holder its lease, and opens nothing to others."""
+def _check_labeled_before_listed(world: World, stack: ExitStack, held: OneLease, pods: Sequence[ApiClient]) -> Row:
+    """Check that a label without an entry in the policy file costs no holder its lease, and opens nothing to others."""
     problems = []
     for write in (held.put, held.renew_by_patch, held.put):
-        reply = write(renewTime=micro_time())
+        reply = write(renewTime=format_micro_time())
         if reply.status != 200:
             problems.append(f"the holder's renewal: HTTP {reply.status} {reply.message[-300:]}")
         time.sleep(1.1)
-    if not stamps(held.get())[1]:
+    if not read_stamps(held.get())[1]:
         problems.append("not stamped")
     theirs = OneLease(pods[1], held.namespace, held.name)
     problems += [f"{steal.__name__}: stored" for steal in (take, take_by_apply) if steal(theirs).status == 200]
     elections = list(elect_each(world, stack, held.namespace))
     refused = {
         event["responseStatus"].get("message", "")
-        for event in world.audit(held.namespace)
+        for event in world.read_audit_events(held.namespace)
         if event["responseStatus"].get("code") in REFUSED - {409} and event["objectRef"].get("name") != held.name
     }
     problems += sorted(refused)
@@ -94,7 +94,7 @@ def _labeled_before_it_is_listed(world: World, stack: ExitStack, held: OneLease,
     return Row("labeled before the policy lists it", seen, not problems)
 
 
-def _constant_entry_by_clients(namespace: str, pods: Sequence[ApiClient]) -> Row:
+def _check_constant_entry(namespace: str, pods: Sequence[ApiClient]) -> Row:
     """Check that where nothing is stamped no client brings the constant entry into a lease, alone or with a change."""
     problems = []
     changes: list[dict[str, Any]] = [{}, *({field: value} for field, value in FIELDS.items())]
@@ -102,17 +102,21 @@ def _constant_entry_by_clients(namespace: str, pods: Sequence[ApiClient]) -> Row
     lists = {
         "alone": [CONSTANT],
         "by apply": [CONSTANT | {"operation": "Apply"}],
-        "with an unreadable one": [CONSTANT, entry("zz", {"f:spec": {}}, FUTURE, apiVersion="a/b/c")],
-        "with paths below scalars": [CONSTANT, entry("zz", {"f:spec": {"f:renewTime": {"f:x": {}}}}, FUTURE)],
+        "with an unreadable one": [CONSTANT, make_entry("zz", {"f:spec": {}}, FUTURE, apiVersion="a/b/c")],
+        "with paths below scalars": [CONSTANT, make_entry("zz", {"f:spec": {"f:renewTime": {"f:x": {}}}}, FUTURE)],
         "twice": [CONSTANT, CONSTANT],
     }
-    metadata: list[dict[str, Any] | None] = [None, {"labels": {"a": "b"}}, {"annotations": forged("- m", FUTURE, "1")}]
+    metadata: list[dict[str, Any] | None] = [
+        None,
+        {"labels": {"a": "b"}},
+        {"annotations": forge_stamps("- m", FUTURE, "1")},
+    ]
     number = 0
     for manager in ("client", "lease-webhook-stamp", "ancient-changes"):
         for name, entries in lists.items():
             mine, theirs = (OneLease(client, namespace, f"c{number}") for client in pods)
             number += 1
-            mine.create(leaseDurationSeconds=SECONDS, renewTime=micro_time()).expect(201)
+            mine.create(leaseDurationSeconds=SECONDS, renewTime=format_micro_time()).expect(201)
             for change in changes:
                 for meta in metadata:
                     kept = mine.get()["spec"].get("renewTime", ...)
@@ -120,7 +124,7 @@ def _constant_entry_by_clients(namespace: str, pods: Sequence[ApiClient]) -> Row
                     stored = mine.get()
                     if stored["metadata"]["managedFields"] == [CONSTANT]:
                         problems.append(f"{name}, {manager}, {change}, {meta}")
-            mine.put(renewTime=micro_time(), holderIdentity="a", leaseDurationSeconds=SECONDS)
+            mine.put(renewTime=format_micro_time(), holderIdentity="a", leaseDurationSeconds=SECONDS)
             if take(theirs).status == 200:
                 problems.append(f"{name}, {manager}: taken")
         created = OneLease(pods[1], namespace, f"created-{number}")
@@ -135,10 +139,10 @@ def _constant_entry_by_clients(namespace: str, pods: Sequence[ApiClient]) -> Row
     return Row(f"the constant entry by clients, {namespace}", seen, not problems)
 
 
-def _label_comes_and_goes(world: World, pods: Sequence[ApiClient]) -> Row:
-    """A listed namespace is labeled, loses its label and has it again: the holder renews, nobody takes the lease."""
+def _check_label_coming_and_going(world: World, pods: Sequence[ApiClient]) -> Row:
+    """Remove and return the label of a listed namespace: the holder renews, nobody takes the lease."""
     mine, theirs = (OneLease(client, "listed-only", "comes-and-goes") for client in pods)
-    mine.create(leaseDurationSeconds=SECONDS, renewTime=micro_time()).expect(201)
+    mine.create(leaseDurationSeconds=SECONDS, renewTime=format_micro_time()).expect(201)
     problems = []
     for value in ("required", None, "required", None):
         label(world, "listed-only", value)
@@ -146,17 +150,17 @@ def _label_comes_and_goes(world: World, pods: Sequence[ApiClient]) -> Row:
         for at in range(2):
             # Just after the label is gone the constant entry is still there, and 1.37 keeps it if the list that is sent
             # cannot be read; so docs/stamp.md has the namespace removed from the policy file first.
-            lists = [[], [entry("zz", {"f:spec": {}}, FUTURE, apiVersion="a/b/c")]]
+            lists = [[], [make_entry("zz", {"f:spec": {}}, FUTURE, apiVersion="a/b/c")]]
             for broken in lists[: 1 if value is None and at == 0 else 2]:
                 reply = theirs.put(
-                    {"annotations": forged("- mallory", FUTURE, "1")},
+                    {"annotations": forge_stamps("- mallory", FUTURE, "1")},
                     entries=lambda old, more=broken: [*old, *more],  # type: ignore[misc]
                     holderIdentity="mallory",
-                    renewTime=micro_time(),
+                    renewTime=format_micro_time(),
                 )
                 if reply.status == 200:
                     problems.append(f"label {value}, {at}: taken with {len(broken)} broken entries")
-            reply = mine.put(renewTime=micro_time())
+            reply = mine.put(renewTime=format_micro_time())
             if reply.status != 200:
                 problems.append(f"label {value}, {at}: the renewal: HTTP {reply.status} {reply.message[-300:]}")
             time.sleep(1.1)
@@ -166,50 +170,50 @@ def _label_comes_and_goes(world: World, pods: Sequence[ApiClient]) -> Row:
 # ---- standing attacks ------------------------------------------------------------------------------------------------
 
 
-def _actors(world: World) -> dict[str, ApiClient]:
-    """Everybody who may be named in an attack; most of them are pods of one service account."""
-    world.namespace(SHOP, route="arsenal")
-    world.namespace("arsenal-other")
+def _create_actors(world: World) -> dict[str, ApiClient]:
+    """Return clients of everybody who may be named in an attack; most of them are pods of one service account."""
+    world.create_namespace(SHOP, route="arsenal")
+    world.create_namespace("arsenal-other")
     pods = {
         "keeper": "checkout-0",
         "successor": "checkout-1",
         "neighbor": "mallory-0",
         "shorter": "checkout",
     }
-    actors = {actor: world.account(SHOP, "checkout", pod).client for actor, pod in pods.items()}
+    actors = {actor: world.create_account(SHOP, "checkout", pod).client for actor, pod in pods.items()}
     others = {"stranger": "mallory-0", "namesake": "checkout-0"}
-    actors |= {actor: world.account("arsenal-other", pod).client for actor, pod in others.items()}
-    return actors | {"person": world.person("mallory")[0], "admin": world.admin}
+    actors |= {actor: world.create_account("arsenal-other", pod).client for actor, pod in others.items()}
+    return actors | {"person": world.create_user("mallory")[0], "admin": world.admin}
 
 
-def _writer_of(client: ApiClient) -> str:
-    """Return what is stamped when this client writes."""
+def _find_writer(client: ApiClient) -> str:
+    """Return the writer that is stamped when this client writes."""
     body = {"metadata": {"name": "probe"}, "spec": {"holderIdentity": "a"}}
-    return stamps(client.send("POST", leases(SHOP), body, dryRun="All").body)[0]
+    return read_stamps(client.send("POST", build_lease_path(SHOP), body, dryRun="All").body)[0]
 
 
 class LeaseGoneError(Exception):
-    """The lease of an attack does not exist any more."""
+    """Raised when the lease of an attack does not exist anymore."""
 
 
 class _Watched(RealWorld):
-    """Each write is held against what the stamps said before it; a refusal by anybody is an outcome."""
+    """A lease whose writes are compared with its earlier stamps; a refusal by anybody is an outcome."""
 
     def __init__(
         self, actors: Mapping[str, ApiClient], writers: Mapping[str, str], name: str, turns: Semaphore
     ) -> None:
         super().__init__(actors, SHOP, name, turns)
-        self._admin, self._lease, self._writers = actors["admin"], leases(SHOP, name), writers
+        self._admin, self._lease, self._writers = actors["admin"], build_lease_path(SHOP, name), writers
         self.taken: list[str] = []
         self.must_pass: list[bool] = []
 
     def send(self, by: str, method: str, manager: str, body: dict[str, Any] | None, /) -> Outcome:
-        before = self._stored()
+        before = self._read_stored()
         try:
             outcome = super().send(by, method, manager, body)
         except RuntimeError as error:
             outcome = Outcome(stored=False, findings={}, text=str(error))
-        writer, written, _ = stamps(before)
+        writer, written, _ = read_stamps(before)
         spec = before.get("spec", {})
         seconds = spec.get("leaseDurationSeconds", 0)
         age = (
@@ -219,28 +223,28 @@ class _Watched(RealWorld):
         possible = method != "create" or not before
         self.must_pass.append(by in HONEST and possible and (mine or not held or age > seconds + 1))
         if held and not mine and by != "admin" and age < seconds * 0.8 - 1.5:
-            after = self._stored()
+            after = self._read_stored()
             if after.get("spec") != spec or after["metadata"]["uid"] != before["metadata"]["uid"]:
                 self.taken.append(f"{by} {method}: {spec} is now {after.get('spec')}")
         return outcome
 
     def read(self) -> dict[str, Any]:
         """Return the stored lease. Raises LeaseGoneError."""
-        if not self._stored():
+        if not self._read_stored():
             raise LeaseGoneError
         return super().read()
 
-    def _stored(self) -> dict[str, Any]:
+    def _read_stored(self) -> dict[str, Any]:
         reply = self._admin.send("GET", self._lease)
         return decode(reply.data) if reply.status == 200 else {}
 
 
-def _arsenal(actors: Mapping[str, ApiClient], minor: int) -> Row:
+def _play_arsenal(actors: Mapping[str, ApiClient], minor: int) -> Row:
     """Check that only the stamped writer changes the spec of a live lease, and that nobody honest is denied."""
-    writers = {by: _writer_of(client) for by, client in actors.items()}
+    writers = {by: _find_writer(client) for by, client in actors.items()}
     turns = Semaphore(AT_ONCE)
 
-    def one(attack: Attack) -> tuple[int, list[str]]:
+    def play_attack(attack: Attack) -> tuple[int, list[str]]:
         attack = replace(attack, lease=replace(attack.lease, namespace=SHOP))
         here = _Watched(actors, writers, attack.lease_name(STRICT), turns)
         try:
@@ -261,7 +265,7 @@ def _arsenal(actors: Mapping[str, ApiClient], minor: int) -> Row:
     chosen = [one for one in attacks() if one.since <= minor <= one.until and one.lease.namespace == "shop"]
     chosen = [one for one in chosen if not one.lease.bound]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE + WAITING) as pool:
-        ended = list(pool.map(one, sorted(chosen, key=lambda one: -sum(step.wait for step in one.writes))))
+        ended = list(pool.map(play_attack, sorted(chosen, key=lambda one: -sum(step.wait for step in one.writes))))
     problems = [problem for _, found in ended for problem in found]
     writes = sum(count for count, _ in ended)
     seen = "; ".join(problems[:8]) or f"{len(chosen)} attacks, {writes} writes: no lease taken, nobody honest refused"

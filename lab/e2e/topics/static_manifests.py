@@ -10,9 +10,9 @@ import yaml
 
 from lab.e2e.api_client import ApiClient
 from lab.e2e.control_plane import ControlPlane
-from lab.e2e.one_lease import OneLease, entry, nest_fields
+from lab.e2e.one_lease import OneLease, make_entry, nest_fields
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, leases
+from lab.e2e.world import PROJECT, REGISTRATIONS, Row, World, build_lease_path
 from tests import protobuf
 from tests.waiting import wait_for
 
@@ -32,7 +32,7 @@ _RELOADS: Final = re.compile(
 
 
 def run(world: World) -> Iterator[Row]:
-    """Start an API server that finds the files on its disk, write, break the files, take them away."""
+    """Start an API server that finds the files on its disk, write, break the files, and remove them."""
     if world.plane.binaries.minor < FIRST_MINOR:
         yield Row("static manifests", f"not in {world.plane.binaries.version}", passed=True)
         return
@@ -40,20 +40,20 @@ def run(world: World) -> Iterator[Row]:
     with WebhookServer(world.directory, world.certs) as webhook:
         flags = _configure(world, directory, webhook.port)
         with ControlPlane(world.plane.binaries, directory / "plane", flags=flags) as plane:
-            admin = plane.user("admin", "system:masters")
-            yield from _in_force(admin, webhook)
-            yield from _outside_of_the_api(admin)
-            yield from _changed_on_disk(admin, directory / "webhooks")
-        yield _started_with_a_broken_file(world, directory, flags)
+            admin = plane.create_client("admin", "system:masters")
+            yield from _check_in_force(admin, webhook)
+            yield from _check_outside_api(admin)
+            yield from _check_changed_on_disk(admin, directory / "webhooks")
+        yield _check_broken_file(world, directory, flags)
 
 
 def _configure(world: World, directory: Path, port: int) -> list[str]:
-    """Write what docs/static-manifests.md says, for this directory and this port; gives the API server's flags."""
+    """Write the files of docs/static-manifests.md for this directory and this port; return the API server's flags."""
     (directory / "plane").mkdir(parents=True)
     shipped = world.tree / "deploy" / "static-manifests"
     for folder in FOLDERS:
         (directory / folder).mkdir()
-        text = world.kubectl.must("kustomize", str(shipped / folder))
+        text = world.kubectl.run_checked("kustomize", str(shipped / folder))
         (directory / folder / "lease-webhook.yaml").write_text(text.replace("127.0.0.1:8443", f"127.0.0.1:{port}"))
     configuration = directory / "admission-configuration.yaml"
     text = (shipped / configuration.name).read_text()
@@ -61,27 +61,27 @@ def _configure(world: World, directory: Path, port: int) -> list[str]:
     return [f"--admission-control-config-file={configuration}", f"--feature-gates={GATES}"]
 
 
-def _in_force(admin: ApiClient, webhook: WebhookServer) -> Iterator[Row]:
-    status, message = _proof(admin)
+def _check_in_force(admin: ApiClient, webhook: WebhookServer) -> Iterator[Row]:
+    status, message = _try_proof(admin)
     seen = f"HTTP {status}: {message.partition(':')[0]}..."
     yield Row("the first write after the start is reviewed", seen, status == 422 and "lease webhook" in message)
     lease = OneLease(admin, NAMESPACE, "renewed")
     lease.create().expect(201)
-    before = webhook.reviews()
+    before = webhook.count_reviews()
     lease.put().expect(200)
-    renewed = webhook.reviews() - before
+    renewed = webhook.count_reviews() - before
     lease.put(holderIdentity="b").expect(200)
-    taken = webhook.reviews() - before - renewed
+    taken = webhook.count_reviews() - before - renewed
     seen = f"{renewed} reviews of a plain renewal, {taken} of a takeover"
     yield Row("the match condition holds", seen, (renewed, taken) == (0, 1))
     deep = OneLease(admin, NAMESPACE, "deep")
     deep.create().expect(201)
-    body = protobuf.lease(deep.changed(), [entry("z", nest_fields(9).encode())])
+    body = protobuf.lease(deep.make_changed(), [make_entry("z", nest_fields(9).encode())])
     reply = admin.send("PUT", deep.path, body, media=protobuf.MEDIA)
     yield Row("the depth policy: 9 levels", f"HTTP {reply.status}", reply.status == 422)
 
 
-def _outside_of_the_api(admin: ApiClient) -> Iterator[Row]:
+def _check_outside_api(admin: ApiClient) -> Iterator[Row]:
     listed = len(admin.get(REGISTRATIONS)["items"])
     deleted = admin.send("DELETE", f"{REGISTRATIONS}/{NAME}").status
     seen = f"{listed} listed, DELETE gives HTTP {deleted}"
@@ -90,27 +90,27 @@ def _outside_of_the_api(admin: ApiClient) -> Iterator[Row]:
     yield Row("no one takes its name through the API", f"HTTP {created.status}", created.status == 422)
 
 
-def _changed_on_disk(admin: ApiClient, folder: Path) -> Iterator[Row]:
+def _check_changed_on_disk(admin: ApiClient, folder: Path) -> Iterator[Row]:
     (folder / "broken.yaml").write_text(BROKEN)
     begin = time.monotonic()
 
-    def refused() -> bool:
+    def is_refused() -> bool:
         return any(float(count) for count in _RELOADS.findall(admin.send("GET", "/metrics").message))
 
-    wait_for("a failed reload", refused, RELOAD_SECONDS, 1)
-    status, _ = _proof(admin)
+    wait_for("a failed reload", is_refused, RELOAD_SECONDS, 1)
+    status, _ = _try_proof(admin)
     seen = f"noticed after {time.monotonic() - begin:.0f} s, the proof gives HTTP {status}"
     yield Row("with a broken file the last good ones stay in force", seen, status == 422)
     for file in folder.iterdir():
         file.unlink()
     begin = time.monotonic()
-    wait_for("the files to be gone", lambda: _proof(admin)[0] == 201, RELOAD_SECONDS, 1)
+    wait_for("the files to be gone", lambda: _try_proof(admin)[0] == 201, RELOAD_SECONDS, 1)
     yield Row(
         "break-glass: without the files nothing is reviewed", f"after {time.monotonic() - begin:.0f} s", passed=True
     )
 
 
-def _started_with_a_broken_file(world: World, directory: Path, flags: list[str]) -> Row:
+def _check_broken_file(world: World, directory: Path, flags: list[str]) -> Row:
     (directory / "webhooks" / "broken.yaml").write_text(BROKEN)
     (directory / "again").mkdir()
     try:
@@ -121,8 +121,8 @@ def _started_with_a_broken_file(world: World, directory: Path, flags: list[str])
     return Row("an API server that starts with a broken file", seen, seen == "it exits")
 
 
-def _proof(admin: ApiClient) -> tuple[int, str]:
-    """Status and message of deploy/proof.yaml as a dry run."""
+def _try_proof(admin: ApiClient) -> tuple[int, str]:
+    """Return the status and message of deploy/proof.yaml as a dry run."""
     body: dict[str, Any] = yaml.safe_load((PROJECT / "deploy" / "proof.yaml").read_text())
-    reply = admin.send("POST", leases(NAMESPACE), body, dryRun="All")
+    reply = admin.send("POST", build_lease_path(NAMESPACE), body, dryRun="All")
     return reply.status, reply.message

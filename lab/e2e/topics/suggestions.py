@@ -1,4 +1,4 @@
-"""What `suggest` proposes from an audit log, applied on a real API server: all that was seen passes, no more."""
+"""The proposals of `suggest` from an audit log, applied on a real API server: all that was seen passes, no more."""
 
 import json
 import subprocess
@@ -11,10 +11,10 @@ from typing import Any
 
 from lab.e2e.api_client import MERGE
 from lab.e2e.control_plane import ControlPlane
-from lab.e2e.electors import client_go
-from lab.e2e.manifests import micro_time
+from lab.e2e.electors import start_client_go
+from lab.e2e.manifests import format_micro_time
 from lab.e2e.webhook_server import WebhookServer
-from lab.e2e.world import Account, Row, World, leases
+from lab.e2e.world import Account, Row, World, build_lease_path
 from tests.waiting import wait_for
 
 SHOP = "shop"
@@ -33,18 +33,18 @@ AUDIT_POLICY = {
 
 
 def run(world: World) -> Iterator[Row]:
-    """On a control plane of its own, in which no one may write leases: the shared one lets everybody."""
+    """Run on a separate control plane, in which no one may write leases: the shared one lets everybody."""
     directory = world.directory / "suggestions"
     directory.mkdir()
     policy = directory / "every-request.json"
     policy.write_text(json.dumps(AUDIT_POLICY))
     with ControlPlane(world.plane.binaries, directory, flags=[f"--audit-policy-file={policy}"]) as plane:
         own = World(plane)
-        own.stand_in_for_the_service()
+        own.create_local_service()
         own.admin.send("DELETE", f"{RBAC}/clusterrolebindings/e2e-lease-writer").expect()
-        own.namespace(SHOP, route=SHOP)
-        own.namespace("other")
-        yield from _Trial(own).rows()
+        own.create_namespace(SHOP, route=SHOP)
+        own.create_namespace("other")
+        yield from _Trial(own).run()
 
 
 class _Trial:
@@ -52,24 +52,24 @@ class _Trial:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.electors = [world.account(SHOP, "checkout", pod) for pod in PODS]
-        self.intruder = world.account("other", "intruder")
-        self.kim, _ = world.person("kim")
+        self.electors = [world.create_account(SHOP, "checkout", pod) for pod in PODS]
+        self.intruder = world.create_account("other", "intruder")
+        self.kim, _ = world.create_user("kim")
 
-    def rows(self) -> Iterator[Row]:
+    def run(self) -> Iterator[Row]:
         """Record, suggest, apply, repeat."""
         self._allow_everything([self.electors[0], self.intruder])
         self._elect("recorded")
         self._steal()
-        bindings = self._suggested("bindings", "shop/checkout")
+        bindings = self._suggest("bindings", "shop/checkout")
         is_granted = "other/intruder" in _uncomment(bindings)
-        yield _row("the intruder is left out", is_granted, bindings, "other/intruder")
-        policy = self._policy("bindings.yaml", bindings)
+        yield _make_row("the intruder is left out", is_granted, bindings, "other/intruder")
+        policy = self._write_policy("bindings.yaml", bindings)
         with WebhookServer(self.world.directory, self.world.certs, policy=str(policy)) as server:
             self.world.register(SHOP, server.port, failure_policy="Fail", renewals=True)
             self.world.settle()
-            yield self._again()
-            yield self._more_than_the_binding()
+            yield self._repeat()
+            yield self._check_beyond_binding()
 
     def _allow_everything(self, accounts: Sequence[Account]) -> None:
         rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["*"], "verbs": ["*"]}
@@ -85,11 +85,11 @@ class _Trial:
         self.world.admin.send("POST", f"{place}/rolebindings", body).expect()
 
     def _elect(self, what: str) -> str:
-        """One leads, crashes, and the other takes over and renews; the lease is created first."""
-        binaries, lease = self.world.plane.binaries, leases(SHOP, "checkout")
+        """Lead with one pod, crash it, and let the other take over and renew; the lease is created first."""
+        binaries, lease = self.world.plane.binaries, build_lease_path(SHOP, "checkout")
         self.world.admin.send("DELETE", lease).expect(200, 404)
 
-        def held_by(pod: str) -> bool:
+        def is_held_by(pod: str) -> bool:
             reply = self.world.admin.send("GET", lease)
             spec = reply.body.get("spec", {}) if reply.status == 200 else {}
             is_renewed = spec.get("renewTime") != spec.get("acquireTime")
@@ -100,58 +100,62 @@ class _Trial:
             electors = []
             for account, pod in zip(self.electors, PODS, strict=True):
                 identity = f"{pod}_{what}"
-                elector = client_go(
+                elector = start_client_go(
                     stack, binaries, account.kubeconfig, *TIMES, namespaces=[SHOP], lease="checkout", identity=identity
                 )
                 electors.append(elector)
                 if pod == PODS[0]:
-                    wait_for(f"{what}: {pod} leads", lambda: held_by(PODS[0]), 30)
+                    wait_for(f"{what}: {pod} leads", lambda: is_held_by(PODS[0]), 30)
             electors[0].process.kill()
-            wait_for(f"{what}: {PODS[1]} leads", lambda: held_by(PODS[1]), 45)
+            wait_for(f"{what}: {PODS[1]} leads", lambda: is_held_by(PODS[1]), 45)
         return f"elected, renewed, failed over and released in {time.monotonic() - begin:.0f} s"
 
     def _steal(self) -> None:
-        """The intruder takes the lease while it is held."""
-        keeper, lease = self.electors[0].client, leases(SHOP, "checkout")
+        """Take the lease as the intruder while it is held."""
+        keeper, lease = self.electors[0].client, build_lease_path(SHOP, "checkout")
         held = keeper.get(lease)
-        held["spec"] |= _held("checkout-0_live")["spec"]
+        held["spec"] |= _make_held_spec("checkout-0_live")["spec"]
         keeper.send("PUT", lease, held).expect()
-        self.intruder.client.send("PATCH", lease, _held("mallory"), media=MERGE).expect()
+        self.intruder.client.send("PATCH", lease, _make_held_spec("mallory"), media=MERGE).expect()
 
-    def _suggested(self, what: str, *options: str) -> str:
+    def _suggest(self, what: str, *options: str) -> str:
         given = ["--input", str(self.world.plane.audit_log), *options]
         command = [sys.executable, "-m", "webhook", "suggest", what, *given]
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
 
-    def _policy(self, name: str, text: str) -> Path:
+    def _write_policy(self, name: str, text: str) -> Path:
         path = self.world.directory / name
         path.write_text(
             text.replace("apiVersion: lease-webhook/v1\n", "apiVersion: lease-webhook/v1\npreset: strict\n", 1)
         )
         return path
 
-    def _refusals(self) -> list[str]:
-        """Return what the elector was refused since the webhook is called, as the audit log says."""
+    def _list_refusals(self) -> list[str]:
+        """Return the refusals of the elector since the webhook is called, from the audit log."""
         return [
             f"{event['verb']} {event['responseStatus']['code']}"
-            for event in self.world.audit(SHOP)
+            for event in self.world.read_audit_events(SHOP)
             if event["user"]["username"] == self.electors[0].user
             and event["responseStatus"].get("code") in {403, 422}
             and event["requestReceivedTimestamp"] > self._since
         ]
 
-    def _again(self) -> Row:
-        self._since = micro_time()
+    def _repeat(self) -> Row:
+        self._since = format_micro_time()
         seen = self._elect("again")
-        refused = self._refusals()
+        refused = self._list_refusals()
         return Row("the election passes under the suggested binding", "; ".join(refused) or seen, not refused)
 
-    def _more_than_the_binding(self) -> Row:
-        lease = leases(SHOP, "checkout")
+    def _check_beyond_binding(self) -> Row:
+        lease = build_lease_path(SHOP, "checkout")
         now = self.world.admin.get(lease)
-        now["spec"] |= {"holderIdentity": "checkout-7_1f0e", "renewTime": micro_time(), "acquireTime": micro_time()}
+        now["spec"] |= {
+            "holderIdentity": "checkout-7_1f0e",
+            "renewTime": format_micro_time(),
+            "acquireTime": format_micro_time(),
+        }
         replies = {
-            "another writer": self.kim.send("PATCH", lease, _held("checkout-0_kim"), media=MERGE),
+            "another writer": self.kim.send("PATCH", lease, _make_held_spec("checkout-0_kim"), media=MERGE),
             "another pod's name": self.electors[0].client.send("PUT", lease, now),
         }
         missing = [
@@ -163,14 +167,14 @@ class _Trial:
         return Row("one thing more than the binding is denied", "; ".join(missing) or seen, not missing)
 
 
-def _held(holder: str) -> dict[str, Any]:
-    return {"spec": {"holderIdentity": holder, "renewTime": micro_time(), "leaseDurationSeconds": 15}}
+def _make_held_spec(holder: str) -> dict[str, Any]:
+    return {"spec": {"holderIdentity": holder, "renewTime": format_micro_time(), "leaseDurationSeconds": 15}}
 
 
 def _uncomment(text: str) -> str:
     return "\n".join(line.partition("#")[0] for line in text.splitlines())
 
 
-def _row(claim: str, is_granted: bool, text: str, user: str) -> Row:
+def _make_row(claim: str, is_granted: bool, text: str, user: str) -> Row:
     said = next((line for line in text.splitlines() if line.startswith(f"# left out: {user}")), "")
     return Row(claim, said[2:].partition(" (")[0] or "no remark about it", passed=bool(said) and not is_granted)

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from lab.e2e.fence.plane import TwoServers
-from lab.e2e.fence.token import token_facts
+from lab.e2e.fence.token import check_tokens
 from lab.e2e.kubectl import Kubectl
 from lab.e2e.stamp_cases import FIRST_MINOR
 from lab.e2e.world import Row, World
 
 
 def run(world: World) -> Iterator[Row]:
-    """On a control plane of its own, from the first version that can stamp."""
+    """Check the tokens on a separate control plane, from the first version that can stamp."""
     binaries = world.plane.binaries
     if binaries.minor < FIRST_MINOR:
         return
@@ -18,5 +18,5 @@ def run(world: World) -> Iterator[Row]:
     directory.mkdir()
     with TwoServers(binaries, directory) as plane:
         plane.start_stalling()
-        for fact in token_facts(plane, Kubectl(binaries.kubectl, plane.admin_kubeconfig)):
+        for fact in check_tokens(plane, Kubectl(binaries.kubectl, plane.admin_kubeconfig)):
             yield Row(fact.claim, "as it must be" if fact.passed else fact.seen, fact.passed)
