@@ -42,7 +42,7 @@ def test_the_figures_of_commands_are_those_that_were_measured(target: str, file:
 
 def test_the_page_of_real_pods_shows_what_was_seen() -> None:
     results = msgspec.json.decode(cluster.RESULTS.read_bytes(), type=cluster.Results)
-    assert cluster.PAGE.read_text() == cluster.page(results)
+    assert cluster.PAGE.read_text() == cluster.render_page(results)
 
 
 @pytest.mark.parametrize("page", ["docs/design.md", "SECURITY.md"])

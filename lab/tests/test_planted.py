@@ -9,7 +9,7 @@ from lab.torture.defects import DEFECTS
 
 
 def test_the_page_shows_what_noticed_each_defect() -> None:
-    assert planted.table(planted.read_stored()) in planted.PAGE.read_text(encoding="utf-8")
+    assert planted.render_table(planted.read_stored()) in planted.PAGE.read_text(encoding="utf-8")
 
 
 def test_each_defect_is_noticed_twice() -> None:
@@ -20,4 +20,4 @@ def test_each_defect_is_noticed_twice() -> None:
 
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: f"{defect.kind}: {defect.name}")
 def test_a_defect_can_be_planted(defect: Any) -> None:
-    assert planted.changed_text(defect)
+    assert planted.apply_defect(defect)

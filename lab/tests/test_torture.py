@@ -42,29 +42,33 @@ def lower(document: dict[str, Any]) -> None:
 
 
 def test_a_history_keeps_the_laws(history: History) -> None:
-    assert [trace.name for trace in laws.reviewed_traces(history) if not trace.allowed] == []
-    found = [*laws.falling_terms(history), *laws.interleaved_writes(history), *laws.unstamped_writes(history)]
-    assert [*found, *laws.lost(history), *laws.denied_renewals(history)] == []
-    assert len(list(laws.stamped_traces(history))) > 0
+    assert [trace.name for trace in laws.list_reviewed_traces(history) if not trace.allowed] == []
+    found = [
+        *laws.find_falling_terms(history),
+        *laws.find_interleaved_writes(history),
+        *laws.find_unstamped_writes(history),
+    ]
+    assert [*found, *laws.find_losses(history), *laws.find_denied_renewals(history)] == []
+    assert len(list(laws.list_stamped_traces(history))) > 0
 
 
 @pytest.mark.parametrize("name", ["log", laws.STAMPED])
 def test_a_term_that_falls_is_noticed(history: History, name: str) -> None:
-    assert len(list(laws.falling_terms(changed(history, name, lower)))) > 0
+    assert len(list(laws.find_falling_terms(changed(history, name, lower)))) > 0
 
 
 def test_a_write_of_an_earlier_tenure_is_noticed(history: History) -> None:
     def stale(document: dict[str, Any]) -> None:
         document["data"]["entry"] = "stamped-9-client-go/1"
 
-    assert len(list(laws.interleaved_writes(changed(history, "log", stale)))) == 1
+    assert len(list(laws.find_interleaved_writes(changed(history, "log", stale)))) == 1
 
 
 def test_a_holder_who_did_not_wait_is_noticed(history: History) -> None:
     def steal(document: dict[str, Any]) -> None:
         document["spec"]["holderIdentity"] = "mallory"
 
-    traces = list(laws.reviewed_traces(changed(history, laws.REVIEWED, steal)))
+    traces = list(laws.list_reviewed_traces(changed(history, laws.REVIEWED, steal)))
     assert [trace.allowed for trace in traces].count(False) == 1
 
 
@@ -72,7 +76,7 @@ def test_an_owner_of_a_held_lease_is_noticed(history: History) -> None:
     def own(document: dict[str, Any]) -> None:
         document["metadata"]["ownerReferences"] = [{"uid": "1"}]
 
-    assert len(list(laws.lost(changed(history, laws.REVIEWED, own)))) == 1
+    assert len(list(laws.find_losses(changed(history, laws.REVIEWED, own)))) == 1
 
 
 @pytest.mark.parametrize("field", ["f:metadata", "f:spec"])
@@ -88,14 +92,14 @@ def test_a_label_does_not_make_a_deleted_lease_live(history: History, field: str
     }
     attack = Attack(history.begin + 10 * SECOND, "reviewed", "delete", 200)
     changed = replace(history, leases={laws.REVIEWED: [Stored(1, lease), Stored(2, None)]}, attacks=[attack])
-    assert len(list(laws.lost(changed))) == (field == "f:spec")
+    assert len(list(laws.find_losses(changed))) == (field == "f:spec")
 
 
 def test_a_stamp_that_is_missing_is_noticed(history: History) -> None:
     def strip(document: dict[str, Any]) -> None:
         document["metadata"]["annotations"] = {}
 
-    assert len(list(laws.unstamped_writes(changed(history, laws.STAMPED, strip)))) == 1
+    assert len(list(laws.find_unstamped_writes(changed(history, laws.STAMPED, strip)))) == 1
 
 
 @pytest.mark.parametrize("gaps", [[], [Gap(2, 3, "later")]], ids=["policies in force", "policies being removed"])
@@ -113,7 +117,7 @@ def test_who_renews_for_another_one_is_not_denied_as_that_one(history: History, 
     versions = [version(1, 0, "elector"), version(2, 10, "elector"), version(3, 30, writer)]
     denial = Denial(history.begin + 20 * SECOND, "stamped", holder.partition("_")[0], "update", "")
     changed = replace(history, gaps=gaps, leases={laws.STAMPED: versions}, denials=[denial])
-    assert len(list(laws.denied_renewals(changed))) == (writer == "elector")
+    assert len(list(laws.find_denied_renewals(changed))) == (writer == "elector")
 
 
 @pytest.mark.parametrize(("duration", "seconds", "is_live"), [(6, 4, True), (6, 5, False), (1, 0, True), (1, 1, False)])
@@ -125,7 +129,7 @@ def test_another_writer_is_corrupt_only_while_the_lease_is_live(duration: int, s
 
 
 def test_the_page_shows_the_runs() -> None:
-    assert torture.table(torture.read_stored()) in torture.PAGE.read_text(encoding="utf-8")
+    assert torture.render_table(torture.read_stored()) in torture.PAGE.read_text(encoding="utf-8")
 
 
 def test_no_run_broke_a_law() -> None:

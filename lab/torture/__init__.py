@@ -1,1 +1,1 @@
-"""Electors of several languages on a control plane in which everything fails, and what became of their leases."""
+"""Electors of several languages on a control plane in which everything fails, and the fate of their leases."""

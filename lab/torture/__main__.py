@@ -21,9 +21,9 @@ from msgspec import Struct
 
 from lab.e2e.toolchain import Binaries, MissingToolchainError, build_all_binaries, find_cache_directory
 from lab.spec.__main__ import packages_of_the_specification, write_between
-from lab.torture.electors import porcupine
+from lab.torture.electors import build_porcupine
 from lab.torture.history import keep, read_history
-from lab.torture.laws import Verdict, verdict
+from lab.torture.laws import Verdict, check_history
 from lab.torture.run import Run
 
 RESULTS: Final = Path(__file__).parent / "results.json"
@@ -48,7 +48,7 @@ OUTCOMES: Final = {
 
 
 class Result(Struct, frozen=True):
-    """A run: whether lease-webhook was there, what failed to build, what was found, and the API servers' versions."""
+    """The result of a run: the presence of lease-webhook, failed builds, violations, and the API servers' versions."""
 
     seed: int
     protected: bool
@@ -58,7 +58,7 @@ class Result(Struct, frozen=True):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the seeds. Returns 1 if a law was broken."""
+    """Run the seeds. Return 1 if a law was broken."""
     parser = argparse.ArgumentParser(prog="python -m lab.torture", description=__doc__)
     parser.add_argument("--seeds", default="", help="numbers with commas; otherwise one is drawn")
     parser.add_argument("--minutes", type=float, default=10.0, help="of each run")
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Ended from outside, the run still stops what it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        program = porcupine()
+        program = build_porcupine()
         binaries = [build_all_binaries(version)[0] for version in options.kubernetes]
     except MissingToolchainError as missing:
         print(f"FAILED, nothing was tested: {missing}", file=sys.stderr)
@@ -84,9 +84,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.check:
         histories = [read_history(file) for file in options.check]
         checked = [
-            Result(one.seed, one.protected, (), verdict(one, program, packages), one.versions) for one in histories
+            Result(one.seed, one.protected, (), check_history(one, program, packages), one.versions)
+            for one in histories
         ]
-        broken = [_said(str(file), one.verdict) for file, one in zip(options.check, checked, strict=True)]
+        broken = [_is_mentioned(str(file), one.verdict) for file, one in zip(options.check, checked, strict=True)]
         if options.results:
             write(checked)
         return int(any(wrong for wrong, one in zip(broken, checked, strict=True) if one.protected))
@@ -114,18 +115,18 @@ def _run_one(
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="lease-webhook-torture-") as folder, ExitStack() as stack:
         run = Run(stack, binaries, Path(folder) / "cluster", seed, protected=protected)
-        history = run.history(options.minutes * 60)
+        history = run.play(options.minutes * 60)
         missing = tuple(run.programs.missing)
     for fault in history.faults:
         print(f"  {fault}")
-    found = verdict(history, program, packages)
+    found = check_history(history, program, packages)
     if found.problems and protected:
         file = find_cache_directory() / "torture" / f"{name}.json.gz"
         keep(history, file)
         print(f"FAILED, and stored: python -m lab.torture --check {file}", file=sys.stderr)
     if options.keep:
         keep(history, options.keep / f"{name}.json.gz")
-    _said(f"{name} ({time.monotonic() - began:.0f} s)", found)
+    _is_mentioned(f"{name} ({time.monotonic() - began:.0f} s)", found)
     return Result(seed, protected, missing, found, history.versions)
 
 
@@ -134,7 +135,7 @@ def write(results: Sequence[Result]) -> None:
     known = {(one.seed, one.protected): one for one in (*read_stored(), *results)}
     ordered = [known[key] for key in sorted(known, key=lambda key: (key[0], not key[1]))]
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
-    write_between(PAGE, "torture", table(ordered))
+    write_between(PAGE, "torture", render_table(ordered))
 
 
 def read_stored() -> list[Result]:
@@ -142,8 +143,8 @@ def read_stored() -> list[Result]:
     return msgspec.json.decode(RESULTS.read_bytes(), type=list[Result]) if RESULTS.exists() else []
 
 
-def table(results: Sequence[Result]) -> str:
-    """Tell what was done in each run, what came of it, and how long no one led."""
+def render_table(results: Sequence[Result]) -> str:
+    """Return the actions of each run, their results, and the times without a leader."""
     lines = [_format_header(["seed", "API servers", "lease-webhook"], CONDITIONS)]
     for one in results:
         label = f"| {one.seed} | {', '.join(one.versions)} | {_format_protection(one)} |"
@@ -175,16 +176,16 @@ def _format_protection(result: Result) -> str:
 
 
 def _format_figures(result: Result, columns: Mapping[str, str]) -> str:
-    return "".join(f" {_number(result.verdict.figures.get(name))} |" for name in columns.values())
+    return "".join(f" {_format_number(result.verdict.figures.get(name))} |" for name in columns.values())
 
 
-def _number(figure: float | None) -> str:
+def _format_number(figure: float | None) -> str:
     if figure is None:
         return "-"
     return f"{figure:,.0f}" if figure == int(figure) else f"{figure:,.1f}"
 
 
-def _said(name: str, found: Verdict) -> bool:
+def _is_mentioned(name: str, found: Verdict) -> bool:
     print(f"{'FAILED' if found.problems else 'ok'} {name}")
     for what, figure in found.figures.items():
         print(f"  {what}: {figure:g}")

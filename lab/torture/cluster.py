@@ -1,4 +1,4 @@
-"""Three etcd, two API servers, each behind forwarders to etcd, and all that was ever stored."""
+"""Three etcd, two API servers, each behind forwarders to etcd, and every stored version."""
 
 import base64
 import json
@@ -26,10 +26,10 @@ _LEASES: Final = b"/registry/leases/"
 
 
 class Cluster(ControlPlane):
-    """Values are stored as JSON and never compacted, so `stored` finds every version of an object afterwards."""
+    """A cluster whose etcd has values as JSON and is never compacted, so `stored` finds every version of an object."""
 
     def __init__(self, binaries: Sequence[Binaries], directory: Path) -> None:
-        """`binaries` are of the versions that the API servers have in turn."""
+        """Set up the cluster. `binaries` are of the versions that the API servers have in turn."""
         super().__init__(binaries[0], directory)
         self.versions = tuple(one.version for one in binaries)
         self._servers = [one.apiserver for one in binaries]
@@ -42,33 +42,33 @@ class Cluster(ControlPlane):
 
     def __exit__(self, *arguments: object) -> None:
         for name in self._named:
-            self._signal(name, signal.SIGCONT)
+            self._send_signal(name, signal.SIGCONT)
         self._stack.close()
         super().__exit__(*arguments)
 
-    def client(self, number: int, name: str, token: str = "") -> ApiClient:
-        """A client of one of the API servers; without a token it is the administrator."""
+    def create_server_client(self, number: int, name: str, token: str = "") -> ApiClient:
+        """Return a client of one of the API servers; without a token it is the administrator."""
         certificate = None if token else self._admin
         return ApiClient(self.ports[number], self.authority.file, name, certificate, token)
 
-    def kubeconfig_at(self, port: int, name: str, token: str) -> Path:
-        """A kubeconfig that shows a token to a port of this machine."""
+    def write_kubeconfig_for(self, port: int, name: str, token: str) -> Path:
+        """Write a kubeconfig with a token for a port of this machine, and return its path."""
         file = self.write_token_kubeconfig(name, token)
         file.write_text(file.read_text().replace(self.server, f"https://127.0.0.1:{port}"))
         return file
 
     @contextmanager
-    def paused(self, name: str) -> Iterator[None]:
-        """SIGSTOP of `etcd-0` or `server-1`, and SIGCONT."""
-        self._signal(name, signal.SIGSTOP)
+    def pause(self, name: str) -> Iterator[None]:
+        """Send SIGSTOP to `etcd-0` or `server-1`, and SIGCONT in the end."""
+        self._send_signal(name, signal.SIGSTOP)
         try:
             yield
         finally:
-            self._signal(name, signal.SIGCONT)
+            self._send_signal(name, signal.SIGCONT)
 
     @contextmanager
-    def without(self, name: str) -> Iterator[None]:
-        """SIGKILL, and a new process with the same data."""
+    def crash(self, name: str) -> Iterator[None]:
+        """Send SIGKILL, and start a new process with the same data in the end."""
         self._named[name].kill()
         try:
             yield
@@ -76,8 +76,8 @@ class Cluster(ControlPlane):
             self._start_again(name)
 
     @contextmanager
-    def late(self, number: int) -> Iterator[None]:
-        """An API server reads and writes no leases in etcd: its watch brings nothing."""
+    def delay(self, number: int) -> Iterator[None]:
+        """Keep an API server from reading and writing leases in etcd: its watch delivers nothing."""
         for forwarder in self.held[number]:
             forwarder.hold()
         try:
@@ -86,24 +86,24 @@ class Cluster(ControlPlane):
             for forwarder in self.held[number]:
                 forwarder.release()
 
-    def ready(self) -> None:
-        """Wait until both API servers are."""
+    def wait_until_ready(self) -> None:
+        """Wait until both API servers are ready."""
         for number in range(SERVERS):
-            client = self.client(number, "readiness")
+            client = self.create_server_client(number, "readiness")
             wait_for(f"server-{number} ready", lambda client=client: _is_ready(client), 180, 0.2)
 
-    def revision(self) -> int:
-        """The revision of the last write to anything."""
+    def read_revision(self) -> int:
+        """Return the revision of the last write to anything."""
         return int(self._ask("kv/range", {"key": encode(b"\0"), "limit": 1})["header"]["revision"])
 
-    def stored(self, *prefixes: str) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
-        """Return what was stored below these: revision, key without its prefix, and the object unless deleted."""
+    def list_stored(self, *prefixes: str) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
+        """Yield the versions stored below these: revision, key without its prefix, and the object unless deleted."""
         for prefix in prefixes:
             path = _REGISTRY + prefix.encode()
-            last = self.revision()
+            last = self.read_revision()
             # An event of its own ends the watch.
             self._ask("kv/put", {"key": encode(path + b"~"), "value": encode(b"{}")})
-            for event in self._watched(path):
+            for event in self._watch(path):
                 key = base64.b64decode(event["kv"]["key"])[len(_REGISTRY) :].decode()
                 revision = int(event["kv"]["mod_revision"])
                 if revision > last:
@@ -111,7 +111,7 @@ class Cluster(ControlPlane):
                 deleted = event.get("type") == "DELETE"
                 yield revision, key, None if deleted else json.loads(base64.b64decode(event["kv"]["value"]))
 
-    def _watched(self, path: bytes) -> Iterator[dict[str, Any]]:
+    def _watch(self, path: bytes) -> Iterator[dict[str, Any]]:
         asked = {"key": encode(path), "range_end": encode(find_range_end(path)), "start_revision": 1}
         with self._open("watch", {"create_request": asked}) as answer:
             for line in answer:
@@ -134,25 +134,25 @@ class Cluster(ControlPlane):
             changed = {
                 "--secure-port": str(self.ports[number]),
                 "--audit-log-path": str(self.directory / f"audit-{number}.jsonl"),
-                "--etcd-servers": self._forwarders(),
+                "--etcd-servers": self._start_forwarders(),
             }
-            flags = [_with(part, changed) for part in self._commands["server-0"][1:]]
+            flags = [_replace(part, changed) for part in self._commands["server-0"][1:]]
             self._begin(f"server-{number}", [str(self._servers[number % len(self._servers)]), *flags])
-        self.ready()
+        self.wait_until_ready()
 
     def _run(self, name: str, *command: str) -> Process:
         if name == "etcd":
-            return self._members()
-        changed = {"--etcd-servers": self._forwarders()}
+            return self._start_member()
+        changed = {"--etcd-servers": self._start_forwarders()}
         flags = ("--storage-media-type=application/json", "--etcd-compaction-interval=0")
-        return self._begin("server-0", [*(_with(part, changed) for part in command), *flags])
+        return self._begin("server-0", [*(_replace(part, changed) for part in command), *flags])
 
     def _begin(self, name: str, command: list[str]) -> Process:
         self._commands[name] = tuple(command)
         self._named[name] = super()._run(name, *command)
         return self._named[name]
 
-    def _members(self) -> Process:
+    def _start_member(self) -> Process:
         clients, peers = ([find_free_port() for _ in range(MEMBERS)] for _ in range(2))
         self._etcd = clients
         everyone = ",".join(f"etcd-{number}=http://127.0.0.1:{port}" for number, port in enumerate(peers))
@@ -168,7 +168,7 @@ class Cluster(ControlPlane):
             last = self._begin(f"etcd-{number}", command)
         return last
 
-    def _forwarders(self) -> str:
+    def _start_forwarders(self) -> str:
         made = [self._stack.enter_context(HeldStreams(port, _LEASES)) for port in self._etcd]
         self.held.append(made)
         return ",".join(f"http://127.0.0.1:{one.port}" for one in made)
@@ -178,12 +178,12 @@ class Cluster(ControlPlane):
         self._processes[self._processes.index(self._named[name])] = process
         self._named[name] = process
 
-    def _signal(self, name: str, number: signal.Signals) -> None:
+    def _send_signal(self, name: str, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):
             os.kill(self._named[name].pid, number)
 
 
-def _with(part: str, changed: dict[str, str]) -> str:
+def _replace(part: str, changed: dict[str, str]) -> str:
     found = re.match(r"(--[\w-]+)=", part)
     return f"{found[1]}={changed[found[1]]}" if found and found[1] in changed else part
 

@@ -25,7 +25,7 @@ NOTHING: Final = "    return NO_FINDINGS\n"
 
 
 class Defect(Struct, frozen=True):
-    """What is changed in which file, and the clause that the specification leaves out for the same."""
+    """A change of a file, and the clause that the specification leaves out for the same."""
 
     kind: str
     name: str
@@ -36,18 +36,18 @@ class Defect(Struct, frozen=True):
     """The title of a check of `lab.spec`, "" if the specification says nothing of it."""
 
 
-def _no_rule(name: str, clause: str, module: str) -> Defect:
+def _remove_rule(name: str, clause: str, module: str) -> Defect:
     begin = f"def {name.replace('-', '_')}(change: LeaseChange) -> Iterable[Finding]:\n"
     return Defect("rule", f"{name} finds nothing", f"{_RULES}{module}.py", begin, NOTHING, clause)
 
 
 DEFECTS: Final = (
-    _no_rule("takeover-before-expiry", "Takeover: no takeover-before-expiry", "takeover"),
-    _no_rule("foreign-release", "Takeover: no foreign-release", "release"),
-    _no_rule("duration-shortened", "Takeover: no duration-shortened", "duration"),
-    _no_rule("live-lease-deleted", "Takeover: no live-lease-deleted", "deletion"),
-    _no_rule("owner-reference-added", "Takeover: no owner-reference-added", "owner_references"),
-    _no_rule("renewal-stamp-tampered", "Takeover: no renewal-stamp-tampered", "renewal_stamp"),
+    _remove_rule("takeover-before-expiry", "Takeover: no takeover-before-expiry", "takeover"),
+    _remove_rule("foreign-release", "Takeover: no foreign-release", "release"),
+    _remove_rule("duration-shortened", "Takeover: no duration-shortened", "duration"),
+    _remove_rule("live-lease-deleted", "Takeover: no live-lease-deleted", "deletion"),
+    _remove_rule("owner-reference-added", "Takeover: no owner-reference-added", "owner_references"),
+    _remove_rule("renewal-stamp-tampered", "Takeover: no renewal-stamp-tampered", "renewal_stamp"),
     Defect(
         "rule",
         "expiry without a tolerance",

@@ -30,11 +30,13 @@ class Programs:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._built, self.missing = languages()
+        self._built, self.missing = build_languages()
         self.clock = _build_preloaded()
 
-    def command(self, language: str, kubeconfig: Path, namespace: str, lease: str, identity: str) -> list[str] | None:
-        """The command of an elector, None if it is not here."""
+    def build_command(
+        self, language: str, kubeconfig: Path, namespace: str, lease: str, identity: str
+    ) -> list[str] | None:
+        """Return the command of an elector, None if it is not here."""
         times = [str(DURATION), str(DEADLINE), str(RETRY)]
         where = [str(kubeconfig), namespace, lease, identity, *times]
         if language == "python":
@@ -50,14 +52,14 @@ class Programs:
         return [str(build_fence_program()), "work", f"-kubeconfig={kubeconfig}", *named, *seconds]
 
 
-def languages() -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Return the electors in Java and Rust that can be built here, and why the others cannot."""
+def build_languages() -> tuple[dict[str, list[str]], dict[str, str]]:
+    """Build the electors in Java and Rust that can be built here; return them, and why the others cannot."""
     built, missing = dict[str, list[str]](), dict[str, str]()
     find_cache_directory().mkdir(parents=True, exist_ok=True)
     # A run beside this one may need the same.
     with (find_cache_directory() / "electors.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for language, made in {"java": _java, "rust": _rust}.items():
+        for language, made in {"java": _build_java, "rust": _build_rust}.items():
             try:
                 built[language] = made()
             except MissingToolchainError as error:
@@ -85,59 +87,59 @@ class Elector:
         self._read = 0
 
     def start(self) -> None:
-        """Start it, or start it again."""
+        """Start the process, or start it again."""
         self._process = self._stack.enter_context(Process(self._command, self._log, self._env))
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         assert self._process
         self._process.kill()
 
     def end(self) -> None:
-        """SIGTERM, and SIGKILL where that is not enough."""
+        """Send SIGTERM, and SIGKILL where that is not enough."""
         assert self._process
         self._process.stop(2)
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
-        """SIGSTOP and SIGCONT."""
-        self._signal(signal.SIGSTOP)
+    def pause(self) -> Iterator[None]:
+        """Send SIGSTOP, and SIGCONT in the end."""
+        self._send_signal(signal.SIGSTOP)
         try:
             yield
         finally:
-            self._signal(signal.SIGCONT)
+            self._send_signal(signal.SIGCONT)
 
-    def go_on(self) -> None:
-        """SIGCONT."""
-        self._signal(signal.SIGCONT)
+    def resume(self) -> None:
+        """Send SIGCONT."""
+        self._send_signal(signal.SIGCONT)
 
     def has_stopped(self) -> bool:
-        """Return whether it said so since the last question: a controller that lost its lease is started again."""
+        """Return whether it reported its end since the last call: a controller without its lease is started again."""
         with self._log.open(errors="replace") as log:
             log.seek(self._read)
             text = log.read()
             self._read = log.tell()
         return '"event":"stopped"' in text or '"event":"ended"' in text
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _send_signal(self, number: signal.Signals) -> None:
         if self._process:
             with suppress(ProcessLookupError):
                 os.kill(self._process.pid, number)
 
 
-def network(stack: ExitStack, cluster: Cluster, chance: random.Random) -> Partition:
-    """A way to one of the API servers after the other, which can be cut."""
+def start_network(stack: ExitStack, cluster: Cluster, chance: random.Random) -> Partition:
+    """Start a way to one of the API servers after the other, which can be cut."""
     way = Partition(cluster.ports[0])
     way.routed = tuple(chance.sample(cluster.ports, len(cluster.ports)))
     return stack.enter_context(way)
 
 
-def porcupine() -> Path:
-    """The program that checks histories of registers."""
+def build_porcupine() -> Path:
+    """Build the program that checks histories of registers."""
     return build(HERE / "porcupine", ".", "porcupine")
 
 
-def _digest(*files: Path) -> str:
+def _hash_sources(*files: Path) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
@@ -154,10 +156,10 @@ def _make(command: Sequence[str], folder: Path) -> None:
         raise MissingToolchainError(f"{command[0]} failed: {(done.stdout + done.stderr)[-1500:]}")
 
 
-def _java() -> list[str]:
+def _build_java() -> list[str]:
     source = HERE / "java" / "src" / "main" / "java" / "Elector.java"
     pom = HERE / "java" / "pom.xml"
-    folder = find_cache_directory() / "java" / _digest(source, pom)
+    folder = find_cache_directory() / "java" / _hash_sources(source, pom)
     java = _require("java")
     if not (folder / "Elector.class").exists():
         maven, javac = _require("mvn"), _require("javac")
@@ -176,9 +178,9 @@ def _java() -> list[str]:
     ]
 
 
-def _rust() -> list[str]:
+def _build_rust() -> list[str]:
     source, manifest = HERE / "rust" / "src" / "main.rs", HERE / "rust" / "Cargo.toml"
-    folder = find_cache_directory() / "rust" / _digest(source, manifest)
+    folder = find_cache_directory() / "rust" / _hash_sources(source, manifest)
     program = folder / "elector"
     if not program.exists():
         cargo = _require("cargo")
@@ -196,7 +198,7 @@ def _rust() -> list[str]:
 
 def _build_preloaded() -> Path:
     """Build the library that moves the clock of a process. Without a compiler no clock is moved but that of Python."""
-    library = find_cache_directory() / "clock" / f"{_digest(_CLOCK)}.so"
+    library = find_cache_directory() / "clock" / f"{_hash_sources(_CLOCK)}.so"
     if not library.exists():
         library.parent.mkdir(parents=True, exist_ok=True)
         _make([_require("cc"), "-shared", "-fPIC", "-O2", "-o", str(library), str(_CLOCK), "-ldl"], library.parent)

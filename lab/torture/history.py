@@ -1,4 +1,4 @@
-"""What a run stored and what its clients saw, as a file that can be checked again."""
+"""The stored versions of a run and the observations of its clients, as a file that can be checked again."""
 
 import gzip
 from pathlib import Path
@@ -29,7 +29,7 @@ class Operation(Struct, frozen=True):
 
 
 class Attack(Struct, frozen=True):
-    """A write of an attacker, and what it was answered at which time, in microseconds since 1970."""
+    """A write of an attacker, and its answer and time, in microseconds since 1970."""
 
     at: int
     namespace: str
@@ -49,7 +49,7 @@ class Denial(Struct, frozen=True):
 
 
 class Gap(Struct, frozen=True):
-    """The policies were not all in force between these revisions; afterwards the stamps have another suffix."""
+    """A time in which not all policies were in force; afterwards the stamps have another suffix."""
 
     after: int
     until: int
@@ -57,7 +57,7 @@ class Gap(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """Everything that the laws are checked against. Times are microseconds since 1970."""
+    """All data against which the laws are checked. Times are microseconds since 1970."""
 
     seed: int
     protected: bool
@@ -76,22 +76,22 @@ class History(Struct, frozen=True):
     versions: tuple[str, ...] = ("v1.37.1",)
     """Of Kubernetes, which the API servers have in turn."""
 
-    def suffix_at(self, revision: int) -> str:
-        """The suffix of the stamps at a revision, "" while the policies were not all in force."""
+    def find_suffix(self, revision: int) -> str:
+        """Return the suffix of the stamps at a revision, "" while the policies were not all in force."""
         is_gap = any(gap.after < revision <= gap.until for gap in self.gaps)
-        return "" if is_gap else self.latest_suffix(revision)
+        return "" if is_gap else self.find_latest_suffix(revision)
 
-    def latest_suffix(self, revision: int) -> str:
-        """The suffix of the policies that were all in force last, at a revision or before it."""
+    def find_latest_suffix(self, revision: int) -> str:
+        """Return the suffix of the policies that were all in force last, at a revision or before it."""
         return [self.suffix, *(gap.suffix for gap in self.gaps if revision > gap.until)][-1]
 
 
 def keep(history: History, file: Path) -> None:
-    """Write it to a file."""
+    """Write the history to a file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(gzip.compress(msgspec.json.encode(history), 9, mtime=0))
 
 
 def read_history(file: Path) -> History:
-    """Read it from a file."""
+    """Read a history from a file."""
     return msgspec.json.decode(gzip.decompress(file.read_bytes()), type=History)

@@ -1,4 +1,4 @@
-"""What must be true of every history. Nothing here starts a process but Porcupine and TLC, which `verdict` runs."""
+"""The laws of every history. Nothing here starts a process but Porcupine and TLC, which `check_history` runs."""
 
 import itertools
 import re
@@ -24,24 +24,27 @@ _SURE: Final = 3 * SECOND
 
 
 class Verdict(Struct, frozen=True):
-    """What was wrong, and figures by name."""
+    """Violations, and figures by name."""
 
     problems: tuple[str, ...]
     figures: dict[str, float]
 
 
-def verdict(history: History, porcupine: Path, packages: Path | None) -> Verdict:
+def check_history(history: History, porcupine: Path, packages: Path | None) -> Verdict:
     """Check a history; without `packages` TLC is left out."""
-    reviewed, stamped = list(reviewed_traces(history)), list(stamped_traces(history)) if history.protected else []
-    found: list[str] = [f"registers: {line}" for line in not_linearizable(history, porcupine)]
+    reviewed, stamped = (
+        list(list_reviewed_traces(history)),
+        list(list_stamped_traces(history)) if history.protected else [],
+    )
+    found: list[str] = [f"registers: {line}" for line in find_not_linearizable(history, porcupine)]
     stolen = [trace.name for trace in reviewed if not trace.allowed]
-    fallen, interleaved = list(falling_terms(history)), list(interleaved_writes(history))
+    fallen, interleaved = list(find_falling_terms(history)), list(find_interleaved_writes(history))
     if history.protected:
         found += [f"reviewed: stored, and the rules refuse it: {name}" for name in stolen]
-        found += [f"stamped: {one}" for one in (*fallen, *unstamped_writes(history))] + [
+        found += [f"stamped: {one}" for one in (*fallen, *find_unstamped_writes(history))] + [
             f"fence: {one}" for one in interleaved
         ]
-        found += [*denied_renewals(history), *lost(history)]
+        found += [*find_denied_renewals(history), *find_losses(history)]
     copies = (list(corrupt(reviewed)), list(corrupted_stamps(stamped)))
     if packages:
         found += [f"module Takeover: {name}" for name in spec.unlike(packages, [*reviewed, *copies[0]])]
@@ -55,52 +58,54 @@ def verdict(history: History, porcupine: Path, packages: Path | None) -> Verdict
         "versions of leases": sum(len(one) for one in history.leases.values()),
         "traces": len(reviewed) + len(stamped),
         "corrupted traces": len(copies[0]) + len(copies[1]),
-        "stolen": len(stolen) + (0 if history.protected else sum(steals(history.leases[STAMPED]))),
+        "stolen": len(stolen) + (0 if history.protected else sum(classify_steals(history.leases[STAMPED]))),
         "register operations": len(history.operations),
         "writes of leaders": sum(1 for one in history.logs if one.object is not None),
         "interleaved writes": sum(1 for one in interleaved if not one.startswith(STRANGER)),
         "writes of a stranger": sum(one.startswith(STRANGER) for one in interleaved),
-        "leaderless reviewed": leaderless(history, REVIEWED),
-        "leaderless stamped": leaderless(history, STAMPED),
+        "leaderless reviewed": measure_leaderless(history, REVIEWED),
+        "leaderless stamped": measure_leaderless(history, STAMPED),
     }
     return Verdict(tuple(found), figures)
 
 
-def reviewed_traces(history: History) -> Iterator[Trace]:
-    """Return the lives of the lease that the webhook guards."""
-    for life in _lives(history.leases[REVIEWED]):
+def list_reviewed_traces(history: History) -> Iterator[Trace]:
+    """Yield the lives of the lease that the webhook guards."""
+    for life in _split_into_lives(history.leases[REVIEWED]):
         yield from pieces(
             f"seed {history.seed} {REVIEWED} from {life[0].revision}", [one.object for one in life if one.object]
         )
 
 
-def stamped_traces(history: History) -> Iterator[Tenures]:
-    """Return the pieces of the stamped lease for which the policies were in force all the time."""
+def list_stamped_traces(history: History) -> Iterator[Tenures]:
+    """Yield the pieces of the stamped lease for which the policies were in force all the time."""
     piece: list[Stamped] = []
     last_revision, suffix = 0, ""
     for one in history.leases[STAMPED]:
-        now = history.suffix_at(one.revision)
+        now = history.find_suffix(one.revision)
         if now != suffix or not now:
-            yield from _long(history, piece)
+            yield from _filter_long(history, piece)
             piece, suffix = [], now
         if one.object is None:
             if piece:
-                piece.append(msgspec.structs.replace(piece[-1], by=_deleter(history, piece[-1]), before=last_revision))
-            yield from _long(history, piece)
+                piece.append(
+                    msgspec.structs.replace(piece[-1], by=_find_deleter(history, piece[-1]), before=last_revision)
+                )
+            yield from _filter_long(history, piece)
             piece = []
         elif now:
             version = stamped_of(one.object, now, piece[-1] if piece else None, last_revision or one.revision - 1)
             if version:
                 piece.append(version)
         last_revision = one.revision
-    yield from _long(history, piece)
+    yield from _filter_long(history, piece)
 
 
-def unstamped_writes(history: History) -> Iterator[str]:
-    """Return versions that were stored without stamps while the policies were in force, once there were stamps."""
+def find_unstamped_writes(history: History) -> Iterator[str]:
+    """Yield versions that were stored without stamps while the policies were in force, once there were stamps."""
     known = ""
     for one in history.leases[STAMPED]:
-        suffix = history.suffix_at(one.revision)
+        suffix = history.find_suffix(one.revision)
         if not suffix or one.object is None:
             continue
         is_stamped = stamped_of(one.object, suffix, None, 0) is not None
@@ -110,15 +115,15 @@ def unstamped_writes(history: History) -> Iterator[str]:
             yield f"revision {one.revision} has no stamps"
 
 
-def falling_terms(history: History) -> Iterator[str]:
-    """Return terms of the lease, and tokens of the shared object, that are lower than one before of the same suffix."""
+def find_falling_terms(history: History) -> Iterator[str]:
+    """Yield terms of the lease, and tokens of the shared object, that fell while the suffix stayed the same."""
     for versions, pattern in (
         (history.leases[STAMPED], r"lease-webhook/term-(\w+)"),
         (history.logs, r"[\w.-]*lease-webhook/token-(\w+)"),
     ):
         highest: dict[str, int] = {}
         for one in versions:
-            now = history.suffix_at(one.revision)
+            now = history.find_suffix(one.revision)
             for key, value in ((one.object or {}).get("metadata", {}).get("annotations") or {}).items():
                 found = re.fullmatch(pattern, key)
                 if not found or found[1] != now or not value.isdigit():
@@ -128,13 +133,13 @@ def falling_terms(history: History) -> Iterator[str]:
                 highest[key] = int(value)
 
 
-def interleaved_writes(history: History) -> Iterator[str]:
-    """Return writes to the shared object that were stored after one of a later tenure."""
-    changes = list(_tenures(history))
+def find_interleaved_writes(history: History) -> Iterator[str]:
+    """Yield writes to the shared object that were stored after one of a later tenure."""
+    changes = list(_list_tenures(history))
     latest: dict[str, int] = {}
     top, segment, place = 0, "", 0
     for one in history.logs:
-        now = history.suffix_at(one.revision) if history.protected else "none"
+        now = history.find_suffix(one.revision) if history.protected else "none"
         entry = str(((one.object or {}).get("data") or {}).get("entry", ""))
         while place < len(changes) and changes[place][0] < one.revision:
             latest[changes[place][1]] = place + 1
@@ -149,25 +154,25 @@ def interleaved_writes(history: History) -> Iterator[str]:
         top = max(top, latest.get(pod, 0))
 
 
-def denied_renewals(history: History) -> Iterator[str]:
-    """Return denied writes of an elector that held the lease for seconds before and afterwards."""
+def find_denied_renewals(history: History) -> Iterator[str]:
+    """Yield denied writes of an elector that held the lease for seconds before and afterwards."""
     for name in history.leases:
         namespace = name.partition("/")[0]
-        for holder, begin, end in _held(history, name):
+        for holder, begin, end in _list_held(history, name):
             for one in history.denials:
                 own = one.namespace == namespace and holder.partition("_")[0] == one.pod
                 if own and one.verb != "create" and begin + _SURE < one.at < end - _SURE:
                     yield f"{name}: {one.pod} held it and was denied: {one.message}"
 
 
-def lost(history: History) -> Iterator[str]:
-    """Return deletions of the reviewed lease while it was live, and owners that it got while it was held."""
+def find_losses(history: History) -> Iterator[str]:
+    """Yield deletions of the reviewed lease while it was live, and owners that it got while it was held."""
     namespace = REVIEWED.partition("/")[0]
     deletions = [
         one.at for one in history.attacks if (one.namespace, one.what, one.status) == (namespace, "delete", 200)
     ]
     for before, after in itertools.pairwise(history.leases[REVIEWED]):
-        if before.object is None or not _spec(before).get("holderIdentity"):
+        if before.object is None or not _read_spec(before).get("holderIdentity"):
             continue
         if after.object is None:
             entries = before.object["metadata"]["managedFields"]
@@ -175,23 +180,23 @@ def lost(history: History) -> Iterator[str]:
             renewed = [one for one in entries if "f:renewTime" in one.get("fieldsV1", {}).get("f:spec", {})]
             last = max(parse_seconds(one["time"]) for one in renewed or entries)
             at = next((at for at in deletions if at >= last), history.end)
-            if at - last < (_spec(before).get("leaseDurationSeconds", 0) - 4) * SECOND:
+            if at - last < (_read_spec(before).get("leaseDurationSeconds", 0) - 4) * SECOND:
                 yield f"reviewed: deleted at revision {after.revision}, {(at - last) / SECOND:.1f} s after its renewal"
         elif not before.object["metadata"].get("ownerReferences") and after.object["metadata"].get("ownerReferences"):
             yield f"reviewed: an owner was added at revision {after.revision}"
 
 
-def steals(versions: Sequence[Stored]) -> Iterator[bool]:
-    """Say of each change of the holder to the attacker whether someone else held the lease then."""
+def classify_steals(versions: Sequence[Stored]) -> Iterator[bool]:
+    """Yield for each change of the holder to the attacker whether someone else held the lease then."""
     for before, after in itertools.pairwise(versions):
-        old, new = (_spec(one).get("holderIdentity") or "" for one in (before, after))
+        old, new = (_read_spec(one).get("holderIdentity") or "" for one in (before, after))
         yield new == ATTACKER and old not in ("", ATTACKER)
 
 
-def leaderless(history: History, name: str) -> float:
+def measure_leaderless(history: History, name: str) -> float:
     """Return for how many seconds no honest elector had renewed the lease within two retry periods."""
     covered, end = 0, history.begin
-    for _, at in _renewals(history, name):
+    for _, at in _list_renewals(history, name):
         until = min(at + 2 * RETRY * SECOND, history.end)
         begin = max(at, end)
         if until > begin:
@@ -200,8 +205,8 @@ def leaderless(history: History, name: str) -> float:
     return max(0.0, (history.end - history.begin - covered) / SECOND)
 
 
-def not_linearizable(history: History, porcupine: Path) -> list[str]:
-    """Return what Porcupine says of registers that are not linearizable."""
+def find_not_linearizable(history: History, porcupine: Path) -> list[str]:
+    """Return the findings of Porcupine about registers that are not linearizable."""
     lines = b"".join(msgspec.json.encode(one) + b"\n" for one in history.operations)
     done = subprocess.run([str(porcupine)], input=lines, capture_output=True, check=False, timeout=600)
     if done.returncode not in (0, 1):
@@ -209,60 +214,60 @@ def not_linearizable(history: History, porcupine: Path) -> list[str]:
     return [line for line in done.stdout.decode().splitlines() if not line.endswith(" ok")]
 
 
-def _renewals(history: History, name: str) -> Iterator[tuple[str, int]]:
+def _list_renewals(history: History, name: str) -> Iterator[tuple[str, int]]:
     """Yield each holder that is honest with the time of its renewal, as far as the run knows its clock."""
     for one in history.leases[name]:
-        holder, renewed = _spec(one).get("holderIdentity") or "", _spec(one).get("renewTime")
-        if holder in history.offsets and renewed and not _is_of_the_attacker(history, one):
+        holder, renewed = _read_spec(one).get("holderIdentity") or "", _read_spec(one).get("renewTime")
+        if holder in history.offsets and renewed and not _is_by_attacker(history, one):
             yield holder, parse(renewed) - history.offsets[holder] * SECOND
 
 
-def _held(history: History, name: str) -> Iterator[tuple[str, int, int]]:
+def _list_held(history: History, name: str) -> Iterator[tuple[str, int, int]]:
     """Yield who held the lease without interruption, from its first to its last renewal."""
 
-    def tenure_of(one: Stored) -> tuple[Any, bool]:
-        return _spec(one).get("holderIdentity"), _is_of_the_attacker(history, one)
+    def find_tenure(one: Stored) -> tuple[Any, bool]:
+        return _read_spec(one).get("holderIdentity"), _is_by_attacker(history, one)
 
-    for _, tenure in itertools.groupby(history.leases[name], key=tenure_of):
-        part = list(_renewals(msgspec.structs.replace(history, leases={name: list(tenure)}), name))
+    for _, tenure in itertools.groupby(history.leases[name], key=find_tenure):
+        part = list(_list_renewals(msgspec.structs.replace(history, leases={name: list(tenure)}), name))
         if part:
             yield part[0][0], part[0][1], part[-1][1]
 
 
-def _is_of_the_attacker(history: History, one: Stored) -> bool:
+def _is_by_attacker(history: History, one: Stored) -> bool:
     """Return whether the attacker is stamped, who may renew an expired lease in the name of its holder."""
     annotations = (one.object or {}).get("metadata", {}).get("annotations") or {}
     # While the policies are removed, one API server may still stamp, and guard, a lease that another lets her write.
-    writer = annotations.get(f"lease-webhook/writer-{history.latest_suffix(one.revision)}", "")
+    writer = annotations.get(f"lease-webhook/writer-{history.find_latest_suffix(one.revision)}", "")
     return bool(writer.endswith(f":{ATTACKER}"))
 
 
-def _tenures(history: History) -> Iterator[tuple[int, str]]:
+def _list_tenures(history: History) -> Iterator[tuple[int, str]]:
     """Yield since which revision which pod held the lease."""
     holder = ""
     for one in history.leases[STAMPED]:
-        now = _spec(one).get("holderIdentity") or ""
+        now = _read_spec(one).get("holderIdentity") or ""
         if now and now != holder:
             yield one.revision, now.partition("_")[0]
         holder = now
 
 
-def _lives(versions: Sequence[Stored]) -> Iterator[list[Stored]]:
+def _split_into_lives(versions: Sequence[Stored]) -> Iterator[list[Stored]]:
     for exists, life in itertools.groupby(versions, key=lambda one: one.object is not None):
         if exists:
             yield list(life)
 
 
-def _long(history: History, piece: Sequence[Stamped]) -> Iterator[Tenures]:
+def _filter_long(history: History, piece: Sequence[Stamped]) -> Iterator[Tenures]:
     if len(piece) > 1:
         yield Tenures(f"seed {history.seed} {STAMPED} after {piece[0].before}", tuple(piece))
 
 
-def _deleter(history: History, last: Stamped) -> str:
+def _find_deleter(history: History, last: Stamped) -> str:
     """Return who can have deleted a lease, which is the attacker alone: as its writer, if she wrote it last."""
     return last.writer if last.writer.endswith(f":{ATTACKER}") else "m"
 
 
-def _spec(one: Stored) -> dict[str, Any]:
+def _read_spec(one: Stored) -> dict[str, Any]:
     found: dict[str, Any] = (one.object or {}).get("spec") or {}
     return found

@@ -1,4 +1,4 @@
-"""`make planted`: plant each defect in a copy of the tree, and write into docs/proof.md what notices it.
+"""`make planted`: plant each defect in a copy of the tree, and write its catchers into docs/proof.md.
 
 The specification is TLC's refutation of the clause that is left out; traces are recorded incidents by the planted
 rules, and the samples by which the arithmetic of Z3 is compared with the rule; torture is a short run of the planted
@@ -46,7 +46,7 @@ _MODULE: Final = re.compile(r"`(tests/(?:\w+/)*(\w+)\.py)`")
 
 
 class Found(Struct, frozen=True):
-    """What noticed a defect, and by what words, each "" if it did not; None if it was not asked."""
+    """The catchers of a defect, and their words, each "" if it did not notice the defect; None if it was not asked."""
 
     kind: str
     name: str
@@ -54,7 +54,7 @@ class Found(Struct, frozen=True):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Plant the defects. Returns 1 if one is noticed by fewer than two."""
+    """Plant the defects. Return 1 if one is noticed by fewer than two."""
     parser = argparse.ArgumentParser(prog="python -m lab.torture.planted", description=__doc__)
     parser.add_argument("--only", default="", help="defects whose kind and name contain this text")
     parser.add_argument("--without", default="", help="a catcher that is not asked; what it found before is kept")
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     # Before the first of them runs for minutes.
     for defect in DEFECTS:
-        changed_text(defect)
+        apply_defect(defect)
     known = {one.name: one for one in read_stored()}
     for defect in DEFECTS:
         if options.only not in f"{defect.kind} {defect.name}":
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         began = time.monotonic()
         before = known[defect.name].by if defect.name in known else {}
         by = {
-            catcher: before.get(catcher) if catcher in options.without else _caught(catcher, defect, options)
+            catcher: before.get(catcher) if catcher in options.without else _try_catcher(catcher, defect, options)
             for catcher in CATCHERS
         }
         print(f"{time.monotonic() - began:4.0f} s {defect.kind}: {defect.name}: {by}", flush=True)
@@ -87,14 +87,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def read_stored() -> list[Found]:
-    """Return what was found last."""
+    """Return the latest results."""
     return msgspec.json.decode(RESULTS.read_bytes(), type=list[Found]) if RESULTS.exists() else []
 
 
-def table(found: Sequence[Found]) -> str:
-    """In Markdown."""
+def render_table(found: Sequence[Found]) -> str:
+    """Return the table in Markdown."""
     rows = "".join(
-        f"| {one.kind}: {one.name} | {' | '.join(_cell(one.by.get(catcher)) for catcher in CATCHERS)} |\n"
+        f"| {one.kind}: {one.name} | {' | '.join(_format_cell(one.by.get(catcher)) for catcher in CATCHERS)} |\n"
         for one in found
     )
     return f"| defect | {' | '.join(CATCHERS)} |\n|---|{'---|' * len(CATCHERS)}\n{rows}"
@@ -102,18 +102,18 @@ def table(found: Sequence[Found]) -> str:
 
 def write_page() -> None:
     """Write the table into docs/proof.md."""
-    spec.write_between(PAGE, "planted", table(read_stored()))
+    spec.write_between(PAGE, "planted", render_table(read_stored()))
 
 
-def _cell(words: str | None) -> str:
-    """Return what noticed a defect, a module of tests as a link: its path would make the table too wide."""
+def _format_cell(words: str | None) -> str:
+    """Return what noticed a defect, with a module of tests as a link: its path would make the table too wide."""
     if words is None:
         return ""
     module = _MODULE.fullmatch(words)
     return f"[{module[2]}](../{module[1]})" if module else words or "-"
 
 
-def _caught(catcher: str, defect: Defect, options: argparse.Namespace) -> str | None:
+def _try_catcher(catcher: str, defect: Defect, options: argparse.Namespace) -> str | None:
     if catcher == "specification":
         return _find_refutation(defect.clause)
     with tempfile.TemporaryDirectory(prefix="lease-webhook-planted-") as folder:
@@ -152,11 +152,11 @@ def _copy(tree: Path) -> None:
 
 def _plant(defect: Defect, tree: Path) -> None:
     _copy(tree)
-    (tree / defect.file).write_text(changed_text(defect), encoding="utf-8")
+    (tree / defect.file).write_text(apply_defect(defect), encoding="utf-8")
 
 
-def changed_text(defect: Defect) -> str:
-    """Return the file with the defect; raises ValueError unless what it changes is there once."""
+def apply_defect(defect: Defect) -> str:
+    """Return the file with the defect; raises ValueError unless the changed text is there once."""
     text = (ROOT / defect.file).read_text(encoding="utf-8")
     if text.count(defect.old) != 1:
         raise ValueError(f"{defect.name}: the text is {text.count(defect.old)} times in {defect.file}")
@@ -183,7 +183,7 @@ def _check_traces(tree: Path) -> str:
 
 
 def _check_torture(tree: Path, seed: int, minutes: float) -> str:
-    """The run is that of the copy; what it stored is checked by the whole tree."""
+    """Run torture in the copy; the stored history is checked by the whole tree."""
     kept = tree / "kept"
     flags = ("--seeds", str(seed), "--minutes", str(minutes), "--keep", str(kept), "--no-specification")
     done = _run(tree, "-m", "lab.torture", *flags)
@@ -193,27 +193,27 @@ def _check_torture(tree: Path, seed: int, minutes: float) -> str:
     said = _run(ROOT, "-m", "lab.torture", "--check", str(history)).stdout
     print("\n".join(re.findall(r"PROBLEM .*", said)[:5]), flush=True)
     shutil.copy(history, find_cache_directory() / f"planted-{time.time_ns()}.json.gz")
-    return ", ".join(dict.fromkeys(_short(found) for found in re.findall(r"PROBLEM (.*)", said)))
+    return ", ".join(dict.fromkeys(_shorten(found) for found in re.findall(r"PROBLEM (.*)", said)))
 
 
-def _short(problem: str) -> str:
+def _shorten(problem: str) -> str:
     subject, _, rest = problem.partition(":")
     return "term" if " fell from " in rest else subject
 
 
 def _check_tests(tree: Path, tests: Sequence[str]) -> str:
     """Return the first module that fails, and that does not without the defect."""
-    first = _first_failure(tree, tests)
+    first = _find_first_failure(tree, tests)
     if not first:
         return ""
     whole = tree.with_name("whole")
     _copy(whole)
-    if _first_failure(whole, [first]):
+    if _find_first_failure(whole, [first]):
         raise RuntimeError(f"{first} fails in a copy without a defect")
     return f"`{first}`"
 
 
-def _first_failure(tree: Path, tests: Sequence[str]) -> str:
+def _find_first_failure(tree: Path, tests: Sequence[str]) -> str:
     done = _run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", "-x", *tests)
     if done.returncode not in (0, 1):
         raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])

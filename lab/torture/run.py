@@ -1,4 +1,4 @@
-"""One run: leases, electors, traffic and faults, all from one seed; returns its history."""
+"""One run: leases, electors, traffic and faults, all from one seed; it returns its history."""
 
 import datetime as dt
 import json
@@ -21,7 +21,7 @@ from lab.e2e.toolchain import Binaries
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import PROJECT, Account, World, build_lease_path
 from lab.torture.cluster import SERVERS, Cluster
-from lab.torture.electors import Elector, Programs, network
+from lab.torture.electors import Elector, Programs, start_network
 from lab.torture.history import Attack, Denial, Gap, History, Operation, Stored
 from lab.torture.traffic import PATH, REGISTERS, Mallory, Register, Stranger
 from tests.waiting import wait_for
@@ -81,16 +81,16 @@ class Run:
             self.world.register(REVIEWED, self.webhook.port, failure_policy="Fail")
             label(self.world, STAMPED)
             self._install(self.suffix)
-        self.electors = list(self._electors())
+        self.electors = list(self._create_electors())
 
-    def history(self, seconds: float) -> History:
-        """Let everything run for so long, and return what was stored."""
+    def play(self, seconds: float) -> History:
+        """Let everything run for so long, and return the stored history."""
         stop = threading.Event()
         self._stack.callback(stop.set)  # also if the run is ended from outside
-        admins = [self.cluster.client(number % SERVERS, f"register-{number}") for number in range(4)]
+        admins = [self.cluster.create_server_client(number % SERVERS, f"register-{number}") for number in range(4)]
         registers = [Register(number, one, random.Random(self.chance.random())) for number, one in enumerate(admins)]
-        attackers = [self._mallory(namespace) for namespace in LEASES]
-        plan = sorted(self._planned(seconds), key=lambda one: one[0])
+        attackers = [self._create_attacker(namespace) for namespace in LEASES]
+        plan = sorted(self._plan_faults(seconds), key=lambda one: one[0])
         for elector in self.electors:
             elector.start()
         for path in (build_lease_path(namespace, lease) for namespace, lease in LEASES.items()):
@@ -100,9 +100,12 @@ class Run:
         threads += [
             threading.Thread(target=one.run, args=(stop, random.Random(self.chance.random()))) for one in attackers
         ]
-        probes = [self.cluster.client(number, "probe", _token(self._accounts["probe"])) for number in range(SERVERS)]
+        probes = [
+            self.cluster.create_server_client(number, "probe", _create_token(self._accounts["probe"]))
+            for number in range(SERVERS)
+        ]
         threads.append(threading.Thread(target=Stranger(probes, _LOG).run, args=(stop,)))
-        threads.append(threading.Thread(target=self._start_again, args=(stop,)))
+        threads.append(threading.Thread(target=self._restart_stopped, args=(stop,)))
         for thread in threads:
             thread.start()
         with ThreadPoolExecutor(12) as pool:
@@ -110,21 +113,21 @@ class Run:
             jobs = []
             for at, words, held, fault in plan:
                 time.sleep(max(0.0, started + at - time.monotonic()))
-                jobs.append(pool.submit(self._fault, started, words, held, fault))
+                jobs.append(pool.submit(self._run_fault, started, words, held, fault))
             for job in jobs:
                 job.result()
             time.sleep(max(0.0, started + seconds - time.monotonic()))
         end = time.time_ns() // 1000
         for elector in self.electors:
-            elector.go_on()
+            elector.resume()
         stop.set()
         for thread in threads:
             thread.join()
         operations = [operation for one in registers for operation in one.operations]
-        return self._kept(begin, end, operations, [attack for one in attackers for attack in one.attacks])
+        return self._build_history(begin, end, operations, [attack for one in attackers for attack in one.attacks])
 
-    def _planned(self, seconds: float) -> Iterator[tuple[float, str, float, _Fault]]:
-        """When, in words, for how long, and what."""
+    def _plan_faults(self, seconds: float) -> Iterator[tuple[float, str, float, _Fault]]:
+        """Yield the moment, the words, the duration and the action of each fault."""
         chance, cluster = self.chance, self.cluster
         busy: dict[str, float] = {}
         at = 2.0
@@ -134,17 +137,17 @@ class Run:
             member, number = f"etcd-{chance.randrange(3)}", chance.randrange(SERVERS)
             server = f"server-{number}"
             table: tuple[tuple[float, str, float, float, str, _Fault], ...] = (
-                (0.24, "pause", 3, _LONGEST, namespace, partial(self._elector, namespace, pick, Elector.paused)),
-                (0.32, "kill", 0.5, 4, namespace, partial(self._elector, namespace, pick, _killed)),
-                (0.38, "end", 0.5, 4, namespace, partial(self._elector, namespace, pick, _ended)),
-                (0.52, "cut off", 3, _LONGEST, namespace, partial(self._elector, namespace, pick, self._cut)),
-                (0.64, f"leases are late at {server}", 2, _LONGEST, "plane", partial(cluster.late, number)),
-                (0.72, f"pause {member}", 0.5, 4, "plane", partial(cluster.paused, member)),
-                (0.79, f"kill {member}", 0.5, 4, "plane", partial(cluster.without, member)),
-                (0.86, f"pause {server}", 0.5, 4, "plane", partial(cluster.paused, server)),
-                (0.91, f"kill {server}", 0.5, 3, "plane", partial(cluster.without, server)),
-                (0.96, "kill the webhook", 1, 5, "plane", self._without_webhook),
-                (1.01, "remove the policies", 1, 3, "plane", self._without_policies),
+                (0.24, "pause", 3, _LONGEST, namespace, partial(self._hit_elector, namespace, pick, Elector.pause)),
+                (0.32, "kill", 0.5, 4, namespace, partial(self._hit_elector, namespace, pick, _kill)),
+                (0.38, "end", 0.5, 4, namespace, partial(self._hit_elector, namespace, pick, _end)),
+                (0.52, "cut off", 3, _LONGEST, namespace, partial(self._hit_elector, namespace, pick, self._cut)),
+                (0.64, f"leases are late at {server}", 2, _LONGEST, "plane", partial(cluster.delay, number)),
+                (0.72, f"pause {member}", 0.5, 4, "plane", partial(cluster.pause, member)),
+                (0.79, f"kill {member}", 0.5, 4, "plane", partial(cluster.crash, member)),
+                (0.86, f"pause {server}", 0.5, 4, "plane", partial(cluster.pause, server)),
+                (0.91, f"kill {server}", 0.5, 3, "plane", partial(cluster.crash, server)),
+                (0.96, "kill the webhook", 1, 5, "plane", self._stop_webhook),
+                (1.01, "remove the policies", 1, 3, "plane", self._remove_policies),
             )
             _, words, low, high, what, fault = next(row for row in table if draw < row[0])
             held = chance.uniform(low, high)
@@ -154,13 +157,13 @@ class Run:
             at += _EACH * chance.uniform(0.2, 0.9)
 
     @contextmanager
-    def _elector(
+    def _hit_elector(
         self, namespace: str, pick: int, fault: Callable[[Elector], AbstractContextManager[None]]
     ) -> Iterator[str]:
-        """A fault of whoever holds the lease, or, unless `pick` is 0, of one of the electors."""
+        """Inject a fault into whoever holds the lease, or, unless `pick` is 0, into one of the electors."""
         mine = [one for one in self.electors if one.name.startswith(namespace)]
         try:
-            reply = self.cluster.client(pick % SERVERS, "aim").send(
+            reply = self.cluster.create_server_client(pick % SERVERS, "aim").send(
                 "GET", build_lease_path(namespace, LEASES[namespace])
             )
             holder = str(reply.body.get("spec", {}).get("holderIdentity") or "").partition("_")[0]
@@ -171,7 +174,9 @@ class Run:
         with fault(chosen):
             yield f"{chosen.name}{', the leader' if chosen is leader else ''}"
 
-    def _fault(self, started: float, words: str, held: float, fault: Callable[[], AbstractContextManager[Any]]) -> None:
+    def _run_fault(
+        self, started: float, words: str, held: float, fault: Callable[[], AbstractContextManager[Any]]
+    ) -> None:
         begin = time.monotonic() - started
         with fault() as whose:
             time.sleep(held)
@@ -192,7 +197,7 @@ class Run:
         return cut()
 
     @contextmanager
-    def _without_webhook(self) -> Iterator[None]:
+    def _stop_webhook(self) -> Iterator[None]:
         if not self.protected:
             yield
             return
@@ -205,24 +210,24 @@ class Run:
                 self.webhook.start()
 
     @contextmanager
-    def _without_policies(self) -> Iterator[None]:
+    def _remove_policies(self) -> Iterator[None]:
         if not self.protected:
             yield
             return
         with self._of_ours:
-            self.cluster.ready()
-            after = self.cluster.revision()
-            self.kubectl.run_checked("delete", "-f", "-", manifest=self._policies(self.suffix))
+            self.cluster.wait_until_ready()
+            after = self.cluster.read_revision()
+            self.kubectl.run_checked("delete", "-f", "-", manifest=self._render_policies(self.suffix))
             try:
                 yield
             finally:
                 # No one may know the next suffix before it is in force.
                 suffix = f"{self.seed:08x}a{len(self.gaps) + 1}"
                 self._install(suffix)
-                self.gaps.append(Gap(after, self.cluster.revision(), suffix))
+                self.gaps.append(Gap(after, self.cluster.read_revision(), suffix))
                 self.suffix = suffix
 
-    def _policies(self, suffix: str) -> str:
+    def _render_policies(self, suffix: str) -> str:
         text = (PROJECT / "deploy" / "stamp" / "policies.yaml").read_text(encoding="utf-8")
         named = text.replace("expression: SUFFIX", f"expression: \"'{suffix}'\"")
         own = {
@@ -235,14 +240,14 @@ class Run:
         return named + "\n---\n" + export_fence(FENCE, f"{STAMPED}/operator", suffix=suffix, **own)
 
     def _install(self, suffix: str) -> None:
-        self.cluster.ready()
-        self.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=self._policies(suffix))
+        self.cluster.wait_until_ready()
+        self.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=self._render_policies(suffix))
         for number in range(SERVERS):
-            client = self.cluster.client(number, "probe", _token(self._accounts["probe"]))
-            wait_for("the policies", partial(self._in_force, suffix, client), 60, 0.3)
+            client = self.cluster.create_server_client(number, "probe", _create_token(self._accounts["probe"]))
+            wait_for("the policies", partial(self._is_in_force, suffix, client), 60, 0.3)
         time.sleep(2)  # each policy is compiled by itself
 
-    def _in_force(self, suffix: str, client: ApiClient) -> bool:
+    def _is_in_force(self, suffix: str, client: ApiClient) -> bool:
         body = {"metadata": {"name": "probe"}, "spec": {"holderIdentity": "a"}}
         try:
             lease = client.send("POST", build_lease_path(STAMPED), body, dryRun="All").body
@@ -252,25 +257,25 @@ class Run:
         annotations = lease.get("metadata", {}).get("annotations") or {}
         return f"lease-webhook/writer-{suffix}" in annotations and "ValidatingAdmissionPolicy" in log.message
 
-    def _as_mallory(self, number: int, namespace: str) -> ApiClient:
-        return self.cluster.client(number, "mallory", _token(self._accounts[namespace]))
+    def _create_attacker_client(self, number: int, namespace: str) -> ApiClient:
+        return self.cluster.create_server_client(number, "mallory", _create_token(self._accounts[namespace]))
 
-    def _mallory(self, namespace: str) -> Mallory:
-        client = self._as_mallory(self.chance.randrange(SERVERS), namespace)
-        return Mallory(client, namespace, LEASES[namespace], self._keys, limits=namespace == STAMPED)
+    def _create_attacker(self, namespace: str) -> Mallory:
+        client = self._create_attacker_client(self.chance.randrange(SERVERS), namespace)
+        return Mallory(client, namespace, LEASES[namespace], self._list_keys, limits=namespace == STAMPED)
 
-    def _keys(self) -> list[str]:
+    def _list_keys(self) -> list[str]:
         return [f"lease-webhook/{name}-{self.suffix}" for name in ("writer", "written", "term")]
 
-    def _electors(self) -> Iterator[Elector]:
+    def _create_electors(self) -> Iterator[Elector]:
         self._ways: dict[str, Partition] = {}
         self.offsets: dict[str, int] = {}
         for namespace, kinds in KINDS.items():
             for number, kind in enumerate(kinds):
-                name, way = f"{namespace}-{number}-{kind}", network(self._stack, self.cluster, self.chance)
+                name, way = f"{namespace}-{number}-{kind}", start_network(self._stack, self.cluster, self.chance)
                 account = self.world.create_account(namespace, "elector", pod=name)
-                config = self.cluster.kubeconfig_at(way.port, name, _token(account))
-                command = self.programs.command(kind, config, namespace, LEASES[namespace], name)
+                config = self.cluster.write_kubeconfig_for(way.port, name, _create_token(account))
+                command = self.programs.build_command(kind, config, namespace, LEASES[namespace], name)
                 offset = 0 if kind in ("go", "client-go", "controller-runtime") else self.chance.choice(OFFSETS)
                 if command is not None:
                     self._ways[name] = way
@@ -278,8 +283,8 @@ class Run:
                     self.offsets[holder] = offset
                     yield Elector(self._stack, self.programs, self.cluster, name, command, offset)
 
-    def _start_again(self, stop: threading.Event) -> None:
-        """As a kubelet does: a controller that has lost its lease ends, here after it has written on for a while."""
+    def _restart_stopped(self, stop: threading.Event) -> None:
+        """Restart controllers as a kubelet does: one that has lost its lease ends, here after some more writes."""
         lost: dict[str, float] = {}
         while not stop.wait(0.5):
             for elector in self.electors:
@@ -295,7 +300,7 @@ class Run:
         reply = self.world.admin.send("GET", path)
         return reply.status == 200 and bool(reply.body.get("spec", {}).get("holderIdentity"))
 
-    def _denials(self) -> Iterator[Denial]:
+    def _read_denials(self) -> Iterator[Denial]:
         for log in (self.cluster.audit_log, self.cluster.directory / "audit-1.jsonl"):
             for line in log.read_text().splitlines():
                 event = json.loads(line)
@@ -305,12 +310,12 @@ class Run:
                     message = event["responseStatus"].get("message", "")[:300]
                     yield Denial(at, event["objectRef"]["namespace"], pod, event["verb"], message)
 
-    def _kept(self, begin: int, end: int, operations: list[Operation], attacks: list[Attack]) -> History:
-        self.cluster.ready()
+    def _build_history(self, begin: int, end: int, operations: list[Operation], attacks: list[Attack]) -> History:
+        self.cluster.wait_until_ready()
         found: dict[str, list[Stored]] = {}
-        for revision, key, value in self.cluster.stored(*(f"leases/{namespace}/" for namespace in LEASES)):
+        for revision, key, value in self.cluster.list_stored(*(f"leases/{namespace}/" for namespace in LEASES)):
             found.setdefault(key.removeprefix("leases/"), []).append(Stored(revision, value))
-        logs = [Stored(number, value) for number, _, value in self.cluster.stored(f"configmaps/{STAMPED}/log")]
+        logs = [Stored(number, value) for number, _, value in self.cluster.list_stored(f"configmaps/{STAMPED}/log")]
         faults = sorted(self.faults, key=lambda one: float(one.partition(" ")[0]))
         return History(
             *(self.seed, self.protected, begin, end, faults, self._first, self.gaps, self.offsets),
@@ -318,7 +323,7 @@ class Run:
             logs=logs,
             operations=operations,
             attacks=attacks,
-            denials=sorted(self._denials(), key=lambda one: one.at),
+            denials=sorted(self._read_denials(), key=lambda one: one.at),
             versions=self.cluster.versions,
         )
 
@@ -330,8 +335,8 @@ def _is_denied(event: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def _ended(elector: Elector) -> Iterator[None]:
-    """SIGTERM, after which some release the lease."""
+def _end(elector: Elector) -> Iterator[None]:
+    """Send SIGTERM, after which some release the lease."""
     elector.end()
     try:
         yield
@@ -340,7 +345,7 @@ def _ended(elector: Elector) -> Iterator[None]:
 
 
 @contextmanager
-def _killed(elector: Elector) -> Iterator[None]:
+def _kill(elector: Elector) -> Iterator[None]:
     elector.kill()
     try:
         yield
@@ -348,5 +353,5 @@ def _killed(elector: Elector) -> Iterator[None]:
         elector.start()
 
 
-def _token(account: Account) -> str:
+def _create_token(account: Account) -> str:
     return str(json.loads(account.kubeconfig.read_text())["users"][0]["user"]["token"])

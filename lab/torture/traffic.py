@@ -30,7 +30,7 @@ class Register:
         self.operations: list[Operation] = []
 
     def run(self, stop: threading.Event) -> None:
-        """Go on until `stop`."""
+        """Run until `stop`."""
         while not stop.wait(_AGAIN * self._chance.uniform(0.5, 1.5)):
             key = self._chance.choice(REGISTERS)
             draw = self._chance.random()
@@ -78,7 +78,7 @@ class Stranger:
         self._clients, self._path = clients, path
 
     def run(self, stop: threading.Event) -> None:
-        """Go on until `stop`."""
+        """Run until `stop`."""
         for number in itertools.count():
             if stop.wait(2 * _AGAIN):
                 return
@@ -93,7 +93,7 @@ class Mallory:
     def __init__(
         self, client: ApiClient, namespace: str, lease: str, keys: Callable[[], list[str]], *, limits: bool
     ) -> None:
-        """`limits`: also what the rules without stamps are known not to stop."""
+        """Set up the attacker. `limits`: also what the rules without stamps are known not to stop."""
         self._client, self._namespace, self._keys = client, namespace, keys
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{lease}"
         self._ways: dict[str, Callable[[], Reply]] = {
@@ -105,9 +105,9 @@ class Mallory:
             "label": lambda: self._patch({"metadata": {"labels": {"a": format_micro_time()[-7:-1]}}}),
             "own": lambda: self._patch({"metadata": {"ownerReferences": [_OWNER]}}),
             "forge": lambda: self._patch({"metadata": {"annotations": dict.fromkeys(self._keys(), "9")}}),
-            "forge and take": self._forged,
-            "take as the manager": lambda: self._patch({"spec": self._claim()}, fieldManager=self._manager()),
-            "redate": self._redated,
+            "forge and take": self._forge,
+            "take as the manager": lambda: self._patch({"spec": self._claim()}, fieldManager=self._pick_manager()),
+            "redate": self._redate,
             "empty the list": lambda: self._patch({"metadata": {"managedFields": [{}]}}),
             "delete": lambda: self._client.send("DELETE", self._path),
         }
@@ -119,7 +119,7 @@ class Mallory:
         self.attacks: list[Attack] = []
 
     def run(self, stop: threading.Event, chance: random.Random) -> None:
-        """Go on until `stop`."""
+        """Run until `stop`."""
         while not stop.wait(_ATTACK_AGAIN * chance.uniform(0.3, 1.7)):
             what = chance.choice(list(self._ways))
             try:
@@ -132,13 +132,13 @@ class Mallory:
     def _patch(self, body: dict[str, Any], **query: str) -> Reply:
         return self._client.send("PATCH", self._path, body, media=MERGE, **query)
 
-    def _manager(self) -> str:
+    def _pick_manager(self) -> str:
         """Return the name of the manager that renews, which everyone may use."""
         entries = self._client.send("GET", self._path).body.get("metadata", {}).get("managedFields") or ()
         return next((one["manager"] for one in entries if "f:renewTime" in str(one)), "mallory")
 
-    def _redated(self) -> Reply:
-        """Return what is stored, in the name of its manager, with the stamp of an hour ago."""
+    def _redate(self) -> Reply:
+        """Return the stored lease in the name of its manager, with the stamp of an hour ago."""
         reply = self._client.send("GET", self._path)
         if reply.status != 200:
             return reply
@@ -147,9 +147,9 @@ class Mallory:
             if "f:renewTime" in str(entry):
                 entry["time"] = f"{dt.datetime.now(dt.UTC) - dt.timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
         del body["metadata"]["resourceVersion"]
-        return self._client.send("PUT", self._path, body, fieldManager=self._manager())
+        return self._client.send("PUT", self._path, body, fieldManager=self._pick_manager())
 
-    def _forged(self) -> Reply:
+    def _forge(self) -> Reply:
         return self._patch({"metadata": {"annotations": dict.fromkeys(self._keys(), "9")}, "spec": self._claim()})
 
     def _claim(self) -> dict[str, Any]:
