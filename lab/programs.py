@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from lab.bench.toolchain import MissingError, go_program
-from lab.cluster.programs import node_programs
+from lab.cluster.programs import build_node_programs
 from lab.e2e.definitions import WRITTEN, find_definitions
 from lab.e2e.toolchain import (
     VERSIONS,
@@ -23,7 +23,7 @@ from lab.e2e.toolchain import (
 )
 from lab.evidence.toolchain import field_manager
 from lab.spec.__main__ import packages_of_the_specification
-from lab.torture.electors import languages, porcupine
+from lab.torture.electors import build_languages, build_porcupine
 from tools.rendered import chart
 
 Program = Callable[[], object]
@@ -36,9 +36,9 @@ FIRST: Sequence[tuple[str, Program]] = (
 REST: Sequence[tuple[str, Program]] = (
     ("loader", partial(go_program, "loader")),
     ("controllers of torture", build_fence_program),
-    ("porcupine", porcupine),
-    ("electors in Java and Rust", languages),
-    ("node", node_programs),
+    ("porcupine", build_porcupine),
+    ("electors in Java and Rust", build_languages),
+    ("node", build_node_programs),
     ("field manager", field_manager),
     ("helm", chart.find_helm),
     ("registry", partial(build, Path(chart.__file__).parent / "go" / "registry", ".", "registry")),

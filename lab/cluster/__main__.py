@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.cluster import dashboard
-from lab.cluster.image import NAME, Builder, built
+from lab.cluster.image import NAME, Builder, build_image
 from lab.cluster.isolation import run_isolated
 from lab.cluster.node import PAUSE, Node
-from lab.cluster.plan import CHECKS, Run, choose_checks, prepare, runs
-from lab.cluster.preflight import obstacle
-from lab.cluster.programs import node_programs
+from lab.cluster.plan import CHECKS, Run, choose_checks, list_runs, prepare
+from lab.cluster.preflight import find_obstacle
+from lab.cluster.programs import build_node_programs
 from lab.cluster.table import publish, render, replace_rows
 from lab.cluster.world import CLOSED, World
 from lab.e2e.toolchain import MissingToolchainError, find_cache_directory
@@ -31,7 +31,7 @@ LIMIT, SHORT_LIMIT = 60 * 60.0, 12 * 60.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all checks, or the chosen ones. Returns the exit status."""
+    """Run all checks, or the chosen ones. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m lab.cluster", description=__doc__)
     parser.add_argument("--short", action="store_true", help="the checks that need no long wait; no table")
     parser.add_argument("--image", default=os.environ.get("IMAGE", ""), help="with KUBECONFIG: the image to run")
@@ -50,12 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Ended from outside, the run still removes what it made.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if options.inside:
-        return _inside(options)
+        return _run_inside(options)
     if os.environ.get("KUBECONFIG"):
         return _run_given(options, parser)
     try:
-        reason = obstacle()
-        return _report_skip(reason, required=options.required) if reason else _own(options)
+        reason = find_obstacle()
+        return _report_skip(reason, required=options.required) if reason else _run_on_own_node(options)
     except MissingToolchainError as missing:
         return _report_skip(str(missing), required=options.required)
     except TimeoutError as error:
@@ -76,21 +76,21 @@ def _run_given(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
         parser.error("with KUBECONFIG, name an image that the nodes have or can pull: IMAGE=registry.example/x:1")
     kubeconfig = Path(os.environ["KUBECONFIG"]).absolute()
     with tempfile.TemporaryDirectory(prefix="lease-webhook-cluster-") as directory:
-        kubectl = node_programs().plane.kubectl
+        kubectl = build_node_programs().plane.kubectl
         with World(kubectl, kubeconfig, options.image, Path(directory), ours=False) as world:
-            return _report(world, runs(choose_checks(options.only, short=options.short), None), options)
+            return _report(world, list_runs(choose_checks(options.only, short=options.short), None), options)
 
 
-def _own(options: argparse.Namespace) -> int:
-    programs = node_programs()
+def _run_on_own_node(options: argparse.Namespace) -> int:
+    programs = build_node_programs()
     prepare(choose_checks(options.only, short=options.short))
     images = find_cache_directory() / "images"
     images.mkdir(parents=True, exist_ok=True)
     pause = images / f"pause-{programs.pause.parent.name}.tar"
     if not pause.exists():
         with Builder(images) as builder:
-            builder.from_program(programs.pause, PAUSE, pause)
-    image = built(images / "lease-webhook.tar", twice=not options.short)
+            builder.build_from_program(programs.pause, PAUSE, pause)
+    image = build_image(images / "lease-webhook.tar", twice=not options.short)
     print(f"the image: {image.digest}", file=sys.stderr)
     flags = [*(["--short"] if options.short else []), *([f"--keep={options.keep.absolute()}"] if options.keep else [])]
     flags += [f"--image={image.digest}", *(["--only", *options.only] if options.only else [])]
@@ -98,13 +98,13 @@ def _own(options: argparse.Namespace) -> int:
     limit = SHORT_LIMIT if options.short else LIMIT
     status = run_isolated(programs.packages, lambda directory: [*command, f"--inside={directory}", *flags], limit)
     if dashboard.KEPT.exists() and not options.only:
-        dashboard.drawn()
+        dashboard.draw()
     return status
 
 
-def _inside(options: argparse.Namespace) -> int:
-    """Runs in the namespaces, beside the node."""
-    programs, images = node_programs(), find_cache_directory() / "images"
+def _run_inside(options: argparse.Namespace) -> int:
+    """Run in the namespaces, beside the node."""
+    programs, images = build_node_programs(), find_cache_directory() / "images"
     directory: Path = options.inside
     try:
         with Node(programs, directory) as node:
@@ -112,7 +112,7 @@ def _inside(options: argparse.Namespace) -> int:
             node.load(images / "lease-webhook.tar")
             kubeconfig = node.plane.write_kubeconfig("admin", "system:masters")
             with World(programs.plane.kubectl, kubeconfig, NAME, directory / "world", ours=True) as world:
-                return _report(world, runs(choose_checks(options.only, short=options.short), node), options)
+                return _report(world, list_runs(choose_checks(options.only, short=options.short), node), options)
     finally:
         if options.keep:
             options.keep.mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,10 @@ def _report(world: World, checks: dict[str, Run], options: argparse.Namespace) -
 
 
 def _run(name: str, check: Run, world: World, rows: list[Row]) -> None:
-    """All rows of one check. What it raises is a failed row, so that the other checks still run."""
+    """Add all rows of one check.
+
+    An exception becomes a failed row, so that the other checks still run.
+    """
     begin = time.monotonic()
     try:
         for row in check(world):

@@ -27,8 +27,8 @@ RATE_INTERVAL = "12s"
 STEP = 2.0
 
 
-def queried(prometheus: Monitoring, begin: float, end: float) -> Iterator[Row]:
-    """Every query of every panel between two moments, in Unix time. A row says which gave nothing."""
+def run_queries(prometheus: Monitoring, begin: float, end: float) -> Iterator[Row]:
+    """Run every query of every panel between two moments, in Unix time. A row says which gave nothing."""
     panels: list[dict[str, Any]] = []
     empty, queries = [], 0
     for panel in json.loads(DASHBOARD.read_text())["panels"]:
@@ -42,7 +42,8 @@ def queried(prometheus: Monitoring, begin: float, end: float) -> Iterator[Row]:
             if not series:
                 empty.append(f"{panel['title']} {target['refId']}")
             lines += [
-                {"name": _legend(target["legendFormat"], one["metric"]), "values": one["values"]} for one in series
+                {"name": _format_legend(target["legendFormat"], one["metric"]), "values": one["values"]}
+                for one in series
             ]
         if lines:
             unit = panel["fieldConfig"]["defaults"]["unit"]
@@ -55,17 +56,17 @@ def queried(prometheus: Monitoring, begin: float, end: float) -> Iterator[Row]:
     yield Row("the queries of the dashboard", seen, passed=queries > 0 and not empty)
 
 
-def drawn() -> None:
-    """Draw what the latest run gave into docs/images. Needs a network the first time."""
+def draw() -> None:
+    """Draw the results of the latest run into docs/images. Needs a network the first time."""
     if KEPT.exists():
         KEPT.replace(DATA)
     subprocess.run([drawing_python(), Path(__file__).parent / "picture.py", DATA, PICTURE], check=True)
 
 
-def _legend(text: str, labels: dict[str, str]) -> str:
-    """As Grafana writes it: a label that a line does not have is empty."""
+def _format_legend(text: str, labels: dict[str, str]) -> str:
+    """Return the legend as Grafana writes it: a label that a line does not have is empty."""
     return re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), text).strip()
 
 
 if __name__ == "__main__":
-    drawn()
+    draw()

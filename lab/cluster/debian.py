@@ -16,16 +16,16 @@ MERGED = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 
 
 def unpack(*packages: str, complete: bool = False) -> Path:
-    """The tree of `packages` and of what they need beyond this machine; `complete`: beyond an empty machine.
+    """Return the tree of `packages` and of their dependencies beyond this machine.
 
-    No maintainer script is run. The directory is named after the exact versions, so an update makes another one.
-    Raises MissingToolchainError without apt, or if a package cannot be had.
+    `complete`: beyond an empty machine. No maintainer script is run. The directory is named after the exact versions,
+    so an update makes another one. Raises MissingToolchainError without apt, or if a package cannot be had.
     """
     if not shutil.which("apt-get"):
         raise MissingToolchainError(f"{', '.join(packages)} come from Debian packages, and there is no apt-get here")
     cache = find_cache_directory() / "debian"
     cache.mkdir(parents=True, exist_ok=True)
-    listed = _apt("--print-uris", packages, cache, complete=complete)
+    listed = _run_apt("--print-uris", packages, cache, complete=complete)
     files = sorted(line.split()[1] for line in listed.splitlines() if line.startswith("'"))
     tree = cache / hashlib.sha256("\n".join([WITH_DATABASE] * complete + files).encode()).hexdigest()[:16]
     if tree.exists():
@@ -34,7 +34,7 @@ def unpack(*packages: str, complete: bool = False) -> Path:
     archives = unfinished / "archives"
     (archives / "partial").mkdir(parents=True)
     (unfinished / "root").mkdir()
-    _apt("--download-only", packages, cache, f"-oDir::Cache::archives={archives}", complete=complete)
+    _run_apt("--download-only", packages, cache, f"-oDir::Cache::archives={archives}", complete=complete)
     for archive in sorted(archives.glob("*.deb")):
         subprocess.run(["dpkg-deb", "-x", archive, unfinished / "root"], check=True)
         if complete:
@@ -46,12 +46,12 @@ def unpack(*packages: str, complete: bool = False) -> Path:
 
 
 def wrap_command(tree: Path, command: Sequence[str | Path]) -> list[str]:
-    """The command, run in a mount namespace of its own in which the tree's programs lie in /usr. Needs root."""
-    return ["unshare", "--mount", "sh", "-ec", f'{overlay(tree)}; exec "$@"', "sh", *map(str, command)]
+    """Return the command in a mount namespace of its own, in which /usr has the tree's programs. Needs root."""
+    return ["unshare", "--mount", "sh", "-ec", f'{format_overlay(tree)}; exec "$@"', "sh", *map(str, command)]
 
 
-def overlay(tree: Path) -> str:
-    """Return what a shell does, in its own mount namespace, to lay the tree's /usr over the machine's.
+def format_overlay(tree: Path) -> str:
+    """Return the shell commands that lay the tree's /usr over the machine's, in a separate mount namespace.
 
     Whatever the programs write to /etc and /var/lib goes to memory.
     """
@@ -64,7 +64,7 @@ def overlay(tree: Path) -> str:
     return " && ".join(steps)
 
 
-def _apt(action: str, packages: Sequence[str], cache: Path, *options: str, complete: bool) -> str:
+def _run_apt(action: str, packages: Sequence[str], cache: Path, *options: str, complete: bool) -> str:
     empty = cache / "status"
     empty.touch()
     status = [f"-oDir::State::status={empty}"] if complete else []
@@ -100,7 +100,7 @@ def _record(archive: Path, unfinished: Path) -> None:
 
 
 def _merge(root: Path) -> None:
-    """Move what lies in /bin and its like to /usr, and link them, as on every Debian since 12."""
+    """Move the contents of /bin and its like to /usr, and link them, as on every Debian since 12."""
     for name in MERGED:
         old, new = root / name, root / "usr" / name
         if not old.is_dir():

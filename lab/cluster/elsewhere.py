@@ -10,7 +10,7 @@ PATH = f"/api/v1/namespaces/default/pods/{NAME}"
 
 
 def run_elsewhere(world: World, code: str, *arguments: str, seconds: float = 60) -> str:
-    """Return what it prints. Raises RuntimeError if it fails, TimeoutError if it does not end."""
+    """Return the output. Raises RuntimeError if the code fails, TimeoutError if it does not end."""
     container: Object = {"name": "main", "image": world.image, "imagePullPolicy": "IfNotPresent"}
     container |= {"command": [PYTHON, "-c", code, *arguments]}
     spec: Object = {"restartPolicy": "Never", "containers": [container], "automountServiceAccountToken": False}
@@ -18,11 +18,11 @@ def run_elsewhere(world: World, code: str, *arguments: str, seconds: float = 60)
     world.kubectl.run_checked("-n", "default", "create", "-f", "-", manifest=json.dumps(body))
     try:
 
-        def ended() -> str:
+        def find_end() -> str:
             phase: str = world.client.get(PATH)["status"]["phase"]
             return phase if phase in {"Succeeded", "Failed"} else ""
 
-        phase = wait_for("the pod elsewhere ends", ended, seconds, 0.5)
+        phase = wait_for("the pod elsewhere ends", find_end, seconds, 0.5)
         printed = world.kubectl.run_checked("-n", "default", "logs", NAME)
     finally:
         world.kubectl.run("-n", "default", "delete", "pod", NAME, "--force", "--grace-period=0")

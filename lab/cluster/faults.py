@@ -1,4 +1,4 @@
-"""What the alerts are for: each fault is caused in real pods, and repaired."""
+"""The faults for which the alerts are made: each is caused in real pods, and repaired."""
 
 import json
 import threading
@@ -48,7 +48,7 @@ for _ in range(100):
 
 
 class Fault(Struct, frozen=True):
-    """`alerts` are those that it is for, `also` what may fire beside them."""
+    """A fault; `alerts` are those that it is for, `also` may fire beside them."""
 
     what: str
     alerts: tuple[str, ...]
@@ -58,33 +58,33 @@ class Fault(Struct, frozen=True):
 
 def apply_monitored(world: World) -> None:
     """Apply the installation that everything here is about, with its files as they are shipped."""
-    text = shorten(world.rendered("self-signed", "strict", "monitoring"))
+    text = shorten(world.render("self-signed", "strict", "monitoring"))
     world.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
-    world.rolled_out()
+    world.wait_for_rollout()
 
 
 @contextmanager
-def no_pod(world: World) -> Iterator[None]:
-    """The Deployment at zero."""
+def remove_pods(world: World) -> Iterator[None]:
+    """Scale the Deployment to zero."""
     world.kubectl.run_checked("-n", NAMESPACE, "scale", "deployment/lease-webhook", "--replicas=0")
     yield
     world.kubectl.run_checked("-n", NAMESPACE, "scale", "deployment/lease-webhook", "--replicas=2")
-    world.rolled_out()
+    world.wait_for_rollout()
 
 
 @contextmanager
 def abuse(world: World) -> Iterator[None]:
-    """A pod of another namespace uses the TLS port, once."""
-    run_elsewhere(world, ABUSE, world.pods()[0]["status"]["podIP"])
+    """Use the TLS port once from a pod of another namespace."""
+    run_elsewhere(world, ABUSE, world.list_pods()[0]["status"]["podIP"])
     yield
 
 
 @contextmanager
 def starve(world: World) -> Iterator[None]:
-    """Pods with hardly any CPU, and writes of large Leases."""
+    """Run pods with hardly any CPU, and write large Leases."""
     limits = {"requests": {"cpu": STARVED}, "limits": {"cpu": STARVED}}
     patch = json.dumps({"spec": {"containers": [{"name": "webhook", "resources": limits}]}})
-    for name in world.names():
+    for name in world.list_pod_names():
         world.kubectl.run_checked("-n", NAMESPACE, "patch", "pod", name, "--subresource=resize", f"--patch={patch}")
     ended = threading.Event()
     writers = [threading.Thread(target=_write, args=(world, f"large-{number}", ended)) for number in range(3)]
@@ -97,12 +97,12 @@ def starve(world: World) -> Iterator[None]:
         for writer in writers:
             writer.join()
     world.kubectl.run_checked("-n", NAMESPACE, "rollout", "restart", "deployment/lease-webhook")
-    world.rolled_out()
+    world.wait_for_rollout()
 
 
 @contextmanager
-def broken_policy(world: World) -> Iterator[None]:
-    """A policy file that cannot be read."""
+def break_policy(world: World) -> Iterator[None]:
+    """Set a policy file that cannot be read."""
     _put_policy(world, BROKEN)
     yield
     _put_policy(world, STANDARD)
@@ -110,21 +110,21 @@ def broken_policy(world: World) -> Iterator[None]:
 
 @contextmanager
 def forget(world: World) -> Iterator[None]:
-    """A certificate that nobody renews, and a kill switch that is left on."""
+    """Leave a certificate that nobody renews, and a kill switch on."""
     make_certificates(world.certs, "--days", str(SHORT_LIVED))
     apply_monitored(world)
     _put_policy(world, OFF)
     yield
     make_certificates(world.certs)
     apply_monitored(world)
-    world.bring_volumes()
+    world.refresh_volumes()
 
 
 FAULTS = (
     Fault(
         "no pod runs, and leases are written",
         ("LeaseWebhookFailsOpen", "LeaseWebhookFailsClosed", "LeaseWebhookGone"),
-        no_pod,
+        remove_pods,
     ),
     Fault(
         "another pod sends bodies that are not reviews, and bodies that do not end",
@@ -137,7 +137,7 @@ FAULTS = (
         starve,
         also=("LeaseWebhookFailsOpen", "LeaseWebhookFailsClosed"),
     ),
-    Fault("a policy that cannot be read", ("LeaseWebhookReloadFails",), broken_policy),
+    Fault("a policy that cannot be read", ("LeaseWebhookReloadFails",), break_policy),
     Fault(
         f"a certificate for {SHORT_LIVED} days, and the kill switch",
         ("LeaseWebhookCertificateEnds", "LeaseWebhookAllowsEverything"),
@@ -151,7 +151,7 @@ def _put_policy(world: World, text: str) -> None:
     metadata = {"name": "lease-webhook-policy", "namespace": NAMESPACE}
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"policy.yaml": text}}
     world.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=json.dumps(body))
-    world.bring_volumes()
+    world.refresh_volumes()
 
 
 def _write(world: World, name: str, ended: threading.Event) -> None:

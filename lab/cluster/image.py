@@ -29,7 +29,7 @@ BASE_PACKAGES = (
 TRUST = "/etc/ssl/certs"
 
 
-class Built(Struct, frozen=True):
+class Image(Struct, frozen=True):
     """An image in a docker archive, with the digest of its manifest."""
 
     archive: Path
@@ -37,10 +37,13 @@ class Built(Struct, frozen=True):
 
 
 class Builder:
-    """buildah with a store of its own, which is deleted at the end. A context manager; needs root."""
+    """A builder that runs buildah with a separate store, which is deleted at the end. A context manager; needs root."""
 
     def __init__(self, directory: Path, sources: Path = ROOT) -> None:
-        """`directory` is on a disk and takes the store; `sources` is the checkout that is built."""
+        """Set up the builder.
+
+        `directory` is on a disk and takes the store; `sources` is the checkout that is built.
+        """
         self._tree = unpack("buildah")
         self._sources = sources
         self._directory = directory
@@ -52,45 +55,45 @@ class Builder:
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._store)
 
-    def python_base(self) -> None:
-        """Make the base of the build stage."""
+    def build_base(self) -> None:
+        """Build the base of the build stage."""
         tree = unpack(*BASE_PACKAGES, complete=True)
         recipe = self._store / "Base"
         # The certificates and the settings of pip are the machine's; they are mounted, and never in the image.
         recipe.write_text("FROM scratch\nCOPY . /\nENV PIP_BREAK_SYSTEM_PACKAGES=1 PATH=/usr/local/bin:/usr/bin:/bin\n")
-        self._buildah("build", "--timestamp=0", f"--file={recipe}", f"--tag={BASE}", str(tree))
+        self._run_buildah("build", "--timestamp=0", f"--file={recipe}", f"--tag={BASE}", str(tree))
 
-    def webhook(self, revision: str, moment: int) -> str:
+    def build_webhook(self, revision: str, moment: int) -> str:
         """Build the image from nothing and return its digest; `moment` is the Unix time of all that is in it."""
         tag = f"localhost/built:{len(list(self._store.glob('digest-*')))}"
         arguments = {"BUILD_BASE": BASE, "REVISION": revision}
         machine = [f"--volume={path}:{path}:ro" for path in (TRUST, "/etc/pip.conf") if Path(path).exists()]
-        self._buildah(
+        self._run_buildah(
             *("build", "--no-cache", "--isolation=chroot", f"--timestamp={moment}", f"--tag={tag}", *machine),
             *(f"--build-arg={name}={value}" for name, value in arguments.items()),
             *("--ignorefile=deploy/Dockerfile.dockerignore", "--file=deploy/Dockerfile", "."),
         )
         self._last = tag
-        return self._pushed(tag, "oci-archive", self._store / f"{tag.rpartition(':')[2]}.tar", "")
+        return self._push(tag, "oci-archive", self._store / f"{tag.rpartition(':')[2]}.tar", "")
 
-    def from_program(self, program: Path, tag: str, archive: Path) -> None:
-        """An image that holds one static program and nothing else."""
+    def build_from_program(self, program: Path, tag: str, archive: Path) -> None:
+        """Build an image that holds one static program and nothing else."""
         recipe = self._store / "Program"
         recipe.write_text(f'FROM scratch\nCOPY {program.name} /\nENTRYPOINT ["/{program.name}"]\n')
-        self._buildah("build", "--timestamp=0", f"--file={recipe}", f"--tag={tag}", str(program.parent))
-        self._pushed(tag, "docker-archive", archive, f":{tag}")
+        self._run_buildah("build", "--timestamp=0", f"--file={recipe}", f"--tag={tag}", str(program.parent))
+        self._push(tag, "docker-archive", archive, f":{tag}")
 
     def save(self, archive: Path, name: str = NAME) -> None:
         """Write the image that was built last to a docker archive, as `name`."""
         archive.unlink(missing_ok=True)
-        self._pushed(self._last, "docker-archive", archive, f":docker.io/library/{name}")
+        self._push(self._last, "docker-archive", archive, f":docker.io/library/{name}")
 
-    def _pushed(self, tag: str, transport: str, archive: Path, reference: str) -> str:
+    def _push(self, tag: str, transport: str, archive: Path, reference: str) -> str:
         digest = self._store / f"digest-{archive.name}"
-        self._buildah("push", f"--digestfile={digest}", tag, f"{transport}:{archive}{reference}")
+        self._run_buildah("push", f"--digestfile={digest}", tag, f"{transport}:{archive}{reference}")
         return digest.read_text().strip()
 
-    def _buildah(self, *arguments: str) -> None:
+    def _run_buildah(self, *arguments: str) -> None:
         store = [f"--root={self._store / 'root'}", f"--runroot={self._store / 'run'}", "--storage-driver=vfs"]
         action, *rest = arguments
         policy = f"--signature-policy={self._tree / 'etc' / 'containers' / 'policy.json'}"
@@ -100,21 +103,21 @@ class Builder:
             raise RuntimeError(f"buildah {action}: exit {done.returncode}\n{(done.stdout + done.stderr)[-4000:]}")
 
 
-def built(archive: Path, *, twice: bool) -> Built:
-    """The image of this checkout in `archive`. Raises RuntimeError if a second build differs from the first."""
+def build_image(archive: Path, *, twice: bool) -> Image:
+    """Build the image of this checkout in `archive`. Raises RuntimeError if a second build differs from the first."""
     archive.parent.mkdir(parents=True, exist_ok=True)
-    revision, moment = _commit()
+    revision, moment = _find_commit()
     with Builder(archive.parent) as builder:
-        builder.python_base()
-        digest = builder.webhook(revision, moment)
-        if twice and (other := builder.webhook(revision, moment)) != digest:
+        builder.build_base()
+        digest = builder.build_webhook(revision, moment)
+        if twice and (other := builder.build_webhook(revision, moment)) != digest:
             raise RuntimeError(f"two builds of the same sources differ: {digest} and {other}")
         builder.save(archive)
-    return Built(archive, digest)
+    return Image(archive, digest)
 
 
-def _commit() -> tuple[str, int]:
-    """The commit and its time; a directory without git has neither."""
+def _find_commit() -> tuple[str, int]:
+    """Return the commit and its time; a directory without git has neither."""
     shown = ["git", "-C", str(ROOT), "log", "-1", "--format=%H %ct"]
     done = subprocess.run(shown, capture_output=True, text=True, check=False)
     revision, _, moment = done.stdout.strip().partition(" ")
@@ -122,7 +125,7 @@ def _commit() -> tuple[str, int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build, compare, and print where the image is. Returns the exit status."""
+    """Build, compare, and print the path of the image. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m lab.cluster.image", description=__doc__)
     parser.add_argument("--archive", type=Path, default=ROOT / "build" / "lease-webhook-image.tar")
     options = parser.parse_args(arguments)
@@ -130,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("buildah needs root here; with docker: docker build -f deploy/Dockerfile .", file=sys.stderr)
         return 1
     try:
-        image = built(options.archive.absolute(), twice=True)
+        image = build_image(options.archive.absolute(), twice=True)
     except MissingToolchainError as missing:
         print(f"FAILED: {missing}", file=sys.stderr)
         return 1

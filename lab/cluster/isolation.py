@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from lab.cluster.debian import overlay
+from lab.cluster.debian import format_overlay
 
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 PREFIX = "lease-webhook-cluster-"
@@ -31,18 +31,18 @@ LAST_LINES = 8
 
 
 def run_isolated(tree: Path, command: Callable[[Path], Sequence[str]], seconds: float) -> int:
-    """Run the command in namespaces of its own, with the tree's programs; its exit status.
+    """Run the command in separate namespaces, with the tree's programs; return its exit status.
 
     `command` is made for a new directory, which is deleted at the end. Everything ends when this process ends, even by
     SIGKILL; what only this process could remove is then removed by the next run. Raises TimeoutError after `seconds`,
     with the ends of the logs that were written in the directory.
     """
-    _remove_left_overs()
+    _remove_leftovers()
     group = f"{PREFIX}{os.getpid()}"
     directory = Path(tempfile.gettempdir(), group)
     try:
         directory.mkdir(mode=0o700)
-        for controller in controllers():
+        for controller in list_controllers():
             (controller / group).mkdir(exist_ok=True)
         child = subprocess.Popen(
             _wrap_in_namespaces(tree, command(directory)), env={**os.environ, "CLUSTER_CONTROL_GROUP": group}
@@ -53,7 +53,7 @@ def run_isolated(tree: Path, command: Callable[[Path], Sequence[str]], seconds: 
             child.send_signal(signal.SIGKILL)
             child.wait()
             if isinstance(error, subprocess.TimeoutExpired):
-                raise TimeoutError(f"no end after {seconds / 60:.0f} minutes\n{_ends(directory)}") from error
+                raise TimeoutError(f"no end after {seconds / 60:.0f} minutes\n{_read_log_ends(directory)}") from error
             raise
     finally:
         _remove(group)
@@ -74,7 +74,7 @@ def _wrap_in_namespaces(tree: Path, command: Sequence[str]) -> list[str]:
     script = "; ".join(
         (
             "set -e",
-            overlay(tree),
+            format_overlay(tree),
             *(f"mount -t tmpfs -o mode=755 tmpfs {path}" for path in PRIVATE),
             *(_copy(f"/proc/sys/{name}") for name in SETTINGS),
             "mount --make-rshared /",
@@ -97,8 +97,8 @@ def _wrap_in_namespaces(tree: Path, command: Sequence[str]) -> list[str]:
     return [*dies_with_us, *namespaces, "--mount-proc", "sh", "-c", script, "sh", *command]
 
 
-def _ends(directory: Path) -> str:
-    """The last lines of each log."""
+def _read_log_ends(directory: Path) -> str:
+    """Return the last lines of each log."""
     ends = []
     for log in sorted(directory.glob("*.log")):
         lines = log.read_text(errors="replace").splitlines()[-LAST_LINES:]
@@ -111,17 +111,17 @@ def _copy(setting: str) -> str:
     return f"if [ -e {setting} ]; then cat {setting} > {copy}; mount --bind {copy} {setting}; fi"
 
 
-def controllers() -> Iterator[Path]:
-    """Yield where a control group is made: one place with version 2, one for each controller with version 1."""
+def list_controllers() -> Iterator[Path]:
+    """Yield the parents of control groups: one place with version 2, one for each controller with version 1."""
     if (CONTROL_GROUPS / "cgroup.controllers").exists():
         yield CONTROL_GROUPS
     else:
         yield from (path for path in CONTROL_GROUPS.iterdir() if (path / "cgroup.procs").exists())
 
 
-def _remove_left_overs() -> None:
-    """Return what runs that were killed have left: the process that the name tells of is gone."""
-    places = [*controllers(), Path(tempfile.gettempdir())]
+def _remove_leftovers() -> None:
+    """Remove what killed runs have left: the process that the name tells of is gone."""
+    places = [*list_controllers(), Path(tempfile.gettempdir())]
     for name in {path.name for place in places for path in place.glob(f"{PREFIX}*")}:
         if not Path("/proc", name.removeprefix(PREFIX)).exists():
             _remove(name)
@@ -130,7 +130,7 @@ def _remove_left_overs() -> None:
 def _remove(group: str) -> None:
     """Remove the group and those below it, in every hierarchy, and the directory. Its processes are dead or dying."""
     end = time.monotonic() + 20
-    for controller in controllers():
+    for controller in list_controllers():
         top = controller / group
         while top.exists() and time.monotonic() < end:
             for path in sorted(top.rglob("*"), key=lambda path: -len(path.parts)):

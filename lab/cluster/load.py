@@ -1,4 +1,4 @@
-"""Writers that never stop: each owns a lease in a namespace that fails closed, so a review that is missed is seen."""
+"""Writers that never stop: each owns a lease in a namespace that fails closed, so a missed review is seen."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ PAUSE = 0.04
 
 
 class Report(Struct, frozen=True):
-    """What the writers met: `failed` are texts of refusals and errors, times are in milliseconds."""
+    """The results of the writers: `failed` are texts of refusals and errors, times are in milliseconds."""
 
     writes: int
     failed: tuple[str, ...]
@@ -34,7 +34,7 @@ class Report(Struct, frozen=True):
 
 
 class Load:
-    """Starts the writers; as a context manager it ends them."""
+    """The writers; a context manager that ends them."""
 
     def __init__(self, world: World, namespace: str = CLOSED) -> None:
         self._world = world

@@ -1,4 +1,4 @@
-"""Prometheus Operator and Prometheus beside the node: Prometheus runs what the operator makes of our objects."""
+"""Prometheus Operator and Prometheus beside the node: Prometheus runs the configuration that the operator generates."""
 
 import base64
 import gzip
@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from lab.cluster.isolation import ADDRESS
 from lab.cluster.node import Node
-from lab.cluster.programs import neighbors
+from lab.cluster.programs import build_neighbors
 from lab.cluster.world import World
 from lab.e2e.control_plane import find_free_port
 from lab.e2e.definitions import find_definitions
@@ -29,7 +29,7 @@ PERIOD = 0.3
 
 
 class Monitoring:
-    """Starts both programs; as a context manager it ends them. An overlay with `monitoring` must have been applied."""
+    """Both programs; a context manager that ends them. An overlay with `monitoring` must have been applied."""
 
     def __init__(self, world: World, node: Node) -> None:
         self._world, self._node = world, node
@@ -43,8 +43,8 @@ class Monitoring:
     def __enter__(self) -> Self:
         self._directory.mkdir()
         try:
-            self._operator()
-            self._prometheus()
+            self._start_operator()
+            self._start_prometheus()
         except BaseException:
             self.__exit__()
             raise
@@ -58,25 +58,25 @@ class Monitoring:
         for process in reversed(self._processes):
             process.kill()
 
-    def firing(self) -> set[str]:
-        """The names of the alerts that fire."""
+    def list_firing(self) -> set[str]:
+        """Return the names of the alerts that fire."""
         return {name for name, state in self._states.items() if state == "firing"}
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The result of one expression, now."""
+        """Return the result of one expression, now."""
         return self._get("query", query=expression)["result"]  # type: ignore[no-any-return]
 
     def query_range(self, expression: str, begin: float, end: float, step: float) -> list[dict[str, Any]]:
-        """The series of one expression between two moments, in Unix time; raises RuntimeError if it is refused."""
+        """Return the series of one expression between two moments, in Unix time; raises RuntimeError if refused."""
         found = self._get("query_range", query=expression, start=f"{begin:.3f}", end=f"{end:.3f}", step=f"{step:g}")
         return found["result"]  # type: ignore[no-any-return]
 
-    def _operator(self) -> None:
+    def _start_operator(self) -> None:
         plane = self._node.plane
         certificate, key = plane.authority.issue("prometheus-operator", organizations=["system:masters"])
         self._run(
             "prometheus-operator",
-            neighbors().operator,
+            build_neighbors().operator,
             f"--apiserver={plane.server}",
             f"--ca-file={plane.authority.file}",
             f"--cert-file={certificate}",
@@ -96,8 +96,8 @@ class Monitoring:
         answer = self._world.client.send("POST", TOKEN, asked).expect(201)
         (self._directory / "token").write_text(answer["status"]["token"])
 
-    def _prometheus(self) -> None:
-        configuration, rules = wait_for("what the operator makes of our objects", self._made, 90, 0.5)
+    def _start_prometheus(self) -> None:
+        configuration, rules = wait_for("what the operator makes of our objects", self._read_configuration, 90, 0.5)
         folder = self._directory / "rules"
         folder.mkdir()
         for name, text in rules.items():
@@ -107,20 +107,20 @@ class Monitoring:
         file.write_text(configuration.replace(MOUNTED_RULES, str(folder)).replace("$(SHARD)", "0"))
         self._run(
             "prometheus",
-            neighbors().prometheus,
+            build_neighbors().prometheus,
             f"--config.file={file}",
             f"--storage.tsdb.path={self._directory / 'data'}",
             f"--web.listen-address=127.0.0.1:{self._port}",
         )
         try:
-            wait_for("Prometheus scrapes two pods and the API server", self._scrapes, 60, 0.5)
+            wait_for("Prometheus scrapes two pods and the API server", self._is_scraping, 60, 0.5)
         except TimeoutError as error:
             targets = self._get("targets", state="active")["activeTargets"]
             seen = "; ".join(f"{one['scrapeUrl']} {one['health']} {one['lastError']}" for one in targets)
             raise TimeoutError(f"{error}: {seen or 'no target was discovered'}") from error
 
-    def _made(self) -> tuple[str, dict[str, str]] | None:
-        """The configuration and the files of rules, when both have what is ours."""
+    def _read_configuration(self) -> tuple[str, dict[str, str]] | None:
+        """Return the configuration and the files of rules, when both contain our objects."""
         for process in self._processes:
             process.check_alive()
         secret, rules = (self._world.client.send("GET", path) for path in (SECRET, RULES))
@@ -131,7 +131,7 @@ class Monitoring:
         found: dict[str, str] = rules.body.get("data", {})
         return (configuration, found) if OURS in configuration and "LeaseWebhookGone" in str(found) else None
 
-    def _scrapes(self) -> bool:
+    def _is_scraping(self) -> bool:
         try:
             up = self.query("up == 1")
         except OSError:

@@ -63,7 +63,7 @@ class Node:
     """etcd, API server, controllers, scheduler, kubelet, kube-proxy and containerd; a context manager."""
 
     def __init__(self, programs: Programs, directory: Path) -> None:
-        """`directory` takes all state and all logs."""
+        """Set up the node; `directory` takes all state and all logs."""
         self._programs = programs
         self.directory = directory
         client = directory / "pki"
@@ -109,12 +109,12 @@ class Node:
         """Start every program and wait until the node is ready."""
         self.plane.__enter__()
         try:
-            self._controllers()
-            self._firewall()
-            self._containerd()
-            self._kubelet()
-            self._proxy()
-            wait_for("the node is ready", self._ready, 120, 0.5)
+            self._start_controllers()
+            self._set_up_firewall()
+            self._start_containerd()
+            self._start_kubelet()
+            self._start_proxy()
+            wait_for("the node is ready", self._is_ready, 120, 0.5)
         except BaseException:
             self.__exit__()
             raise
@@ -135,14 +135,14 @@ class Node:
         command = ["ctr", "--address", str(self._socket), "--namespace", "k8s.io", "image", "import", str(archive)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
-    def _firewall(self) -> None:
+    def _set_up_firewall(self) -> None:
         links = self.directory / "bin"
         links.mkdir(exist_ok=True)
         for name in FIREWALL:
             if not (links / name).is_symlink():
                 (links / name).symlink_to("/usr/sbin/xtables-nft-multi")
 
-    def _containerd(self) -> None:
+    def _start_containerd(self) -> None:
         networks = self.directory / "cni"
         networks.mkdir(exist_ok=True)
         (networks / "10-pods.conflist").write_text(json.dumps(NETWORK))
@@ -152,7 +152,7 @@ class Node:
         self._run("containerd", "containerd", f"--config={settings}")
         wait_for("containerd", self._socket.exists, 30)
 
-    def _controllers(self) -> None:
+    def _start_controllers(self) -> None:
         pki = self.directory / "pki"
         self._run(
             "kube-controller-manager",
@@ -172,7 +172,7 @@ class Node:
             f"--cert-dir={pki}",
         )
 
-    def _kubelet(self) -> None:
+    def _start_kubelet(self) -> None:
         directory = self.directory / "kubelet"
         settings: dict[str, Any] = {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -215,7 +215,7 @@ class Node:
             f"--node-ip={ADDRESS}",
         )
 
-    def _proxy(self) -> None:
+    def _start_proxy(self) -> None:
         self._run(
             "kube-proxy",
             self._programs.proxy,
@@ -226,7 +226,7 @@ class Node:
             "--conntrack-max-per-core=0",
         )
 
-    def _ready(self) -> bool:
+    def _is_ready(self) -> bool:
         for process in self._processes:
             process.check_alive()
         answer = self.plane.create_client("admin", "system:masters").send("GET", f"/api/v1/nodes/{NODE}")

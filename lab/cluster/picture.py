@@ -1,4 +1,4 @@
-"""Draws what the queries of the dashboard gave, panel by panel: `python picture.py DATA.json.gz TARGET.svg`.
+"""Drawing of the results of the dashboard's queries, panel by panel: `python picture.py DATA.json.gz TARGET.svg`.
 
 It is drawn without Grafana, in the colors of the color scheme in which it is looked at. It runs in the environment of
 lab/bench/requirements.txt and imports nothing of the project.
@@ -55,19 +55,19 @@ mpl.rcParams.update(
 )
 
 
-def panel(axes: Any, shown: dict[str, Any], begin: float, end: float) -> None:
-    """One panel: each line over the minutes since the beginning."""
+def draw_panel(axes: Any, shown: dict[str, Any], begin: float, end: float) -> None:
+    """Draw one panel: each line over the minutes since the beginning."""
     # Those that are zero all the time would lie upon each other.
-    lines = sorted(filter(_highest, shown["lines"]), key=_highest, reverse=True) or shown["lines"][:1]
+    lines = sorted(filter(_find_highest, shown["lines"]), key=_find_highest, reverse=True) or shown["lines"][:1]
     unit, scale = UNITS[shown["unit"]], 1.0
-    if shown["unit"] == "s" and min(map(_highest, lines)) > DAY:
+    if shown["unit"] == "s" and min(map(_find_highest, lines)) > DAY:
         unit, scale = "days", float(DAY)
     for index, line in enumerate(lines):
         minutes, values = _insert_gaps(line["values"], begin)
-        label = line["name"] if index < MAX_LINES and _highest(line) else None
+        label = line["name"] if index < MAX_LINES and _find_highest(line) else None
         axes.plot(minutes, [value / scale for value in values], linewidth=1.2, label=label, zorder=3 - index / 1000)
-    highest = [_highest(line) for line in lines]
-    if all(map(_lowest, lines)) and max(highest) > MUCH_MORE * min(highest):
+    highest = [_find_highest(line) for line in lines]
+    if all(map(_find_lowest, lines)) and max(highest) > MUCH_MORE * min(highest):
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0)
@@ -75,7 +75,7 @@ def panel(axes: Any, shown: dict[str, Any], begin: float, end: float) -> None:
     axes.set_xlim(0, (end - begin) / 60)
     axes.set_xlabel("minutes since the beginning of the run")
     axes.set_ylabel(unit)
-    if any(map(_highest, lines)):
+    if any(map(_find_highest, lines)):
         # Above the lines, which none of it hides.
         place = {"loc": "lower left", "bbox_to_anchor": (-0.01, 0.98), "borderaxespad": 0.2}
         legend = axes.legend(frameon=False, fontsize=6.5, ncols=4, columnspacing=0.9, handlelength=1.2, **place)
@@ -83,7 +83,7 @@ def panel(axes: Any, shown: dict[str, Any], begin: float, end: float) -> None:
 
 
 def _insert_gaps(samples: list[list[Any]], begin: float) -> tuple[list[float], list[float]]:
-    """Minutes and values, with a hole where there was no sample for longer than usual."""
+    """Return minutes and values, with a hole where there was no sample for longer than usual."""
     moments = [float(moment) for moment, _ in samples]
     step = min((later - one for one, later in itertools.pairwise(moments)), default=0.0)
     minutes: list[float] = []
@@ -97,23 +97,23 @@ def _insert_gaps(samples: list[list[Any]], begin: float) -> tuple[list[float], l
     return minutes, values
 
 
-def _highest(line: dict[str, Any]) -> float:
+def _find_highest(line: dict[str, Any]) -> float:
     # A quantile of nothing is not a number; it leaves a gap in the line.
     return max((value for _, text in line["values"] if math.isfinite(value := float(text))), default=0.0)
 
 
-def _lowest(line: dict[str, Any]) -> float:
+def _find_lowest(line: dict[str, Any]) -> float:
     return min((value for _, text in line["values"] if math.isfinite(value := float(text))), default=0.0)
 
 
 def main(source: Path, target: Path) -> None:
-    """All panels, two in a row as on the dashboard."""
+    """Draw all panels, two in a row as on the dashboard."""
     data = json.loads(gzip.decompress(source.read_bytes()))
     panels = data["panels"]
     rows = math.ceil(len(panels) / 2)
     figure, grid = plt.subplots(rows, 2, figsize=(12, 2.7 * rows + 0.4))
     for axes, shown in zip(grid.flat, panels, strict=False):
-        panel(axes, shown, data["begin"], data["end"])
+        draw_panel(axes, shown, data["begin"], data["end"])
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     figure.text(0.012, 0.995, CAPTION, va="top", fontsize=9)

@@ -22,8 +22,8 @@ from lab.cluster.checks import (
     whole,
 )
 from lab.cluster.node import Node
-from lab.cluster.previous import previous
-from lab.cluster.programs import neighbors
+from lab.cluster.previous import build_previous
+from lab.cluster.programs import build_neighbors
 from lab.cluster.world import CLOSED, World
 from lab.e2e.definitions import find_definitions
 from lab.e2e.world import Row
@@ -32,9 +32,9 @@ from tools.rendered.chart import find_helm
 Run = Callable[[World], Iterator[Row]]
 
 
-def fail_closed(world: World) -> Iterator[Row]:
-    """With the component strict, writes in a labeled namespace fail unless they are reviewed."""
-    world.namespace(CLOSED, {"lease-webhook/fail": "closed"})
+def check_failing_closed(world: World) -> Iterator[Row]:
+    """Check that writes in a labeled namespace fail unless reviewed, with the component strict."""
+    world.create_namespace(CLOSED, {"lease-webhook/fail": "closed"})
     took = world.apply("self-signed", "strict")
     # API servers take a new webhook configuration after some seconds.
     time.sleep(5)
@@ -42,10 +42,10 @@ def fail_closed(world: World) -> Iterator[Row]:
 
 
 class Check(Struct, frozen=True):
-    """One thing to prove.
+    """A claim to prove.
 
-    `run` needs a cluster; `run_beside` also the node, next to which it runs programs. `needs` is made beforehand, since
-    nothing can be fetched in the node's namespaces. `short`: part of the short form.
+    `run` needs a cluster; `run_beside` also the node, next to which it runs programs. `needs` is prepared beforehand,
+    since nothing can be fetched in the node's namespaces. `short`: part of the short form.
     """
 
     title: str
@@ -56,33 +56,35 @@ class Check(Struct, frozen=True):
 
 
 CHECKS: Final = {
-    "installed": Check("From nothing", installed.from_nothing, short=True),
-    "confined": Check("Confinement", installed.confinement, short=True),
-    "closed": Check("Fail closed", fail_closed, short=True),
-    "rolled": Check("Disruptions under load", disruption.short_ones, short=True),
-    "disrupted": Check("Disruptions under load", disruption.disruptions),
+    "installed": Check("From nothing", installed.install, short=True),
+    "confined": Check("Confinement", installed.check_confinement, short=True),
+    "closed": Check("Fail closed", check_failing_closed, short=True),
+    "rolled": Check("Disruptions under load", disruption.run_short_disruptions, short=True),
+    "disrupted": Check("Disruptions under load", disruption.run_long_disruptions),
     "drained": Check("Disruptions under load", disruption.drain),
-    "renewed": Check("Changes", changes.renewed_secret),
-    "changed": Check("Changes", changes.changed_policy),
-    "network": Check("Network", whole.network),
-    "together": Check("With a fence and the audit", together.together),
-    "recorded": Check("With a recorder", recorded.recorded, needs=(find_definitions,)),
-    "alerts": Check("Alerts", run_beside=alerts.alerts, needs=(neighbors, find_definitions)),
-    "cold": Check("Cold cluster", run_beside=whole.cold_start),
-    "upgraded": Check("Upgrade", run_beside=upgraded.upgrade, needs=(previous,)),
-    "components": Check("Components", whole.components),
-    "causes": Check("What status says", causes.causes, short=True),
-    "removed": Check("Removal", whole.removal, short=True),
-    "tried": Check("Five minutes", tried.tried, short=True),
-    "static": Check("Static manifests", run_beside=static.static_pod),
-    "cert-manager": Check("Overlays", run_beside=overlays.cert_manager, needs=(neighbors, find_definitions)),
-    "openshift": Check("Overlays", overlays.openshift),
-    "chart": Check("Helm chart", chart.lifetime, needs=(find_helm,)),
+    "renewed": Check("Changes", changes.renew_secret),
+    "changed": Check("Changes", changes.change_policy),
+    "network": Check("Network", whole.check_network),
+    "together": Check("With a fence and the audit", together.check_together),
+    "recorded": Check("With a recorder", recorded.check_recorder, needs=(find_definitions,)),
+    "alerts": Check("Alerts", run_beside=alerts.check_alerts, needs=(build_neighbors, find_definitions)),
+    "cold": Check("Cold cluster", run_beside=whole.check_cold_start),
+    "upgraded": Check("Upgrade", run_beside=upgraded.check_upgrade, needs=(build_previous,)),
+    "components": Check("Components", whole.check_components),
+    "causes": Check("What status says", causes.check_causes, short=True),
+    "removed": Check("Removal", whole.check_removal, short=True),
+    "tried": Check("Five minutes", tried.try_script, short=True),
+    "static": Check("Static manifests", run_beside=static.check_static_pod),
+    "cert-manager": Check(
+        "Overlays", run_beside=overlays.check_cert_manager, needs=(build_neighbors, find_definitions)
+    ),
+    "openshift": Check("Overlays", overlays.check_openshift),
+    "chart": Check("Helm chart", chart.check_lifetime, needs=(find_helm,)),
 }
 
 
 def choose_checks(only: Collection[str], *, short: bool) -> list[str]:
-    """Names of the checks of a run."""
+    """Return the names of the checks of a run."""
     return [name for name, check in CHECKS.items() if (name in only if only else check.short or not short)]
 
 
@@ -92,7 +94,7 @@ def prepare(names: Collection[str]) -> None:
         need()
 
 
-def runs(names: Collection[str], node: Node | None) -> dict[str, Run]:
+def list_runs(names: Collection[str], node: Node | None) -> dict[str, Run]:
     """Return what to run; without a node of our own the checks that need it are left out."""
     found = {}
     for name in names:

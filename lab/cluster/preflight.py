@@ -1,12 +1,12 @@
-"""Whether this machine lets us make a node: what that needs is tried once, and undone."""
+"""A preflight: whether this machine lets us create a node, by trying each requirement once, and undoing it."""
 
 import os
 import shutil
 import sys
 from pathlib import Path
 
-from lab.cluster.isolation import CONTROL_GROUPS, PREFIX, controllers, explain_refusal
-from lab.cluster.programs import node_packages
+from lab.cluster.isolation import CONTROL_GROUPS, PREFIX, explain_refusal, list_controllers
+from lab.cluster.programs import unpack_node_packages
 
 PROGRAMS = {"unshare": "util-linux", "setpriv": "util-linux", "mount": "mount", "apt-get": "apt", "dpkg-deb": "dpkg"}
 """Program, and the Debian package that it comes from."""
@@ -14,8 +14,8 @@ NEEDED = ("cpu", "cpuset", "memory", "pids")
 """Controllers without which no kubelet starts."""
 
 
-def obstacle() -> str:
-    """Return why there can be no node of our own here, in words for the person who runs this; "" if there can be one.
+def find_obstacle() -> str:
+    """Return why there can be no node of our own here, in words for a person; "" if there can be one.
 
     Raises MissingToolchainError if Debian packages cannot be had.
     """
@@ -29,14 +29,14 @@ def obstacle() -> str:
         Path("/dev/kmsg").open("rb").close()
     except OSError as error:
         return f"a kubelet cannot run here: {error}"
-    return _groups() or explain_refusal(node_packages())
+    return _find_group_obstacle() or explain_refusal(unpack_node_packages())
 
 
-def _groups() -> str:
-    """Return why no control groups can be made here, or ""."""
-    if not CONTROL_GROUPS.is_dir() or not list(controllers()):
+def _find_group_obstacle() -> str:
+    """Return why no control groups can be created here, or ""."""
+    if not CONTROL_GROUPS.is_dir() or not list(list_controllers()):
         return f"there are no control groups in {CONTROL_GROUPS}"
-    places = list(controllers())
+    places = list(list_controllers())
     if places == [CONTROL_GROUPS]:
         missing = set(NEEDED) - set((CONTROL_GROUPS / "cgroup.controllers").read_text().split())
     else:

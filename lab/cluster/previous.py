@@ -1,4 +1,4 @@
-"""The version before this one: the newest tag that is not this commit, else the commit that set the version number."""
+"""The previous version: the newest tag that is not this commit, else the commit that set the version number."""
 
 import io
 import subprocess
@@ -15,16 +15,16 @@ NAME = "lease-webhook:previous"
 
 
 class Previous(Struct, frozen=True):
-    """`label` names it for people, `tree` is its checkout, `archive` its image as NAME."""
+    """The previous version. `label` is its name for people, `tree` its checkout, `archive` its image as NAME."""
 
     label: str
     tree: Path
     archive: Path
 
 
-def previous() -> Previous | None:
-    """The version before, its image built once; None in a checkout whose history does not reach back to it."""
-    found = _tag() or _release()
+def build_previous() -> Previous | None:
+    """Build the image of the previous version once; None in a checkout whose history does not reach back to it."""
+    found = _find_tag() or _release()
     if found is None:
         return None
     label, revision = found
@@ -37,23 +37,23 @@ def previous() -> Previous | None:
         with tarfile.open(fileobj=io.BytesIO(packed)) as files:
             files.extractall(version.tree, filter="data")
         with Builder(place, version.tree) as builder:
-            builder.python_base()
-            builder.webhook(revision, 0)
+            builder.build_base()
+            builder.build_webhook(revision, 0)
             builder.save(version.archive, NAME)
     return version
 
 
-def _tag() -> tuple[str, str] | None:
-    tag = _git("describe", "--tags", "--abbrev=0", "HEAD^")
-    return (tag, _git("rev-parse", f"{tag}^{{commit}}")) if tag else None
+def _find_tag() -> tuple[str, str] | None:
+    tag = _run_git("describe", "--tags", "--abbrev=0", "HEAD^")
+    return (tag, _run_git("rev-parse", f"{tag}^{{commit}}")) if tag else None
 
 
 def _release() -> tuple[str, str] | None:
-    revision = _git("log", "-1", "--format=%H", "-G^version = ", "--", "pyproject.toml")
+    revision = _run_git("log", "-1", "--format=%H", "-G^version = ", "--", "pyproject.toml")
     # The first commit that is there at all "changes" every line: in a shallow clone it is not a release.
-    return (f"commit {revision[:12]}", revision) if revision and _git("rev-parse", f"{revision}^") else None
+    return (f"commit {revision[:12]}", revision) if revision and _run_git("rev-parse", f"{revision}^") else None
 
 
-def _git(*arguments: str) -> str:
+def _run_git(*arguments: str) -> str:
     done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -14,7 +14,7 @@ PARTS = ("kubelet", "kube-controller-manager", "kube-scheduler", "kube-proxy")
 
 
 class Programs(Struct, frozen=True):
-    """Where each program lies. `packages` is the tree of the Debian packages, `pause` a static program."""
+    """Paths of the programs. `packages` is the tree of the Debian packages, `pause` a static program."""
 
     plane: Binaries
     kubelet: Path
@@ -26,26 +26,26 @@ class Programs(Struct, frozen=True):
 
 
 class Neighbors(Struct, frozen=True):
-    """Programs that people have in the cluster beside us: Prometheus and its operator, cert-manager's controllers."""
+    """Programs that people run in the cluster beside us: Prometheus and its operator, cert-manager's controllers."""
 
     prometheus: Path
     operator: Path
     cert_manager: Path
 
 
-def node_programs() -> Programs:
-    """Build or fetch what is not in the cache. Raises MissingToolchainError without Go or without apt."""
+def build_node_programs() -> Programs:
+    """Build or fetch programs that are not in the cache. Raises MissingToolchainError without Go or without apt."""
     (plane,) = build_all_binaries(VERSION)
     source = MODULES / "kubernetes-1.37"
     kubelet, manager, scheduler, proxy = (
         build(source, f"k8s.io/kubernetes/cmd/{name}", name, list_version_flags(VERSION)) for name in PARTS
     )
     pause = build(MODULES / "pause", ".", "pause")
-    return Programs(plane, kubelet, manager, scheduler, proxy, pause, node_packages())
+    return Programs(plane, kubelet, manager, scheduler, proxy, pause, unpack_node_packages())
 
 
-def neighbors() -> Neighbors:
-    """Build what is not in the cache. Raises MissingToolchainError without Go."""
+def build_neighbors() -> Neighbors:
+    """Build programs that are not in the cache. Raises MissingToolchainError without Go."""
     operator = "github.com/prometheus-operator/prometheus-operator/cmd/operator"
     return Neighbors(
         build_prometheus(),
@@ -54,6 +54,6 @@ def neighbors() -> Neighbors:
     )
 
 
-def node_packages() -> Path:
-    """The tree of Debian packages. Raises MissingToolchainError if they cannot be had."""
+def unpack_node_packages() -> Path:
+    """Return the tree of Debian packages. Raises MissingToolchainError if they cannot be had."""
     return unpack("containerd", "runc", "containernetworking-plugins", "iptables", "conntrack", "iproute2")

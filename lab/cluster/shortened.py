@@ -12,7 +12,7 @@ SPAN = re.compile(r"(?P<before>\[|offset )(?P<span>\d+[smh])(?=\]|\b)")
 
 
 def shorten(text: str) -> str:
-    """The manifests with the spans of PrometheusRules and ServiceMonitors divided."""
+    """Return the manifests with the time spans of PrometheusRules and ServiceMonitors divided."""
     documents = list(yaml.safe_load_all(text))
     for one in documents:
         if one["kind"] == "PrometheusRule":
@@ -25,7 +25,10 @@ def shorten(text: str) -> str:
 
 
 def divide_span(span: str) -> str:
-    """`10m` becomes `30000ms`. Raises ValueError for a span that FACTOR does not divide into milliseconds."""
+    """Return `30000ms` for `10m`.
+
+    Raises ValueError for a span that FACTOR does not divide into milliseconds.
+    """
     whole, rest = divmod(int(span[:-1]) * UNITS[span[-1]], FACTOR)
     if rest:
         raise ValueError(f"{span} is not a multiple of {FACTOR} ms")

@@ -39,7 +39,7 @@ are zero all the time. `make test` compares the dashboard's JSON with Grafana's 
 
 
 class Results(Struct):
-    """What a whole run has found, by the name of the check; `repeated` are checks that ran again later, and when."""
+    """The results of a whole run, by the name of the check; `repeated` are checks that ran again later, and when."""
 
     day: str
     version: str
@@ -52,14 +52,16 @@ class Results(Struct):
 
 
 def render(rows: Mapping[str, Sequence[Row]]) -> str:
-    """The table of rows by the name of their check."""
+    """Return the table of rows by the name of their check."""
     lines = ["| | | seen |", "|---|---|---|"]
-    lines += [f"| {CHECKS[name].title} | {row.claim} | {_cell(row)} |" for name, found in rows.items() for row in found]
+    lines += [
+        f"| {CHECKS[name].title} | {row.claim} | {_format_cell(row)} |" for name, found in rows.items() for row in found
+    ]
     return "\n".join(lines) + "\n"
 
 
 def publish(rows: Mapping[str, list[Row]], version: str, image: str, minutes: float, *, ours: bool) -> None:
-    """Keep what a whole run has found, and write the page."""
+    """Store the results of a whole run, and write the page."""
     _keep(
         Results(f"{dt.datetime.now(dt.UTC):%Y-%m-%d}", version, image, minutes, os.cpu_count() or 0, ours, dict(rows))
     )
@@ -74,8 +76,8 @@ def replace_rows(rows: Mapping[str, list[Row]], version: str) -> None:
         _keep(results)
 
 
-def page(results: Results) -> str:
-    """The page in docs/."""
+def render_page(results: Results) -> str:
+    """Return the page in docs/."""
     again = ", ".join(f"{CHECKS[name].title.lower()} ({name}) on {at}" for name, at in results.repeated.items())
     return (
         "# What real pods showed\n\n"
@@ -99,9 +101,9 @@ def page(results: Results) -> str:
 
 def _keep(results: Results) -> None:
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
-    PAGE.write_text(page(results))
+    PAGE.write_text(render_page(results))
 
 
-def _cell(row: Row) -> str:
+def _format_cell(row: Row) -> str:
     seen = row.seen.replace("|", "\\|").replace("\n", " ")[:MAX_CELL]
     return seen if row.passed else f"**FAILED** {seen}"

@@ -33,7 +33,10 @@ class World:
     """One cluster with the webhook in it; a context manager that holds the connection."""
 
     def __init__(self, kubectl: Path, kubeconfig: Path, image: str, directory: Path, *, ours: bool) -> None:
-        """`ours`: this process runs on the node itself. `directory` takes certificates and overlays."""
+        """Set up the world.
+
+        `ours`: this process runs on the node itself. `directory` takes certificates and overlays.
+        """
         self.kubeconfig = kubeconfig
         self.kubectl = Kubectl(kubectl, kubeconfig)
         self.image = image
@@ -51,35 +54,35 @@ class World:
         flags = [f"--kubeconfig={self.kubeconfig}", "proxy", "--port=0"]
         self._proxy = Process([str(self.program), *flags], log)
 
-        def port() -> str | None:
+        def find_port() -> str | None:
             self._proxy.check_alive()
             found = re.search(r"127\.0\.0\.1:(\d+)", log.read_text())
             return found[1] if found else None
 
-        self.client = ProxiedClient(int(wait_for("kubectl proxy", port, 20)))
+        self.client = ProxiedClient(int(wait_for("kubectl proxy", find_port, 20)))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._proxy.stop()
 
     def apply(self, overlay: str, *components: str, edit: str = "") -> float:
-        """Apply an overlay with components and our image, wait for the roll-out, and return how long it took, in s."""
-        text = self.rendered(overlay, *components, edit=edit)
+        """Apply an overlay with components and our image, and return how many seconds the roll-out took."""
+        text = self.render(overlay, *components, edit=edit)
         begin = time.monotonic()
         self.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
-        self.rolled_out()
+        self.wait_for_rollout()
         return time.monotonic() - begin
 
-    def beside(self, tree: Path, image: str) -> "World":
-        """The same cluster with the manifests of another checkout, and its image; the certificates are the same."""
+    def with_checkout(self, tree: Path, image: str) -> "World":
+        """Return the same cluster and certificates with the manifests and the image of another checkout."""
         other = copy.copy(self)
         other.image, other.directory = image, self.directory / "beside"
         shutil.copytree(tree / "deploy", other.directory / "checkout" / "deploy")
         shutil.copytree(self.certs, other.directory / "checkout" / "certs")
         return other
 
-    def rendered(self, overlay: str, *components: str, edit: str = "") -> str:
-        """The manifests of an overlay of one's own, as README shows it, over a copy of the checkout."""
+    def render(self, overlay: str, *components: str, edit: str = "") -> str:
+        """Return the manifests of a custom overlay, as README shows it, over a copy of the checkout."""
         tree = self.directory / "checkout"
         name, _, tag = self.image.rpartition(":")
         document: Object = {
@@ -92,12 +95,12 @@ class World:
         (own / "kustomization.yaml").write_text(yaml.safe_dump(document))
         return self.kubectl.run_checked("kustomize", str(own))
 
-    def bring_volumes(self) -> None:
-        """A pod that changes gets its volumes at once and not within a minute and a half."""
+    def refresh_volumes(self) -> None:
+        """Update a pod, so that it gets its volumes at once and not within a minute and a half."""
         stamp = f"lease-webhook.example/looked-at={time.time()}"
         self.kubectl.run_checked("-n", NAMESPACE, "annotate", "--overwrite", "pod", "--all", stamp)
 
-    def rolled_out(self, seconds: int = 180) -> None:
+    def wait_for_rollout(self, seconds: int = 180) -> None:
         """Wait until every replica is of the newest revision and ready."""
         command = ["-n", NAMESPACE, "rollout", "status", "deployment/lease-webhook", f"--timeout={seconds}s"]
         done = self.kubectl.run(*command, seconds=seconds + 10)
@@ -111,53 +114,55 @@ class World:
             self.kubectl.run_checked("delete", kind, "lease-webhook-depth", "--ignore-not-found")
         self.kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", seconds=120)
 
-    def pods(self) -> list[Object]:
-        """The pods that are not about to end, the oldest first."""
-        alive = [pod for pod in self._all_pods() if "deletionTimestamp" not in pod["metadata"]]
+    def list_pods(self) -> list[Object]:
+        """Return the pods that are not about to end, the oldest first."""
+        alive = [pod for pod in self._list_all_pods() if "deletionTimestamp" not in pod["metadata"]]
         return sorted(alive, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
 
-    def names(self) -> set[str]:
-        """The names of those pods."""
-        return {str(pod["metadata"]["name"]) for pod in self.pods()}
+    def list_pod_names(self) -> set[str]:
+        """Return the names of those pods."""
+        return {str(pod["metadata"]["name"]) for pod in self.list_pods()}
 
-    def restarts(self) -> int:
+    def count_restarts(self) -> int:
         """Return how often a container was restarted, over all pods."""
-        return sum(one["restartCount"] for pod in self.pods() for one in pod["status"].get("containerStatuses", ()))
+        return sum(
+            one["restartCount"] for pod in self.list_pods() for one in pod["status"].get("containerStatuses", ())
+        )
 
-    def all_ready(self, replicas: int = 2) -> bool:
-        """True when so many pods are ready and none is about to end."""
-        items = self._all_pods()
+    def is_ready(self, replicas: int = 2) -> bool:
+        """Return whether so many pods are ready and none is about to end."""
+        items = self._list_all_pods()
         ready = [pod for pod in items if _is_ready(pod) and "deletionTimestamp" not in pod["metadata"]]
         return len(ready) == len(items) == replicas
 
-    def _all_pods(self) -> list[Object]:
-        """The webhook's, and not those of the audit's jobs."""
+    def _list_all_pods(self) -> list[Object]:
+        """Return the webhook's pods, and not those of the audit's jobs."""
         selected = self.client.send("GET", PODS, labelSelector=f"app.kubernetes.io/name={NAMESPACE}").expect(200)
         items: list[Object] = selected["items"]
         return items
 
-    def python(self, pod: str, code: str, *arguments: str, namespace: str = NAMESPACE) -> str:
-        """Return what a piece of Python prints inside the container, as the user and in the limits of the container."""
+    def run_python(self, pod: str, code: str, *arguments: str, namespace: str = NAMESPACE) -> str:
+        """Return the output of a piece of Python inside the container, as its user and in its limits."""
         done = self.kubectl.run("-n", namespace, "exec", pod, "--", PYTHON, "-c", code, *arguments)
         if done.status:
             raise RuntimeError(f"exec in {pod}: status {done.status}\n{done.stdout}{done.stderr}")
         return done.stdout
 
     def is_enforced(self) -> bool:
-        """True when the Lease that only we refuse is refused."""
+        """Return whether the Lease that only we refuse is refused."""
         body = yaml.safe_load((ROOT / "deploy" / "proof.yaml").read_text())
         path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
         return "(lease webhook, rule " in self.client.send("POST", path, body, dryRun="All").message
 
-    def status(self, *words: str) -> tuple[int, str]:
-        """Return the exit code of `lease-webhook status`, and what it printed."""
+    def run_status(self, *words: str) -> tuple[int, str]:
+        """Return the exit code of `lease-webhook status`, and its output."""
         environment = {**os.environ, "PATH": f"{self.program.parent}:{os.environ['PATH']}", "COLUMNS": "100"}
         command = [sys.executable, "-m", "webhook", "status", f"--kubeconfig={self.kubeconfig}", *words]
         done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
-    def namespace(self, name: str, labels: dict[str, str]) -> None:
-        """Make a namespace, or label it."""
+    def create_namespace(self, name: str, labels: dict[str, str]) -> None:
+        """Create a namespace, or label it."""
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
         self.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=json.dumps(body))
 

@@ -36,7 +36,7 @@ from lab.e2e.odd_electors import ODD, find_differences
 from lab.e2e.processes import Process
 from lab.e2e.toolchain import Binaries, build_all_binaries
 from lab.e2e.world import World as Cluster
-from lab.torture.electors import languages
+from lab.torture.electors import build_languages
 from tests.law.api_server import DELETE, Refused
 from tests.law.history import FORGED
 from tests.law.modes import NONE, Mode
@@ -86,7 +86,7 @@ def find_identity(pod: str) -> str:
 def list_clients(binaries: Binaries) -> tuple[list[Client], dict[str, str]]:
     """Return the clients that can be built here, and why others cannot."""
     go, python = str(binaries.clients), str(binaries.asyncio_python)
-    built, missing = languages()
+    built, missing = build_languages()
     found = [
         Client("client-go", (go, "elector"), is_go=True),
         Client("client-go with a label", (go, "elector", "-label=checkout"), is_go=True),

@@ -30,7 +30,7 @@ from lab.e2e.world import World
 from lab.elector_kit import checks
 from lab.elector_kit.stage import Elector, Stage
 from lab.spec.__main__ import write_between
-from lab.torture.electors import languages
+from lab.torture.electors import build_languages
 
 RESULTS: Final = Path(__file__).parent / "results.json"
 WRONG: Final = "one that is wrong on purpose"
@@ -110,7 +110,7 @@ def list_recorded(binaries: Binaries) -> list[Elector]:
         Elector(f"kubernetes_asyncio {binaries.kubernetes_asyncio}", f"{python} {_WORDS}"),
     ]
     names = {"java": "client-java 24.0.0", "rust": "kube-leader-election 0.44.0"}
-    found += [Elector(names[name], f"{shlex.join(command)} {_WORDS}") for name, command in languages()[0].items()]
+    found += [Elector(names[name], f"{shlex.join(command)} {_WORDS}") for name, command in build_languages()[0].items()]
     wrong = shlex.join([sys.executable, str(Path(__file__).parent / "wrong_elector.py")])
     return [*found, Elector(WRONG, f"{wrong} {_WORDS}")]
 

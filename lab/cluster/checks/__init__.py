@@ -1,1 +1,1 @@
-"""What is tested, one module for each subject; each check yields rows."""
+"""The checks, one module for each subject; each check yields rows."""

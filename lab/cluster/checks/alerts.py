@@ -18,57 +18,57 @@ QUIET = 40
 LONGEST_TO_FIRE, LONGEST_TO_CLEAR = 300.0, 180.0
 
 
-def alerts(node: Node) -> Callable[[World], Iterator[Row]]:
-    """Needs the node, beside which the operator and Prometheus run."""
+def check_alerts(node: Node) -> Callable[[World], Iterator[Row]]:
+    """Return the check, which needs the node: the operator and Prometheus run beside it."""
 
     def check(world: World) -> Iterator[Row]:
         apply_definitions(world, *WATCHED)
         for namespace, labels in ((CLOSED, {"lease-webhook/fail": "closed"}), (OPEN, {})):
-            world.namespace(namespace, labels)
+            world.create_namespace(namespace, labels)
         apply_monitored(world)
-        wait_for("two ready pods", world.all_ready, 120, 0.5)
+        wait_for("two ready pods", world.is_ready, 120, 0.5)
         begin = time.time()
         with Monitoring(world, node) as prometheus, Load(world), Load(world, OPEN):
             for _ in range(QUIET):
                 # Something for the panels of refusals to show.
                 world.is_enforced()
                 time.sleep(1)
-            others = prometheus.firing()
+            others = prometheus.list_firing()
             seen = f"{', '.join(sorted(others)) or 'none'} under load, before any fault"
             yield Row("alerts that fire without a fault", seen, passed=not others)
             for fault in FAULTS:
                 yield from _prove(world, prometheus, fault)
-            yield from dashboard.queried(prometheus, begin, time.time())
+            yield from dashboard.run_queries(prometheus, begin, time.time())
 
     return check
 
 
 def _prove(world: World, prometheus: Monitoring, fault: Fault) -> Iterator[Row]:
-    wait_for("no alert fires", lambda: not prometheus.firing(), LONGEST_TO_CLEAR, 0.2)
+    wait_for("no alert fires", lambda: not prometheus.list_firing(), LONGEST_TO_CLEAR, 0.2)
     fired: dict[str, float] = {}
     others: set[str] = set()
     begin = time.monotonic()
 
-    def all_fire() -> bool:
-        firing = prometheus.firing()
+    def has_fired() -> bool:
+        firing = prometheus.list_firing()
         for name in firing - fired.keys():
             fired[name] = time.monotonic() - begin
         others.update(firing - {*fault.alerts, *fault.also})
         return set(fault.alerts) <= fired.keys()
 
     with fault.during(world):
-        wait_for(f"{', '.join(fault.alerts)} fire", all_fire, LONGEST_TO_FIRE, 0.2)
+        wait_for(f"{', '.join(fault.alerts)} fire", has_fired, LONGEST_TO_FIRE, 0.2)
     repaired = time.monotonic()
     cleared: dict[str, float] = {}
 
-    def all_clear() -> bool:
-        firing = prometheus.firing()
+    def has_cleared() -> bool:
+        firing = prometheus.list_firing()
         others.update(firing - {*fault.alerts, *fault.also})
         for name in fired.keys() - firing - cleared.keys():
             cleared[name] = time.monotonic() - repaired
         return not firing
 
-    wait_for(f"{', '.join(fault.alerts)} clear", all_clear, LONGEST_TO_CLEAR, 0.2)
+    wait_for(f"{', '.join(fault.alerts)} clear", has_cleared, LONGEST_TO_CLEAR, 0.2)
     for name in fault.alerts:
         seen = f"{fault.what}: fired after {fired[name]:.0f} s, cleared {cleared[name]:.0f} s after the repair"
         if others:

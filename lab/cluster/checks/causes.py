@@ -17,7 +17,7 @@ JSON_PATCH = "application/json-patch+json"
 PERSON = "system:serviceaccount:default:default"
 
 
-def causes(world: World) -> Iterator[Row]:
+def check_causes(world: World) -> Iterator[Row]:
     """Break one thing after another; the webhook is installed, and stays so."""
     world.apply("self-signed")
     yield _await_reason(world, "nothing", "refused a lease", code=0)
@@ -60,7 +60,7 @@ _PORTS = ("--port=443", "--target-port=webhook")
 def _end_connections(world: World) -> None:
     """Replace the pods: API servers keep connections, and go on calling where a Service no longer leads."""
     world.kubectl.run_checked("-n", NAMESPACE, "rollout", "restart", "deployment/lease-webhook")
-    world.rolled_out()
+    world.wait_for_rollout()
 
 
 def _await_reason(world: World, broken: str, expected: str, *words: str, code: int = 1) -> Row:
@@ -69,7 +69,7 @@ def _await_reason(world: World, broken: str, expected: str, *words: str, code: i
 
     def is_told() -> bool:
         nonlocal exit_code, reason
-        exit_code, printed = world.status("--format=json", *words)
+        exit_code, printed = world.run_status("--format=json", *words)
         reason = json.loads(printed.splitlines()[0])["reason"]
         return exit_code == code and expected in reason
 

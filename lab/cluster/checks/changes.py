@@ -22,32 +22,36 @@ LONGEST = 150.0
 PRESET = re.compile(r'lease_webhook_policy_info\{.*preset="(\w+)".*\} 1')
 
 
-def renewed_secret(world: World) -> Iterator[Row]:
-    """A new leaf under the same CA: README's renewal."""
+def renew_secret(world: World) -> Iterator[Row]:
+    """Renew the leaf under the same CA, as README says."""
     with Load(world) as load:
-        before, restarts = _serving(world), world.restarts()
+        before, restarts = _read_serving_not_after(world), world.count_restarts()
         make_certificates(world.certs)
-        text = world.rendered("self-signed", "strict")
+        text = world.render("self-signed", "strict")
         world.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=text)
-        took = _took(lambda: all(end > before for end in _each(world, _not_after)))
-        held, report = world.restarts() == restarts, load.report()
+        took = _measure_wait(lambda: all(end > before for end in _read_each(world, _read_not_after)))
+        held, report = world.count_restarts() == restarts, load.report()
         seen = f"served by both pods after {took:.0f} s, {'no' if held else 'with a'} restart; {report}"
         yield Row("a renewed certificate in the Secret", seen, passed=held and report.passed)
 
 
-def changed_policy(world: World) -> Iterator[Row]:
-    """Another preset, then a file that no policy is, then the first again."""
+def change_policy(world: World) -> Iterator[Row]:
+    """Set another preset, then a file that is no policy, then the first again."""
     with Load(world) as load:
-        restarts, seen = world.restarts(), []
+        restarts, seen = world.count_restarts(), []
         _put(world, "apiVersion: lease-webhook/v1\npreset: observe\n")
-        took = _took(lambda: set(_each(world, _preset)) == {"observe"})
+        took = _measure_wait(lambda: set(_read_each(world, _read_preset)) == {"observe"})
         seen.append(f"in force after {took:.0f} s")
         report = load.report()
         yield Row("a changed policy in the ConfigMap", f"{seen[-1]}; {report}", passed=report.passed)
         _put(world, "preset: [this is not a policy\n")
-        took = _took(lambda: min(_each(world, _failures)) > 0)
+        took = _measure_wait(lambda: min(_read_each(world, _read_failures)) > 0)
         time.sleep(35)  # three periods of the liveness probe
-        kept = set(_each(world, _preset)) == {"observe"} and world.all_ready() and world.restarts() == restarts
+        kept = (
+            set(_read_each(world, _read_preset)) == {"observe"}
+            and world.is_ready()
+            and world.count_restarts() == restarts
+        )
         report = load.report()
         yield Row(
             "a policy that cannot be read",
@@ -55,7 +59,7 @@ def changed_policy(world: World) -> Iterator[Row]:
             passed=kept and report.passed,
         )
         _put(world, "apiVersion: lease-webhook/v1\npreset: standard\n")
-        _took(lambda: set(_each(world, _preset)) == {"standard"})
+        _measure_wait(lambda: set(_read_each(world, _read_preset)) == {"standard"})
 
 
 def _put(world: World, policy: str) -> None:
@@ -68,30 +72,30 @@ def _put(world: World, policy: str) -> None:
     world.kubectl.run_checked("apply", "--server-side", "--force-conflicts", "-f", "-", manifest=json.dumps(body))
 
 
-def _took(probe: Callable[[], bool]) -> float:
+def _measure_wait(probe: Callable[[], bool]) -> float:
     begin = time.monotonic()
     wait_for("the change is in force", probe, LONGEST, 0.5)
     return time.monotonic() - begin
 
 
-def _each(world: World, read: Callable[[str], T]) -> list[T]:
-    return [read(world.python(name, METRICS)) for name in sorted(world.names())]
+def _read_each(world: World, read: Callable[[str], T]) -> list[T]:
+    return [read(world.run_python(name, METRICS)) for name in sorted(world.list_pod_names())]
 
 
-def _serving(world: World) -> float:
-    return max(_each(world, _not_after))
+def _read_serving_not_after(world: World) -> float:
+    return max(_read_each(world, _read_not_after))
 
 
-def _not_after(metrics: str) -> float:
+def _read_not_after(metrics: str) -> float:
     (value,) = re.findall(r'lease_webhook_certificate_not_after_seconds\{certificate="serving"\} (\S+)', metrics)
     return float(value)
 
 
-def _preset(metrics: str) -> str:
-    """The preset; both while the workers of a pod do not agree."""
+def _read_preset(metrics: str) -> str:
+    """Return the preset; both while the workers of a pod do not agree."""
     return " and ".join(sorted(set(PRESET.findall(metrics))))
 
 
-def _failures(metrics: str) -> float:
+def _read_failures(metrics: str) -> float:
     found = re.findall(r"lease_webhook_reloads_total\{([^}]*)\} (\S+)", metrics)
     return sum(float(value) for labels, value in found if 'what="policy"' in labels and 'result="failure"' in labels)

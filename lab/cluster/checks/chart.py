@@ -18,30 +18,30 @@ CHART = ROOT / "deploy" / "chart"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/lease-webhook-tls"
 
 
-def lifetime(world: World) -> Iterator[Row]:
-    """Everything that a person does with a chart, with the component strict."""
+def check_lifetime(world: World) -> Iterator[Row]:
+    """Run the whole life of a chart, with the component strict."""
     name, _, tag = world.image.rpartition(":")
     values = {"image": {"repository": name, "tag": tag}, "components": {"strict": True}}
     file = world.directory / "values.yaml"
     file.write_text(yaml.safe_dump(values))
-    done = _helm(world, "install", "guard", str(CHART), "--create-namespace", f"--values={file}", "--wait")
+    done = _run_helm(world, "install", "guard", str(CHART), "--create-namespace", f"--values={file}", "--wait")
     wait_for("the proof is refused", world.is_enforced, 60, 0.5)
     yield Row(
         "helm install --wait, the certificate made by the chart", "the proof is refused", passed="helm test" in done
     )
     made = world.client.get(SECRET)["data"]
-    printed = _helm(world, "test", "guard", "--logs")
+    printed = _run_helm(world, "test", "guard", "--logs")
     refused = "422" in printed and "rule time-unreadable" in printed
     yield Row("helm test", "shows a refusal" if refused else printed[-200:], passed=refused)
     with Load(world) as load:
         changes = ["--set=podAnnotations.turn=two", "--set=components.audit=true"]
-        _helm(world, "upgrade", "guard", str(CHART), f"--values={file}", *changes, "--wait")
-        world.rolled_out()
+        _run_helm(world, "upgrade", "guard", str(CHART), f"--values={file}", *changes, "--wait")
+        world.wait_for_rollout()
         kept = world.client.get(SECRET)["data"] == made
         report = load.report()
         seen = f"rolled out, {'the' if kept else 'ANOTHER'} certificate kept; {report}"
         yield Row("helm upgrade under load, failing closed", seen, passed=kept and report.passed)
-        _helm(world, "uninstall", "guard", "--wait")
+        _run_helm(world, "uninstall", "guard", "--wait")
         report = load.report()
     wait_for("the pods have ended", partial(_has_no_webhook, world), 90, 0.5)
     left = [
@@ -58,11 +58,11 @@ def lifetime(world: World) -> Iterator[Row]:
 
 
 def _uninstall_without_pods(world: World) -> Row:
-    """An uninstallation where the image cannot be pulled, which is when people uninstall."""
+    """Uninstall where the image cannot be pulled, which is when people uninstall."""
     image = ("--set=image.repository=registry.invalid/nothing", "--set=image.tag=v1")
-    _helm(world, "install", "guard", str(CHART), "--create-namespace", *image)
+    _run_helm(world, "install", "guard", str(CHART), "--create-namespace", *image)
     begin = time.monotonic()
-    _helm(world, "uninstall", "guard")
+    _run_helm(world, "uninstall", "guard")
     took = time.monotonic() - begin
     left = "lease-webhook" in world.kubectl.run_checked("get", "validatingwebhookconfiguration", "-o", "name")
     wait_for("the pods have ended", partial(_has_no_webhook, world), 90, 0.5)
@@ -75,8 +75,8 @@ def _has_no_webhook(world: World) -> bool:
     )
 
 
-def _helm(world: World, *arguments: str) -> str:
-    """Return what it prints. Raises RuntimeError with its complaint."""
+def _run_helm(world: World, *arguments: str) -> str:
+    """Return the output of helm. Raises RuntimeError with its complaint."""
     environment = {**os.environ, "KUBECONFIG": str(world.kubeconfig), "HOME": str(world.directory)}
     command = [str(find_helm()), *arguments, f"--namespace={NAMESPACE}", "--timeout=3m"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What happens to pods in a year, under load, where a review that is missed is a failed write."""
+"""A year of disruptions of pods, under load, where a missed review is a failed write."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -66,42 +66,42 @@ Disruption = Callable[[World], tuple[str, str, bool]]
 """Causes it and waits; returns what was done, what was seen, and whether that is as it should be."""
 
 
-def short_ones(world: World) -> Iterator[Row]:
-    """Yield what takes seconds."""
-    yield from _disrupt(world, roll_out, forced_deletion, eviction)
+def run_short_disruptions(world: World) -> Iterator[Row]:
+    """Run the disruptions that take seconds."""
+    yield from _disrupt(world, roll_out, force_deletion, evict_pods)
 
 
-def disruptions(world: World) -> Iterator[Row]:
-    """Yield what takes a minute and more, and what a process cannot survive."""
-    yield from _disrupt(world, deletion, full_memory, out_of_memory, stuck)
+def run_long_disruptions(world: World) -> Iterator[Row]:
+    """Run those that take a minute and more, and those that a process cannot survive."""
+    yield from _disrupt(world, delete_pod, fill_memory, exhaust_memory, stop_loops)
 
 
 def _disrupt(world: World, *chosen: Disruption) -> Iterator[Row]:
-    """Each disruption under load; between them the installation comes back to two ready pods."""
+    """Run each disruption under load; between them the installation comes back to two ready pods."""
     with Load(world) as load:
         for disruption in chosen:
-            wait_for("two ready pods", world.all_ready, 120, 0.5)
+            wait_for("two ready pods", world.is_ready, 120, 0.5)
             time.sleep(1)
             load.report()
             claim, seen, held = disruption(world)
-            wait_for("two ready pods", world.all_ready, 120, 0.5)
-            yield _row(claim, seen, load.report(), held=held, cost=COSTS.get(disruption, 0))
+            wait_for("two ready pods", world.is_ready, 120, 0.5)
+            yield _make_row(claim, seen, load.report(), held=held, cost=COSTS.get(disruption, 0))
 
 
 def drain(world: World) -> Iterator[Row]:
-    """The drain of the node of a pod. On a single node the budget must hold it up for as long as it takes."""
+    """Drain the node of a pod. On a single node the budget must hold it up for as long as it takes."""
     with Load(world) as load:
-        wait_for("two ready pods", world.all_ready, 120, 0.5)
-        node = world.pods()[0]["spec"]["nodeName"]
+        wait_for("two ready pods", world.is_ready, 120, 0.5)
+        node = world.list_pods()[0]["spec"]["nodeName"]
         selector = f"--pod-selector=app.kubernetes.io/name={NAMESPACE}"
         flags = ["--ignore-daemonsets", "--delete-emptydir-data", selector]
         try:
             limit = "--timeout=20s"
             done = world.kubectl.run("drain", node, *flags, limit)
-            left = [pod for pod in world.pods() if pod["spec"].get("nodeName") == node]
+            left = [pod for pod in world.list_pods() if pod["spec"].get("nodeName") == node]
         finally:
             world.kubectl.run_checked("uncordon", node)
-        wait_for("two ready pods", world.all_ready, 120, 0.5)
+        wait_for("two ready pods", world.is_ready, 120, 0.5)
         alone = len(world.client.get("/api/v1/nodes")["items"]) == 1
         if alone:
             held = done.status != 0 and "disruption budget" in done.stderr and len(left) == 1
@@ -109,103 +109,106 @@ def drain(world: World) -> Iterator[Row]:
         else:
             held, seen = done.status == 0 and not left, "every pod moved"
         seen = seen if held else done.stderr[-200:]
-        yield _row(
+        yield _make_row(
             "kubectl drain of the only node" if alone else "kubectl drain of a node", seen, load.report(), held=held
         )
 
 
 def roll_out(world: World) -> tuple[str, str, bool]:
-    """A roll-out of the same revision."""
-    before = world.names()
+    """Roll out the same revision."""
+    before = world.list_pod_names()
     world.kubectl.run_checked("-n", NAMESPACE, "rollout", "restart", "deployment/lease-webhook")
-    world.rolled_out()
-    return "kubectl rollout restart", "both pods replaced", not before & world.names()
+    world.wait_for_rollout()
+    return "kubectl rollout restart", "both pods replaced", not before & world.list_pod_names()
 
 
-def deletion(world: World) -> tuple[str, str, bool]:
-    """A deletion with the pause that the pod asks for."""
-    (name, *_) = world.names()
+def delete_pod(world: World) -> tuple[str, str, bool]:
+    """Delete a pod with the pause that it asks for."""
+    (name, *_) = world.list_pod_names()
     done = world.kubectl.run("-n", NAMESPACE, "delete", "pod", name, seconds=90)
-    return "kubectl delete pod", "replaced", done.status == 0 and name not in world.names()
+    return "kubectl delete pod", "replaced", done.status == 0 and name not in world.list_pod_names()
 
 
-def forced_deletion(world: World) -> tuple[str, str, bool]:
-    """Without any pause: the endpoint may outlive the process for a moment."""
-    (name, *_) = world.names()
+def force_deletion(world: World) -> tuple[str, str, bool]:
+    """Delete a pod without any pause: the endpoint may outlive the process for a moment."""
+    (name, *_) = world.list_pod_names()
     world.kubectl.run("-n", NAMESPACE, "delete", "pod", name, "--grace-period=0", "--force")
-    return "kubectl delete pod --grace-period=0 --force", "replaced", name not in world.names()
+    return "kubectl delete pod --grace-period=0 --force", "replaced", name not in world.list_pod_names()
 
 
-def eviction(world: World) -> tuple[str, str, bool]:
-    """Two evictions at once: the budget admits one."""
+def evict_pods(world: World) -> tuple[str, str, bool]:
+    """Evict two pods at once: the budget admits one."""
     answers = []
-    for name in sorted(world.names()):
+    for name in sorted(world.list_pod_names()):
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": NAMESPACE}}
         answers.append(world.client.send("POST", f"{PODS}/{name}/eviction", body).status)
     return "both pods evicted at once", f"the API server answered {answers}", sorted(answers) == [201, 429]
 
 
-def full_memory(world: World) -> tuple[str, str, bool]:
-    """/dev/shm takes the heartbeats and the metrics of the workers."""
-    (name, *_) = world.names()
-    restarts = world.restarts()
-    filled = world.python(name, FILL).strip()
+def fill_memory(world: World) -> tuple[str, str, bool]:
+    """Fill /dev/shm, which takes the heartbeats and the metrics of the workers."""
+    (name, *_) = world.list_pod_names()
+    restarts = world.count_restarts()
+    filled = world.run_python(name, FILL).strip()
     time.sleep(12)
-    world.python(name, EMPTY)
-    held = world.restarts() == restarts
+    world.run_python(name, EMPTY)
+    held = world.count_restarts() == restarts
     return "/dev/shm full for 12 s", f"after {filled.split()[0]} MiB: no restart", held and "No space left" in filled
 
 
-def out_of_memory(world: World) -> tuple[str, str, bool]:
-    """The container reaches its limit and the kernel ends a worker of it."""
-    (name, *_) = world.names()
-    restarts = world.restarts()
+def exhaust_memory(world: World) -> tuple[str, str, bool]:
+    """Let the container reach its limit: the kernel ends a worker of it."""
+    (name, *_) = world.list_pod_names()
+    restarts = world.count_restarts()
     done = world.kubectl.run("-n", NAMESPACE, "exec", name, "--", PYTHON, "-c", EXHAUST)
     # With control groups of version 2 the kubelet lets the kernel end the whole container, and us with it.
-    whole = done.status != 0 and wait_for("the restart", lambda: world.restarts() > restarts, 30)
+    whole = done.status != 0 and wait_for("the restart", lambda: world.count_restarts() > restarts, 30)
     chosen, _, alive = done.stdout.split() if done.status == 0 else ("", "", "")
-    wait_for("two ready pods", world.all_ready, 120, 0.5)
-    replaced = alive == "False" and chosen not in world.python(name, LIST).split()
+    wait_for("two ready pods", world.is_ready, 120, 0.5)
+    replaced = alive == "False" and chosen not in world.run_python(name, LIST).split()
     how = "the container was restarted" if whole else "gunicorn replaced the worker, no restart"
     return "a process killed by the kernel at the memory limit", how, bool(whole) or replaced
 
 
-def stuck(world: World) -> tuple[str, str, bool]:
-    """Every loop of a pod stands still; nothing in it answers a review or a probe."""
-    (name, *_) = world.names()
-    restarts = world.restarts()
-    stopped = set(world.python(name, STOP_ALL).split())
+def stop_loops(world: World) -> tuple[str, str, bool]:
+    """Stop every loop of a pod; nothing in it answers a review or a probe."""
+    (name, *_) = world.list_pod_names()
+    restarts = world.count_restarts()
+    stopped = set(world.run_python(name, STOP_ALL).split())
     begin = time.monotonic()
 
-    def replaced() -> bool:
+    def is_replaced() -> bool:
         try:
-            return not stopped & set(world.python(name, LIST).split()) or world.restarts() > restarts
+            return not stopped & set(world.run_python(name, LIST).split()) or world.count_restarts() > restarts
         except RuntimeError:
             # While the container is restarted, nothing can be run in it.
-            return world.restarts() > restarts
+            return world.count_restarts() > restarts
 
-    wait_for("the stuck workers are replaced", replaced, 120, 0.5)
+    wait_for("the stuck workers are replaced", is_replaced, 120, 0.5)
     took = time.monotonic() - begin
     # The kubelet would restart the container after a minute; what it decided shows after the pause of preStop.
     time.sleep(max(0.0, SETTLED - took))
-    wait_for("two ready pods", world.all_ready, 120, 0.5)
-    held = world.restarts() == restarts
+    wait_for("two ready pods", world.is_ready, 120, 0.5)
+    held = world.count_restarts() == restarts
     also = "no restart" if held else "the kubelet restarted the container"
     return "every worker of a pod stopped (SIGSTOP)", f"replaced after {took:.0f} s; {also}", held
 
 
 COSTS: dict[Disruption, int] = {
     # Until the endpoint is gone, calls to the pod fail.
-    out_of_memory: WRITERS * 10,
+    exhaust_memory: WRITERS * 10,
     # The same, and two failed readiness probes come first, in which each call waits for 2 s.
-    stuck: WRITERS * 10,
+    stop_loops: WRITERS * 10,
 }
 """How many writes may fail that fail closed."""
 SETTLED = 80.0
 
 
-def _row(claim: str, seen: str, report: Report, *, held: bool, cost: int = 0) -> Row:
-    """`cost`: as many writes may fail, because no process can answer a review in the middle of which it ends."""
+def _make_row(claim: str, seen: str, report: Report, *, held: bool, cost: int = 0) -> Row:
+    """Return a row.
+
+    `cost`: as many writes may fail, because no process can answer a review in the middle of which it ends.
+    """
     if len(report.failed) > cost:
         seen += f"; the first failure: {report.failed[0][:200]}"
     passed = held and report.writes > 0 and len(report.failed) <= cost

@@ -40,8 +40,8 @@ print(json.dumps({
 """
 
 
-def from_nothing(world: World) -> Iterator[Row]:
-    """The overlay self-signed: applied, ready, enforcing."""
+def install(world: World) -> Iterator[Row]:
+    """Apply the self-signed overlay: ready, enforcing."""
     begin = time.monotonic()
     ready = world.apply("self-signed")
     wait_for("the proof is refused", world.is_enforced, 60)
@@ -51,7 +51,7 @@ def from_nothing(world: World) -> Iterator[Row]:
         f"both pods ready after {ready:.0f} s, the proof refused after {whole:.0f} s",
         passed=True,
     )
-    code, shown = world.status("--wait=60")
+    code, shown = world.run_status("--wait=60")
     print(shown, file=sys.stderr)
     passed = code == 0 and shown.count("as in the ConfigMap") == 2 and "2 of 2 ready" in shown
     yield Row("`status`: in force, two pods, their policy that of the ConfigMap", f"exit {code}", passed=passed)
@@ -65,10 +65,10 @@ def from_nothing(world: World) -> Iterator[Row]:
     yield Row("events of type Warning since", "; ".join(warnings)[:200] or "none", passed=not warnings)
 
 
-def confinement(world: World) -> Iterator[Row]:
-    """Yield what /proc inside a pod says."""
-    (pod, *_) = world.names()
-    found = json.loads(world.python(pod, PROBE))
+def check_confinement(world: World) -> Iterator[Row]:
+    """Check the confinement of a pod as /proc inside it shows it."""
+    (pod, *_) = world.list_pod_names()
+    found = json.loads(world.run_python(pod, PROBE))
     zero = all(int(mask, 16) == 0 for mask in found["capabilities"])
     yield Row("/proc: user and groups", ", ".join(found["users"]), passed=found["users"] == ["65532"])
     yield Row("/proc: capabilities, all five sets", "none" if zero else str(found["capabilities"]), passed=zero)

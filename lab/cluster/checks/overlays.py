@@ -1,4 +1,4 @@
-"""The overlays whose certificates come from others: cert-manager's own controllers, and what OpenShift would do."""
+"""The overlays whose certificates come from others: cert-manager's own controllers, and the service CA of OpenShift."""
 
 import base64
 import json
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from lab.cluster.load import Load
 from lab.cluster.monitoring import apply_definitions
 from lab.cluster.node import Node
-from lab.cluster.programs import neighbors
+from lab.cluster.programs import build_neighbors
 from lab.cluster.world import NAMESPACE, World
 from lab.e2e.processes import Process
 from lab.e2e.world import REGISTRATIONS, Row
@@ -32,13 +32,16 @@ with context.wrap_socket(socket.create_connection(("127.0.0.1", 8443), timeout=5
 """
 
 
-def cert_manager(node: Node) -> Callable[[World], Iterator[Row]]:
-    """The overlay cert-manager: issued, injected, renewed."""
+def check_cert_manager(node: Node) -> Callable[[World], Iterator[Row]]:
+    """Return the check of the overlay cert-manager: issued, injected, renewed."""
 
     def check(world: World) -> Iterator[Row]:
         apply_definitions(world, *KINDS)
         world.remove()
-        command = [str(neighbors().cert_manager), str(node.plane.write_kubeconfig("cert-manager", "system:masters"))]
+        command = [
+            str(build_neighbors().cert_manager),
+            str(node.plane.write_kubeconfig("cert-manager", "system:masters")),
+        ]
         with Process(command, node.directory / "cert-manager.log") as controllers:
             took = world.apply("cert-manager", "strict")
             wait_for("the proof is refused", world.is_enforced, 60, 0.5)
@@ -51,7 +54,7 @@ def cert_manager(node: Node) -> Callable[[World], Iterator[Row]]:
 
 
 def _renew(world: World) -> Row:
-    before = _serving(world)
+    before = _read_serving_certificates(world)
     status = world.client.get(CERTIFICATE)["status"]
     # What `cmctl renew` does.
     status["conditions"].append({"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "now"})
@@ -62,20 +65,20 @@ def _renew(world: World) -> Row:
             *("--subresource=status", "--type=merge", f"--patch={patch}"),
         )
         wait_for("a new Secret", lambda: world.client.get(CERTIFICATE)["status"].get("revision") == 2, 30, 0.5)
-        world.bring_volumes()
-        wait_for("both pods serve it", lambda: not before & _serving(world), 120, 1)
+        world.refresh_volumes()
+        wait_for("both pods serve it", lambda: not before & _read_serving_certificates(world), 120, 1)
         report = load.report()
     return Row("a certificate that cert-manager renews", f"served by both pods; {report}", passed=report.passed)
 
 
-def _serving(world: World) -> set[str]:
-    return {world.python(name, SERVING).strip() for name in world.names()}
+def _read_serving_certificates(world: World) -> set[str]:
+    return {world.run_python(name, SERVING).strip() for name in world.list_pod_names()}
 
 
-def openshift(world: World) -> Iterator[Row]:
-    """The overlay openshift with a user of the platform's choice, and the certificate put where service-ca puts it."""
+def check_openshift(world: World) -> Iterator[Row]:
+    """Check the overlay openshift with a user of the platform's choice, and a certificate placed as by service-ca."""
     world.remove()
-    text = world.rendered("openshift", edit=ASSIGNED)
+    text = world.render("openshift", edit=ASSIGNED)
     world.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=text)
     names = ("ca.crt", "tls.crt", "tls.key")
     data = {name: base64.b64encode((world.certs / name).read_bytes()).decode() for name in names}
@@ -89,9 +92,12 @@ def openshift(world: World) -> Iterator[Row]:
         for index in range(len(entries))
     ]
     world.client.send("PATCH", path, patch, media="application/json-patch+json").expect(200)
-    world.rolled_out()
+    world.wait_for_rollout()
     wait_for("the proof is refused", world.is_enforced, 60, 0.5)
-    users = {world.python(name, "import os; print(os.getuid(), os.getgroups())").strip() for name in world.names()}
+    users = {
+        world.run_python(name, "import os; print(os.getuid(), os.getgroups())").strip()
+        for name in world.list_pod_names()
+    }
     yield Row(
         "overlay openshift; service-ca was not available, so its Secret and caBundle were written by hand",
         f"both pods run as user and groups {', '.join(sorted(users))}; the proof is refused",

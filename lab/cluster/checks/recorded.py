@@ -26,25 +26,25 @@ POD = "lease-recorder-0"
 SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 
 
-def recorded(world: World) -> Iterator[Row]:
-    """Yield what the metrics say of a lease that is held, silent and taken, and what `why` says of the history."""
+def check_recorder(world: World) -> Iterator[Row]:
+    """Check the metrics of a lease that is held, silent and taken, and the answer of `why` about the history."""
     apply_definitions(world, "prometheusrules", "servicemonitors")
-    world.namespace(SHOP, {})
+    world.create_namespace(SHOP, {})
     world.apply("self-signed", "recorder", "recorder-metrics", edit=IN_MEMORY)
     world.kubectl.run_checked("-n", NAMESPACE, "rollout", "status", "statefulset/lease-recorder", "--timeout=120s")
     world.client.send("POST", build_lease_path(SHOP), make_lease("shift", leaseDurationSeconds=DURATION)).expect(201)
-    wait_for("the lease is live", lambda: _metric(world, "live") == 1, 30, 0.5)
+    wait_for("the lease is live", lambda: _read_metric(world, "live") == 1, 30, 0.5)
     slices = world.client.send("GET", SLICES, labelSelector="kubernetes.io/service-name=lease-recorder-metrics")
     ports = {port["port"] for one in slices.expect(200)["items"] for port in one["ports"]}
-    wait_for("no one leads", lambda: _metric(world, "live") == 0, 30, 0.5)
-    absent = _metric(world, "leaderless_seconds_total")
+    wait_for("no one leads", lambda: _read_metric(world, "live") == 0, 30, 0.5)
+    absent = _read_metric(world, "leaderless_seconds_total")
     path = build_lease_path(SHOP, "shift")
     lease = world.client.get(path)
     lease["spec"] |= {"holderIdentity": "next", "renewTime": format_micro_time(), "acquireTime": format_micro_time()}
     lease["spec"]["leaseTransitions"] = 1
     world.client.send("PUT", path, lease).expect(200)
-    wait_for("the next holder is live", lambda: _metric(world, "live") == 1, 30, 0.5)
-    taken = _metric(world, "handovers_total", how="expired")
+    wait_for("the next holder is live", lambda: _read_metric(world, "live") == 1, 30, 0.5)
+    taken = _read_metric(world, "handovers_total", how="expired")
     seen = (
         f"live 1, 0, 1; {absent:.0f} s without a leader; handovers by expiry {taken:.0f}; the Service leads to {ports}"
     )
@@ -59,10 +59,10 @@ def recorded(world: World) -> Iterator[Row]:
     world.kubectl.run("delete", "namespace", SHOP, "--ignore-not-found", "--wait=false")
 
 
-def _metric(world: World, name: str, **labels: str) -> float:
+def _read_metric(world: World, name: str, **labels: str) -> float:
     """Return a metric of the lease, -1 if it has none yet."""
     wanted = [f'{key}="{value}"' for key, value in {"lease": "shift", "namespace": SHOP, **labels}.items()]
-    for line in world.python(POD, SCRAPE).splitlines():
+    for line in world.run_python(POD, SCRAPE).splitlines():
         if line.startswith(f"lease_webhook_leader_{name}{{") and all(label in line for label in wanted):
             return float(line.rpartition(" ")[2])
     return -1

@@ -15,12 +15,12 @@ PODS = "/api/v1/namespaces/kube-system/pods"
 USER = 65532
 
 
-def static_pod(node: Node) -> Callable[[World], Iterator[Row]]:
-    """Follows docs/static-manifests.md on a node without our objects, and takes everything away again."""
+def check_static_pod(node: Node) -> Callable[[World], Iterator[Row]]:
+    """Return the check, which follows docs/static-manifests.md on a node without our objects, and cleans up."""
 
     def check(world: World) -> Iterator[Row]:
         begin = time.monotonic()
-        _place(node, world)
+        _put_files(node, world)
         wait_for("the proof is refused", world.is_enforced, 120, 0.5)
         took = time.monotonic() - begin
         listed = len(world.client.get(REGISTRATIONS)["items"])
@@ -45,7 +45,7 @@ def static_pod(node: Node) -> Callable[[World], Iterator[Row]]:
     return check
 
 
-def _place(node: Node, world: World) -> None:
+def _put_files(node: Node, world: World) -> None:
     """Put every file where the page says, in the node's own directory."""
     shipped = world.directory / "checkout" / "deploy" / "static-manifests"
     for folder, names in (("tls", ("tls.crt", "tls.key", "ca.crt")), ("policy", ("policy.yaml",))):
@@ -67,7 +67,7 @@ def _place(node: Node, world: World) -> None:
 
 
 def _list_mirrors(world: World) -> list[str]:
-    """The names of the mirrors of our static pod that are not about to end."""
+    """Return the names of the mirrors of our static pod that are not about to end."""
     items = world.client.get(PODS)["items"]
     names = [one["metadata"]["name"] for one in items if "deletionTimestamp" not in one["metadata"]]
     return [name for name in names if name.startswith("lease-webhook-")]

@@ -62,11 +62,11 @@ REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:lease-audit"
 
 
-def together(world: World) -> Iterator[Row]:
-    """Needs a cluster whose leases are otherwise in order."""
+def check_together(world: World) -> Iterator[Row]:
+    """Run all of them; needs a cluster whose leases are otherwise in order."""
     world.remove()
     world.kubectl.run("-n", CLOSED, "delete", "leases", "--all")
-    world.namespace(SHOP, {"lease-webhook/fail": "closed"})
+    world.create_namespace(SHOP, {"lease-webhook/fail": "closed"})
     world.apply("self-signed", "strict", "audit", edit=EVERY_MINUTE)
     time.sleep(5)
     try:
@@ -77,7 +77,7 @@ def together(world: World) -> Iterator[Row]:
         yield Row("writes under load meanwhile, failing closed", str(report), passed=report.passed)
         # No one renews these any more.
         world.kubectl.run_checked("-n", CLOSED, "delete", "leases", "--all")
-        yield from _rights(world)
+        yield from _check_rights(world)
     finally:
         for kind in ("clusterrole", "clusterrolebinding"):
             world.kubectl.run("delete", kind, "lease-audit", "--ignore-not-found")
@@ -87,22 +87,22 @@ def together(world: World) -> Iterator[Row]:
 
 def _check_fence(world: World) -> Iterator[Row]:
     fence = export_fence("operator", f"{SHOP}/operator", writers=[f"{SHOP}/operator"], resources=["configmaps"])
-    pods = [_pod(world, name) for name in ("op-a", "op-b")]
+    pods = [_make_pod(world, name) for name in ("op-a", "op-b")]
     for thing in (*OPERATOR, *pods):
         world.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=thing)
     for name in ("op-a", "op-b"):
         world.kubectl.run_checked("-n", SHOP, "wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
     world.kubectl.run_checked("apply", "--server-side", "-f", "-", manifest=fence)
-    elected = _send(world, "op-a", "POST", build_lease_path(SHOP), _lease("op-a", 0))
-    wait_for("the fence is in force", lambda: _writes(world, "op-b").startswith(("403", "422")), 30, 0.5)
-    before = [_writes(world, name) for name in ("op-a", "op-b")]
+    elected = _send(world, "op-a", "POST", build_lease_path(SHOP), _make_lease("op-a", 0))
+    wait_for("the fence is in force", lambda: _describe_writes(world, "op-b").startswith(("403", "422")), 30, 0.5)
+    before = [_describe_writes(world, name) for name in ("op-a", "op-b")]
     time.sleep(DURATION + 1)
     path = build_lease_path(SHOP, "operator")
-    newer = _lease("op-b", 1)
+    newer = _make_lease("op-b", 1)
     newer["metadata"]["resourceVersion"] = world.client.get(path)["metadata"]["resourceVersion"]
     taken = _send(world, "op-b", "PUT", path, newer)
-    wait_for("the fence has seen the new holder", lambda: _writes(world, "op-b") == "201", 30, 0.5)
-    after = [_writes(world, name) for name in ("op-a", "op-b")]
+    wait_for("the fence has seen the new holder", lambda: _describe_writes(world, "op-b") == "201", 30, 0.5)
+    after = [_describe_writes(world, name) for name in ("op-a", "op-b")]
     passed = (elected, taken) == ("201", "200") and before[0] == after[1] == "201"
     passed = passed and all("only the holder may write" in one for one in (before[1], after[0]))
     codes = " and ".join(one[:3] for one in (*before, *after))
@@ -112,69 +112,69 @@ def _check_fence(world: World) -> Iterator[Row]:
         world.kubectl.run_checked("delete", thing["kind"].lower(), thing["metadata"]["name"])
 
 
-def _pod(world: World, name: str) -> Object:
+def _make_pod(world: World, name: str) -> Object:
     container: Object = {"name": "main", "image": world.image, "imagePullPolicy": "IfNotPresent"}
     container |= {"command": [PYTHON, "-c", "import time; time.sleep(3600)"]}
     spec: Object = {"serviceAccountName": "operator", "containers": [container], "terminationGracePeriodSeconds": 1}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": SHOP}, "spec": spec}
 
 
-def _lease(holder: str, transitions: int) -> Object:
+def _make_lease(holder: str, transitions: int) -> Object:
     fields = {"holderIdentity": f"{holder}_1", "leaseDurationSeconds": DURATION, "leaseTransitions": transitions}
     return make_lease("operator", **fields)
 
 
-def _writes(world: World, pod: str) -> str:
+def _describe_writes(world: World, pod: str) -> str:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": f"{pod}-"}}
     return _send(world, pod, "POST", f"/api/v1/namespaces/{SHOP}/configmaps", body)
 
 
 def _send(world: World, pod: str, method: str, path: str, body: Object) -> str:
-    """The status, and the message of a refusal, of a write with the token of a pod."""
-    return world.python(pod, SEND, method, path, json.dumps(body), namespace=SHOP).strip()
+    """Return the status, and the message of a refusal, of a write with the token of a pod."""
+    return world.run_python(pod, SEND, method, path, json.dumps(body), namespace=SHOP).strip()
 
 
 def _check_audit(world: World) -> Iterator[Row]:
-    """The lease of the operator, whose holder no longer renews it, is the one finding; renewed, there is none."""
-    status, printed = _next_job(world)
-    found = {f"{one['kind']} {one['namespace']}/{one['name']} {one['check']}" for one in _severe(printed)}
+    """Check that the lease whose holder no longer renews it is the one finding; renewed, there is none."""
+    status, printed = _wait_for_next_job(world)
+    found = {f"{one['kind']} {one['namespace']}/{one['name']} {one['check']}" for one in _list_severe(printed)}
     expected = {f"Lease {SHOP}/operator expired"}
     seen = f"the job {status}; found: {', '.join(sorted(found)) or printed[-200:]}"
     yield Row("the CronJob of the component audit", seen, passed=(status, found) == ("failed", expected))
     world.kubectl.run_checked("-n", SHOP, "delete", "lease", "operator")
-    status, printed = _next_job(world)
-    findings = _severe(printed)
+    status, printed = _wait_for_next_job(world)
+    findings = _list_severe(printed)
     seen = f"the job {status}, {len(findings)} findings"
     is_late = status == "failed" and '"timing-tight"' in printed
     yield Row("the same with the lease in order", seen, passed=not findings and (status == "succeeded" or is_late))
 
 
-def _severe(printed: str) -> list[dict[str, Any]]:
+def _list_severe(printed: str) -> list[dict[str, Any]]:
     """Return the findings that make the job fail, but for late renewals: a loaded machine makes those true."""
     # What is no finding goes to standard error, and into the same log.
     findings = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
     return [one for one in findings if one["severity"] in {"error", "warning"} and one["check"] != "timing-tight"]
 
 
-def _next_job(world: World) -> tuple[str, str]:
-    """Return how the next job that the schedule brings ends, and what it prints."""
+def _wait_for_next_job(world: World) -> tuple[str, str]:
+    """Return how the next job of the schedule ends, and its output."""
     known = {job["metadata"]["name"] for job in world.client.get(JOBS)["items"]}
 
-    def ended(name: str) -> str:
+    def find_end(name: str) -> str:
         status = world.client.get(f"{JOBS}/{name}")["status"]
         return next((ending for ending in ("succeeded", "failed") if status.get(ending)), "")
 
-    def new() -> str | None:
+    def find_new() -> str | None:
         names = {job["metadata"]["name"] for job in world.client.get(JOBS)["items"]} - known
         return min(names, default=None)
 
-    name = wait_for("the CronJob makes a job", new, 90, 0.5)
-    status = wait_for(f"{name} ends", partial(ended, name), 90, 0.5)
+    name = wait_for("the CronJob makes a job", find_new, 90, 0.5)
+    status = wait_for(f"{name} ends", partial(find_end, name), 90, 0.5)
     return status, world.kubectl.run_checked("-n", NAMESPACE, "logs", f"job/{name}")
 
 
-def _rights(world: World) -> Iterator[Row]:
-    """Yield what the account of the job may do, asked of the API server; and what is missed without either right."""
+def _check_rights(world: World) -> Iterator[Row]:
+    """Check the rights of the job's account against the API server; and the losses without either right."""
     group = "coordination.k8s.io"
     asked = [(group, kind, verb) for kind in ("leases", "leasecandidates") for verb in ("list", "get", "watch")]
     asked += [(group, kind, verb) for kind in ("leases", "leasecandidates") for verb in ("create", "update", "delete")]
@@ -193,7 +193,7 @@ def _rights(world: World) -> Iterator[Row]:
     ):
         patch = json.dumps([{"op": "replace", "path": "/rules/0/resources", "value": [kind]}])
         world.kubectl.run_checked("patch", "clusterrole", "lease-audit", "--type=json", f"--patch={patch}")
-        status, printed = _next_job(world)
+        status, printed = _wait_for_next_job(world)
         line = next((line for line in printed.splitlines() if said in line), printed.strip()[-160:])
         seen = f"the job {status}: {line}"
         yield Row(f"the job with the right to list {kind} alone", seen, passed=status == outcome and said in printed)

@@ -17,7 +17,7 @@ SHOWN = {
 }
 
 
-def tried(world: World) -> Iterator[Row]:
+def try_script(world: World) -> Iterator[Row]:
     """Run the script as a person would; it needs a cluster without the webhook, and leaves one."""
     environment = {
         **os.environ,

@@ -5,23 +5,23 @@ from collections.abc import Callable, Iterator
 
 from lab.cluster.load import Load
 from lab.cluster.node import Node
-from lab.cluster.previous import NAME, previous
+from lab.cluster.previous import NAME, build_previous
 from lab.cluster.world import World
 from lab.e2e.world import Row
 from tests.waiting import wait_for
 
 
-def upgrade(node: Node) -> Callable[[World], Iterator[Row]]:
-    """Needs the node, which is given the image of the version before."""
+def check_upgrade(node: Node) -> Callable[[World], Iterator[Row]]:
+    """Return the check, which needs the node: it is given the image of the previous version."""
 
     def check(world: World) -> Iterator[Row]:
-        version = previous()
+        version = build_previous()
         if version is None:
             # A checkout without history cannot know what came before; that is said and is not a failure.
             yield Row("upgrade and back", "not tried: this checkout has no history to take a version from", passed=True)
             return
         node.load(version.archive)
-        before = world.beside(version.tree, NAME)
+        before = world.with_checkout(version.tree, NAME)
         before.apply("self-signed", "strict")
         # API servers take a changed webhook configuration after some seconds.
         time.sleep(5)
@@ -33,7 +33,7 @@ def upgrade(node: Node) -> Callable[[World], Iterator[Row]]:
             with Load(world) as load:
                 time.sleep(2)
                 took = to.apply("self-signed", "strict")
-                wait_for("two ready pods", world.all_ready, 120, 0.5)
+                wait_for("two ready pods", world.is_ready, 120, 0.5)
                 report = load.report()
             yield Row(claim, f"rolled out in {took:.0f} s; {report}", passed=report.passed and world.is_enforced())
 

@@ -25,13 +25,13 @@ except OSError as error:
 COMPONENTS = ("observe", "all-renewals", "strict", "bindings", "control-plane", "node-leases", "high-availability")
 
 
-def components(world: World) -> Iterator[Row]:
-    """The overlay self-signed with each component by itself, in real pods; the proof where the component reaches."""
+def check_components(world: World) -> Iterator[Row]:
+    """Apply the self-signed overlay with each component by itself, in real pods; the proof where it reaches."""
     for component in COMPONENTS:
         took = world.apply("self-signed", component)
-        wait_for("the effect", partial(_effect, world, component), 150, 0.5)
+        wait_for("the effect", partial(_has_effect, world, component), 150, 0.5)
         replicas = 3 if component == "high-availability" else 2
-        wait_for("ready pods", partial(world.all_ready, replicas), 120, 0.5)
+        wait_for("ready pods", partial(world.is_ready, replicas), 120, 0.5)
         yield Row(f"component {component}", f"{replicas} pods ready, {EFFECTS[component]}; {took:.0f} s", passed=True)
 
 
@@ -46,7 +46,7 @@ EFFECTS = {
 }
 
 
-def _effect(world: World, component: str) -> bool:
+def _has_effect(world: World, component: str) -> bool:
     namespace = {"strict": CLOSED, "control-plane": "kube-system", "node-leases": "kube-node-lease"}.get(component)
     body = yaml.safe_load((ROOT / "deploy" / "proof.yaml").read_text())
     body["metadata"]["namespace"] = namespace or "default"
@@ -56,11 +56,11 @@ def _effect(world: World, component: str) -> bool:
     return "(lease webhook, rule time-unreadable)" in reply.message
 
 
-def network(world: World) -> Iterator[Row]:
-    """The NetworkPolicy, asked of the network: from a pod of another namespace, and from ours outwards."""
-    address = world.pods()[0]["status"]["podIP"]
+def check_network(world: World) -> Iterator[Row]:
+    """Try the NetworkPolicy from a pod of another namespace, and from ours outwards."""
+    address = world.list_pods()[0]["status"]["podIP"]
     inwards = _reach_from_elsewhere(world, address)
-    outwards = world.python(sorted(world.names())[0], REACH, *_api_server(world)).strip() == "reached"
+    outwards = world.run_python(sorted(world.list_pod_names())[0], REACH, *_find_api_server(world)).strip() == "reached"
     enforced = not inwards["8081"] and not outwards
     what = "another pod reached 8443 only, and a pod of ours reached nothing"
     unenforced = "this network plugin does not enforce policies: not tested"
@@ -73,18 +73,18 @@ def _reach_from_elsewhere(world: World, address: str) -> dict[str, bool]:
     return {port: run_elsewhere(world, REACH, address, port).strip() == "reached" for port in ("8443", "8081")}
 
 
-def _api_server(world: World) -> tuple[str, str]:
-    """Return where the API server is reached from inside."""
+def _find_api_server(world: World) -> tuple[str, str]:
+    """Return the host and the port by which the API server is reached from inside."""
     path = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
     found = world.client.get(path)
     return found["endpoints"][0]["addresses"][0], str(found["ports"][0]["port"])
 
 
-def cold_start(node: Node) -> Callable[[World], Iterator[Row]]:
-    """The node loses its power with the webhook failing closed, and comes back."""
+def check_cold_start(node: Node) -> Callable[[World], Iterator[Row]]:
+    """Return the check: the node loses its power with the webhook failing closed, and comes back."""
 
     def check(world: World) -> Iterator[Row]:
-        wait_for("two ready pods", world.all_ready, 120, 0.5)
+        wait_for("two ready pods", world.is_ready, 120, 0.5)
         node.crash()
         begin = time.monotonic()
         node.start()
@@ -93,7 +93,7 @@ def cold_start(node: Node) -> Callable[[World], Iterator[Row]]:
         early = world.client.send("POST", build_lease_path(CLOSED), make_lease("early"), dryRun="All")
         wait_for("the proof is refused", world.is_enforced, 180, 0.5)
         enforced = time.monotonic() - begin
-        wait_for("two ready pods", world.all_ready, 180, 0.5)
+        wait_for("two ready pods", world.is_ready, 180, 0.5)
         with Load(world) as load:
             time.sleep(5)
         report = load.report()
@@ -106,8 +106,8 @@ def cold_start(node: Node) -> Callable[[World], Iterator[Row]]:
     return check
 
 
-def removal(world: World) -> Iterator[Row]:
-    """Uninstalling as README says, under load: no write may fail."""
+def check_removal(world: World) -> Iterator[Row]:
+    """Uninstall as README says, under load: no write may fail."""
     with Load(world) as load:
         load.report()
         world.remove()
