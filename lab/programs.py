@@ -21,7 +21,7 @@ from lab.e2e.toolchain import (
     build_fence_program,
     build_promtool,
 )
-from lab.evidence.toolchain import field_manager
+from lab.evidence.toolchain import build_field_manager
 from lab.spec.__main__ import packages_of_the_specification
 from lab.torture.electors import build_languages, build_porcupine
 from tools.rendered import chart
@@ -39,7 +39,7 @@ REST: Sequence[tuple[str, Program]] = (
     ("porcupine", build_porcupine),
     ("electors in Java and Rust", build_languages),
     ("node", build_node_programs),
-    ("field manager", field_manager),
+    ("field manager", build_field_manager),
     ("helm", chart.find_helm),
     ("registry", partial(build, Path(chart.__file__).parent / "go" / "registry", ".", "registry")),
     ("promtool", build_promtool),

@@ -1,4 +1,4 @@
-"""`make evidence`: fresh writes through the API server's field manager, each reviewed, each held against the laws."""
+"""`make evidence`: new writes through the API server's field manager, each reviewed, each checked by the laws."""
 
 import argparse
 import os
@@ -19,8 +19,8 @@ from lab.evidence.history import History
 from lab.evidence.play import CATEGORIES, Category, draw, play
 from lab.evidence.recorded import REPRODUCED, count_reproduced
 from lab.evidence.reduction import reduce_history
-from lab.evidence.tally import WRITES, count_rows, table
-from lab.evidence.toolchain import field_manager
+from lab.evidence.tally import WRITES, count_rows, render_table
+from lab.evidence.toolchain import build_field_manager
 from tests.evidence import reviews
 from tests.evidence.cases import FOLDER, store
 from tests.evidence.records import Record
@@ -33,7 +33,7 @@ WIDEST: Final = 5
 
 
 class Run(Struct, frozen=True):
-    """What one category found with one seed."""
+    """The results of one category with one seed."""
 
     category: str
     seed: int
@@ -52,20 +52,20 @@ def run(category: Category, seed: int, writes: int, program: Path, folder: Path)
             played = play(history, manager, reviews.evaluate)
             count += count_rows(played.records, played.law)
             if played.law and len(stored) < STORED:
-                stored.append(str(store(played.law, reduce(history, played.law, manager), folder)))
+                stored.append(str(store(played.law, reduce_records(history, played.law, manager), folder)))
     return Run(category.name, seed, count, tuple(stored))
 
 
-def reduce(history: History, law: str, manager: FieldManager) -> tuple[Record, ...]:
-    """The records of the shortest history that breaks the same law."""
+def reduce_records(history: History, law: str, manager: FieldManager) -> tuple[Record, ...]:
+    """Return the records of the shortest history that breaks the same law."""
     shortest = reduce_history(history, lambda shorter: play(shorter, manager, reviews.evaluate).law == law)
     return play(shortest, manager, reviews.evaluate).records
 
 
 def main() -> int:
-    """Run the categories, print the table, and store what broke a law; the exit status is 1 if anything did."""
-    options = _options()
-    program = field_manager()
+    """Run the categories, print the table, and store histories that broke a law; return 1 if there was one."""
+    options = _parse_options()
+    program = build_field_manager()
     chosen = [one for one in CATEGORIES if not options.only or one.name in options.only]
     print(
         f"seeds {' '.join(map(str, options.seeds))}, {options.count} writes in each of {len(chosen)} categories",
@@ -81,12 +81,12 @@ def main() -> int:
     with ProcessPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
         futures = [pool.submit(run, one, seed, share, program, options.into) for one, seed in jobs]
         runs = [_show(future.result()) for future in futures]
-    counts = [(one.name, _sum(found for found in runs if found.category == one.name)) for one in chosen]
-    tables = [table(counts[start : start + WIDEST]) for start in range(0, len(counts), WIDEST)]
+    counts = [(one.name, _add_counts(found for found in runs if found.category == one.name)) for one in chosen]
+    tables = [render_table(counts[start : start + WIDEST]) for start in range(0, len(counts), WIDEST)]
     print("\n\n".join(tables))
     print(f"{time.monotonic() - began:.0f} s")
     if options.results:
-        RESULTS.write_text(_page(options.seeds, chosen, recorded, tables))
+        RESULTS.write_text(_render_page(options.seeds, chosen, recorded, tables))
     stored = [file for found in runs for file in found.stored]
     for file in stored:
         print(f"a law is broken: {file}", file=sys.stderr)
@@ -97,7 +97,7 @@ def main() -> int:
     return 1 if stored or same < REPRODUCED else 0
 
 
-def _options() -> argparse.Namespace:
+def _parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m lab.evidence", description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="*", help="of the histories; fresh ones are drawn without it")
     parser.add_argument("--count", type=int, help="writes in each category, over all seeds")
@@ -116,14 +116,14 @@ def _show(found: Run) -> Run:
     return found
 
 
-def _sum(runs: Iterable[Run]) -> Counter[str]:
+def _add_counts(runs: Iterable[Run]) -> Counter[str]:
     total: Counter[str] = Counter()
     for one in runs:
         total += one.count
     return total
 
 
-def _page(seeds: list[int], chosen: list[Category], recorded: str, tables: list[str]) -> str:
+def _render_page(seeds: list[int], chosen: list[Category], recorded: str, tables: list[str]) -> str:
     says = [f"- {one.name}: {one.says}" for one in chosen]
     return "\n".join(
         [

@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Final
 
-from lab.evidence.electors import applied, changed, create
+from lab.evidence.electors import copy_lease, create, make_apply_body
 from lab.evidence.history import Forgery
 from lab.evidence.inventions import Moment
 from lab.evidence.mutations import MUTATIONS
-from lab.evidence.world import World, micro_time_of
+from lab.evidence.world import World, format_micro_time
 from tests.evidence.records import SECOND
 from tests.evidence.stored_lease import Entry, Lease
 
 IDENTITY: Final = "mallory-0_1"
 
 
-def forged(world: World, entries: tuple[Entry, ...], forgeries: Sequence[Forgery]) -> tuple[Entry, ...]:
-    """The list after each mutation."""
+def forge_entries(world: World, entries: tuple[Entry, ...], forgeries: Sequence[Forgery]) -> tuple[Entry, ...]:
+    """Return the list after each mutation."""
     moment = Moment(world.at // SECOND, world.duration, world.electors[0].manager)
     for forgery in forgeries:
         entries = MUTATIONS[forgery.mutation](entries, Random(forgery.seed), moment)
@@ -26,12 +26,12 @@ def forged(world: World, entries: tuple[Entry, ...], forgeries: Sequence[Forgery
 def steal(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Take the lease in one write."""
     if world.lease is not None:
-        _put(world, random, forgeries, "steal", _stolen(world, world.lease))
+        _put(world, random, forgeries, "steal", _make_stolen(world, world.lease))
 
 
-def _stolen(world: World, lease: Lease) -> dict[str, Any]:
-    wanted = changed(lease)
-    clock = micro_time_of(world.at)
+def _make_stolen(world: World, lease: Lease) -> dict[str, Any]:
+    wanted = copy_lease(lease)
+    clock = format_micro_time(world.at)
     wanted["spec"] |= {
         "holderIdentity": IDENTITY,
         "leaseDurationSeconds": 15,
@@ -45,16 +45,16 @@ def _stolen(world: World, lease: Lease) -> dict[str, Any]:
 def steal_by_apply(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Take the lease by a forced apply."""
     if world.lease is not None:
-        _apply(world, random, "steal", _stolen(world, world.lease)["spec"])
+        _apply(world, random, "steal", _make_stolen(world, world.lease)["spec"])
 
 
 def renew(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Renew for the holder, with some renewTime and now and then another duration."""
     if world.lease is None:
         return
-    wanted = changed(world.lease)
+    wanted = copy_lease(world.lease)
     ahead = random.choice((0, 0, 0, -3600, -48 * 3600, 30, 20 * 3600))
-    wanted["spec"]["renewTime"] = micro_time_of(world.at + ahead * SECOND)
+    wanted["spec"]["renewTime"] = format_micro_time(world.at + ahead * SECOND)
     if random.random() < 0.2:
         wanted["spec"]["leaseDurationSeconds"] = random.choice((1, 2, 600))
     _put(world, random, forgeries, "renewal", wanted)
@@ -62,16 +62,16 @@ def renew(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
 
 def renew_by_apply(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Renew for the holder by a forced apply of renewTime."""
-    _apply(world, random, "renewal", {"renewTime": micro_time_of(world.at)})
+    _apply(world, random, "renewal", {"renewTime": format_micro_time(world.at)})
 
 
 def label(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Set a label, to have a write."""
     if world.lease is None:
         return
-    wanted = changed(world.lease)
+    wanted = copy_lease(world.lease)
     key = random.choice(("touched", f"l{random.randrange(14)}"))
-    wanted["metadata"].setdefault("labels", {})[key] = str(world.next_number())
+    wanted["metadata"].setdefault("labels", {})[key] = str(world.draw_number())
     _put(world, random, forgeries, "label", wanted)
 
 
@@ -79,7 +79,7 @@ def remove_labels(world: World, random: Random, forgeries: Sequence[Forgery]) ->
     """Remove every label: a write that is not stamped."""
     if world.lease is None:
         return
-    wanted = changed(world.lease)
+    wanted = copy_lease(world.lease)
     wanted["metadata"].pop("labels", None)
     _put(world, random, forgeries, "labels removed", wanted)
 
@@ -87,14 +87,14 @@ def remove_labels(world: World, random: Random, forgeries: Sequence[Forgery]) ->
 def change_the_list_only(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Send nothing but another list."""
     if world.lease is not None:
-        _put(world, random, forgeries, "list only", changed(world.lease))
+        _put(world, random, forgeries, "list only", copy_lease(world.lease))
 
 
 def release(world: World, random: Random, forgeries: Sequence[Forgery]) -> None:
     """Empty the holder, or remove it."""
     if world.lease is None:
         return
-    wanted = changed(world.lease)
+    wanted = copy_lease(world.lease)
     wanted["spec"]["holderIdentity"] = random.choice((None, ""))
     _put(world, random, forgeries, "release", wanted)
 
@@ -103,7 +103,7 @@ def change_the_duration(world: World, random: Random, forgeries: Sequence[Forger
     """Change the duration and nothing else."""
     if world.lease is None:
         return
-    wanted = changed(world.lease)
+    wanted = copy_lease(world.lease)
     wanted["spec"]["leaseDurationSeconds"] = random.choice((1, 600))
     _put(world, random, forgeries, "duration", wanted)
 
@@ -112,7 +112,7 @@ def remove_renew_time(world: World, random: Random, forgeries: Sequence[Forgery]
     """Remove renewTime, or set it to the zero time."""
     if world.lease is None:
         return
-    wanted = changed(world.lease)
+    wanted = copy_lease(world.lease)
     wanted["spec"]["renewTime"] = random.choice((None, "0001-01-01T00:00:00.000000Z"))
     _put(world, random, forgeries, "renewTime removed", wanted)
 
@@ -121,8 +121,8 @@ def change_metadata(world: World, random: Random, forgeries: Sequence[Forgery]) 
     """Set an owner, a finalizer, an annotation or generateName, to own something with a stamp."""
     if world.lease is None:
         return
-    wanted = changed(world.lease)
-    number = world.next_number()
+    wanted = copy_lease(world.lease)
+    number = world.draw_number()
     metadata = wanted["metadata"]
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": f"c{number}", "uid": random.choice(("u1", f"u{number}"))}
     match random.randrange(4):
@@ -147,23 +147,23 @@ def be_first(world: World, random: Random, forgeries: Sequence[Forgery]) -> None
     """Create the lease before its first elector does, mostly without a spec."""
     spec = {"leaseDurationSeconds": 15} if random.random() < 0.3 else {}
     labels = {"labels": {"a": "b"}} if random.random() < 0.5 else {}
-    entries = forged(world, (), forgeries) if forgeries else None
-    lease = Lease(applied({"metadata": labels, "spec": spec}), entries)
+    entries = forge_entries(world, (), forgeries) if forgeries else None
+    lease = Lease(make_apply_body({"metadata": labels, "spec": spec}), entries)
     names = tuple(forgery.mutation for forgery in forgeries)
     create(world, random, honest=False, lease=lease, manager="mallory", user=world.attacker, mutations=names)
 
 
-def _manager(world: World, random: Random) -> str:
+def _draw_manager(world: World, random: Random) -> str:
     number = random.randrange(14)
     others = ("ancient-changes", "", "kubectl-label", "tool-1", "zzz", f"m{number}", f"a{number}")
     return random.choice(("mallory", "mallory", "mallory", world.electors[0].manager, *others))
 
 
 def _put(world: World, random: Random, forgeries: Sequence[Forgery], kind: str, wanted: dict[str, Any]) -> None:
-    lease, manager = world.lease, _manager(world, random)
+    lease, manager = world.lease, _draw_manager(world, random)
     assert lease is not None
-    entries = forged(world, lease.entries or (), forgeries)
-    new = world.manager.update(lease, Lease(wanted, entries), manager, world.server(random))
+    entries = forge_entries(world, lease.entries or (), forgeries)
+    new = world.manager.update(lease, Lease(wanted, entries), manager, world.draw_server_time(random))
     names = tuple(forgery.mutation for forgery in forgeries)
     world.send(new, honest=False, kind=kind, manager=manager, user=world.attacker, mutations=names)
 
@@ -172,5 +172,5 @@ def _apply(world: World, random: Random, kind: str, spec: dict[str, Any]) -> Non
     if world.lease is None:
         return
     manager = random.choice(("mallory", world.electors[0].manager))
-    new = world.manager.apply(world.lease, applied({"spec": spec}), manager, world.server(random))
+    new = world.manager.apply(world.lease, make_apply_body({"spec": spec}), manager, world.draw_server_time(random))
     world.send(new, honest=False, kind=kind, manager=manager, user=world.attacker)

@@ -1,4 +1,4 @@
-"""The field manager of kube-apiserver, which makes the next stored lease of a write."""
+"""The field manager of kube-apiserver, which turns a write into the next stored lease."""
 
 import subprocess
 from pathlib import Path
@@ -17,7 +17,7 @@ class _Outcome(Struct):
 
 
 class RefusedError(Exception):
-    """The API server itself refuses the write."""
+    """Raised when the API server itself refuses the write."""
 
 
 class FieldManager:
@@ -34,24 +34,24 @@ class FieldManager:
         self._process.communicate()
 
     def create(self, new: Lease, manager: str, seconds: int) -> Lease:
-        """Return what a create stores."""
+        """Return the lease that a create stores."""
         return self._send(verb="create", new=new, manager=manager, seconds=seconds)
 
     def update(self, live: Lease, new: Lease, manager: str, seconds: int) -> Lease:
-        """Return what a PUT stores, or a patch that makes `new` of `live`.
+        """Return the lease that a PUT stores, or a patch that makes `new` of `live`.
 
-        What etcd refuses as too large, the API server stores without managedFields.
+        A lease that etcd refuses as too large is stored by the API server without managedFields.
         """
         stored = self._send(verb="update", live=live, new=new, manager=manager, seconds=seconds)
         is_large = sum(len(entry.fields) for entry in stored.entries or ()) > ETCD_LIMIT // 2
         return replace(stored, entries=()) if is_large and len(stored.encode()) > ETCD_LIMIT else stored
 
     def apply(self, live: Lease, applied: dict[str, Any], manager: str, seconds: int) -> Lease:
-        """Return what a forced server-side apply stores."""
+        """Return the lease that a forced server-side apply stores."""
         return self._send(verb="apply", live=live, applied=applied, manager=manager, seconds=seconds)
 
     def upgrade(self, live: Lease, manager: str, seconds: int) -> Lease:
-        """Return what kubectl stores when it moves its fields from client-side to server-side apply."""
+        """Return the lease that kubectl stores when it moves its fields from client-side to server-side apply."""
         return self._send(verb="upgrade", live=live, manager=manager, seconds=seconds)
 
     def _send(self, **write: Any) -> Lease:

@@ -1,4 +1,4 @@
-"""A history as data: where it begins, and steps that each draw their own details.
+"""A history as data: its beginning, and steps that each draw their own details.
 
 A step that is taken out leaves the others as they are, so a history that breaks a law can be made shorter.
 """
@@ -17,7 +17,7 @@ class Forgery(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """One thing that somebody does, after some time."""
+    """One action of somebody, after some time."""
 
     action: str
     seed: int
@@ -25,7 +25,7 @@ class Step(Struct, frozen=True):
 
 
 class History(Struct, frozen=True):
-    """`seed` fixes the clocks and the electors; `far` puts the webhook's clock off by up to an hour.
+    """A drawn history. `seed` fixes the clocks and the electors; `far` puts the webhook's clock off by up to an hour.
 
     `stamps`: the API server stamps writers from the beginning. `listed`: the policy says so.
     """
@@ -41,6 +41,6 @@ class History(Struct, frozen=True):
 SEEDS: Final = 1 << 62
 
 
-def any_seed(random: Random) -> int:
-    """A seed for a step or a mutation."""
+def draw_seed(random: Random) -> int:
+    """Return a seed for a step or a mutation."""
     return random.randrange(SEEDS)

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.evidence.world import time_of
+from lab.evidence.world import format_time
 from tests.evidence.stored_lease import ZERO_TIME, Entry
 
 A_LABEL: Final = '{"f:metadata":{"f:labels":{"f:x":{}}}}'
@@ -14,31 +14,31 @@ SPEC: Final = "acquireTime", "holderIdentity", "leaseDurationSeconds", "leaseTra
 
 
 class Moment(Struct, frozen=True):
-    """What the attacker knows: the second of the write, the lease's duration, and who renews under which name."""
+    """The knowledge of the attacker: the second of the write, the lease's duration, and who renews under which name."""
 
     seconds: int
     duration: int
     electors_manager: str
 
 
-def some_time(random: Random, moment: Moment) -> str:
-    """A time at some interesting distance from the write, before or after it."""
+def draw_time(random: Random, moment: Moment) -> str:
+    """Return a time at some interesting distance from the write, before or after it."""
     lasts = moment.duration
     near = (0, 1, 2, 3, 5, 16, lasts - 1, lasts, lasts + 1, 2 * lasts, 3 * lasts, 30, 58, 60, 61, 62)
     far = (600, 3500, 3700, 7200, 86_400, 31_536_000, 315_360_000)
     away = random.choice((*near, *far))
-    return time_of(moment.seconds + (-away if random.random() < 0.35 else away))
+    return format_time(moment.seconds + (-away if random.random() < 0.35 else away))
 
 
-def some_name(random: Random, moment: Moment) -> str:
-    """A manager's name that sorts anywhere, or that means something."""
+def draw_name(random: Random, moment: Moment) -> str:
+    """Return a manager's name that sorts anywhere, or that has a meaning."""
     number = random.randrange(20)
     known = ("ancient-changes", "before-first-apply", "kubectl-label", "", moment.electors_manager)
     return random.choice((f"m{number}", f"m{number}", f"a{number}", f"zz{number}", *known))
 
 
-def some_fields(random: Random) -> str:
-    """Labels, fields of spec, something below a scalar, or a deep nest."""
+def draw_fields(random: Random) -> str:
+    """Return labels, fields of spec, something below a scalar, or a deep nest."""
     name = random.choice(("renewTime", "renewTime", "holderIdentity", "holderIdentity", "leaseDurationSeconds"))
     below = (
         '{"f:x":{}}',
@@ -58,19 +58,19 @@ def some_fields(random: Random) -> str:
         case 10:
             return '{"f:spec":{"f:holderIdentity":{"f:x":{}},"f:renewTime":{"f:x":{}}}}'
         case _:
-            return deep(random)
+            return draw_nest(random)
 
 
-def deep(random: Random) -> str:
-    """A nest around the 32 levels that are read, or far deeper."""
+def draw_nest(random: Random) -> str:
+    """Return a nest around the 32 levels that are read, or far deeper."""
     levels = random.choice((3000, 9000)) if random.random() < 0.02 else random.choice((27, 28, 29, 30, 31, 60, 120))
     before = random.choice(('{"f:metadata":', '{"f:spec":', '{"f:spec":{"f:renewTime":'))
     return before + '{"f:a":' * levels + "{}" + "}" * (levels + before.count("{"))
 
 
-def some_entry(random: Random, moment: Moment) -> Entry:
-    """An invented entry, now and then of another version, subresource, operation, or without a time."""
-    entry = Entry(some_name(random, moment), time=some_time(random, moment), fields=some_fields(random))
+def draw_entry(random: Random, moment: Moment) -> Entry:
+    """Return an invented entry, now and then of another version, subresource, operation, or without a time."""
+    entry = Entry(draw_name(random, moment), time=draw_time(random, moment), fields=draw_fields(random))
     match random.randrange(16):
         case 0:
             versions = ("coordination.k8s.io/v1beta1", "coordination.k8s.io/v9", "v1", "a/b/c", "apps/v1")

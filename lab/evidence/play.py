@@ -1,4 +1,4 @@
-"""Histories: drawn at random, played in a world, and every record held against the laws."""
+"""Histories: drawn at random, played in a world, and every record checked against the laws."""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from lab.evidence import attacker, electors, third_parties
 from lab.evidence.field_manager import FieldManager, RefusedError
-from lab.evidence.history import Forgery, History, Step, any_seed
+from lab.evidence.history import Forgery, History, Step, draw_seed
 from lab.evidence.mutations import WEIGHTS
 from lab.evidence.world import Clocks, Evaluate, World
 from tests.evidence.laws import broken_law
@@ -51,7 +51,7 @@ ATTACKS: Final[Mapping[Attack, int]] = {
 
 
 def probe(world: World, random: Random) -> None:
-    """Try what must fail and what must succeed, without storing it: a steal, a release, a label, and a late takeover.
+    """Try writes that must fail or succeed, without storing them: a steal, a release, a label, and a late takeover.
 
     A plant that was accepted shows here if it would weaken, freeze or hide anything later.
     """
@@ -67,7 +67,7 @@ def probe(world: World, random: Random) -> None:
 
 
 def toggle_the_label(world: World, random: Random) -> None:
-    """The namespace gets the label, or loses it: what the stamps said is no evidence any more."""
+    """Add or remove the label of the namespace: the stamps are no evidence anymore."""
     world.stamps, world.stamped, world.replaced = not world.stamps, False, True
 
 
@@ -128,31 +128,31 @@ CATEGORIES: Final = (
 
 
 def draw(category: Category, random: Random) -> History:
-    """A history of a category."""
+    """Return a history of a category."""
     first = "honest create"
     attacked = category.attacks > 0
     if attacked and random.random() < 0.1:
         first = "attack be_first"
-    steps = [Step(first, any_seed(random), _forgeries(random) if first.startswith("attack") else ())]
+    steps = [Step(first, draw_seed(random), _draw_forgeries(random) if first.startswith("attack") else ())]
     for _ in range(8 + random.randrange(40)):
         if category.toggles and random.random() < category.toggles:
-            steps.append(Step("honest toggle_the_label", any_seed(random)))
+            steps.append(Step("honest toggle_the_label", draw_seed(random)))
         elif random.random() < category.attacks:
             attack = _draw_weighted(random, ATTACKS)
-            steps.append(Step(f"attack {attack.__name__}", any_seed(random), _forgeries(random)))
+            steps.append(Step(f"attack {attack.__name__}", draw_seed(random), _draw_forgeries(random)))
             if category.probes:
-                steps.append(Step("probe", any_seed(random)))
+                steps.append(Step("probe", draw_seed(random)))
         else:
             action = _draw_weighted(random, ELECTORS if random.random() < 0.76 else THIRD_PARTIES)
-            steps.append(Step(f"honest {action.__name__}", any_seed(random)))
-    return History(any_seed(random), tuple(steps), attacked, category.far, category.stamps, category.listed)
+            steps.append(Step(f"honest {action.__name__}", draw_seed(random)))
+    return History(draw_seed(random), tuple(steps), attacked, category.far, category.stamps, category.listed)
 
 
-def _forgeries(random: Random) -> tuple[Forgery, ...]:
+def _draw_forgeries(random: Random) -> tuple[Forgery, ...]:
     if random.random() < 0.12:
         return ()
     chosen = (_draw_weighted(random, WEIGHTS) for _ in range(random.choice((1, 1, 2, 3))))
-    return tuple(Forgery(mutation.__name__, any_seed(random)) for mutation in chosen)
+    return tuple(Forgery(mutation.__name__, draw_seed(random)) for mutation in chosen)
 
 
 def _draw_weighted(random: Random, weights: Mapping[Drawn, int]) -> Drawn:
@@ -168,7 +168,7 @@ class Played(Struct, frozen=True):
 
 def play(history: History, manager: FieldManager, evaluate: Evaluate) -> Played:
     """Play a history until a law is broken or nothing is left."""
-    world = _world(history, manager, evaluate)
+    world = _create_world(history, manager, evaluate)
     checked = 0
     for step in history.steps:
         random = Random(step.seed)
@@ -193,7 +193,7 @@ def _act(world: World, step: Step, random: Random) -> None:
         HONEST_ACTIONS[step.action](world, random)
 
 
-def _world(history: History, manager: FieldManager, evaluate: Evaluate) -> World:
+def _create_world(history: History, manager: FieldManager, evaluate: Evaluate) -> World:
     random = Random(history.seed)
     at = 1_767_225_600 * SECOND + random.randrange(300 * 86_400 * SECOND)
     apart = random.choice((0, 0, SECOND))
@@ -204,14 +204,14 @@ def _world(history: History, manager: FieldManager, evaluate: Evaluate) -> World
     if history.far:
         webhook = random.choice((-3600, -300, -61, -30, -5, 5, 30, 61, 300, 3600)) * SECOND
     names = random.choice((("checkout",) * 3, ("checkout",) * 3, ("checkout", "elector-b", "elector-c")))
-    candidates = tuple(_elector(number, name, random) for number, name in enumerate(names))
+    candidates = tuple(_create_elector(number, name, random) for number, name in enumerate(names))
     world = World(manager, evaluate, at, Clocks(servers, webhook), candidates)
     world.stamps, world.listed = history.stamps, history.listed
     world.attacker = INSIDER if history.stamps else ATTACKER
     return world
 
 
-def _elector(number: int, manager: str, random: Random) -> Elector:
+def _create_elector(number: int, manager: str, random: Random) -> Elector:
     skew = random.choice((0, 0, 0, random.randint(-5, 5)))
     if random.random() < 0.05:
         skew = random.choice((3600, -3600, -30 * 3600))

@@ -1,4 +1,4 @@
-"""Whether the field manager makes of a recorded write what a real kube-apiserver made of it."""
+"""Recorded writes, compared: whether the field manager makes of one what a real kube-apiserver made of it."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from lab.evidence.electors import applied
+from lab.evidence.electors import make_apply_body
 from lab.evidence.field_manager import FieldManager, RefusedError
 from tests.evidence.stored_lease import Entry, Lease, lease_of
 from tests.recordings import recordings
@@ -24,11 +24,11 @@ Most of those sent managedFields of their own; some set the zero time, which the
 
 def count_reproduced(manager: FieldManager) -> tuple[int, int]:
     """Return how many recorded updates of Leases v1 the field manager makes as recorded, and how many there are."""
-    updates = list(_updates())
+    updates = list(_list_updates())
     return sum(_is_reproduced(manager, old, new) for old, new in updates), len(updates)
 
 
-def _updates() -> Iterator[tuple[Lease, Lease]]:
+def _list_updates() -> Iterator[tuple[Lease, Lease]]:
     for recording in recordings():
         if PurePath(recording.file).parts[0] != VERSION:
             continue
@@ -46,7 +46,7 @@ def _is_reproduced(manager: FieldManager, old: Lease, new: Lease) -> bool:
         try:
             seconds = 0 if entry.time is None else int(datetime.fromisoformat(entry.time).timestamp())
             if entry.operation == "Apply":
-                made = manager.apply(old, _manifest(entry, new), entry.manager, seconds)
+                made = manager.apply(old, _rebuild_manifest(entry, new), entry.manager, seconds)
             else:
                 made = manager.update(old, Lease(new.object, old.entries or None), entry.manager, seconds)
         except (RefusedError, ValueError):
@@ -56,8 +56,8 @@ def _is_reproduced(manager: FieldManager, old: Lease, new: Lease) -> bool:
     return False
 
 
-def _manifest(entry: Entry, new: Lease) -> dict[str, Any]:
-    """Return what an apply must have sent, by the fields that its entry owns."""
+def _rebuild_manifest(entry: Entry, new: Lease) -> dict[str, Any]:
+    """Return the body that an apply must have sent, by the fields that its entry owns."""
     owned = msgspec.json.decode(entry.fields)
     metadata: dict[str, Any] = {}
     for part in ("labels", "annotations"):
@@ -65,6 +65,6 @@ def _manifest(entry: Entry, new: Lease) -> dict[str, Any]:
         if keys:
             metadata[part] = {key: new.object["metadata"].get(part, {}).get(key) for key in keys}
     spec = {key[2:]: new.spec.get(key[2:]) for key in owned.get("f:spec", {}) if key != "."}
-    manifest = applied({"metadata": metadata, **({"spec": spec} if spec else {})})
+    manifest = make_apply_body({"metadata": metadata, **({"spec": spec} if spec else {})})
     manifest["metadata"] |= {"name": new.object["metadata"]["name"], "namespace": new.object["metadata"]["namespace"]}
     return manifest

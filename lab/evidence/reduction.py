@@ -1,4 +1,4 @@
-"""Makes a history that breaks a law shorter while it still breaks the same law."""
+"""Reduction of a history that breaks a law: it gets shorter while it still breaks the same law."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -13,10 +13,10 @@ Breaks = Callable[[History], bool]
 
 
 def reduce_history(history: History, breaks: Breaks) -> History:
-    """The shortest history found by taking out runs of steps, then single mutations, until nothing more can go."""
+    """Return the shortest history found by removing runs of steps, then single mutations, until nothing more can go."""
     tries = MAX_TRIES
     while tries > 0:
-        for shorter in _shorter(history):
+        for shorter in _list_shorter(history):
             tries -= 1
             if tries < 0:
                 return history
@@ -28,8 +28,8 @@ def reduce_history(history: History, breaks: Breaks) -> History:
     return history
 
 
-def _shorter(history: History) -> Iterator[History]:
-    """Candidates, the much shorter ones first; the first step stays, because it creates the lease."""
+def _list_shorter(history: History) -> Iterator[History]:
+    """Yield candidates, the much shorter ones first; the first step stays, because it creates the lease."""
     steps = history.steps
     size = len(steps) // 2
     while size:

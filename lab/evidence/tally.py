@@ -1,4 +1,4 @@
-"""Counts of a run: what was written, what was refused, and which laws were broken."""
+"""Counts of a run: writes, refusals, and broken laws."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ def _list_rows(record: Record) -> Iterator[str]:
         yield f"attacker's lists: {answer if record.sent else 'not sent'}"
     if replaces_a_live_holder(write):
         dated = "stamped" if is_well_dated(write) else "never stamped, or clock beyond the bound"
-        yield f"live holders replaced, {dated}: {_result(record)}"
+        yield f"live holders replaced, {dated}: {_name_result(record)}"
 
 
 def _list_rows_of_honest(*, is_takeover: bool, is_allowed: bool) -> Iterator[str]:
@@ -64,14 +64,14 @@ def _list_rows_of_honest(*, is_takeover: bool, is_allowed: bool) -> Iterator[str
         yield "honest writes refused, as known"
 
 
-def _result(record: Record) -> str:
+def _name_result(record: Record) -> str:
     if not record.allowed:
         return "denied"
     return "allowed" if is_well_dated(record.write) else "warned of, or allowed by renewTime"
 
 
-def table(counts: Sequence[tuple[str, Counter[str]]]) -> str:
-    """A table in Markdown, one column for each category."""
+def render_table(counts: Sequence[tuple[str, Counter[str]]]) -> str:
+    """Return a table in Markdown, one column for each category."""
     broken = sorted({row for _, count in counts for row in count if row not in ROWS})
     lines = [
         "| | " + " | ".join(name for name, _ in counts) + " |",

@@ -1,4 +1,4 @@
-"""Builds the field manager once, from pinned Go modules, into the user's cache."""
+"""The field manager, built once from pinned Go modules into the user's cache."""
 
 import hashlib
 import os
@@ -13,8 +13,8 @@ from lab.e2e.toolchain import MissingToolchainError, find_cache_directory
 SOURCE: Final = Path(__file__).parent / "fieldmanager"
 
 
-def field_manager() -> Path:
-    """The built program. Its directory is named after its sources, so a change of them builds anew.
+def build_field_manager() -> Path:
+    """Build the program, in a directory named after its sources, so that a change of them builds anew.
 
     Raises:
         MissingToolchainError: there is no Go to build it with.

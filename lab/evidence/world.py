@@ -23,19 +23,19 @@ Evaluate = Callable[..., Outcome]
 
 
 class Clocks(Struct, frozen=True):
-    """How far each API server's clock and the webhook's are ahead of true time."""
+    """The lead of each API server's clock and of the webhook's over true time."""
 
     servers: tuple[int, ...]
     webhook: int
 
-    def apart(self, *, with_webhook: bool) -> int:
+    def find_spread(self, *, with_webhook: bool) -> int:
         """Return how far they differ at most."""
         clocks = (*self.servers, self.webhook) if with_webhook else self.servers
         return max(clocks) - min(clocks)
 
 
 class World(Struct):
-    """The state of one history, and the records of what was written.
+    """The state of one history, and the records of its writes.
 
     `replaced`: the namespace was labeled and is no longer, and no renewal was recorded since.
     """
@@ -59,25 +59,25 @@ class World(Struct):
 
     @property
     def holder(self) -> Elector | None:
-        """The elector that holds the lease, if an honest one does."""
+        """Elector that holds the lease, if an honest one does."""
         held_by = "" if self.lease is None else self.lease.holder
         return next((one for one in self.electors if one.identity == held_by), None)
 
     @property
     def duration(self) -> int:
-        """The stored duration in seconds; 15 without one."""
+        """Stored duration in seconds; 15 without one."""
         return (self.lease.duration if self.lease else 0) or 15
 
     def wait(self, random: Random, least: float, most: float) -> None:
         """Let true time pass, in seconds."""
         self.at += max(1, int(random.uniform(least, most) * SECOND))
 
-    def server(self, random: Random) -> int:
-        """The clock of some API server, in whole seconds."""
+    def draw_server_time(self, random: Random) -> int:
+        """Return the clock of some API server, in whole seconds."""
         return (self.at + random.choice(self.clocks.servers)) // SECOND
 
-    def next_number(self) -> int:
-        """A number that no write of this history had before."""
+    def draw_number(self) -> int:
+        """Return a number that no write of this history had before."""
         self.serial += 1
         return self.serial
 
@@ -107,7 +107,7 @@ class World(Struct):
             new=new,
             renewed_by_holder=self.renewed_by_holder,
             moved=self.moved,
-            clocks_differ=self.clocks.apart(with_webhook=self._is_dated_by_webhook(new)),
+            clocks_differ=self.clocks.find_spread(with_webhook=self._is_dated_by_webhook(new)),
             stamped=self.stamped,
             final_try=final_try,
             listed=self.stamps and self.listed,
@@ -122,7 +122,7 @@ class World(Struct):
 
     def _is_dated_by_webhook(self, new: Lease | None) -> bool:
         if not (self.stamps and self.listed):
-            return _dated_by_webhook(self.lease, new)
+            return _is_dated_by_webhook(self.lease, new)
         before, after = annotations_of(self.lease), annotations_of(new)
         # The stamp of another writer is of this write; that of the same one, or of nobody, may be of an earlier one.
         return not after.get(WRITTEN) or after.get(WRITER) == before.get(WRITER) or not before.get(WRITTEN)
@@ -133,19 +133,19 @@ class World(Struct):
             return
         if self.stamps:
             self.stamped = self.listed and bool(annotations_of(new).get(WRITTEN))
-            self._seen(old, new, honest=honest)
+            self._keep_version(old, new, honest=honest)
             return
         kept = self.stamped and old is not None
         self.replaced = self.replaced and not any(owns_renew_time(entry) and entry.time for entry in new.entries or ())
-        self.stamped = kept or (bool(new.entries) and not self.replaced and (honest or _sets_something(old, new)))
-        self._seen(old, new, honest=honest)
+        self.stamped = kept or (bool(new.entries) and not self.replaced and (honest or _is_stamped_by_server(old, new)))
+        self._keep_version(old, new, honest=honest)
 
-    def _seen(self, old: Lease | None, new: Lease, *, honest: bool) -> None:
+    def _keep_version(self, old: Lease | None, new: Lease, *, honest: bool) -> None:
         if old is None or old.renew_time != new.renew_time:
             self.moved = self.at
             if honest:
                 self.renewed_by_holder = self.at
-        elif _owners(new) - _owners(old):
+        elif _list_owners(new) - _list_owners(old):
             self.moved = self.at
         version = str(int(new.object["metadata"].get("resourceVersion", "100")) + 1)
         self.lease = replace(
@@ -153,18 +153,18 @@ class World(Struct):
         )
 
 
-def _owners(lease: Lease) -> set[tuple[str, str, str | None]]:
+def _list_owners(lease: Lease) -> set[tuple[str, str, str | None]]:
     return {(entry.manager, entry.operation, entry.time) for entry in lease.entries or () if owns_renew_time(entry)}
 
 
-def _sets_something(old: Lease | None, new: Lease) -> bool:
+def _is_stamped_by_server(old: Lease | None, new: Lease) -> bool:
     """Return whether an API server stamped something in a write; a list that is sent alone is the client's."""
     if old is None or old.spec != new.spec:
         return True
     return any(old.object["metadata"].get(name) != new.object["metadata"].get(name) for name in METADATA)
 
 
-def _dated_by_webhook(old: Lease | None, new: Lease | None) -> bool:
+def _is_dated_by_webhook(old: Lease | None, new: Lease | None) -> bool:
     """Return whether no API server's clock dates a write: a delete, a release, no stamps, or a writer folded away."""
     if new is None or not new.holder or (old is not None and not old.entries):
         return True
@@ -172,11 +172,11 @@ def _dated_by_webhook(old: Lease | None, new: Lease | None) -> bool:
     return any(entry.manager == "ancient-changes" for entry in named) or not named
 
 
-def micro_time_of(at: int) -> str:
-    """A MicroTime as the API server prints it."""
+def format_micro_time(at: int) -> str:
+    """Return a MicroTime as the API server prints it."""
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def time_of(seconds: int) -> str:
-    """An entry time as the API server prints it."""
+def format_time(seconds: int) -> str:
+    """Return an entry time as the API server prints it."""
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
