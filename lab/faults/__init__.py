@@ -1,1 +1,1 @@
-"""What the server survives: each fault as a program that counts wrong verdicts."""
+"""The faults that the server survives, each as a program that counts wrong verdicts."""

@@ -1,4 +1,4 @@
-"""No body holds a worker for a second or lifts it above 256 MiB, whatever it is made of."""
+"""Bodies of every kind: none holds a worker for a second or lifts it above 256 MiB."""
 
 import time
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Final
 from lab.bench.processes import cpu_seconds, measure_tree, peak_rss_mib
 from lab.bench.servers import Running, ours, running
 from lab.bench.table import Bar, Table
-from lab.faults.hostile_bodies import BODIES, candidate_with, filled
+from lab.faults.hostile_bodies import BODIES, fill, make_candidate_update
 from lab.faults.hostile_clients import post
 
 SECONDS: Final = 1.0
@@ -25,8 +25,8 @@ HEADER: Final = ("body", "MiB", "worker's CPU s", "answer after s", "peak MiB", 
 _VERSIONS: Final = 24
 
 
-def _ask(server: Running, name: str, body: bytes) -> tuple[tuple[str, ...], float, float]:
-    """The row of one body, the worker's seconds and its peak; the peak is set back before."""
+def _send_body(server: Running, name: str, body: bytes) -> tuple[tuple[str, ...], float, float]:
+    """Return the row of one body, the worker's seconds and its peak; the peak is set back before."""
     (worker,) = server.workers
     Path(f"/proc/{worker}/clear_refs").write_text("5")
     before, began = cpu_seconds(worker), time.monotonic()
@@ -36,8 +36,8 @@ def _ask(server: Running, name: str, body: bytes) -> tuple[tuple[str, ...], floa
     return (name, size, f"{spent:.2f}", f"{seconds:.2f}", f"{peak:.0f}", answer), spent, peak
 
 
-def bodies(work: Path, *, short: bool) -> Table:
-    """Every body alone, on one worker under `strict` with a binding, and then some that could be kept."""
+def send_bodies(work: Path, *, short: bool) -> Table:
+    """Send every body alone, on one worker under `strict` with a binding, and then some that could be kept."""
     (work / "policy.yaml").write_text(_POLICY)
     rows, slowest, highest = [], ("", 0.0), ("", 0.0)
     with (
@@ -46,13 +46,13 @@ def bodies(work: Path, *, short: bool) -> Table:
     ):
         (worker,) = server.workers
         for name, make in BODIES.items():
-            cells, seconds, peak = _ask(server, name, make())
+            cells, seconds, peak = _send_body(server, name, make())
             rows.append(cells)
             slowest = max(slowest, (name, seconds), key=lambda one: one[1])
             highest = max(highest, (name, peak), key=lambda one: one[1])
         for number in range(_VERSIONS):
             version = b'"1.0.%d-' % number
-            post(server, filled(candidate_with("request.object.spec.binaryVersion"), version, b"a", b'"'))
+            post(server, fill(make_candidate_update("request.object.spec.binaryVersion"), version, b"a", b'"'))
         time.sleep(2)
         Path(f"/proc/{worker}/clear_refs").write_text("5")
         kept = peak_rss_mib(worker)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lab.bench.servers import Running, ours_with, running
 from lab.bench.table import Table
-from lab.faults.watched import fault_table, holds, never_wrong, none_lost, row, under_load
+from lab.faults.watched import make_bar, make_correctness_bar, make_loss_bar, make_row, make_table, run_under_load
 from tests.server.harness import NAMES, make_certificates
 from webhook.certificates.issue import Issued, issue_leaf, save
 
@@ -37,13 +37,13 @@ class Volume:
         fresh = self.path / f"..{self._number}"
         fresh.mkdir()
         shutil.copy(self.path.parent / "authority" / "ca.crt", fresh)
-        save(fresh, self._leaf())
+        save(fresh, self._issue_leaf())
         if mismatched:
             key = (fresh / "tls.key").read_bytes()
-            save(fresh, self._leaf())
+            save(fresh, self._issue_leaf())
             (fresh / "tls.key").write_bytes(key)
         elif not (without or half):
-            self.leaves.append(ssl.PEM_cert_to_DER_cert(_first(fresh / "tls.crt")))
+            self.leaves.append(ssl.PEM_cert_to_DER_cert(_read_first(fresh / "tls.crt")))
         if without:
             (fresh / without).unlink()
         if half:
@@ -56,16 +56,16 @@ class Volume:
         if old:
             shutil.rmtree(old)
 
-    def _leaf(self) -> Issued:
+    def _issue_leaf(self) -> Issued:
         return issue_leaf(self.authority, NAMES, 90, dt.datetime.now(dt.UTC))
 
 
-def _first(path: Path) -> str:
+def _read_first(path: Path) -> str:
     return path.read_text().partition("-----END CERTIFICATE-----")[0] + "-----END CERTIFICATE-----\n"
 
 
 class Handshaker(threading.Thread):
-    """Connects again and again, with or without SNI, and keeps what it saw."""
+    """A client that connects again and again, with or without SNI, and keeps its observations."""
 
     def __init__(self, server: Running, *, with_name: bool) -> None:
         super().__init__()
@@ -94,8 +94,8 @@ class Handshaker(threading.Thread):
             time.sleep(0.005)
 
 
-def swaps(work: Path, *, short: bool) -> Table:
-    """50 swaps, one with a pair that does not match, under two handshaking clients and a load of reviews."""
+def swap_certificates(work: Path, *, short: bool) -> Table:
+    """Swap 50 times, once with a pair that does not match, under two handshaking clients and a load of reviews."""
     count, gap = (8, 0.8) if short else (50, 1.0)
     volume = Volume(work / "server-work")
     server_work = work / "server"
@@ -106,7 +106,7 @@ def swaps(work: Path, *, short: bool) -> Table:
         clients = [Handshaker(server, with_name=True), Handshaker(server, with_name=False)]
         for client in clients:
             client.start()
-        with under_load(server, work, count * gap + 3) as load:
+        with run_under_load(server, work, count * gap + 3) as load:
             for number in range(count):
                 time.sleep(gap)
                 if number == count // 2:
@@ -125,21 +125,21 @@ def swaps(work: Path, *, short: bool) -> Table:
         failures = [failure for client in clients for failure in client.failures]
         done = sum(client.done for client in clients)
         note = f"{done} handshakes, {len(failures)} failed, {len(seen)} leaves seen"
-        rows = [row(f"{count} swaps, one mismatched", server, load.report, note)]
+        rows = [make_row(f"{count} swaps, one mismatched", server, load.report, note)]
     strangers = seen - set(volume.leaves)
     bars = [
-        holds(f"{count} certificate swaps: failed handshakes", "0", f"{len(failures)} of {done}", met=not failures),
-        holds("mismatched pair: last good pair kept", "yes", str(not strangers), met=not strangers),
-        holds("newest pair served in the end", "yes", str(newest), met=newest),
-        none_lost("certificate swaps", load.report.not_answered),
-        never_wrong("certificate swaps", load.report),
+        make_bar(f"{count} certificate swaps: failed handshakes", "0", f"{len(failures)} of {done}", met=not failures),
+        make_bar("mismatched pair: last good pair kept", "yes", str(not strangers), met=not strangers),
+        make_bar("newest pair served in the end", "yes", str(newest), met=newest),
+        make_loss_bar("certificate swaps", load.report.not_answered),
+        make_correctness_bar("certificate swaps", load.report),
     ]
     notes = (f"The old leaf was seen for at most {longest:.2f} s after a swap; poll every {POLL_SECONDS} s, not 10 s.",)
-    return fault_table("Certificate rotation", notes, rows, bars, load.spent.foreign_cores)
+    return make_table("Certificate rotation", notes, rows, bars, load.spent.foreign_cores)
 
 
-def bad_files(work: Path, *, short: bool) -> Table:
-    """Half-written and missing certificate files, and a bad policy file: what served before goes on."""
+def break_files(work: Path, *, short: bool) -> Table:
+    """Write half certificate files, remove some, and write a bad policy file: the earlier ones stay in use."""
     del short
     volume = Volume(work / "server-work")
     server_work = work / "server"
@@ -153,57 +153,59 @@ def bad_files(work: Path, *, short: bool) -> Table:
     with running(ours_with(policy=str(policy), **polls), server_work, workers=2) as server:
         client = Handshaker(server, with_name=True)
         client.start()
-        with under_load(server, work, 12) as load:
-            ready.append(("at first", _ready_after(server, 200)))
+        with run_under_load(server, work, 12) as load:
+            ready.append(("at first", _ask_readiness(server, 200)))
             volume.swap(half="tls.crt")
-            ready.append(("half a certificate", _ready_after(server, 200)))
+            ready.append(("half a certificate", _ask_readiness(server, 200)))
             volume.swap(without="tls.key")
-            ready.append(("no key", _ready_after(server, 200)))
-            refused = "certificate" in _failed_reloads(server)
+            ready.append(("no key", _ask_readiness(server, 200)))
+            refused = "certificate" in _list_failed_reloads(server)
             volume.swap()
-            ready.append(("a good pair again", _ready_after(server, 200)))
+            ready.append(("a good pair again", _ask_readiness(server, 200)))
             policy.write_text("preset: nonsense\n")
-            ready.append(("a bad policy", _ready_after(server, 200)))
+            ready.append(("a bad policy", _ask_readiness(server, 200)))
             is_named = "warning: policy: " in server.health("/readyz")[1]
-            refused = refused and "policy" in _failed_reloads(server)
+            refused = refused and "policy" in _list_failed_reloads(server)
             policy.write_text(good)
-            ready.append(("a good policy again", _ready_after(server, 200)))
+            ready.append(("a good policy again", _ask_readiness(server, 200)))
         client.stopped.set()
         client.join()
         rows = [
-            row("bad files", server, load.report, "/readyz: " + ", ".join(f"{what} {code}" for what, code in ready))
+            make_row(
+                "bad files", server, load.report, "/readyz: " + ", ".join(f"{what} {code}" for what, code in ready)
+            )
         ]
     as_wanted = is_named and {code for _, code in ready} == {200}
     bars = [
-        holds(
+        make_bar(
             "bad files: the last good pair and policy are ready to serve, and /readyz names the bad ones",
             "yes",
             str(as_wanted),
             met=as_wanted,
         ),
-        holds("bad files: counted in lease_webhook_reloads_total", "both kinds", str(refused), met=refused),
-        holds(
+        make_bar("bad files: counted in lease_webhook_reloads_total", "both kinds", str(refused), met=refused),
+        make_bar(
             "bad certificate files: failed handshakes",
             "0",
             f"{len(client.failures)} of {client.done}",
             met=not client.failures,
         ),
-        none_lost("bad files", load.report.not_answered),
-        never_wrong("bad files", load.report),
+        make_loss_bar("bad files", load.report.not_answered),
+        make_correctness_bar("bad files", load.report),
     ]
-    return fault_table("Bad files", (), rows, bars, load.spent.foreign_cores)
+    return make_table("Bad files", (), rows, bars, load.spent.foreign_cores)
 
 
-def _failed_reloads(server: Running) -> str:
-    """The lines of /metrics that count files which were refused."""
+def _list_failed_reloads(server: Running) -> str:
+    """Return the lines of /metrics that count files which were refused."""
     lines = server.health("/metrics")[1].splitlines()
     return "\n".join(
         line for line in lines if "reloads_total" in line and "failure" in line and not line.endswith(" 0.0")
     )
 
 
-def _ready_after(server: Running, wanted: int) -> int:
-    """Return what /readyz says for a second long, whichever worker answers; waits up to 5 s for it."""
+def _ask_readiness(server: Running, wanted: int) -> int:
+    """Return the answer of /readyz for a second long, whichever worker answers; wait up to 5 s for it."""
     agreed = 0
     code = 0
     end = time.monotonic() + 5

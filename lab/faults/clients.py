@@ -14,7 +14,7 @@ from lab.bench.processes import measure_tree, open_files
 from lab.bench.reviews import renewal
 from lab.bench.servers import Running, ours, running
 from lab.bench.table import Table
-from lab.faults.watched import fault_table, holds, never_wrong, none_lost, row, under_load
+from lab.faults.watched import make_bar, make_correctness_bar, make_loss_bar, make_row, make_table, run_under_load
 
 STALLS = (
     "connected only",
@@ -30,7 +30,7 @@ LET_GO_SECONDS = 5.5
 
 
 class Stalled(Struct):
-    """A client that stalls; `closed_after` seconds came a 408 or the end, or None where neither came."""
+    """A client that stalls; a 408 or the end came after `closed_after` seconds, or None where neither came."""
 
     stage: str
     closed_after: float | None = None
@@ -43,7 +43,7 @@ def _request(body: bytes) -> bytes:
     )
 
 
-def _client_hello(context: ssl.SSLContext) -> bytes:
+def _make_client_hello(context: ssl.SSLContext) -> bytes:
     out = ssl.MemoryBIO()
     connection = context.wrap_bio(ssl.MemoryBIO(), out, server_hostname="localhost")
     with contextlib.suppress(ssl.SSLWantReadError):
@@ -58,7 +58,7 @@ async def _stall(stage: str, port: int, context: ssl.SSLContext, request: bytes)
         if stage in {"connected only", "part of a ClientHello"}:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             if stage != "connected only":
-                writer.write(_client_hello(context)[:40])
+                writer.write(_make_client_hello(context)[:40])
         else:
             reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
             began = time.monotonic()
@@ -66,13 +66,13 @@ async def _stall(stage: str, port: int, context: ssl.SSLContext, request: bytes)
             sent = {"part of a head": 50, "part of a body": head + 100, "body, a byte a second": head}.get(stage, 0)
             writer.write(request[:sent])
             if stage.endswith("a second"):
-                return await _drip(stage, reader, writer, request[sent:], began)
+                return await _send_slowly(stage, reader, writer, request[sent:], began)
         return await _wait_until_closed(stage, reader, writer, began)
     except OSError:
         return Stalled(stage, time.monotonic() - began)
 
 
-async def _drip(
+async def _send_slowly(
     stage: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rest: bytes, began: float
 ) -> Stalled:
     ended = asyncio.ensure_future(reader.read(1))
@@ -101,7 +101,7 @@ async def _wait_until_closed(
     return Stalled(stage, time.monotonic() - began)
 
 
-async def _silent(port: int, context: ssl.SSLContext) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect_silently(port: int, context: ssl.SSLContext) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     return await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
 
 
@@ -118,7 +118,7 @@ async def _use(connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], re
         writer.close()
 
 
-async def _hold(
+async def _hold_connections(
     server: Running, stalled_each: int, silent: int, work: Path, seconds: float
 ) -> tuple[list[Report], list[Stalled], int]:
     """Park the silent, start the stalled, load with good clients; then use each silent connection once."""
@@ -126,7 +126,9 @@ async def _hold(
     request = _request(renewal().body)
     parked = []
     for start in range(0, silent, 50):
-        parked += await asyncio.gather(*(_silent(server.port, context) for _ in range(min(50, silent - start))))
+        parked += await asyncio.gather(
+            *(_connect_silently(server.port, context) for _ in range(min(50, silent - start)))
+        )
     stalling = [
         asyncio.ensure_future(_stall(stage, server.port, context, request))
         for stage in STALLS
@@ -144,14 +146,14 @@ async def _hold(
     return list(reports), list(stalled), sum(used)
 
 
-def slow_and_silent(work: Path, *, short: bool) -> Table:
-    """300 stalled and 900 silent connections, and good clients beside them."""
+def stall_clients(work: Path, *, short: bool) -> Table:
+    """Hold 300 stalled and 900 silent connections, and load with good clients beside them."""
     each, silent, seconds = (10, 100, 7.0) if short else (50, 900, 15.0)
     with running(ours(), work / "server", workers=2) as server, measure_tree(server.pid) as spent:
-        (kept, fresh), stalled, used = asyncio.run(_hold(server, each, silent, work, seconds))
+        (kept, fresh), stalled, used = asyncio.run(_hold_connections(server, each, silent, work, seconds))
         rows = [
-            row("good clients, kept-alive", server, kept),
-            row("good clients, a new connection each", server, fresh),
+            make_row("good clients, kept-alive", server, kept),
+            make_row("good clients, a new connection each", server, fresh),
         ]
     for stage in STALLS:
         times = [one.closed_after for one in stalled if one.stage == stage]
@@ -164,24 +166,24 @@ def slow_and_silent(work: Path, *, short: bool) -> Table:
     worst = max(kept.max_ms, fresh.max_ms)
     holding = [one for one in stalled if one.closed_after is None or one.closed_after > LET_GO_SECONDS]
     bars = [
-        holds(
+        make_bar(
             f"good clients beside {6 * each} stalled and {silent} silent: worst answer",
             "<= 50 ms",
             f"{worst:.1f} ms",
             met=worst <= 50,
             of_load=True,
         ),
-        holds(
+        make_bar(
             f"stalled clients let go (408 or closed) within {LET_GO_SECONDS} s",
             "all",
             f"{len(stalled) - len(holding)} of {len(stalled)}",
             met=not holding,
         ),
-        holds("silent connections used once at the end", "all answered", f"{used} of {silent}", met=used == silent),
-        none_lost("good clients beside stalled ones", kept.not_answered + fresh.not_answered),
-        never_wrong("good clients beside stalled ones", kept, fresh),
+        make_bar("silent connections used once at the end", "all answered", f"{used} of {silent}", met=used == silent),
+        make_loss_bar("good clients beside stalled ones", kept.not_answered + fresh.not_answered),
+        make_correctness_bar("good clients beside stalled ones", kept, fresh),
     ]
-    return fault_table("Slow and silent clients", (), rows, bars, spent.foreign_cores)
+    return make_table("Slow and silent clients", (), rows, bars, spent.foreign_cores)
 
 
 def _abort(server: Running, context: ssl.SSLContext, request: bytes, how: int) -> None:
@@ -190,7 +192,7 @@ def _abort(server: Running, context: ssl.SSLContext, request: bytes, how: int) -
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0" if how % 2 else b"\0" * 8)
     moment = how // 2 % 4
     if moment == 0:
-        plain.sendall(_client_hello(context)[:100])
+        plain.sendall(_make_client_hello(context)[:100])
         plain.close()
         return
     secure = context.wrap_socket(plain, server_hostname="localhost")
@@ -199,26 +201,26 @@ def _abort(server: Running, context: ssl.SSLContext, request: bytes, how: int) -
     secure.close()
 
 
-def aborts(work: Path, *, short: bool) -> Table:
-    """Clients that close or reset in the middle of anything leave nothing behind."""
+def abort_clients(work: Path, *, short: bool) -> Table:
+    """Close or reset connections in the middle of anything, which leaves nothing behind."""
     count = 200 if short else 4000
     request = _request(renewal().body)
     with running(ours(), work / "server", workers=2) as server:
         context = ssl.create_default_context(cafile=str(server.certificate_authority))
         time.sleep(1)
         before = sum(open_files(pid) for pid in server.workers)
-        with under_load(server, work, 5 if short else 30) as load:
+        with run_under_load(server, work, 5 if short else 30) as load:
             for number in range(count):
                 _abort(server, context, request, number)
         time.sleep(7)  # as long as a handshake may take, and a little
         after = sum(open_files(pid) for pid in server.workers)
         tracebacks = server.log.count("Traceback")
-        rows = [row(f"{count} aborts", server, load.report, f"open files {before} before, {after} after")]
+        rows = [make_row(f"{count} aborts", server, load.report, f"open files {before} before, {after} after")]
     # The load's last idle connections may still be in the kernel's hands; a leak would show thousands.
     bars = [
-        holds("client aborts: file descriptors left behind", "0", str(after - before), met=after <= before),
-        holds("client aborts: tracebacks", "0", str(tracebacks), met=tracebacks == 0),
-        none_lost("client aborts, others", load.report.not_answered),
-        never_wrong("client aborts", load.report),
+        make_bar("client aborts: file descriptors left behind", "0", str(after - before), met=after <= before),
+        make_bar("client aborts: tracebacks", "0", str(tracebacks), met=tracebacks == 0),
+        make_loss_bar("client aborts, others", load.report.not_answered),
+        make_correctness_bar("client aborts", load.report),
     ]
-    return fault_table("Client aborts", (), rows, bars, load.spent.foreign_cores)
+    return make_table("Client aborts", (), rows, bars, load.spent.foreign_cores)

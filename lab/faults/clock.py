@@ -1,4 +1,4 @@
-"""The wall clock jumps under load; it is moved by a preloaded library, for the whole server at once."""
+"""Jumps of the wall clock under load; it is moved by a preloaded library, for the whole server at once."""
 
 import shutil
 import struct
@@ -9,7 +9,7 @@ from pathlib import Path
 from lab.bench.reviews import mixture
 from lab.bench.servers import ours, running
 from lab.bench.table import Table
-from lab.faults.watched import fault_table, holds, never_wrong, none_lost, row, under_load
+from lab.faults.watched import make_bar, make_correctness_bar, make_loss_bar, make_row, make_table, run_under_load
 from webhook.server.settings import STUCK_WORKER_SECONDS
 
 HOUR = 3600
@@ -18,12 +18,12 @@ LONGER_THAN_A_HEARTBEAT = STUCK_WORKER_SECONDS + 10.0
 JUMPS = {"an hour ahead": HOUR, "an hour back": -HOUR, "ten years ahead": 10 * 365 * 24 * HOUR, "back to now": 0}
 
 
-def jumps(work: Path, *, short: bool) -> Table:
-    """One hour ahead, one hour back, ten years ahead: same workers, same verdicts."""
+def jump_clock(work: Path, *, short: bool) -> Table:
+    """Move the clock one hour ahead, one hour back, ten years ahead: same workers, same verdicts."""
     title = "Clock jumps"
     compiler = shutil.which("cc")
     if compiler is None:
-        return fault_table(title, ("not run: no C compiler on PATH to build what moves the clock.",), [], [], 0.0)
+        return make_table(title, ("not run: no C compiler on PATH to build what moves the clock.",), [], [], 0.0)
     library = work / "clock.so"
     subprocess.run(
         [compiler, "-shared", "-fPIC", "-O2", "-o", str(library), str(Path(__file__).with_name("clock.c")), "-ldl"],
@@ -39,21 +39,21 @@ def jumps(work: Path, *, short: bool) -> Table:
     with running(ours(), work / "server", workers=2, environment=environment) as server:
         before = server.workers
         for name, seconds in JUMPS.items():
-            with under_load(server, work, 5 if short else LONGER_THAN_A_HEARTBEAT, cases=cases) as load:
+            with run_under_load(server, work, 5 if short else LONGER_THAN_A_HEARTBEAT, cases=cases) as load:
                 time.sleep(1)
                 with offset.open("r+b") as file:
                     file.write(struct.pack("q", seconds))
             said = server.log.splitlines()[-1]
             years.append(said.partition('"time":"')[2][:16])
-            rows.append(row(name, server, load.report, f"the log's clock says {years[-1]}"))
+            rows.append(make_row(name, server, load.report, f"the log's clock says {years[-1]}"))
             reports.append(load.report)
             noise = max(noise, load.spent.foreign_cores)
         same = server.workers == before
     moved = len({year[:4] for year in years}) > 1
     bars = [
-        none_lost("clock jumps", sum(report.not_answered for report in reports)),
-        never_wrong("clock jumps", *reports),
-        holds("clock jumps: the server saw them (its log)", "yes", str(moved), met=moved),
-        holds("clock jumps: workers killed", "0", "0" if same else "some", met=same),
+        make_loss_bar("clock jumps", sum(report.not_answered for report in reports)),
+        make_correctness_bar("clock jumps", *reports),
+        make_bar("clock jumps: the server saw them (its log)", "yes", str(moved), met=moved),
+        make_bar("clock jumps: workers killed", "0", "0" if same else "some", met=same),
     ]
-    return fault_table(title, (), rows, bars, noise)
+    return make_table(title, (), rows, bars, noise)

@@ -14,7 +14,7 @@ from lab.bench.reviews import renewal
 from lab.bench.servers import Running, ours, running
 from lab.bench.table import Bar, Table
 from lab.faults.hostile_bodies import BODIES
-from lab.faults.watched import fault_table, holds, never_wrong, none_lost, row, under_load
+from lab.faults.watched import make_bar, make_correctness_bar, make_loss_bar, make_row, make_table, run_under_load
 
 HEAD: Final = b"POST /validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 MAX_MS: Final = 250
@@ -22,13 +22,13 @@ MEMORY_MIB: Final = 256
 
 
 def connect(server: Running) -> ssl.SSLSocket:
-    """A connection after its handshake."""
+    """Return a connection after its handshake."""
     context = ssl.create_default_context(cafile=str(server.certificate_authority))
     return context.wrap_socket(socket.create_connection(("127.0.0.1", server.port), 30), server_hostname="localhost")
 
 
 def post(server: Running, body: bytes) -> str:
-    """The status of the answer; a body that is refused while it is sent gets it as well."""
+    """Return the status of the answer; a body that is refused while it is sent gets it as well."""
     with connect(server) as connection:
         with contextlib.suppress(ConnectionError, ssl.SSLError):
             connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
@@ -42,12 +42,12 @@ def post(server: Running, body: bytes) -> str:
     return f"{status}, denied" if status == "200" else status
 
 
-def _plain(server: Running) -> socket.socket:
+def _connect_plain(server: Running) -> socket.socket:
     return socket.create_connection(server.health_address, 30)
 
 
 def _pipeline(connections: list[socket.socket], request: bytes, count: int, seconds: float) -> None:
-    """The same request again and again on each connection, whether answers are read or not."""
+    """Send the same request again and again on each connection, whether answers are read or not."""
     until = time.monotonic() + seconds
     for connection in connections:
         connection.setblocking(False)
@@ -66,26 +66,26 @@ def _pipeline(connections: list[socket.socket], request: bytes, count: int, seco
         connection.close()
 
 
-def _scrapes(server: Running, seconds: float) -> None:
-    _pipeline([_plain(server) for _ in range(4)], b"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n", 8000, seconds)
+def _scrape(server: Running, seconds: float) -> None:
+    _pipeline([_connect_plain(server) for _ in range(4)], b"GET /metrics HTTP/1.1\r\nHost:\r\n\r\n", 8000, seconds)
 
 
-def _unknown_paths(server: Running, seconds: float) -> None:
+def _ask_unknown_paths(server: Running, seconds: float) -> None:
     _pipeline([connect(server) for _ in range(10)], b"GET /x HTTP/1.1\r\nHost:\r\n\r\n", 9000, seconds)
 
 
-def _bad_media(server: Running, seconds: float) -> None:
+def _send_bad_media(server: Running, seconds: float) -> None:
     request = b"POST /validate HTTP/1.1\r\nHost:\r\nContent-Length: 2\r\n\r\n{}"
     _pipeline([connect(server) for _ in range(10)], request, 5000, seconds)
 
 
-def _reviews(server: Running, seconds: float) -> None:
+def _send_reviews(server: Running, seconds: float) -> None:
     body = renewal().body
     request = HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
     _pipeline([connect(server) for _ in range(4)], request, 100, seconds)
 
 
-def _small_chunks(server: Running, seconds: float) -> None:
+def _send_small_chunks(server: Running, seconds: float) -> None:
     with connect(server) as connection, contextlib.suppress(OSError):
         connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         until = time.monotonic() + seconds
@@ -93,8 +93,8 @@ def _small_chunks(server: Running, seconds: float) -> None:
             connection.sendall(b"2\r\nxx\r\n" * 20_000)
 
 
-def _hostile_bodies(server: Running, seconds: float) -> None:
-    """Four clients at a time, each with the next body, until every one has been sent or the time is over."""
+def _send_hostile_bodies(server: Running, seconds: float) -> None:
+    """Send by four clients at a time, each with the next body, until every one was sent or the time is over."""
     until = time.monotonic() + seconds
 
     def send(make: Callable[[], bytes]) -> None:
@@ -106,44 +106,44 @@ def _hostile_bodies(server: Running, seconds: float) -> None:
 
 
 CROWDS: Final[dict[str, Callable[[Running, float], None]]] = {
-    "8,000 scrapes in one write, 4 connections": _scrapes,
-    "9,000 unknown paths in one write, 10 connections": _unknown_paths,
-    "5,000 reviews of no media type in one write, 10 connections": _bad_media,
-    "100 reviews in one write, 4 connections": _reviews,
-    "a body in chunks of two bytes": _small_chunks,
-    "hostile bodies, four at a time": _hostile_bodies,
+    "8,000 scrapes in one write, 4 connections": _scrape,
+    "9,000 unknown paths in one write, 10 connections": _ask_unknown_paths,
+    "5,000 reviews of no media type in one write, 10 connections": _send_bad_media,
+    "100 reviews in one write, 4 connections": _send_reviews,
+    "a body in chunks of two bytes": _send_small_chunks,
+    "hostile bodies, four at a time": _send_hostile_bodies,
 }
 
 
-def crowds(work: Path, *, short: bool) -> Table:
-    """Reviews at 100/s to one worker while others send thousands of requests at once."""
+def crowd(work: Path, *, short: bool) -> Table:
+    """Review at 100/s on one worker while others send thousands of requests at once."""
     seconds = 4.0 if short else 10.0
     rows, bars, foreign = [], [], 0.0
     for number, (name, attack) in enumerate(CROWDS.items()):
         with running(ours(), work / f"server-{number}") as server:
-            with under_load(server, work, seconds + 1, rate=100) as load:
+            with run_under_load(server, work, seconds + 1, rate=100) as load:
                 attack(server, seconds)
             (worker,) = server.workers
             memory = memory_mib(worker)
-            rows.append(row(name, server, load.report, f"{memory:.0f} MiB afterwards"))
+            rows.append(make_row(name, server, load.report, f"{memory:.0f} MiB afterwards"))
         foreign = max(foreign, load.spent.foreign_cores)
         worst = load.report.max_ms
         bars += [
-            holds(
+            make_bar(
                 f"{name}: worst answer of others",
                 f"<= {MAX_MS} ms",
                 f"{worst:.0f} ms",
                 met=worst <= MAX_MS,
                 of_load=True,
             ),
-            holds(f"{name}: memory", f"<= {MEMORY_MIB} MiB", f"{memory:.0f} MiB", met=memory <= MEMORY_MIB),
-            none_lost(name, load.report.not_answered),
-            never_wrong(name, load.report),
+            make_bar(f"{name}: memory", f"<= {MEMORY_MIB} MiB", f"{memory:.0f} MiB", met=memory <= MEMORY_MIB),
+            make_loss_bar(name, load.report.not_answered),
+            make_correctness_bar(name, load.report),
         ]
-    return fault_table("Crowds of requests", (), rows, bars, foreign)
+    return make_table("Crowds of requests", (), rows, bars, foreign)
 
 
-def _idle(server: Running, count: int, body: bytes) -> list[ssl.SSLSocket]:
+def _open_idle(server: Running, count: int, body: bytes) -> list[ssl.SSLSocket]:
     kept = []
     for _ in range(count):
         connection = connect(server)
@@ -154,44 +154,44 @@ def _idle(server: Running, count: int, body: bytes) -> list[ssl.SSLSocket]:
     return kept
 
 
-def idle(work: Path, *, short: bool) -> Table:
-    """Connections that have sent much, or nothing, and keep quiet; then all of them go."""
+def hold_idle(work: Path, *, short: bool) -> Table:
+    """Hold connections that have sent much, or nothing, and keep quiet; then all of them go."""
     count = 300 if short else 1500
     rows, bars = [], []
     for name, body in (("sent 250 kB each", b" " * 250_000), ("sent nothing", b"")):
         with running(ours(), work / name.replace(" ", "-")) as server:
             (worker,) = server.workers
             before = memory_mib(worker)
-            kept = _idle(server, count, body)
+            kept = _open_idle(server, count, body)
             during = memory_mib(worker)
-            with under_load(server, work, 2, rate=50) as load:
+            with run_under_load(server, work, 2, rate=50) as load:
                 pass
             for connection in kept:
                 connection.close()
             time.sleep(3)
             after = memory_mib(worker)
             note = f"{before:.0f} MiB before, {during:.0f} MiB during, {after:.0f} MiB after"
-            rows.append(row(f"{count} idle connections that {name}", server, load.report, note))
+            rows.append(make_row(f"{count} idle connections that {name}", server, load.report, note))
         bars += [
-            holds(
+            make_bar(
                 f"{count} idle connections that {name}: memory",
                 f"<= {MEMORY_MIB} MiB",
                 f"{during:.0f} MiB",
                 met=during <= MEMORY_MIB,
             ),
-            holds(
+            make_bar(
                 f"after {count} idle connections that {name}: memory",
                 "<= 100 MiB",
                 f"{after:.0f} MiB",
                 met=after <= 100,
             ),
-            none_lost(f"idle connections that {name}", load.report.not_answered),
+            make_loss_bar(f"idle connections that {name}", load.report.not_answered),
         ]
-    return fault_table("Idle connections", (), rows, bars, load.spent.foreign_cores)
+    return make_table("Idle connections", (), rows, bars, load.spent.foreign_cores)
 
 
 def cut_heads(work: Path, *, short: bool) -> Table:
-    """Two reviews in three writes, cut anywhere: both are answered."""
+    """Send two reviews in three writes, cut anywhere: both are answered."""
     body = renewal().body.rstrip()[:-1] + b"\r\n}"
     data = (HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body) * 2
     half = len(data) // 2

@@ -1,4 +1,4 @@
-"""A soak of bursts: what one timer or one connection left behind costs shows only here."""
+"""A soak of bursts: the cost of a leftover timer or connection shows only here."""
 
 import time
 from pathlib import Path
@@ -8,13 +8,13 @@ from lab.bench.processes import measure_tree, memory_mib
 from lab.bench.reviews import renewal
 from lab.bench.servers import ours, running
 from lab.bench.table import Table
-from lab.faults.watched import fault_table, holds, never_wrong, none_lost, row
+from lab.faults.watched import make_bar, make_correctness_bar, make_loss_bar, make_row, make_table
 
 BURST = 40
 
 
 def soak(work: Path, *, short: bool) -> Table:
-    """Bursts of 40 at 600/s: more than 25 idle connections, so each burst opens and drops some."""
+    """Send bursts of 40 at 600/s: more than 25 idle connections, so each burst opens and drops some."""
     requests = 12_000 if short else 90_000
     cases = write_cases([renewal()], work / "renewal")
     samples: list[tuple[float, float]] = []
@@ -31,24 +31,24 @@ def soak(work: Path, *, short: bool) -> Table:
             report = finish_load(loading)
         end = memory_mib(server.pid)
         note = f"{report.connections} connections; {idle:.0f} MiB idle, {end:.0f} MiB at the end"
-        rows = [row(f"bursts of {BURST} at 600/s", server, report, note)]
+        rows = [make_row(f"bursts of {BURST} at 600/s", server, report, note)]
     half = [size for moment, size in samples if moment >= samples[-1][0] / 2]
     growth = half[-1] - half[0]
     bars = [
-        holds(
+        make_bar(
             f"memory of 2 workers after {requests:,} reviews in bursts",
             "<= 100 MiB (stretch 70)",
             f"{end:.0f} MiB",
             met=end <= 100,
             of_load=True,
         ),
-        holds("growth over the last half", "<= 2 MiB (flat)", f"{growth:+.1f} MiB", met=growth <= 2, of_load=True),
-        none_lost("burst soak", report.not_answered),
-        never_wrong("burst soak", report),
+        make_bar("growth over the last half", "<= 2 MiB (flat)", f"{growth:+.1f} MiB", met=growth <= 2, of_load=True),
+        make_loss_bar("burst soak", report.not_answered),
+        make_correctness_bar("burst soak", report),
     ]
     notes = (
         "PSS of the whole process tree.",
         "Samples: "
         + ", ".join(f"{moment:.0f} s {size:.1f}" for moment, size in samples[:: max(1, len(samples) // 12)]),
     )
-    return fault_table("Burst soak", notes, rows, bars, spent.foreign_cores)
+    return make_table("Burst soak", notes, rows, bars, spent.foreign_cores)

@@ -1,4 +1,4 @@
-"""What every fault has in common: a server under a steady load of reviews with known answers, and a verdict on both."""
+"""The common part of every fault: a server under a steady load of reviews with known answers, and a verdict on both."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ class Load:
 
 
 @contextmanager
-def under_load(
+def run_under_load(
     server: Running, work: Path, seconds: float, *flags: str, rate: int = 200, cases: list[Case] | None = None
 ) -> Iterator[Load]:
     """Send mixed reviews for some seconds while the block breaks something."""
@@ -36,8 +36,8 @@ def under_load(
             load.report = finish_load(loading)
 
 
-def row(fault: str, server: Running, report: Report, what_else: str = "") -> tuple[str, ...]:
-    """A row under HEADER; what was lost stands with its most frequent reason."""
+def make_row(fault: str, server: Running, report: Report, what_else: str = "") -> tuple[str, ...]:
+    """Return a row under HEADER; losses stand with their most frequent reason."""
     if report.not_answered:
         reasons = report.errors or {f"HTTP {status}": n for status, n in report.statuses.items() if status != "200"}
         what_else = f"{what_else}; lost: {max(reasons, key=lambda reason: reasons[reason])}".removeprefix("; ")
@@ -53,24 +53,24 @@ def row(fault: str, server: Running, report: Report, what_else: str = "") -> tup
     )
 
 
-def never_wrong(what: str, *reports: Report) -> Bar:
-    """The bar of every fault."""
+def make_correctness_bar(what: str, *reports: Report) -> Bar:
+    """Return the bar of every fault."""
     wrong = sum(report.wrong for report in reports)
     return Bar(f"{what}: wrong verdicts", "0", str(wrong), wrong == 0)
 
 
-def none_lost(what: str, lost: int) -> Bar:
-    """No review may go without an answer."""
+def make_loss_bar(what: str, lost: int) -> Bar:
+    """Return the bar that no review may go without an answer."""
     return Bar(f"{what}: lost", "0", str(lost), lost == 0)
 
 
-def holds(what: str, bar: str, measured_value: str, *, met: bool, of_load: bool = False) -> Bar:
-    """A bar of another kind."""
+def make_bar(what: str, bar: str, measured_value: str, *, met: bool, of_load: bool = False) -> Bar:
+    """Return a bar of another kind."""
     return Bar(what, bar, measured_value, met, of_load=of_load)
 
 
-def fault_table(
+def make_table(
     title: str, notes: tuple[str, ...], rows: list[tuple[str, ...]], bars: list[Bar], foreign_cores: float
 ) -> Table:
-    """The table of one fault."""
+    """Return the table of one fault."""
     return Table(title, notes, HEADER, tuple(rows), tuple(bars), {}, foreign_cores)
