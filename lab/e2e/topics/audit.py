@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lab.e2e.api_client import ApiClient, Reply
+from lab.e2e.api_client import JSON_PATCH, ApiClient, Reply
 from lab.e2e.attacks import Victim, take_over
 from lab.e2e.manifests import format_micro_time, make_lease
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import Account, Row, World, build_lease_path
+from webhook.analysis.history.refusal import UNAPPLIED_PATCH
 
 POLICY = re.compile(r"(observe|standard|strict) [0-9a-f]{8}")
 LONGEST_WARNING = 256
@@ -32,6 +33,7 @@ def _check_standard(world: World, keeper: Account, other: Account) -> Iterator[R
     yield _check_write(world, victim, "allowed: event and policy", created, 201, {"event": "create"})
     renewed = victim.change(keeper.client, renewTime=format_micro_time())
     yield _check_write(world, victim, "a plain renewal leaves no trace of us", renewed, 200, {})
+    yield _check_lost_race(victim, other)
     stolen = take_over(victim, other.client)
     rules = {"event": "steal", "rules": "takeover-before-expiry=warn,holder-identity-mismatch=audit"}
     start = "lease webhook, takeover-before-expiry: "
@@ -42,6 +44,19 @@ def _check_standard(world: World, keeper: Account, other: Account) -> Iterator[R
     denied = _create(keeper.client, absurd, leaseDurationSeconds=FOREVER)
     expected = {"event": "create", "rules": "duration-too-long=deny"}
     yield _check_write(world, absurd, "denied", denied, 422, expected)
+
+
+def _check_lost_race(victim: Victim, other: Account) -> Row:
+    """Race by a JSON patch, as some electors do: `why` knows the lost race by the text of the answer alone."""
+    holder = "/spec/holderIdentity"
+    race = [
+        {"op": "test", "path": holder, "value": "the holder that has gone"},
+        {"op": "replace", "path": holder, "value": "other_1"},
+    ]
+    path = build_lease_path(victim.keeper.namespace, victim.name)
+    reply = other.client.send("PATCH", path, race, media=JSON_PATCH)
+    is_known = (reply.status, reply.message) == (422, UNAPPLIED_PATCH)
+    return Row("a JSON patch that loses a race", f"HTTP {reply.status}: {reply.message}", is_known)
 
 
 def _check_observe(world: World, keeper: Account) -> Iterator[Row]:

@@ -21,7 +21,7 @@ NOT_FOUND: Final = 404
 TOO_MANY_REQUESTS: Final = 429
 _INTERNAL_ERROR: Final = 500
 _UNPROCESSABLE: Final = 422
-_UNAPPLIED: Final = "the server rejected our request due to an error in our request"
+UNAPPLIED_PATCH: Final = "the server rejected our request due to an error in our request"
 """The answer to a JSON patch that does not fit what is stored. Source: kubernetes/apiserver
 `pkg/endpoints/handlers/patch.go`, and `NewGenericServerResponse` of apimachinery."""
 _WEBHOOK: Final = re.compile(r'admission webhook "([^"]{1,253})" denied the request')
@@ -93,7 +93,7 @@ class Refusal(Struct, frozen=True):
     @property
     def is_unapplied_patch(self) -> bool:
         """True if a JSON patch did not fit what was stored: electors race by its operation `test`, as by a conflict."""
-        return self.code == _UNPROCESSABLE and self.message == _UNAPPLIED
+        return self.code == _UNPROCESSABLE and self.message == UNAPPLIED_PATCH
 
     @property
     def has_failed(self) -> bool:
