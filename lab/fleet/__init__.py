@@ -1,1 +1,1 @@
-"""`make fleet`: the SQL of docs/examples/fleet in DuckDB, ClickHouse and Spark, against what `why` says."""
+"""`make fleet`: the SQL of docs/examples/fleet in DuckDB, ClickHouse and Spark, compared with `why`."""

@@ -40,7 +40,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare. Returns 1 if an engine is missing or says something else than `why`."""
+    """Compare. Return 1 if an engine is missing or differs from `why`."""
     parser = argparse.ArgumentParser(prog="python -m lab.fleet", description=__doc__)
     parser.add_argument("--events", type=int, default=0, help="generate a log of so many events, too")
     parser.add_argument("--only", nargs="+", choices=ENGINES, default=list(ENGINES))
@@ -123,12 +123,12 @@ def _compare(folder: Path, names: Iterable[str], took: dict[str, float] | None =
             failed += 1
             continue
         engine = ENGINES[name](folder)
-        for what, query, truth in (("refusals", REFUSALS, refusals), ("handovers", HANDOVERS, handovers)):
+        for what, query, truth in (("refusals", REFUSALS, list_refusals), ("handovers", HANDOVERS, list_handovers)):
             wanted = sorted((cluster, *row) for cluster, one in expected.items() for row in truth(one))
             began = time.monotonic()
-            rows = engine.rows(query)
+            rows = engine.query(query)
             took[name] = time.monotonic() - began
-            near = set(rows) & set(wanted) if truth is refusals else _find_near(rows, wanted)
+            near = set(rows) & set(wanted) if truth is list_refusals else _find_near(rows, wanted)
             different = sorted(row for row in (set(rows) | set(wanted)) - near if row[0] not in CHOSEN or row[-1] == -1)
             print(
                 f"{name}: {len(rows)} {what} of {len(expected)} clusters, {len(different)} differ from why", flush=True
@@ -159,24 +159,24 @@ def _follow(folder: Path) -> ClusterHistory:
     return histories
 
 
-def handovers(histories: ClusterHistory) -> Rows:
-    """Return what `why` says, in the columns of SQL, which compares identities: a new pod under one is not seen."""
+def list_handovers(histories: ClusterHistory) -> Rows:
+    """Return the findings of `why` in the columns of SQL, which does not see a new pod under the same identity."""
     return [
-        (namespace, name, tenure.since, tenure.previous, tenure.holder, tenure.began.value, _leaderless(tenure))
+        (namespace, name, tenure.since, tenure.previous, tenure.holder, tenure.began.value, _measure_leaderless(tenure))
         for (namespace, name), one in histories.leases.items()
         for tenure in one.tenures
         if tenure.began not in {Handover.SEEN, Handover.CREATED, Handover.REPLACED} and tenure.previous
     ]
 
 
-def _leaderless(tenure: Tenure) -> int:
-    """Milliseconds, as SQL counts them: up to the write of the holder, not to its own first renewal."""
+def _measure_leaderless(tenure: Tenure) -> int:
+    """Return milliseconds, as SQL counts them: up to the write of the holder, not to its own first renewal."""
     is_known = tenure.began in {Handover.EXPIRED, Handover.RELEASED} and tenure.leaderless is not None
     return round((tenure.leaderless or 0) / 1000) if is_known else -1
 
 
-def refusals(histories: ClusterHistory) -> Rows:
-    """The same of refused writes."""
+def list_refusals(histories: ClusterHistory) -> Rows:
+    """Return the refused writes in the same way."""
     return [
         (namespace, name, refusal.at, refusal.code, refusal.by.value)
         for (namespace, name), one in histories.leases.items()

@@ -14,7 +14,7 @@ EXAMPLES: Final = Path(__file__).parents[2] / "docs" / "examples" / "fleet"
 Rows = list[tuple[Any, ...]]
 
 
-def statements(*names: str) -> Iterator[str]:
+def read_statements(*names: str) -> Iterator[str]:
     """Yield the statements of some files."""
     for name in names:
         lines = (EXAMPLES / f"{name}.sql").read_text().splitlines()
@@ -30,13 +30,13 @@ class Engine(ABC):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def rows(self, query: str) -> Rows:
+    def query(self, query: str) -> Rows:
         """Return the rows of a query."""
         with chdir(self._folder):
-            return self._rows(query)
+            return self._query(query)
 
     @abstractmethod
-    def _rows(self, query: str) -> Rows: ...
+    def _query(self, query: str) -> Rows: ...
 
 
 class DuckDb(Engine):
@@ -44,9 +44,9 @@ class DuckDb(Engine):
 
     package = "duckdb"
 
-    def _rows(self, query: str) -> Rows:
+    def _query(self, query: str) -> Rows:
         with importlib.import_module("duckdb").connect() as connection:
-            for statement in statements("duckdb", "views"):
+            for statement in read_statements("duckdb", "views"):
                 connection.execute(statement)
             found: Rows = connection.execute(query).fetchall()
             return found
@@ -57,19 +57,19 @@ class ClickHouse(Engine):
 
     package = "chdb"
 
-    def _rows(self, query: str) -> Rows:
+    def _query(self, query: str) -> Rows:
         session = importlib.import_module("chdb.session").Session()
         try:
-            for statement in statements("clickhouse", "views"):
+            for statement in read_statements("clickhouse", "views"):
                 session.query(statement)
             lines = str(session.query(query, "JSONCompactEachRow")).splitlines()
         finally:
             session.close()
-        return [tuple(_number(value) for value in json.loads(line)) for line in lines]
+        return [tuple(_parse_number(value) for value in json.loads(line)) for line in lines]
 
 
-def _number(value: Any) -> Any:
-    """ClickHouse writes integers of 64 bits as text."""
+def _parse_number(value: Any) -> Any:
+    """Return a number; ClickHouse writes integers of 64 bits as text."""
     return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 20 else value
 
 
@@ -78,13 +78,13 @@ class Spark(Engine):
 
     package = "pyspark"
 
-    def _rows(self, query: str) -> Rows:
+    def _query(self, query: str) -> Rows:
         session = importlib.import_module("pyspark.sql").SparkSession
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         made = session.builder.master("local[2]").config("spark.sql.session.timeZone", "UTC")
         spark = made.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR").getOrCreate()
         try:
-            for statement in statements("spark", "views"):
+            for statement in read_statements("spark", "views"):
                 # The JVM stays in the directory in which it was started first.
                 spark.sql(statement.replace("'audit/", f"'{self._folder}/audit/"))
             return [tuple(row) for row in spark.sql(query).collect()]
