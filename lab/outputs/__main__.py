@@ -46,7 +46,7 @@ class _Text(io.TextIOWrapper):
     def __init__(self) -> None:
         super().__init__(io.BytesIO(), encoding="utf-8", newline="", write_through=True)
 
-    def text(self) -> str:
+    def get_text(self) -> str:
         self.flush()
         buffer = self.buffer
         assert isinstance(buffer, io.BytesIO)
@@ -67,7 +67,7 @@ def compute_output(invocation: Invocation) -> Output:
                 code = ended.code if isinstance(ended.code, int) else 2
     finally:
         sys.stdin = before
-    printed, complained = (text.text().replace(f"{ROOT}/", "") for text in (out, err))
+    printed, complained = (text.get_text().replace(f"{ROOT}/", "") for text in (out, err))
     digest = hashlib.sha256(f"{printed}\0{complained}".encode()).hexdigest()[:16]
     return Output(invocation.text, code, printed[:MAX_KEPT], complained[:MAX_KEPT], digest)
 
@@ -78,7 +78,7 @@ def compute_outputs(chosen: Sequence[Invocation]) -> Iterator[Output]:
         yield from pool.imap(compute_output, chosen, chunksize=8)
 
 
-def _differences(stored: Output, now: Output) -> Iterator[str]:
+def _find_differences(stored: Output, now: Output) -> Iterator[str]:
     if stored.code != now.code:
         yield f"exit code {stored.code}, now {now.code}"
     for name, before, after in (("out", stored.out, now.out), ("err", stored.err, now.err)):
@@ -114,7 +114,7 @@ def main() -> int:
         if before == now:
             continue
         different += 1
-        lines_of_it = ["not stored"] if before is None else list(_differences(before, now))
+        lines_of_it = ["not stored"] if before is None else list(_find_differences(before, now))
         print(
             f"\n$ lease-webhook {now.command}", *(line[:MAX_SHOWN] for line in lines_of_it[: options.lines]), sep="\n"
         )

@@ -24,13 +24,13 @@ class Invocation(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Return the words as one line, which names the output."""
+        """Words as one line, which names the output."""
         return " ".join(self.words) + (f" < {self.stdin}" if self.stdin else "")
 
 
 def list_invocations() -> Iterator[Invocation]:
     """Yield each command once; paths are relative to the repository."""
-    for words in _all_words():
+    for words in _list_all_words():
         yield Invocation(tuple(str(word) for word in words))
     for file in (DATA / "leases").glob("*"):
         if file.suffix in {".yaml", ".json"}:
@@ -38,23 +38,23 @@ def list_invocations() -> Iterator[Invocation]:
             yield Invocation(("why", "--input", "-", "--now", NOW), file)
 
 
-def _all_words() -> Iterator[tuple[object, ...]]:
+def _list_all_words() -> Iterator[tuple[object, ...]]:
     yield ("--help",)
     yield from ((command, "--help") for command in COMMANDS)
-    yield from _about_rules_and_policies()
-    yield from _about_histories()
-    yield from _about_files()
-    yield from _about_reviews()
-    yield from _about_configurations()
+    yield from _list_rule_commands()
+    yield from _list_history_commands()
+    yield from _list_file_commands()
+    yield from _list_review_commands()
+    yield from _list_configuration_commands()
 
 
-def _about_rules_and_policies() -> Iterator[tuple[object, ...]]:
+def _list_rule_commands() -> Iterator[tuple[object, ...]]:
     yield ("rules",)
     yield ("rules", "--format", "json")
-    for page in _files("docs/rules", "*.md"):
+    for page in _list_files("docs/rules", "*.md"):
         yield ("rules", page.stem)
     yield ("policy", "schema")
-    for policy in [*_files(DATA / "policies"), *_files("docs/examples", "*.yaml")]:
+    for policy in [*_list_files(DATA / "policies"), *_list_files("docs/examples", "*.yaml")]:
         yield ("policy", "check", policy)
         yield ("policy", "check", policy, "--format", "json")
         yield ("policy", "show", policy)
@@ -65,14 +65,14 @@ def _about_rules_and_policies() -> Iterator[tuple[object, ...]]:
         yield ("policy", "show", preset, "kube-node-lease/worker-1", "--format", "json")
 
 
-def _histories() -> list[Path]:
-    return [*_files(DATA / "incidents", "*/audit.log.gz"), *_files(DATA / "incidents", "*/leases.json.gz"),
-            *_files("webhook/cli/example", "*.gz"), *_files(DATA / "fence", "*.gz")]  # fmt: skip
+def _list_histories() -> list[Path]:
+    return [*_list_files(DATA / "incidents", "*/audit.log.gz"), *_list_files(DATA / "incidents", "*/leases.json.gz"),
+            *_list_files("webhook/cli/example", "*.gz"), *_list_files(DATA / "fence", "*.gz")]  # fmt: skip
 
 
-def _about_histories() -> Iterator[tuple[object, ...]]:
-    for file in _histories():
-        yield from _about_history(file)
+def _list_history_commands() -> Iterator[tuple[object, ...]]:
+    for file in _list_histories():
+        yield from _list_commands_of_history(file)
     for folder in sorted((DATA / "incidents").iterdir()):
         if folder.is_dir():
             both = ("--input", folder / "audit.log.gz", "--input", folder / "leases.json.gz")
@@ -83,13 +83,13 @@ def _about_histories() -> Iterator[tuple[object, ...]]:
     yield ("timeline", "--example", "--format", "json", "-o", "-")
 
 
-def _about_history(file: Path) -> Iterator[tuple[object, ...]]:
+def _list_commands_of_history(file: Path) -> Iterator[tuple[object, ...]]:
     yield ("why", "--input", file)
     yield ("why", "--input", file, "--format", "json")
     truth = file.parent / "truth.json"
     if truth.exists():
         yield ("why", "--input", file, "--now", NOW, "--format", "json")
-        for lease in _leases_of(truth):
+        for lease in _list_leases(truth):
             yield ("why", lease, "--input", file)
             yield ("timeline", lease, "--input", file, "--format", "json", "-o", "-")
     yield ("timeline", "--input", file, "--format", "json", "-o", "-")
@@ -98,7 +98,7 @@ def _about_history(file: Path) -> Iterator[tuple[object, ...]]:
     yield ("suggest", "bindings", "--input", file)
 
 
-def _leases_of(truth: Path) -> Iterator[str]:
+def _list_leases(truth: Path) -> Iterator[str]:
     import json  # noqa: PLC0415 - used here alone
 
     content = json.loads(truth.read_text())
@@ -106,9 +106,9 @@ def _leases_of(truth: Path) -> Iterator[str]:
         yield f"{content['namespace']}/{content['name']}"
 
 
-def _about_files() -> Iterator[tuple[object, ...]]:
+def _list_file_commands() -> Iterator[tuple[object, ...]]:
     for folder in ("leases", "manifests", "reviews"):
-        for file in _files(DATA / folder):
+        for file in _list_files(DATA / folder):
             yield ("check", file, "--now", NOW)
             yield ("check", file, "--now", NOW, "--policy", "strict", "--format", "json")
             yield ("audit", "--input", file, "--now", NOW)
@@ -117,7 +117,7 @@ def _about_files() -> Iterator[tuple[object, ...]]:
         for form in ("text", "json"):
             yield ("check", DATA / folder, "--now", NOW, "--format", form)
             yield ("audit", "--input", DATA / folder, "--now", NOW, "--format", form)
-    for file in _files("docs/examples"):
+    for file in _list_files("docs/examples"):
         yield ("check", file, "--now", NOW)
         yield ("check", file, "--now", NOW, "--format", "json", "--user", "system:serviceaccount:shop:checkout")
         yield ("audit", "--input", file, "--now", NOW)
@@ -129,7 +129,7 @@ def _about_files() -> Iterator[tuple[object, ...]]:
         yield ("timeline", "--input", broken, "-o", "-")
 
 
-def _about_reviews() -> Iterator[tuple[object, ...]]:
+def _list_review_commands() -> Iterator[tuple[object, ...]]:
     folders = sorted(path for path in (DATA / "recordings").glob("*/*") if path.is_dir())
     for folder in folders:
         for preset in PRESETS:
@@ -141,13 +141,13 @@ def _about_reviews() -> Iterator[tuple[object, ...]]:
         yield ("audit", "--input", folder, "--now", NOW, "--format", "json")
     yield ("check", DATA / "recordings", "--against", "strict")
     yield ("check", DATA / "recordings", "--format", "text")
-    for file in _files(DATA / "attacks", "*.strict.jsonl.gz"):
+    for file in _list_files(DATA / "attacks", "*.strict.jsonl.gz"):
         yield ("check", file, "--format", "json", "--policy", "strict")
         yield ("why", "--input", file, "--format", "json", "--now", NOW)
 
 
-def _about_configurations() -> Iterator[tuple[object, ...]]:
-    for file in [*_files(DATA / "doctor"), *_files("deploy/base"), *_files("deploy/static-manifests")]:
+def _list_configuration_commands() -> Iterator[tuple[object, ...]]:
+    for file in [*_list_files(DATA / "doctor"), *_list_files("deploy/base"), *_list_files("deploy/static-manifests")]:
         yield ("doctor", "--input", file)
         yield ("doctor", "--input", file, "--format", "json")
         yield ("doctor", "--input", file, "--policy", "strict")
@@ -158,9 +158,9 @@ def _about_configurations() -> Iterator[tuple[object, ...]]:
     yield ("install", "--policies-only", "--policy", "strict")
     yield ("install", "--policies-only", "--kubernetes", "1.29")
     yield ("install", "--policies-only", "--component", "strict")
-    for file in _files(DATA / "fence"):
+    for file in _list_files(DATA / "fence"):
         yield ("suggest", "fence", "--input", file)
 
 
-def _files(folder: Path | str, pattern: str = "*") -> list[Path]:
+def _list_files(folder: Path | str, pattern: str = "*") -> list[Path]:
     return sorted(path for path in Path(folder).glob(pattern) if path.is_file() and path.name != "README.md")
