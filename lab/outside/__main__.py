@@ -30,7 +30,7 @@ OWN = "4b1c"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the trials. Returns 1 if a stale write was stored in spite of the term, or none without it."""
+    """Run the trials. Return 1 if a stale write was stored in spite of the term, or none without it."""
     parser = argparse.ArgumentParser(prog="python -m lab.outside", description=__doc__)
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--without-stamps", action="store_true", help="the resourceVersion instead of the term")
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory(prefix="lease-webhook-outside-") as name:
             directory = Path(name)
             with ControlPlane(binaries, directory / "plane") as plane, Stores(_make(directory / "stores")) as stores:
-                for store, (stale, all_writes) in _trial(
+                for store, (stale, all_writes) in _run_trial(
                     plane, stores, program, is_stamped=not options.without_stamps
                 ).items():
                     before = totals.setdefault(store, [0, 0])
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if good else 1
 
 
-def _trial(plane: ControlPlane, stores: Stores, program: Path, *, is_stamped: bool) -> dict[str, tuple[int, int]]:
+def _run_trial(plane: ControlPlane, stores: Stores, program: Path, *, is_stamped: bool) -> dict[str, tuple[int, int]]:
     admin = plane.create_client("admin", "system:masters")
     kubectl = Kubectl(plane.binaries.kubectl, plane.write_kubeconfig("admin", "system:masters"))
     allow_service_accounts(admin)
@@ -74,9 +74,9 @@ def _trial(plane: ControlPlane, stores: Stores, program: Path, *, is_stamped: bo
     try:
         for pod in (FIRST, SECOND):
             pods[pod] = _start(plane, stores, operator, program, pod, is_stamped=is_stamped)
-            wait_for(f"{pod} writes", lambda: _writers(stores)["postgresql, with the token"], 60)
+            wait_for(f"{pod} writes", lambda: _list_writers(stores)["postgresql, with the token"], 60)
         os.killpg(pods[FIRST].pid, signal.SIGSTOP)
-        wait_for("the successor writes", lambda: SECOND in _writers(stores)["postgresql, with the token"], 60)
+        wait_for("the successor writes", lambda: SECOND in _list_writers(stores)["postgresql, with the token"], 60)
         time.sleep(0.5)
         os.killpg(pods[FIRST].pid, signal.SIGCONT)
         time.sleep(4)
@@ -85,7 +85,7 @@ def _trial(plane: ControlPlane, stores: Stores, program: Path, *, is_stamped: bo
             os.killpg(process.pid, signal.SIGCONT)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    return {store: (_stale(found), len(found)) for store, found in _writers(stores).items()}
+    return {store: (_count_stale(found), len(found)) for store, found in _list_writers(stores).items()}
 
 
 def _start(
@@ -113,19 +113,19 @@ def _start(
         return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 
 
-def _writers(stores: Stores) -> dict[str, list[str]]:
-    """By store, the pods in the order in which their writes were stored."""
+def _list_writers(stores: Stores) -> dict[str, list[str]]:
+    """Return, by store, the pods in the order in which their writes were stored."""
     redis = Redis(stores.directory)
     return {
-        "postgresql, with the token": stores.sql("SELECT pod FROM journal ORDER BY id").split(),
-        "postgresql, without": stores.sql("SELECT pod FROM plain ORDER BY id").split(),
-        "redis, with the token": redis.items("journal"),
-        "redis, without": redis.items("plain"),
+        "postgresql, with the token": stores.run_sql("SELECT pod FROM journal ORDER BY id").split(),
+        "postgresql, without": stores.run_sql("SELECT pod FROM plain ORDER BY id").split(),
+        "redis, with the token": redis.list_items("journal"),
+        "redis, without": redis.list_items("plain"),
     }
 
 
-def _stale(found: Sequence[str]) -> int:
-    """Writes of the first pod after one of its successor."""
+def _count_stale(found: Sequence[str]) -> int:
+    """Return the number of writes of the first pod after one of its successor."""
     return found[found.index(SECOND) :].count(FIRST) if SECOND in found else 0
 
 
@@ -136,7 +136,7 @@ def _make(directory: Path) -> Path:
 
 
 def _compile_readers(program: Path) -> None:
-    """The readers in Go and Java compile; that in Python runs in the pods. Raises CalledProcessError."""
+    """Compile the readers in Go and Java; that in Python runs in the pods. Raises CalledProcessError."""
     with tempfile.TemporaryDirectory() as name:
         module = Path(__file__).parents[1] / "e2e" / "go" / "fence"
         for file in (module / "go.mod", module / "go.sum"):

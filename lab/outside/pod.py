@@ -24,7 +24,7 @@ UNIT: Final = 400
 
 
 class Settings(Struct, frozen=True):
-    """What a pod is given."""
+    """The settings of a pod."""
 
     elector: tuple[str, ...]
     port: int
@@ -48,9 +48,9 @@ def main(file: str) -> None:
     client = ApiClient(settings.port, Path(settings.authority), settings.name, token=settings.token)
     while True:
         leading.wait()
-        number = _number(client, settings)
+        number = _read_token(client, settings)
         if number:
-            _unit(settings, number)
+            _work_unit(settings, number)
         else:
             time.sleep(0.05)
 
@@ -65,8 +65,8 @@ def _follow(elector: "subprocess.Popen[str]", leading: threading.Event) -> None:
             leading.clear()
 
 
-def _number(client: ApiClient, settings: Settings) -> str:
-    """The fencing token, by a reader of the docs; "" while this pod does not lead."""
+def _read_token(client: ApiClient, settings: Settings) -> str:
+    """Return the fencing token, by a reader of the docs; "" while this pod does not lead."""
     reader: dict[str, Any] = {}
     name = "term" if settings.is_stamped else "revision"
     exec((EXAMPLES / f"{name}.py").read_text(encoding="utf-8"), reader)
@@ -78,7 +78,7 @@ def _number(client: ApiClient, settings: Settings) -> str:
         return ""
 
 
-def _unit(settings: Settings, term: str) -> None:
+def _work_unit(settings: Settings, term: str) -> None:
     stores = Path(settings.stores)
     sql, redis = Sql(stores), Redis(stores)
     script = (EXAMPLES / "redis.lua").read_text(encoding="utf-8")

@@ -18,11 +18,11 @@ REDIS: Final = ("redis-server", "redis-check-rdb")
 
 
 class MissingStoreError(Exception):
-    """A program of a Debian package is not here."""
+    """Raised when a program of a Debian package is missing."""
 
 
 def find_postgresql() -> Path:
-    """The directory of the newest version. Raises MissingStoreError."""
+    """Return the directory of the newest version. Raises MissingStoreError."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda one: int(one.parts[-3]))
     if not found or not shutil.which("psql"):
         raise MissingStoreError("PostgreSQL is missing: apt-get install postgresql")
@@ -30,7 +30,7 @@ def find_postgresql() -> Path:
 
 
 def find_redis() -> str:
-    """The path of the server. Raises MissingStoreError."""
+    """Return the path of the server. Raises MissingStoreError."""
     found = next(filter(None, map(shutil.which, REDIS)), None)
     if found is None:
         raise MissingStoreError("Redis is missing: apt-get install redis-tools")
@@ -67,18 +67,18 @@ class Stores:
             str(self.directory),
         ]
         self._run("redis", "/bin/bash", "-c", 'exec -a redis-server "$0" "$@"', find_redis(), *redis)
-        wait_for("PostgreSQL", lambda: self.sql("SELECT 1").strip() == "1", 60)
+        wait_for("PostgreSQL", lambda: self.run_sql("SELECT 1").strip() == "1", 60)
         wait_for("Redis", (self.directory / "redis").exists, 30)
-        self.sql((EXAMPLES / "postgresql.sql").read_text(encoding="utf-8"))
-        self.sql("CREATE TABLE plain (id bigserial PRIMARY KEY, pod text, entry text)")
+        self.run_sql((EXAMPLES / "postgresql.sql").read_text(encoding="utf-8"))
+        self.run_sql("CREATE TABLE plain (id bigserial PRIMARY KEY, pod text, entry text)")
         return self
 
     def __exit__(self, *_: object) -> None:
         for process in reversed(self._processes):
             process.stop()
 
-    def sql(self, text: str) -> str:
-        """Run statements; "" if the server does not answer."""
+    def run_sql(self, text: str) -> str:
+        """Run statements; return "" if the server does not answer."""
         command = ["psql", "-h", str(self.directory), "-U", USER, "-At", "-v", "ON_ERROR_STOP=1"]
         return subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60).stdout
 
@@ -96,7 +96,7 @@ class Sql:
         )
 
     def run(self, text: str) -> str:
-        """The error of a transaction, "" if it was committed."""
+        """Return the error of a transaction, "" if it was committed."""
         assert self._child.stdin
         assert self._child.stdout
         self._child.stdin.write(f"BEGIN;\n{text};\nCOMMIT;\n\\echo end\n")
@@ -118,13 +118,13 @@ class Redis:
         self._answers = self._socket.makefile("rb")
 
     def run(self, *words: str) -> str:
-        """The first line of an answer; that of an error begins with `-`."""
+        """Return the first line of an answer; that of an error begins with `-`."""
         sent = b"".join(b"$%d\r\n%s\r\n" % (len(one.encode()), one.encode()) for one in words)
         self._socket.sendall(b"*%d\r\n%s" % (len(words), sent))
         return self._answers.readline().decode().strip()
 
-    def items(self, name: str) -> list[str]:
-        """A list, first in, first out."""
+    def list_items(self, name: str) -> list[str]:
+        """Return a list, first in, first out."""
         count = int(self.run("LRANGE", name, "0", "-1").removeprefix("*"))
         # Each item is preceded by a line with its length.
         return [self._answers.readline().decode().strip() for _ in range(2 * count)][1::2]
