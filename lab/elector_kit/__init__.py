@@ -1,1 +1,1 @@
-"""What an elector, given as a command line, does wrong on a real API server."""
+"""The violations of an elector, given as a command line, on a real API server."""

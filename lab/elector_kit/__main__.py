@@ -43,7 +43,7 @@ _WORDS: Final = f"{{kubeconfig}} {{namespace}} {{lease}} {{identity}} {_TIMES}"
 
 
 class Result(Struct, frozen=True):
-    """An elector and what it did wrong by check, "" for nothing."""
+    """An elector and its violations by check, "" for none."""
 
     elector: str
     kubernetes: str
@@ -51,7 +51,7 @@ class Result(Struct, frozen=True):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Try the electors. Returns 1 if one that was given as a command did something wrong."""
+    """Try the electors. Return 1 if one that was given as a command has violations."""
     parser = argparse.ArgumentParser(
         prog="python -m lab.elector_kit",
         description=__doc__,

@@ -1,4 +1,4 @@
-"""The faults, one after the other, and what an elector does wrong in each."""
+"""The faults, one after the other, and the violations of an elector in each."""
 
 import itertools
 import signal
@@ -32,7 +32,7 @@ Found = Iterator[tuple[str, str]]
 
 
 def run(stage: Stage) -> dict[str, str]:
-    """Play all faults; return what was wrong by check, "" for nothing."""
+    """Play all faults; return the violations by check, "" for none."""
     found: dict[str, list[str]] = {name: [] for name in CHECKS}
     for play, when in _PLAYS.items():
         before = stage.both
@@ -41,7 +41,7 @@ def run(stage: Stage) -> dict[str, str]:
         if stage.both - before > _NOISE:
             found["two leaders"].append(f"for {stage.both - before:.1f} s {when}")
         _clear(stage)
-    for name, words in _counts(stage):
+    for name, words in _check_counts(stage):
         found[name].append(words)
     return {name: "; ".join(dict.fromkeys(words)) for name, words in found.items()}
 
@@ -58,72 +58,72 @@ def _clear(stage: Stage) -> None:
     stage.delete()
 
 
-def _boss(stage: Stage, ahead: float = 0.0, duration: int = DURATION) -> Version:
+def _make_boss(stage: Stage, ahead: float = 0.0, duration: int = DURATION) -> Version:
     now = format_micro_time(ahead)
     return stage.write(
         holderIdentity="boss", leaseDurationSeconds=duration, renewTime=now, acquireTime=now, leaseTransitions=7
     )
 
 
-def _a_behind_holder(stage: Stage) -> Found:
-    """A holder whose clock is a minute behind renews every second."""
-    _boss(stage, -60)
-    one = stage.replica("a")
+def _check_behind_holder(stage: Stage) -> Found:
+    """Renew every second by a holder whose clock is a minute behind."""
+    _make_boss(stage, -60)
+    one = stage.start_replica("a")
     took = stage.keep_alive(_SOON, -60, lambda: stage.holder == one.identity)
     if took is not None:
         yield "trusts the holder's clock", "took a lease that a holder renewed whose clock was a minute behind"
 
 
-def _a_holder_ahead(stage: Stage) -> Found:
-    """A holder whose clock is a minute ahead is gone."""
-    _boss(stage, 60)
-    one = stage.replica("a")
+def _check_holder_ahead(stage: Stage) -> Found:
+    """Let a holder disappear whose clock is a minute ahead."""
+    _make_boss(stage, 60)
+    one = stage.start_replica("a")
     stage.keep_alive(DURATION, 60, lambda: False)
-    took = stage.until(3 * _SOON, lambda: stage.holder == one.identity)
+    took = stage.wait_until(3 * _SOON, lambda: stage.holder == one.identity)
     if took is None or took > DURATION + 4 * RETRY + 3:
         seconds = f"{took:.0f} s" if took else f"more than {3 * _SOON} s"
         yield "trusts the holder's clock", f"waited {seconds} for a holder who was gone, whose clock was a minute ahead"
 
 
-def _a_longer_lease(stage: Stage) -> Found:
-    """A holder does not renew for three durations of the elector, and the lease's duration is four."""
-    _boss(stage, duration=4 * DURATION)
-    one = stage.replica("a")
-    took = stage.until(_SOON, lambda: stage.holder == one.identity)
+def _check_longer_lease(stage: Stage) -> Found:
+    """Let a holder not renew for three durations of the elector, while the lease's duration is four."""
+    _make_boss(stage, duration=4 * DURATION)
+    one = stage.start_replica("a")
+    took = stage.wait_until(_SOON, lambda: stage.holder == one.identity)
     if took is not None:
         yield "trusts its own duration", f"took a lease of {4 * DURATION} s after {took:.0f} s"
 
 
-def _leader(stage: Stage, identity: str = "a") -> Replica:
-    one = stage.replica(identity)
-    if stage.until(60, lambda: stage.holder == identity and one.leads) is None:
+def _start_leader(stage: Stage, identity: str = "a") -> Replica:
+    one = stage.start_replica(identity)
+    if stage.wait_until(60, lambda: stage.holder == identity and one.leads) is None:
         raise RuntimeError(f"{stage.elector.name} does not lead")
     return one
 
 
-def _stolen(stage: Stage) -> Found:
-    """Someone else writes itself into the lease."""
-    one = _leader(stage)
+def _check_steal(stage: Stage) -> Found:
+    """Write someone else into the lease."""
+    one = _start_leader(stage)
     time.sleep(2 * RETRY)
-    stolen = _boss(stage, duration=4 * DURATION)
+    stolen = _make_boss(stage, duration=4 * DURATION)
     stopped = _stop(stage, one)
-    early = (version for version in stage.written(stolen.revision) if version.at < stolen.at + DURATION - RETRY)
+    early = (version for version in stage.list_written(stolen.revision) if version.at < stolen.at + DURATION - RETRY)
     yield from _find_written(one, early, "after another took the lease")
-    yield from _late(stopped, DEADLINE + 2 * RETRY, "after another took the lease")
+    yield from _check_lateness(stopped, DEADLINE + 2 * RETRY, "after another took the lease")
 
 
-def _in_flight(stage: Stage) -> Found:
-    """The same while its requests take their time, so that it has read the lease before."""
-    one = _leader(stage)
+def _check_steal_in_flight(stage: Stage) -> Found:
+    """Write someone else while the elector's requests take their time, so that it has read the lease before."""
+    one = _start_leader(stage)
     one.way.delay = _DELAY
     overwritten = renewed = 0
     for number in range(_TRIES):
         one.revive()
-        stage.until(2 * DURATION, lambda: stage.holder == one.identity and one.leads)
+        stage.wait_until(2 * DURATION, lambda: stage.holder == one.identity and one.leads)
         time.sleep(RETRY + 0.23 * number)
-        stolen = _boss(stage, duration=4 * DURATION)
+        stolen = _make_boss(stage, duration=4 * DURATION)
         time.sleep(4 * _DELAY)
-        holders = {version.holder for version in stage.written(stolen.revision)}
+        holders = {version.holder for version in stage.list_written(stolen.revision)}
         if one.identity in holders:
             overwritten += 1
         if "boss" in holders:
@@ -135,10 +135,10 @@ def _in_flight(stage: Stage) -> Found:
         yield "ignores a conflict", f"renewed the lease of a new holder in {renewed} of {_TRIES} tries"
 
 
-def _raced(stage: Stage) -> Found:
-    """Two replicas with slow requests want a lease that is released."""
-    _boss(stage)
-    one, other = stage.replica("a"), stage.replica("b")
+def _check_race(stage: Stage) -> Found:
+    """Let two replicas with slow requests want a lease that is released."""
+    _make_boss(stage)
+    one, other = stage.start_replica("a"), stage.start_replica("b")
     both = (one, other)
     for each in both:
         each.way.delay = _DELAY
@@ -147,69 +147,69 @@ def _raced(stage: Stage) -> Found:
         for each in both:
             each.revive()
         stage.write(holderIdentity="", leaseDurationSeconds=1, renewTime=format_micro_time())
-        if stage.until(_SOON, lambda: stage.holder in ("a", "b")) is None:
+        if stage.wait_until(_SOON, lambda: stage.holder in ("a", "b")) is None:
             yield "no leader", "no one led after a release"
         time.sleep(3)
-        _boss(stage)
-        stage.until(DEADLINE + 2 * RETRY, lambda: not any(each.leads for each in both))
+        _make_boss(stage)
+        stage.wait_until(DEADLINE + 2 * RETRY, lambda: not any(each.leads for each in both))
 
 
-def _cut_off(stage: Stage) -> Found:
-    """Its network is cut, and a second replica takes the lease."""
-    one, other = _leader(stage), stage.replica("b")
+def _check_partition(stage: Stage) -> Found:
+    """Cut its network; a second replica takes the lease."""
+    one, other = _start_leader(stage), stage.start_replica("b")
     time.sleep(2 * RETRY)
     one.way.cut()
     stopped = _stop(stage, one)
-    led = stage.until(_SOON, lambda: stage.holder == other.identity)
-    yield from _late(stopped, DURATION + RETRY, "while its network was cut")
+    led = stage.wait_until(_SOON, lambda: stage.holder == other.identity)
+    yield from _check_lateness(stopped, DURATION + RETRY, "while its network was cut")
     if led is None:
         yield "no leader", "no one led after the leader was cut off"
     revision = stage.revision
     one.way.heal()
     time.sleep(DURATION)
-    yield from _find_written(one, stage.written(revision), "when its network was back")
+    yield from _find_written(one, stage.list_written(revision), "when its network was back")
 
 
-def _paused(stage: Stage) -> Found:
-    """It is stopped until its successor leads, and then goes on."""
-    one, other = _leader(stage), stage.replica("b")
+def _check_pause(stage: Stage) -> Found:
+    """Stop it until its successor leads, and then let it go on."""
+    one, other = _start_leader(stage), stage.start_replica("b")
     time.sleep(2 * RETRY)
     one.send(signal.SIGSTOP)
     stage.excused.add(one.identity)
-    if stage.until(_SOON, lambda: stage.holder == other.identity) is None:
+    if stage.wait_until(_SOON, lambda: stage.holder == other.identity) is None:
         yield "no leader", "no one led after the leader was paused"
     revision = stage.revision
     one.send(signal.SIGCONT)
     stopped = _stop(stage, one)
-    yield from _find_written(one, stage.written(revision), "after a pause")
-    yield from _late(stopped, DEADLINE + 2 * RETRY, "after a pause")
+    yield from _find_written(one, stage.list_written(revision), "after a pause")
+    yield from _check_lateness(stopped, DEADLINE + 2 * RETRY, "after a pause")
 
 
-def _ended(stage: Stage) -> Found:
-    """SIGTERM, as a kubelet sends it."""
-    one = _leader(stage)
+def _check_termination(stage: Stage) -> Found:
+    """Send SIGTERM, as a kubelet does."""
+    one = _start_leader(stage)
     time.sleep(2 * RETRY)
     one.end()
-    if stage.until(1.5, lambda: stage.holder != one.identity) is None:
+    if stage.wait_until(1.5, lambda: stage.holder != one.identity) is None:
         yield "no release", "keeps the lease when it is ended by SIGTERM"
 
 
 _PLAYS: Final[dict[Callable[[Stage], Found], str]] = {
-    _a_behind_holder: "",
-    _a_holder_ahead: "",
-    _a_longer_lease: "",
-    _stolen: "",
-    _in_flight: "",
-    _raced: "after a release",
-    _cut_off: "while the network of one was cut",
-    _paused: "after a pause of another",
-    _ended: "",
+    _check_behind_holder: "",
+    _check_holder_ahead: "",
+    _check_longer_lease: "",
+    _check_steal: "",
+    _check_steal_in_flight: "",
+    _check_race: "after a release",
+    _check_partition: "while the network of one was cut",
+    _check_pause: "after a pause of another",
+    _check_termination: "",
 }
 """The faults, and when two replicas led in them."""
 
 
 def _find_written(one: Replica, versions: Iterator[Version], when: str) -> Found:
-    """Yield what it wrote itself; a renewal in the name of another replica cannot be seen."""
+    """Yield its own writes; a renewal in the name of another replica cannot be seen."""
     words = {one.identity: "wrote itself into the lease", "": "released the lease", "boss": "renewed the lease"}
     first = next((version for version in versions if version.holder in words), None)
     if first:
@@ -217,16 +217,16 @@ def _find_written(one: Replica, versions: Iterator[Version], when: str) -> Found
 
 
 def _stop(stage: Stage, one: Replica) -> float | None:
-    return stage.until(_SOON, lambda: not one.leads)
+    return stage.wait_until(_SOON, lambda: not one.leads)
 
 
-def _late(stopped: float | None, bound: float, when: str) -> Found:
+def _check_lateness(stopped: float | None, bound: float, when: str) -> Found:
     if stopped is None or stopped > bound:
         yield "goes on leading", f"for {f'more than {_SOON}' if stopped is None else f'{stopped:.0f}'} s {when}"
 
 
-def _counts(stage: Stage) -> Found:
-    """From one version to the next: what became of leaseTransitions and acquireTime."""
+def _check_counts(stage: Stage) -> Found:
+    """Compare each version with the next: what became of leaseTransitions and acquireTime."""
     for before, after in itertools.pairwise(list(stage.versions)):
         if before.lease is None or after.lease is None or after.holder not in ("a", "b"):
             continue

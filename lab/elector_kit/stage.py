@@ -29,7 +29,7 @@ _NUMBERS: Final = itertools.count()
 class Elector(Struct, frozen=True):
     """A command line with {kubeconfig}, {namespace}, {lease}, {identity}, {duration}, {deadline} and {retry} in it.
 
-    `started` and `stopped` are patterns of what it prints when it begins to lead and when it ends.
+    `started` and `stopped` are patterns of its output when it begins to lead and when it ends.
     """
 
     name: str
@@ -39,7 +39,10 @@ class Elector(Struct, frozen=True):
 
 
 class Version(Struct, frozen=True):
-    """What the watch brought, in the order of `revision`: when, by our clock, and the lease; None if it was deleted."""
+    """A version delivered by the watch, in the order of `revision`: its time, by our clock, and the lease.
+
+    The lease is None if it was deleted.
+    """
 
     at: float
     revision: int
@@ -47,18 +50,18 @@ class Version(Struct, frozen=True):
 
     @property
     def spec(self) -> dict[str, Any]:
-        """Its spec, empty if there is none."""
+        """Spec of the version, empty if there is none."""
         found: dict[str, Any] = (self.lease or {}).get("spec") or {}
         return found
 
     @property
     def holder(self) -> str:
-        """Who holds it, "" if no one does."""
+        """Holder of the lease, "" if there is none."""
         return self.spec.get("holderIdentity") or ""
 
 
 class Replica:
-    """One process of the elector, with a network of its own, and when it said that it leads."""
+    """One process of the elector, with a network of its own, and the times when it reported that it leads."""
 
     def __init__(self, stack: ExitStack, world: World, elector: Elector, namespace: str, identity: str) -> None:
         self.identity, self._elector = identity, elector
@@ -88,11 +91,11 @@ class Replica:
         self._reading = threading.Lock()
 
     def start(self) -> None:
-        """Start it."""
+        """Start the process."""
         self._process = self._stack.enter_context(Process(self._command, self._log, dict(os.environ)))
 
     def revive(self) -> None:
-        """Start it again if it has ended by itself, as a kubelet does."""
+        """Start the process again if it has ended by itself, as a kubelet does."""
         if self._process and self._process.has_ended:
             self.start()
 
@@ -103,19 +106,19 @@ class Replica:
                 os.kill(self._process.pid, number)
 
     def end(self) -> None:
-        """SIGTERM, once, and SIGKILL after some seconds."""
+        """Send SIGTERM, once, and SIGKILL after some seconds."""
         if self._process:
             self._process.stop(4)
-        self._ended()
+        self._note_end()
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         if self._process and not self._process.has_ended:
             self._process.kill()
-        self._ended()
+        self._note_end()
 
     def read(self) -> None:
-        """Take note of what it has said since, in whole lines."""
+        """Read its output since the last call, in whole lines."""
         with self._reading:
             if not self._log.exists():
                 return
@@ -129,14 +132,14 @@ class Replica:
                 elif re.search(self._elector.stopped, line):
                     self.said.append((time.monotonic(), False))
 
-    def _ended(self) -> None:
+    def _note_end(self) -> None:
         self._process = None
         self.read()
         self.said.append((time.monotonic(), False))
 
     @property
     def leads(self) -> bool:
-        """What it says now; one that has ended does not lead."""
+        """True if it reports now that it leads; one that has ended does not lead."""
         self.read()
         process = self._process
         return process is not None and not process.has_ended and bool(self.said) and self.said[-1][1]
@@ -159,7 +162,7 @@ class Stage:
 
     def __enter__(self) -> Self:
         self.world.create_namespace(self.namespace)
-        self._stack.enter_context(WatchedLeases(self.world, self.namespace, self._seen))
+        self._stack.enter_context(WatchedLeases(self.world, self.namespace, self._add_version))
         threading.Thread(target=self._listen, daemon=True).start()
         return self
 
@@ -170,15 +173,15 @@ class Stage:
             one.send(signal.SIGCONT)
         self._stack.close()
 
-    def replica(self, identity: str) -> Replica:
-        """Start another one."""
+    def start_replica(self, identity: str) -> Replica:
+        """Start another replica."""
         made = Replica(self._stack, self.world, self.elector, self.namespace, identity)
         made.start()
         self.replicas.append(made)
         return made
 
     def write(self, **spec: Any) -> Version:
-        """The administrator changes the lease, or creates it."""
+        """Change the lease as the administrator, or create it."""
         path = build_lease_path(self.namespace, LEASE)
         reply = self.world.admin.send("PATCH", path, {"spec": spec}, media=MERGE)
         if reply.status == 404:
@@ -190,10 +193,10 @@ class Stage:
         return made
 
     def delete(self) -> None:
-        """The administrator deletes the lease."""
+        """Delete the lease as the administrator."""
         self.world.admin.send("DELETE", build_lease_path(self.namespace, LEASE))
 
-    def until(self, seconds: float, probe: Callable[[], Any]) -> float | None:
+    def wait_until(self, seconds: float, probe: Callable[[], Any]) -> float | None:
         """Return after how many seconds `probe` was true, None if it never was."""
         begin = time.monotonic()
         while time.monotonic() < begin + seconds:
@@ -208,22 +211,22 @@ class Stage:
         while time.monotonic() < begin + seconds:
             if self.holder == "boss":
                 self.write(renewTime=format_micro_time(ahead))
-            if self.until(1, until) is not None:
+            if self.wait_until(1, until) is not None:
                 return time.monotonic() - begin
         return None
 
     @property
     def holder(self) -> str:
-        """Who holds the lease."""
+        """Holder of the lease."""
         return self.versions[-1].holder if self.versions else ""
 
     @property
     def revision(self) -> int:
-        """The newest version of the lease that was seen."""
+        """Newest version of the lease that was seen."""
         return self.versions[-1].revision if self.versions else 0
 
-    def written(self, revision: int) -> Iterator[Version]:
-        """Return the versions after `revision` that replicas have written."""
+    def list_written(self, revision: int) -> Iterator[Version]:
+        """Yield the versions after `revision` that replicas have written."""
         later = (one for one in list(self.versions) if one.revision > revision)
         return (one for one in later if one.lease and one.revision not in self._own)
 
@@ -236,7 +239,7 @@ class Stage:
                 self.both += now - before
             before, were = now, are
 
-    def _seen(self, event: dict[str, Any]) -> None:
+    def _add_version(self, event: dict[str, Any]) -> None:
         lease = event["object"]
         if lease["metadata"]["name"] == LEASE:
             revision = int(lease["metadata"]["resourceVersion"])

@@ -53,10 +53,10 @@ def main() -> None:
             stored = api.send("GET", lease).get("spec")
             if stored is None:
                 api.send("POST", body={"metadata": {"name": lease}, "spec": spec})
-                leads = _lead(leads)
+                leads = _print_lead(leads)
             elif leads or (stored["holderIdentity"] and _has_expired(stored["renewTime"], int(duration))):
                 api.send("PATCH", lease, {"spec": spec})
-                leads = _lead(leads)
+                leads = _print_lead(leads)
         except OSError:
             pass
         time.sleep(int(retry))
@@ -66,7 +66,7 @@ def _has_expired(renewed: str, duration: int) -> bool:
     return dt.datetime.fromisoformat(renewed) + dt.timedelta(seconds=duration) < dt.datetime.now(dt.UTC)
 
 
-def _lead(leads: bool) -> bool:
+def _print_lead(leads: bool) -> bool:
     if not leads:
         print(json.dumps({"event": "started"}), flush=True)
     return True
