@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from lab.bench.toolchain import MissingError, go_program
+from lab.bench.toolchain import MissingError, build_go_program
 from lab.cluster.programs import build_node_programs
 from lab.e2e.definitions import WRITTEN, find_definitions
 from lab.e2e.toolchain import (
@@ -34,7 +34,7 @@ FIRST: Sequence[tuple[str, Program]] = (
     ("TLC and Z3", packages_of_the_specification),
 )
 REST: Sequence[tuple[str, Program]] = (
-    ("loader", partial(go_program, "loader")),
+    ("loader", partial(build_go_program, "loader")),
     ("controllers of torture", build_fence_program),
     ("porcupine", build_porcupine),
     ("electors in Java and Rust", build_languages),

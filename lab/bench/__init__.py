@@ -1,1 +1,1 @@
-"""What a review costs, beside what others ship, and what it costs when reviews, policies and workers grow."""
+"""The cost of a review, beside other servers, and when reviews, policies and workers grow."""

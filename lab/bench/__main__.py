@@ -17,30 +17,30 @@ from lab.bench.tables import correctness, cpu, growth, kinds, layers, open_loop
 
 
 class Measurement(Protocol):
-    """Makes one table; `work` is an empty directory, `short` asks for a run of seconds."""
+    """A function that returns one table; `work` is an empty directory, `short` asks for a run of seconds."""
 
     def __call__(self, work: Path, *, short: bool) -> Table: ...
 
 
 TABLES: dict[str, Measurement] = {
-    "kinds": kinds.beside_controller_runtime,
-    "by-layer": kinds.by_layer,
+    "kinds": kinds.measure_beside_controller_runtime,
+    "by-layer": kinds.measure_layers,
     "cluster": kinds.make_cluster_table,
     "cpu": cpu.run,
     "open-loop": open_loop.run,
-    "pure": layers.pure,
-    "layers": layers.sampled,
-    "growth-review": growth.reviews,
-    "growth-policy": growth.policies,
-    "growth-workers": growth.workers,
-    "mixed": correctness.mixed,
-    "large": correctness.large_beside_small,
-    "kills": correctness.kills,
+    "pure": layers.measure_pure_function,
+    "layers": layers.sample_worker,
+    "growth-review": growth.measure_reviews,
+    "growth-policy": growth.measure_policies,
+    "growth-workers": growth.measure_workers,
+    "mixed": correctness.check_mixed,
+    "large": correctness.check_large_beside_small,
+    "kills": correctness.check_kills,
 }
 
 
 def measure(tables: dict[str, Measurement], only: list[str], command: str, *, short: bool) -> dict[str, Table]:
-    """Run the measurements and print each table as soon as it is there."""
+    """Run the measurements and print each table as soon as it is complete."""
     made = {}
     for key, run in tables.items():
         if only and key not in only:
@@ -55,30 +55,30 @@ def measure(tables: dict[str, Measurement], only: list[str], command: str, *, sh
             date=dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC"),
             command=f"{command} --only {key}",
         )
-        print("\n" + results.markdown(made[key]), flush=True)
+        print("\n" + results.format_table(made[key]), flush=True)
     return made
 
 
-def program(
+def run_program(
     prog: str, tables: dict[str, Measurement], publish: Callable[[dict[str, Table]], None], *, strict: bool
 ) -> int:
-    """The command line that benchmark and fault program share.
+    """Run the command line that the benchmark and the fault program share.
 
-    `strict`: a missed bar is exit code 1; a short run, made on any machine, checks no bar of the load.
-    `publish` writes the results of a full run where people read them.
+    `strict`: a missed bar is exit code 1; a short run, on any machine, checks no bar of the load.
+    `publish` writes the results of a full run to the docs.
     """
     parser = argparse.ArgumentParser(prog=f"python -m {prog}", description=sys.modules["__main__"].__doc__)
     parser.add_argument("--short", action="store_true", help="seconds instead of minutes; prints, writes nothing")
     parser.add_argument("--only", action="append", choices=tables, default=[], help="this table only; may be repeated")
     arguments = parser.parse_args()
     try:
-        toolchain.go_program("loader")
+        toolchain.build_go_program("loader")
     except toolchain.MissingError as reason:
         print(f"the load generator cannot be built: {reason}", file=sys.stderr)
         return 2
     short = arguments.short
     made = measure(tables, arguments.only, f"python -m {prog}", short=short)
-    print("\n" + results.bars(made))
+    print("\n" + results.format_bars(made))
     if not short:
         publish(made)
     missed = [bar for table in made.values() for bar in table.bars if not bar.met and not (bar.of_load and short)]
@@ -86,4 +86,4 @@ def program(
 
 
 if __name__ == "__main__":
-    sys.exit(program("lab.bench", TABLES, results.publish_bench, strict=False))
+    sys.exit(run_program("lab.bench", TABLES, results.publish_bench, strict=False))

@@ -27,7 +27,7 @@ CONSTANT = HttpResponse(
 
 
 class Echo(asyncio.Protocol):
-    """Parses requests, and looks at nothing."""
+    """A protocol that parses requests, and looks at nothing."""
 
     transport: asyncio.Transport
 
@@ -42,7 +42,7 @@ class Echo(asyncio.Protocol):
         self.transport.write(to_bytes(CONSTANT, close=False))
 
 
-def protocol(part: str) -> Callable[[], asyncio.Protocol]:
+def choose_protocol(part: str) -> Callable[[], asyncio.Protocol]:
     if part == "echo":
         return Echo
     reviewer = Reviewer(load(None))
@@ -61,7 +61,7 @@ def protocol(part: str) -> Callable[[], asyncio.Protocol]:
 async def serve(part: str, port: int, directory: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(directory / "tls.crt", directory / "tls.key")
-    server = await asyncio.get_running_loop().create_server(protocol(part), "127.0.0.1", port, ssl=context)
+    server = await asyncio.get_running_loop().create_server(choose_protocol(part), "127.0.0.1", port, ssl=context)
     await server.serve_forever()
 
 

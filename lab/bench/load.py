@@ -1,4 +1,4 @@
-"""Runs the load generator and reads its report."""
+"""The load generator and its report."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ from lab.bench.servers import Running
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What came of a load; `statuses` counts answers by HTTP status.
+    """The results of a load; `statuses` counts answers by HTTP status.
 
     `lost` are reviews without any HTTP answer; of these, `broken` had a connection, the others got none.
     """
@@ -41,17 +41,17 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def wrong(self) -> int:
-        """Answers that were worse than none: another verdict, another review's uid, or no AdmissionReview."""
+        """Number of answers that were worse than none: another verdict, another review's uid, or no AdmissionReview."""
         return self.wrong_verdicts + self.wrong_uids + self.unreadable
 
     @property
     def not_answered(self) -> int:
-        """Reviews that got no verdict, whether by a broken connection or by an HTTP error."""
+        """Number of reviews without a verdict, whether by a broken connection or by an HTTP error."""
         return self.sent - self.statuses.get("200", 0)
 
 
 def write_cases(cases: Sequence[Case], directory: Path) -> Path:
-    """Lay reviews out as files, with the list that the loader reads."""
+    """Write reviews to files, with the list that the loader reads."""
     directory.mkdir(parents=True, exist_ok=True)
     listed = []
     for number, case in enumerate(cases):
@@ -64,8 +64,15 @@ def write_cases(cases: Sequence[Case], directory: Path) -> Path:
 
 
 def start_load(server: Running, mode: str, cases: Path, *flags: str, cpus: str = "") -> subprocess.Popen[bytes]:
-    """Start the loader (`mode` closed or open, flags as `loader -h` lists them); `finish_load` waits for it."""
-    command = [str(toolchain.go_program("loader")), mode, "-url", server.url, "-ca", str(server.certificate_authority)]
+    """Start the loader (`mode` closed or open, flags as `loader -h` lists them); `wait_for_load` waits for it."""
+    command = [
+        str(toolchain.build_go_program("loader")),
+        mode,
+        "-url",
+        server.url,
+        "-ca",
+        str(server.certificate_authority),
+    ]
     command += ["-cases", str(cases), *flags]
     if server.server.constant_answer:
         command.append("-constant-answer")
@@ -74,7 +81,7 @@ def start_load(server: Running, mode: str, cases: Path, *flags: str, cpus: str =
     return subprocess.Popen(command, stdout=subprocess.PIPE)
 
 
-def finish_load(loader: subprocess.Popen[bytes]) -> Report:
+def wait_for_load(loader: subprocess.Popen[bytes]) -> Report:
     """Wait for a loader and read its report.
 
     Raises:
@@ -89,4 +96,4 @@ def finish_load(loader: subprocess.Popen[bytes]) -> Report:
 
 def run_load(server: Running, mode: str, cases: Path, *flags: str, cpus: str = "") -> Report:
     """Start the loader and wait for it."""
-    return finish_load(start_load(server, mode, cases, *flags, cpus=cpus))
+    return wait_for_load(start_load(server, mode, cases, *flags, cpus=cpus))

@@ -1,4 +1,4 @@
-"""Draws the plots of RESULTS.md and docs/figures.md from results.json: `python plots.py DIRECTORY`.
+"""The plots of RESULTS.md and docs/figures.md, drawn from results.json: `python plots.py DIRECTORY`.
 
 It runs in an environment of its own (requirements.txt beside it), so it imports nothing of the project.
 """
@@ -28,8 +28,8 @@ mpl.rcParams.update(
 )
 
 
-def servers(tables: dict[str, Any], target: Path) -> None:
-    """CPU per review by server, and latency under bursts."""
+def draw_servers(tables: dict[str, Any], target: Path) -> None:
+    """Draw CPU per review by server, and latency under bursts."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), width_ratios=(1.2, 1))
     series = {name: points for name, points in tables["cpu"]["series"].items() if not name.isdecimal()}
     names = list(series)[::-1]
@@ -61,8 +61,8 @@ def servers(tables: dict[str, Any], target: Path) -> None:
     _save(figure, target)
 
 
-def growth(tables: dict[str, Any], target: Path) -> None:
-    """CPU per review against review size, policy length and workers."""
+def draw_growth(tables: dict[str, Any], target: Path) -> None:
+    """Draw CPU per review against review size, policy length and workers."""
     figure, (size, policy, workers) = plt.subplots(1, 3, figsize=(12, 3.6), width_ratios=(1.3, 1.3, 0.7))
     for color, (name, points) in zip(PALETTE, tables["growth-review"]["series"].items(), strict=False):
         size.loglog([x for x, _ in points], [y for _, y in points], marker="o", label=name, color=color)
@@ -94,11 +94,14 @@ def _save(figure: Any, target: Path) -> None:
     plt.close(figure)
 
 
-NEEDED = {servers: {"cpu", "open-loop"}, growth: {"growth-review", "growth-policy", "growth-workers"}}
+PLOTS = {
+    "servers": (draw_servers, {"cpu", "open-loop"}),
+    "growth": (draw_growth, {"growth-review", "growth-policy", "growth-workers"}),
+}
 
 if __name__ == "__main__":
     directory = Path(sys.argv[1])
     measured = json.loads((directory / "results.json").read_text())
-    for draw, needed in NEEDED.items():
+    for name, (draw, needed) in PLOTS.items():
         if needed <= measured.keys():
-            draw(measured, directory / "plots" / f"{draw.__name__}.svg")
+            draw(measured, directory / "plots" / f"{name}.svg")

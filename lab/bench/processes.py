@@ -14,8 +14,8 @@ _PROC: Final = Path("/proc")
 _IDLE_COLUMNS: Final = (3, 4)  # idle and iowait in /proc/stat
 
 
-def tree(pid: int) -> list[int]:
-    """A process and all its descendants that live now."""
+def list_tree(pid: int) -> list[int]:
+    """Return a process and all its descendants that live now."""
     found, waiting = [], [pid]
     while waiting:
         parent = waiting.pop()
@@ -32,19 +32,19 @@ def tree(pid: int) -> list[int]:
     return found
 
 
-def children(pid: int) -> list[int]:
-    """The processes below a process: for a server of ours, its workers."""
-    return tree(pid)[1:]
+def list_children(pid: int) -> list[int]:
+    """Return the processes below a process: for a server of ours, its workers."""
+    return list_tree(pid)[1:]
 
 
-def cpu_seconds(pid: int) -> float:
-    """Run time of a process tree: every thread that lives or has lived, and the children that were waited for.
+def read_cpu_seconds(pid: int) -> float:
+    """Return the run time of a process tree: every thread that lives or has lived, and children that were waited for.
 
     The clock of a foreign process is named by its pid: `(~pid << 3) | 2` (linux, MAKE_PROCESS_CPUCLOCK); it counts
     nanoseconds and threads that have ended, which `/proc/PID/stat` and `/proc/PID/task` do not both do.
     """
     total = 0.0
-    for member in tree(pid):
+    for member in list_tree(pid):
         try:
             total += time.clock_gettime((~member << 3) | 2)
             fields = (_PROC / str(member) / "stat").read_text().rpartition(")")[2].split()
@@ -54,10 +54,10 @@ def cpu_seconds(pid: int) -> float:
     return total
 
 
-def memory_mib(pid: int) -> float:
-    """Proportional set size of a process tree in MiB: shared pages are counted once."""
+def read_memory_mib(pid: int) -> float:
+    """Return the proportional set size of a process tree in MiB: shared pages are counted once."""
     total = 0
-    for member in tree(pid):
+    for member in list_tree(pid):
         try:
             rollup = (_PROC / str(member) / "smaps_rollup").read_text()
         except (FileNotFoundError, ProcessLookupError):
@@ -66,19 +66,19 @@ def memory_mib(pid: int) -> float:
     return total / 1024
 
 
-def peak_rss_mib(pid: int) -> float:
-    """The highest resident set of one process since it started, in MiB."""
+def read_peak_rss_mib(pid: int) -> float:
+    """Return the highest resident set of one process since it started, in MiB."""
     status = (_PROC / str(pid) / "status").read_text()
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
 
 
-def open_files(pid: int) -> int:
+def count_open_files(pid: int) -> int:
     """Return how many file descriptors a process holds."""
     return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
-class Spent(msgspec.Struct):
-    """What a stretch of time cost: the tree's CPU seconds, wall seconds, and cores that others kept busy meanwhile."""
+class Usage(msgspec.Struct):
+    """Usage over a period: the tree's CPU seconds, wall seconds, and cores that others kept busy meanwhile."""
 
     cpu: float = 0.0
     wall: float = 0.0
@@ -86,23 +86,23 @@ class Spent(msgspec.Struct):
 
 
 @contextmanager
-def measure_tree(pid: int) -> Iterator[Spent]:
+def measure_tree(pid: int) -> Iterator[Usage]:
     """Measure a process tree while the block runs; children of this program count as ours, not as foreign."""
-    spent = Spent()
-    cpu, wall = cpu_seconds(pid), time.monotonic()
-    busy, ours = _machine_busy(), _own_seconds()
+    spent = Usage()
+    cpu, wall = read_cpu_seconds(pid), time.monotonic()
+    busy, ours = _read_machine_busy(), _read_own_seconds()
     yield spent
-    spent.cpu, spent.wall = cpu_seconds(pid) - cpu, time.monotonic() - wall
-    known = spent.cpu + _own_seconds() - ours
-    spent.foreign_cores = max(0.0, (_machine_busy() - busy - known) / spent.wall)
+    spent.cpu, spent.wall = read_cpu_seconds(pid) - cpu, time.monotonic() - wall
+    known = spent.cpu + _read_own_seconds() - ours
+    spent.foreign_cores = max(0.0, (_read_machine_busy() - busy - known) / spent.wall)
 
 
-def _machine_busy() -> float:
+def _read_machine_busy() -> float:
     numbers = [int(n) for n in (_PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
     return (sum(numbers) - sum(numbers[column] for column in _IDLE_COLUMNS)) / _TICKS
 
 
-def _own_seconds() -> float:
-    """CPU of this program and of the loaders it has waited for; servers are reaped only after the measurement."""
+def _read_own_seconds() -> float:
+    """Return the CPU of this program and of the loaders it has waited for; servers are reaped only after that."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system

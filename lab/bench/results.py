@@ -1,4 +1,4 @@
-"""Turns tables into RESULTS.md, plots and a section of docs/figures.md; the numbers are kept beside them as JSON."""
+"""Tables turned into RESULTS.md, plots and a section of docs/figures.md; the numbers are kept beside them as JSON."""
 
 import os
 import platform
@@ -30,36 +30,41 @@ LIBRARIES: Final = (
 )
 
 
-def markdown(table: Table) -> str:
-    """One table under its title."""
+def format_table(table: Table) -> str:
+    """Return one table under its title."""
     lines = [f"### {table.title}", "", *table.notes]
     lines.append(
         f"Other programs of the machine kept up to {table.foreign_cores:.2f} cores busy; took {table.seconds:g} s on"
         f" {table.date}. `{table.command}`"
     )
     if table.rows:
-        lines += ["", _row(table.header), _row(["---"] * len(table.header)), *map(_row, table.rows)]
+        lines += [
+            "",
+            _format_row(table.header),
+            _format_row(["---"] * len(table.header)),
+            *map(_format_row, table.rows),
+        ]
     return "\n".join(lines)
 
 
-def bars(tables: Mapping[str, Table]) -> str:
-    """All bars, met or missed."""
+def format_bars(tables: Mapping[str, Table]) -> str:
+    """Return all bars, met or missed."""
     rows = [
-        _row((bar.what, bar.bar, bar.stretch, bar.measured, "met" if bar.met else "**missed**"))
+        _format_row((bar.what, bar.bar, bar.stretch, bar.measured, "met" if bar.met else "**missed**"))
         for table in tables.values()
         for bar in table.bars
     ]
     head = ("what", "bar", "stretch", "measured", "")
-    return "\n".join(["### Bars", "", _row(head), _row(["---"] * len(head)), *rows])
+    return "\n".join(["### Bars", "", _format_row(head), _format_row(["---"] * len(head)), *rows])
 
 
-def machine() -> str:
-    """Return what the figures were measured on."""
+def describe_machine() -> str:
+    """Return the machine and the versions of the measurement."""
     with Path("/proc/cpuinfo").open() as file:
         model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown CPU")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    peers = "; ".join(f"{peer.name} {_version_or_why_not(peer.version)}" for peer in PEERS)
+    peers = "; ".join(f"{peer.name} {_describe_version(peer.version)}" for peer in PEERS)
     return "\n".join(
         [
             f"- Machine: {os.cpu_count()} x {model}, {memory:.0f} GiB, Linux {platform.release()}, shared.",
@@ -69,7 +74,7 @@ def machine() -> str:
     )
 
 
-def _version_or_why_not(version_of: object) -> str:
+def _describe_version(version_of: object) -> str:
     assert callable(version_of)
     try:
         return str(version_of())
@@ -98,10 +103,10 @@ def publish_bench(made: dict[str, Table]) -> None:
         "",
         "Written by `make bench`; `make bench SHORT=1` prints the same tables in about four minutes. Do not edit.",
         "",
-        machine(),
+        describe_machine(),
         "",
-        bars(everything),
-        *(f"\n{markdown(table)}" for table in everything.values()),
+        format_bars(everything),
+        *(f"\n{format_table(table)}" for table in everything.values()),
         "",
         *(f"![{text}](plots/{name}.svg)" for name, text in plots.items()),
     ]
@@ -119,10 +124,10 @@ def publish_faults(made: dict[str, Table]) -> None:
         "",
         "Written by `make faults`; `make faults SHORT=1` runs the same programs in about four minutes. Do not edit.",
         "",
-        machine(),
+        describe_machine(),
         "",
-        bars(everything),
-        *(f"\n{markdown(table)}" for table in everything.values()),
+        format_bars(everything),
+        *(f"\n{format_table(table)}" for table in everything.values()),
     ]
     (FAULTS / "RESULTS.md").write_text("\n".join(parts) + "\n")
     write_page()
@@ -136,14 +141,14 @@ PLOTS: Final = {
 
 def draw(tables: Mapping[str, Table]) -> dict[str, str]:
     """Draw the plots."""
-    python = drawing_python()
+    python = create_drawing_environment()
     (BENCH / "plots").mkdir(exist_ok=True)
     subprocess.run([python, str(BENCH / "plots.py"), str(BENCH)], check=True)
     return {name: text for name, text in PLOTS.items() if (BENCH / "plots" / f"{name}.svg").exists() and tables}
 
 
-def drawing_python() -> Path:
-    """A Python in an environment of its own, made once: drawing needs libraries that nothing else does."""
+def create_drawing_environment() -> Path:
+    """Return a Python of a separate environment, created once: drawing needs libraries that nothing else does."""
     environment = toolchain.CACHE / "plots"
     locked = BENCH / "requirements.txt"
     mark = environment / "installed"
@@ -169,13 +174,16 @@ def write_page() -> None:
     if not found:
         raise RuntimeError(f"{PAGE.name} has no line {START}")
     _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{START}\n{summary()}\n{END}{after}")
+    PAGE.write_text(f"{before}{START}\n{summarize()}\n{END}{after}")
 
 
-def summary() -> str:
-    """The section of docs/figures.md: what each program found, and a plot."""
+def summarize() -> str:
+    """Return the section of docs/figures.md: the results of each program, and a plot."""
     parts = []
-    for directory, title, table in ((BENCH, "What it costs", bars), (FAULTS, "What it survives", format_survival)):
+    for directory, title, table in (
+        (BENCH, "What it costs", format_bars),
+        (FAULTS, "What it survives", format_survival),
+    ):
         file = directory / "results.json"
         if not file.exists():
             continue
@@ -192,20 +200,20 @@ def summary() -> str:
 
 
 def format_survival(tables: Mapping[str, Table]) -> str:
-    """One row for each fault: what was sent meanwhile, what came of it, and which bars were missed."""
-    rows = [_row(rolling_restart(load().rows))]
+    """Return one row for each fault: the load, its results, and the bars that were missed."""
+    rows = [_format_row(find_rolling_restart(load().rows))]
     for table in tables.values():
         sums: tuple[object, ...] = ("", "", "")
         if table.header[1:4] == ("reviews", "lost", "wrong verdicts"):
             sums = tuple(sum(int(row[column]) for row in table.rows if row[column]) for column in (1, 2, 3))
         missed = "; ".join(f"**missed**: {bar.what}: {bar.measured}" for bar in table.bars if not bar.met)
-        rows.append(_row((table.title, *sums, missed or f"all {len(table.bars)} bars met")))
+        rows.append(_format_row((table.title, *sums, missed or f"all {len(table.bars)} bars met")))
     head = ("fault", "reviews meanwhile", "lost", "wrong verdicts", "result")
-    return "\n".join(["### Faults", "", _row(head), _row(["---"] * len(head)), *rows])
+    return "\n".join(["### Faults", "", _format_row(head), _format_row(["---"] * len(head)), *rows])
 
 
-def rolling_restart(rows: Mapping[str, Rows]) -> tuple[str, int, int, str, str]:
-    """The row that matters to users, from the rows of `make e2e`: calls lost while pods behind a Service are replaced.
+def find_rolling_restart(rows: Mapping[str, Rows]) -> tuple[str, int, int, str, str]:
+    """Return the row that matters to users, from those of `make e2e`: calls lost while pods of a Service are replaced.
 
     Raises RuntimeError where no row is of a rolling restart.
     """
@@ -224,6 +232,6 @@ def rolling_restart(rows: Mapping[str, Rows]) -> tuple[str, int, int, str, str]:
     return ("Rolling restart behind a Service, failurePolicy Fail", writes, failed, "", result)
 
 
-def _row(cells: object) -> str:
+def _format_row(cells: object) -> str:
     assert isinstance(cells, list | tuple)
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

@@ -33,7 +33,7 @@ class Case(Struct, frozen=True):
 
     @property
     def allowed(self) -> bool:
-        """Whether the write must be let through."""
+        """True if the write must be let through."""
         return self.code == ALLOWED
 
 
@@ -43,7 +43,7 @@ LATER: Final = "2025-11-20T12:00:02Z"
 
 
 def make_renewal(*tweaks: Tweak) -> Document:
-    """The factories' lease after its holder's next renewal, stamped by the API server, then changed."""
+    """Return the factories' lease after its holder's next renewal, stamped by the API server, then changed."""
     return make_lease(
         put("metadata.managedFields", [make_entry(*SPEC_FIELDS, time=LATER)]),
         put("spec.renewTime", "2025-11-20T12:00:02.000000Z"),
@@ -51,8 +51,8 @@ def make_renewal(*tweaks: Tweak) -> Document:
     )
 
 
-def update(*tweaks: Tweak, old: Document | None = None, user: Document | None = None) -> bytes:
-    """The bytes of an UPDATE from the factories' lease to `make_renewal(*tweaks)`."""
+def make_update(*tweaks: Tweak, old: Document | None = None, user: Document | None = None) -> bytes:
+    """Return the bytes of an UPDATE from the factories' lease to `make_renewal(*tweaks)`."""
     review = make_review(new=make_renewal(*tweaks), old=old or make_lease())
     if user:
         review["request"]["userInfo"] = user
@@ -67,27 +67,27 @@ _TOKEN: Final = {
 }
 
 
-def renewal(size: int = 2400) -> Case:
-    """A plain renewal of about `size` bytes, as kube-apiserver 1.36 sends it.
+def make_renewal_case(size: int = 2400) -> Case:
+    """Return a plain renewal of about `size` bytes, as kube-apiserver 1.36 sends it.
 
     Larger ones grow as real ones do: by managedFields entries of other managers, in both objects.
     """
     user = make_user(put("extra", _TOKEN))
     entries: list[Document] = []
-    while len(body := update(_put_entries(entries), old=make_lease(_put_entries(entries)), user=user)) < size:
-        average = 2 * len(json.dumps(_label_entry(0), separators=(",", ":")))
-        entries += [_label_entry(len(entries) + n) for n in range(max(1, (size - len(body)) // (average + 14)))]
+    while len(body := make_update(_put_entries(entries), old=make_lease(_put_entries(entries)), user=user)) < size:
+        average = 2 * len(json.dumps(_make_label_entry(0), separators=(",", ":")))
+        entries += [_make_label_entry(len(entries) + n) for n in range(max(1, (size - len(body)) // (average + 14)))]
     return Case(f"a renewal of {len(body)} bytes", body)
 
 
-def long_identity(size: int) -> Case:
-    """A renewal whose unchanged holderIdentity fills the review with escaped `<`: what etcd's limit makes possible."""
+def make_long_identity_case(size: int) -> Case:
+    """Return a renewal whose unchanged holderIdentity fills it with escaped `<`, as etcd's limit permits."""
     one = make_lease(put("spec.holderIdentity", "<" * max(1, (size - 2400) // 12)))
-    body = update(put("spec.holderIdentity", one["spec"]["holderIdentity"]), old=one)
+    body = make_update(put("spec.holderIdentity", one["spec"]["holderIdentity"]), old=one)
     return Case(f"a renewal of {len(body)} bytes, nearly all of it the holder", body)
 
 
-def _label_entry(number: int) -> Document:
+def _make_label_entry(number: int) -> Document:
     return {
         "manager": f"manager-{number}",
         "operation": "Update",
@@ -130,11 +130,11 @@ def _create(*tweaks: Tweak, user: Document | None = None) -> bytes:
     return to_bytes(review)
 
 
-def _candidate(*tweaks: Tweak) -> bytes:
+def _make_candidate(*tweaks: Tweak) -> bytes:
     return to_bytes(make_review(new=make_candidate(*tweaks)))
 
 
-def _candidate_update(*tweaks: Tweak) -> bytes:
+def _make_candidate_update(*tweaks: Tweak) -> bytes:
     return to_bytes(make_review(new=make_candidate(*tweaks), old=make_candidate()))
 
 
@@ -142,33 +142,35 @@ def _review(*tweaks: Tweak) -> bytes:
     return to_bytes(make_review(*tweaks, new=make_renewal(), old=make_lease()))
 
 
-def _ahead(**how: float) -> str:
-    """A moment of today's clock; servers evaluate by theirs."""
+def _format_future(**how: float) -> str:
+    """Return a moment of today's clock; servers evaluate by theirs."""
     return (datetime.now(UTC) + timedelta(**how)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def mixture() -> list[Case]:
-    """Honest and hostile writes with the verdicts of the standard policy."""
+def list_mixture() -> list[Case]:
+    """Return honest and hostile writes with the verdicts of the standard policy."""
     expired = "2025-11-20T12:00:20Z"
     allowed = {
-        "renewal": update(),
-        "renewal with a shorter duration": update(put("spec.leaseDurationSeconds", 10)),
-        "renewal by a stranger (no binding)": update(user=_STRANGER),
-        "label by its owner": update(put("metadata.labels", {"app": "checkout"})),
-        "takeover after expiry": update(*_TAKEN, _put_time(expired)),
-        "takeover after expiry from another namespace": update(*_TAKEN, _put_time(expired), user=_STRANGER),
-        "early takeover in its own namespace": update(*_TAKEN),
-        "early takeover by the API server": update(*_TAKEN, user=_APISERVER),
-        "release": update(put("spec.holderIdentity", ""), put("spec.leaseDurationSeconds", 1)),
-        "release by null": update(drop("spec.holderIdentity")),
-        "claim": update(*_TAKEN, old=make_lease(put("spec.holderIdentity", ""))),
-        "transitions reset to 0": update(put("spec.leaseTransitions", 0)),
-        "transitions removed": update(drop("spec.leaseTransitions")),
-        "a jump of 5 transitions": update(put("spec.leaseTransitions", 10)),
-        "a duration of two days": update(put("spec.leaseDurationSeconds", 172_800)),
-        "renewTime an hour back": update(put("spec.renewTime", "2025-11-20T10:59:00.000000Z")),
-        "renewTime an hour ahead": update(put("spec.renewTime", _ahead(hours=1))),
-        "a zero-width space in the holder": update(put("spec.holderIdentity", "check\u200bout"), _put_time(expired)),
+        "renewal": make_update(),
+        "renewal with a shorter duration": make_update(put("spec.leaseDurationSeconds", 10)),
+        "renewal by a stranger (no binding)": make_update(user=_STRANGER),
+        "label by its owner": make_update(put("metadata.labels", {"app": "checkout"})),
+        "takeover after expiry": make_update(*_TAKEN, _put_time(expired)),
+        "takeover after expiry from another namespace": make_update(*_TAKEN, _put_time(expired), user=_STRANGER),
+        "early takeover in its own namespace": make_update(*_TAKEN),
+        "early takeover by the API server": make_update(*_TAKEN, user=_APISERVER),
+        "release": make_update(put("spec.holderIdentity", ""), put("spec.leaseDurationSeconds", 1)),
+        "release by null": make_update(drop("spec.holderIdentity")),
+        "claim": make_update(*_TAKEN, old=make_lease(put("spec.holderIdentity", ""))),
+        "transitions reset to 0": make_update(put("spec.leaseTransitions", 0)),
+        "transitions removed": make_update(drop("spec.leaseTransitions")),
+        "a jump of 5 transitions": make_update(put("spec.leaseTransitions", 10)),
+        "a duration of two days": make_update(put("spec.leaseDurationSeconds", 172_800)),
+        "renewTime an hour back": make_update(put("spec.renewTime", "2025-11-20T10:59:00.000000Z")),
+        "renewTime an hour ahead": make_update(put("spec.renewTime", _format_future(hours=1))),
+        "a zero-width space in the holder": make_update(
+            put("spec.holderIdentity", "check\u200bout"), _put_time(expired)
+        ),
         "create": _create(),
         "create without a spec": _create(drop("spec"), drop("metadata.managedFields")),
         "create with an empty spec": _create(put("spec", {}), drop("metadata.managedFields")),
@@ -176,52 +178,52 @@ def mixture() -> list[Case]:
         "delete": to_bytes(make_review(old=make_lease())),
         "delete by a stranger": to_bytes(make_review(put("request.userInfo", _STRANGER), old=make_lease())),
         "delete of a collection": to_bytes(make_review(put("request.name", ""), old=make_lease())),
-        "candidate": _candidate(),
-        "candidate renewal": _candidate_update(put("spec.renewTime", "2025-11-20T12:00:02.000000Z")),
-        "candidate of another version": _candidate_update(put("spec.binaryVersion", "1.37.0")),
+        "candidate": _make_candidate(),
+        "candidate renewal": _make_candidate_update(put("spec.renewTime", "2025-11-20T12:00:02.000000Z")),
+        "candidate of another version": _make_candidate_update(put("spec.binaryVersion", "1.37.0")),
         "a foreign resource": _review(put("request.resource.resource", "pods"), put("request.kind.kind", "Pod")),
         "a subresource": _review(put("request.subResource", "status")),
         "no userInfo": _review(drop("request.userInfo")),
     }
     unprocessable = {
-        "duration 0": update(put("spec.leaseDurationSeconds", 0)),
+        "duration 0": make_update(put("spec.leaseDurationSeconds", 0)),
         "duration -1": _create(put("spec.leaseDurationSeconds", -1)),
-        "duration 2^31": update(put("spec.leaseDurationSeconds", 2**31)),
-        "duration of 68 years": update(put("spec.leaseDurationSeconds", 2**31 - 1)),
-        "duration as text": update(put("spec.leaseDurationSeconds", "15")),
-        "duration true": update(put("spec.leaseDurationSeconds", True)),
-        "duration 1.0": update(put("spec.leaseDurationSeconds", 1.5)),
-        "transitions -1": update(put("spec.leaseTransitions", -1)),
-        "transitions to the last int32": update(put("spec.leaseTransitions", 2**31 - 1)),
-        "renewTime in ten years": update(put("spec.renewTime", _ahead(days=3650))),
-        "renewTime in the year 10000": update(put("spec.renewTime", "9999-12-31T23:59:59.999999-01:00")),
-        "renewTime is not a time": update(put("spec.renewTime", "tomorrow")),
-        "a holder of 5000 bytes": update(put("spec.holderIdentity", "x" * 5000), _put_time(expired)),
-        "a newline in the holder": update(put("spec.holderIdentity", "a\nb"), _put_time(expired)),
-        "a bad label": update(put("metadata.labels", {"-bad-": "x"})),
-        "uid changed": update(put("metadata.uid", "6a1d4c52-8f4e-4d53-9d0c-000000000000")),
+        "duration 2^31": make_update(put("spec.leaseDurationSeconds", 2**31)),
+        "duration of 68 years": make_update(put("spec.leaseDurationSeconds", 2**31 - 1)),
+        "duration as text": make_update(put("spec.leaseDurationSeconds", "15")),
+        "duration true": make_update(put("spec.leaseDurationSeconds", True)),
+        "duration 1.0": make_update(put("spec.leaseDurationSeconds", 1.5)),
+        "transitions -1": make_update(put("spec.leaseTransitions", -1)),
+        "transitions to the last int32": make_update(put("spec.leaseTransitions", 2**31 - 1)),
+        "renewTime in ten years": make_update(put("spec.renewTime", _format_future(days=3650))),
+        "renewTime in the year 10000": make_update(put("spec.renewTime", "9999-12-31T23:59:59.999999-01:00")),
+        "renewTime is not a time": make_update(put("spec.renewTime", "tomorrow")),
+        "a holder of 5000 bytes": make_update(put("spec.holderIdentity", "x" * 5000), _put_time(expired)),
+        "a newline in the holder": make_update(put("spec.holderIdentity", "a\nb"), _put_time(expired)),
+        "a bad label": make_update(put("metadata.labels", {"-bad-": "x"})),
+        "uid changed": make_update(put("metadata.uid", "6a1d4c52-8f4e-4d53-9d0c-000000000000")),
         "preferredHolder without a strategy": _create(put("spec.preferredHolder", "x"), user=_APISERVER),
         "a bad lease name": to_bytes(
             make_review(put("request.name", "Bad_Name"), new=make_lease(put("metadata.name", "Bad_Name")))
         ),
-        "spec is a list": update(put("spec", [])),
-        "candidate without leaseName": _candidate(drop("spec.leaseName")),
-        "candidate without strategy": _candidate(drop("spec.strategy")),
-        "candidate with v1.2.3": _candidate(put("spec.binaryVersion", "v1.2.3")),
-        "candidate emulating a later version": _candidate(put("spec.emulationVersion", "1.99.0")),
-        "candidate moved to another lease": _candidate_update(put("spec.leaseName", "other")),
+        "spec is a list": make_update(put("spec", [])),
+        "candidate without leaseName": _make_candidate(drop("spec.leaseName")),
+        "candidate without strategy": _make_candidate(drop("spec.strategy")),
+        "candidate with v1.2.3": _make_candidate(put("spec.binaryVersion", "v1.2.3")),
+        "candidate emulating a later version": _make_candidate(put("spec.emulationVersion", "1.99.0")),
+        "candidate moved to another lease": _make_candidate_update(put("spec.leaseName", "other")),
         "dryRun option unknown": _review(put("request.options.dryRun", ["Some"])),
     }
     forbidden = {
-        "steal from another namespace": update(*_TAKEN, user=_STRANGER),
-        "steal by a node": update(*_TAKEN, user=_NODE),
-        "strategy by a service account": update(put("spec.strategy", "OldestEmulationVersion")),
-        "managedFields emptied": update(drop("metadata.managedFields")),
-        "managedFields an empty list": update(put("metadata.managedFields", [])),
-        "stamp set back": update(
+        "steal from another namespace": make_update(*_TAKEN, user=_STRANGER),
+        "steal by a node": make_update(*_TAKEN, user=_NODE),
+        "strategy by a service account": make_update(put("spec.strategy", "OldestEmulationVersion")),
+        "managedFields emptied": make_update(drop("metadata.managedFields")),
+        "managedFields an empty list": make_update(put("metadata.managedFields", [])),
+        "stamp set back": make_update(
             put("spec.renewTime", "2025-11-20T12:00:00.000000Z"), _put_time("2025-11-20T11:00:00Z")
         ),
-        "pingTime by a service account": _candidate(put("spec.pingTime", "2025-11-20T12:00:00.000000Z")),
+        "pingTime by a service account": _make_candidate(put("spec.pingTime", "2025-11-20T12:00:00.000000Z")),
     }
     bad_request = {
         "UPDATE without oldObject": _review(put("request.oldObject", None)),

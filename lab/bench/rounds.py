@@ -13,7 +13,7 @@ TRIES: Final = 2
 
 
 class Round(Struct, Generic[T]):
-    """What one round gave, and how many cores other programs kept busy at its worst moment."""
+    """The result of one round, and the number of cores that other programs kept busy at its worst moment."""
 
     foreign_cores: float
     result: T
@@ -27,21 +27,21 @@ class Rounds(Struct, Generic[T]):
 
     @property
     def results(self) -> list[T]:
-        """What the kept rounds gave."""
+        """Results of the kept rounds."""
         return [one.result for one in self.kept]
 
     @property
     def foreign_cores(self) -> float:
-        """The noisiest of the kept rounds."""
+        """Foreign cores of the noisiest kept round."""
         return max(one.foreign_cores for one in self.kept)
 
     @property
-    def said(self) -> str:
-        """How the rounds were chosen, as a sentence."""
+    def explanation(self) -> str:
+        """Choice of the rounds, as a sentence."""
         return f"The {len(self.kept)} quietest of {self.run} rounds, by the CPU that other programs used."
 
 
-def quietest(one_round: Callable[[int], Round[T]], wanted: int) -> Rounds[T]:
+def run_quietest(one_round: Callable[[int], Round[T]], wanted: int) -> Rounds[T]:
     """Run rounds until `wanted` were quiet, or enough were tried; keep the `wanted` quietest.
 
     `one_round` gets the number of the round, so that it can turn the order of the servers around.

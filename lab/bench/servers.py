@@ -1,4 +1,4 @@
-"""Starts our server and its peers on free loopback ports, pinned to cores, each with the same certificate."""
+"""Our server and its peers on free loopback ports, pinned to cores, each with the same certificate."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from lab.bench import toolchain
-from lab.bench.processes import children
+from lab.bench.processes import list_children
 from tests.server.harness import make_certificates
 from tests.waiting import wait_for
 
@@ -29,9 +29,9 @@ OURS: Final = "lease-webhook"
 
 
 class Server(msgspec.Struct, frozen=True):
-    """One program under test. `command(port, workers, work)` makes its command line; `work` is its own directory.
+    """One program under test. `command(port, workers, work)` returns its command line; `work` is its own directory.
 
-    `build` makes the program, or raises MissingError with the reason why this machine has none.
+    `build` builds the program, or raises MissingError with the reason why this machine has none.
     `constant_answer`: it does not read the review, so its answers cannot be checked.
     """
 
@@ -53,33 +53,33 @@ class Running(msgspec.Struct, frozen=True):
 
     @property
     def pid(self) -> int:
-        """The root of its process tree."""
+        """Root of its process tree."""
         return self.process.pid
 
     @property
     def url(self) -> str:
-        """Where reviews go, as the API server would write it."""
+        """URL of reviews, as the API server would write it."""
         return f"https://localhost:{self.port}{self.server.path}?timeout=10s"
 
     @property
     def certificate_authority(self) -> Path:
-        """The root that signs its certificate."""
+        """Root that signs its certificate."""
         return self.work / "tls" / "ca.crt"
 
     @property
     def workers(self) -> list[int]:
-        """Process ids of our server's workers."""
-        return children(self.pid)
+        """Process IDs of our server's workers."""
+        return list_children(self.pid)
 
     @property
     def health_address(self) -> tuple[str, int]:
-        """Where our server's probes and metrics are."""
+        """Address of our server's probes and metrics."""
         said = next(line for line in self.log.splitlines() if '"listening"' in line)
         host, _, port = json.loads(said)["health"].rpartition(":")
         return host, int(port)
 
-    def health(self, path: str) -> tuple[int, str]:
-        """A page of our server's health port."""
+    def get_health(self, path: str) -> tuple[int, str]:
+        """Return a page of our server's health port."""
         connection = http.client.HTTPConnection(*self.health_address, timeout=10)
         try:
             connection.request("GET", path)
@@ -90,19 +90,19 @@ class Running(msgspec.Struct, frozen=True):
 
     @property
     def log(self) -> str:
-        """What it wrote so far."""
+        """Output so far."""
         return (self.work / "log").read_text(errors="replace")
 
 
-def free_port() -> int:
-    """A port of loopback that nobody listens on now."""
+def find_free_port() -> int:
+    """Return a port of loopback that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 @contextmanager
-def running(
+def run_server(
     server: Server,
     work: Path,
     *,
@@ -118,7 +118,7 @@ def running(
     work.mkdir(parents=True, exist_ok=True)
     if not (work / "tls").exists():
         make_certificates(work / "tls")
-    port = free_port()
+    port = find_free_port()
     command = server.command(port, workers, work)
     if cpus and shutil.which("taskset"):
         command = ["taskset", "--cpu-list", cpus, *command]
@@ -137,7 +137,7 @@ def running(
         )
     started = Running(server, process, port, work)
     try:
-        wait_until_it_answers(started)
+        wait_until_answering(started)
         if server.name == OURS:
             wait_for("all workers", lambda: len(started.workers) == workers)
             time.sleep(0.5)  # until the last of them listens
@@ -147,7 +147,7 @@ def running(
 
 
 def stop(process: subprocess.Popen[bytes], patience: float = 30) -> float:
-    """End a server in order, and after `patience` seconds by force; returns the seconds it took."""
+    """End a server in order, and after `patience` seconds by force; return the seconds it took."""
     began = time.monotonic()
     if process.poll() is None:
         process.terminate()
@@ -159,8 +159,8 @@ def stop(process: subprocess.Popen[bytes], patience: float = 30) -> float:
     return time.monotonic() - began
 
 
-def wait_until_it_answers(started: Running) -> None:
-    """Return when a TLS handshake succeeds.
+def wait_until_answering(started: Running) -> None:
+    """Wait until a TLS handshake succeeds.
 
     Raises:
         RuntimeError: the server ended, or did not answer in time; with the end of its log.
@@ -182,71 +182,71 @@ def wait_until_it_answers(started: Running) -> None:
     raise RuntimeError(f"{started.server.name} did not start: {started.log[-2000:]}")
 
 
-def ours(*options: str) -> Server:
-    """Our server as `lease-webhook serve` starts it: every rule, metrics and guards on."""
+def make_own_server(*options: str) -> Server:
+    """Return our server as `lease-webhook serve` starts it: every rule, metrics and guards on."""
 
-    def command(port: int, workers: int, work: Path) -> list[str]:
+    def build_command(port: int, workers: int, work: Path) -> list[str]:
         return [
-            str(toolchain.server_python()), "-m", "webhook", "serve", "--bind", f"127.0.0.1:{port}",
+            str(toolchain.find_server_python()), "-m", "webhook", "serve", "--bind", f"127.0.0.1:{port}",
             "--tls-dir", str(work / "tls"), "--workers", str(workers), "--health-bind", "127.0.0.1:0", *options,
         ]  # fmt: skip
 
-    return Server(OURS, toolchain.server_python, _our_version, command)
+    return Server(OURS, toolchain.find_server_python, _find_own_version, build_command)
 
 
-def echo(part: str) -> Server:
-    """A part of our server: see `lab.bench.echo`."""
+def make_echo_server(part: str) -> Server:
+    """Return a part of our server: see `lab.bench.echo`."""
 
-    def command(port: int, _workers: int, work: Path) -> list[str]:
-        return [str(toolchain.server_python()), "-m", "lab.bench.echo", part, str(port), str(work / "tls")]
+    def build_command(port: int, _workers: int, work: Path) -> list[str]:
+        return [str(toolchain.find_server_python()), "-m", "lab.bench.echo", part, str(port), str(work / "tls")]
 
-    return Server(part, toolchain.server_python, _our_version, command)
+    return Server(part, toolchain.find_server_python, _find_own_version, build_command)
 
 
-def ours_with(**settings: object) -> Server:
-    """Our server with settings that no operator can choose, as `tests.server.launch` takes them."""
+def make_own_server_with(**settings: object) -> Server:
+    """Return our server with settings that no operator can choose, as `tests.server.launch` takes them."""
 
-    def command(port: int, workers: int, work: Path) -> list[str]:
+    def build_command(port: int, workers: int, work: Path) -> list[str]:
         every = {"bind": f"127.0.0.1:{port}", "tls_dir": str(work / "tls"), "workers": workers, **settings}
         return [sys.executable, "-m", "tests.server.launch", json.dumps({"health_bind": "127.0.0.1:0", **every})]
 
-    return Server(OURS, lambda: Path(sys.executable), _our_version, command)
+    return Server(OURS, lambda: Path(sys.executable), _find_own_version, build_command)
 
 
-def interpreter_name() -> str:
+def find_interpreter_name() -> str:
     """Return which Python our server runs on."""
-    python = toolchain.server_python()
+    python = toolchain.find_server_python()
     version = subprocess.run([python, "-V"], capture_output=True, text=True, check=True).stdout.split()[-1]
     built = "of the tests" if python == Path(sys.executable) else "of Debian, built with PGO as the image's is"
     return f"CPython {version} {built}"
 
 
-def _our_version() -> str:
+def _find_own_version() -> str:
     version = subprocess.run(
         [sys.executable, "-m", "webhook", "--version"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
-    return f"{version.split()[-1]}, {interpreter_name()}"
+    return f"{version.split()[-1]}, {find_interpreter_name()}"
 
 
-_controller_runtime_program = partial(toolchain.go_program, "peers/controller_runtime")
-_net_http_program = partial(toolchain.go_program, "peers/net_http")
-_opa_program = partial(toolchain.go_program, "peers/opa")
+_controller_runtime_program = partial(toolchain.build_go_program, "peers/controller_runtime")
+_net_http_program = partial(toolchain.build_go_program, "peers/net_http")
+_opa_program = partial(toolchain.build_go_program, "peers/opa")
 
 
-def _controller_runtime(port: int, _workers: int, work: Path) -> list[str]:
+def _build_controller_runtime_command(port: int, _workers: int, work: Path) -> list[str]:
     return [
         str(_controller_runtime_program()),
         f"-port={port}",
         f"-tls-dir={work / 'tls'}",
-        f"-metrics=127.0.0.1:{free_port()}",
+        f"-metrics=127.0.0.1:{find_free_port()}",
     ]
 
 
-def _net_http(port: int, _workers: int, work: Path) -> list[str]:
+def _build_net_http_command(port: int, _workers: int, work: Path) -> list[str]:
     return [str(_net_http_program()), f"-address=127.0.0.1:{port}", f"-tls-dir={work / 'tls'}"]
 
 
-def _opa(port: int, _workers: int, work: Path) -> list[str]:
+def _build_opa_command(port: int, _workers: int, work: Path) -> list[str]:
     return [
         str(_opa_program()), "run", "--server", f"--addr=127.0.0.1:{port}", "--log-level=error",
         f"--tls-cert-file={work / 'tls' / 'tls.crt'}", f"--tls-private-key-file={work / 'tls' / 'tls.key'}",
@@ -269,14 +269,14 @@ http {{
 """
 
 
-def _nginx(port: int, workers: int, work: Path) -> list[str]:
+def _build_nginx_command(port: int, workers: int, work: Path) -> list[str]:
     configuration = work / "nginx.conf"
     configuration.write_text(_NGINX_CONF.format(work=work, workers=workers, port=port))
-    return [str(toolchain.nginx()), "-c", str(configuration), "-e", "stderr"]
+    return [str(toolchain.find_nginx()), "-c", str(configuration), "-e", "stderr"]
 
 
-def _nginx_version() -> str:
-    printed = subprocess.run([str(toolchain.nginx()), "-v"], capture_output=True, text=True, check=True).stderr
+def _find_nginx_version() -> str:
+    printed = subprocess.run([str(toolchain.find_nginx()), "-v"], capture_output=True, text=True, check=True).stderr
     found = re.search(r"nginx/([\d.]+)", printed)
     return found[1] if found else printed.strip()
 
@@ -285,17 +285,24 @@ CONTROLLER_RUNTIME: Final = Server(
     "controller-runtime",
     _controller_runtime_program,
     lambda: (
-        f"{toolchain.module_version('controller_runtime', 'sigs.k8s.io/controller-runtime')}, {toolchain.go_version()}"
+        f"{toolchain.find_module_version('controller_runtime', 'sigs.k8s.io/controller-runtime')}, "
+        f"{toolchain.find_go_version()}"
     ),
-    _controller_runtime,
+    _build_controller_runtime_command,
 )
-NET_HTTP: Final = Server("net/http, one comparison", _net_http_program, toolchain.go_version, _net_http)
+NET_HTTP: Final = Server(
+    "net/http, one comparison", _net_http_program, toolchain.find_go_version, _build_net_http_command
+)
 OPA: Final = Server(
     "OPA, Rego",
     _opa_program,
-    lambda: f"{toolchain.module_version('opa', 'github.com/open-policy-agent/opa')}, {toolchain.go_version()}",
-    _opa,
+    lambda: (
+        f"{toolchain.find_module_version('opa', 'github.com/open-policy-agent/opa')}, {toolchain.find_go_version()}"
+    ),
+    _build_opa_command,
     path="/",
 )
-NGINX: Final = Server("nginx `return 200`", toolchain.nginx, _nginx_version, _nginx, constant_answer=True)
+NGINX: Final = Server(
+    "nginx `return 200`", toolchain.find_nginx, _find_nginx_version, _build_nginx_command, constant_answer=True
+)
 PEERS: Final = (CONTROLLER_RUNTIME, NET_HTTP, OPA, NGINX)

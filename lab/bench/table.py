@@ -1,10 +1,10 @@
-"""What a measurement hands back: a table for people, the bars it was held against, and numbers for a plot."""
+"""The result of a measurement: a table for people, the bars that apply to it, and numbers for a plot."""
 
 from msgspec import Struct
 
 
 class Bar(Struct, frozen=True):
-    """One promise of the project and what was measured.
+    """One promise of the project and its measured value.
 
     `of_load` marks what a busy machine can miss without any fault of the server: latency, and memory under a backlog.
     """
@@ -36,11 +36,11 @@ class Table(Struct, frozen=True):
     command: str = ""
 
 
-def span(values: list[float], digits: int = 2) -> str:
-    """`median (lowest..highest)`."""
-    return f"{median(values):.{digits}f} ({min(values):.{digits}f}..{max(values):.{digits}f})"
+def format_span(values: list[float], digits: int = 2) -> str:
+    """Return `median (lowest..highest)`."""
+    return f"{find_median(values):.{digits}f} ({min(values):.{digits}f}..{max(values):.{digits}f})"
 
 
-def median(values: list[float]) -> float:
-    """The middle value; of an even number the upper one."""
+def find_median(values: list[float]) -> float:
+    """Return the middle value; of an even number the upper one."""
     return sorted(values)[len(values) // 2]

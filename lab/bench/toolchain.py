@@ -1,4 +1,4 @@
-"""Builds the loader and the peers into the user's cache, and says what is missing instead of hiding it."""
+"""The loader and the peers, built into the user's cache; missing ones are reported instead of hidden."""
 
 import functools
 import hashlib
@@ -15,16 +15,16 @@ CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") 
 
 
 class MissingError(Exception):
-    """A program that a measurement needs is not on this machine; the text says which."""
+    """Raised when a program that a measurement needs is not on this machine; the text says which."""
 
 
-def _unless_left_out() -> None:
-    """BENCH_PEERS=no leaves the other servers out, as if they could not be built."""
+def _require_peers() -> None:
+    """Raise MissingError if BENCH_PEERS=no leaves the other servers out, as if they could not be built."""
     if os.environ.get("BENCH_PEERS") == "no":
         raise MissingError("left out by BENCH_PEERS=no")
 
 
-def go_program(name: str) -> Path:
+def build_go_program(name: str) -> Path:
     """Build `lab/bench/<name>` (a Go module with its own go.sum) unless the cache has this very source.
 
     Raises:
@@ -32,14 +32,14 @@ def go_program(name: str) -> Path:
 
     """
     if name.startswith("peers/"):
-        _unless_left_out()
+        _require_peers()
     source = HERE / name
     go = shutil.which("go")
     if go is None:
         raise MissingError("no go on PATH")
     files = sorted(path for path in source.iterdir() if path.is_file())
     digest = hashlib.sha256(b"\0".join(path.name.encode() + b"\0" + path.read_bytes() for path in files))
-    digest.update(go_version().encode())
+    digest.update(find_go_version().encode())
     binary = CACHE / f"{source.name}-{digest.hexdigest()[:12]}"
     if not binary.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
@@ -60,8 +60,8 @@ DEBIAN_PYTHON: Final = Path("/usr/bin/python3")
 
 
 @functools.cache
-def server_python() -> Path:
-    """Debian's Python, which is built with PGO like the image's, in an environment of the locked requirements.
+def find_server_python() -> Path:
+    """Return Debian's Python, built with PGO like the image's, in an environment of the locked requirements.
 
     Where there is none, this program's own, which may be built without: that costs about a tenth.
     """
@@ -85,22 +85,22 @@ def server_python() -> Path:
     return environment / "bin" / "python"
 
 
-def go_version() -> str:
-    """`go1.26.8`, or "no go"."""
+def find_go_version() -> str:
+    """Return `go1.26.8`, or "no go"."""
     go = shutil.which("go")
     if go is None:
         return "no go"
     return subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def nginx() -> Path:
-    """The nginx on PATH, else the distribution's package unpacked into the cache (nothing is installed).
+def find_nginx() -> Path:
+    """Return the nginx on PATH, else the distribution's package unpacked into the cache (nothing is installed).
 
     Raises:
-        MissingError: neither is to be had, or it is left out.
+        MissingError: neither is available, or it is left out.
 
     """
-    _unless_left_out()
+    _require_peers()
     found = shutil.which("nginx")
     if found:
         return Path(found)
@@ -120,8 +120,8 @@ def nginx() -> Path:
     return binary
 
 
-def module_version(peer: str, module: str) -> str:
-    """The version of a module that a peer's go.mod requires."""
+def find_module_version(peer: str, module: str) -> str:
+    """Return the version of a module that a peer's go.mod requires."""
     for line in (HERE / "peers" / peer / "go.mod").read_text().splitlines():
         words = line.removeprefix("require ").split()
         if words[:1] == [module]:

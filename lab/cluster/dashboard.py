@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lab.bench.results import drawing_python
+from lab.bench.results import create_drawing_environment
 from lab.cluster.monitoring import Monitoring
 from lab.e2e.world import Row
 
@@ -60,7 +60,7 @@ def draw() -> None:
     """Draw the results of the latest run into docs/images. Needs a network the first time."""
     if KEPT.exists():
         KEPT.replace(DATA)
-    subprocess.run([drawing_python(), Path(__file__).parent / "picture.py", DATA, PICTURE], check=True)
+    subprocess.run([create_drawing_environment(), Path(__file__).parent / "picture.py", DATA, PICTURE], check=True)
 
 
 def _format_legend(text: str, labels: dict[str, str]) -> str:

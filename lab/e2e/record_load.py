@@ -18,7 +18,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
 
-from lab.bench.processes import cpu_seconds, peak_rss_mib
+from lab.bench.processes import read_cpu_seconds, read_peak_rss_mib
 from lab.e2e.etcd import encode, find_range_end
 from lab.e2e.manifests import format_micro_time, make_lease
 from lab.e2e.toolchain import build_all_binaries
@@ -60,13 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with recording:
             _renew(plane, stored, 60)
             pid, renewed, late, left = recording.process.pid, 0, 0.0, options.seconds
-            began, cpu, size = time.monotonic(), cpu_seconds(pid), _measure_size(recording)
+            began, cpu, size = time.monotonic(), read_cpu_seconds(pid), _measure_size(recording)
             while left > 0:
                 number, latest = _renew(plane, stored, min(STRETCH, left))
                 renewed, late, left = renewed + number, max(late, latest), left - STRETCH
-                took, spent = time.monotonic() - began, cpu_seconds(pid) - cpu
+                took, spent = time.monotonic() - began, read_cpu_seconds(pid) - cpu
                 cost = f"{spent / took:.3f} of a core, {spent / renewed * 1e6:.0f} us each"
-                grown, memory = _measure_size(recording) - size, peak_rss_mib(pid)
+                grown, memory = _measure_size(recording) - size, read_peak_rss_mib(pid)
                 print(f"{renewed} renewals in {took:.0f} s, the latest {late:.2f} s late: {cost}; ", end="")
                 print(f"memory at most {memory:.0f} MiB; the history grew by {grown} bytes", flush=True)
             log = recording.log.read_text()

@@ -3,7 +3,7 @@
 import sys
 
 from lab.bench import results
-from lab.bench.__main__ import Measurement, program
+from lab.bench.__main__ import Measurement, run_program
 from lab.faults import bodies, certificates, clients, clock, hostile_clients, memory, output, signals
 
 FAULTS: dict[str, Measurement] = {
@@ -26,4 +26,4 @@ FAULTS: dict[str, Measurement] = {
 }
 
 if __name__ == "__main__":
-    sys.exit(program("lab.faults", FAULTS, results.publish_faults, strict=True))
+    sys.exit(run_program("lab.faults", FAULTS, results.publish_faults, strict=True))

@@ -4,8 +4,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from lab.bench.processes import cpu_seconds, measure_tree, peak_rss_mib
-from lab.bench.servers import Running, ours, running
+from lab.bench.processes import measure_tree, read_cpu_seconds, read_peak_rss_mib
+from lab.bench.servers import Running, make_own_server, run_server
 from lab.bench.table import Bar, Table
 from lab.faults.hostile_bodies import BODIES, fill, make_candidate_update
 from lab.faults.hostile_clients import post
@@ -29,9 +29,9 @@ def _send_body(server: Running, name: str, body: bytes) -> tuple[tuple[str, ...]
     """Return the row of one body, the worker's seconds and its peak; the peak is set back before."""
     (worker,) = server.workers
     Path(f"/proc/{worker}/clear_refs").write_text("5")
-    before, began = cpu_seconds(worker), time.monotonic()
+    before, began = read_cpu_seconds(worker), time.monotonic()
     answer = post(server, body)
-    seconds, spent, peak = time.monotonic() - began, cpu_seconds(worker) - before, peak_rss_mib(worker)
+    seconds, spent, peak = time.monotonic() - began, read_cpu_seconds(worker) - before, read_peak_rss_mib(worker)
     size = f"{len(body) / 2**20:.1f}"
     return (name, size, f"{spent:.2f}", f"{seconds:.2f}", f"{peak:.0f}", answer), spent, peak
 
@@ -41,7 +41,7 @@ def send_bodies(work: Path, *, short: bool) -> Table:
     (work / "policy.yaml").write_text(_POLICY)
     rows, slowest, highest = [], ("", 0.0), ("", 0.0)
     with (
-        running(ours("--policy", str(work / "policy.yaml")), work / "server") as server,
+        run_server(make_own_server("--policy", str(work / "policy.yaml")), work / "server") as server,
         measure_tree(server.pid) as spent,
     ):
         (worker,) = server.workers
@@ -55,7 +55,7 @@ def send_bodies(work: Path, *, short: bool) -> Table:
             post(server, fill(make_candidate_update("request.object.spec.binaryVersion"), version, b"a", b'"'))
         time.sleep(2)
         Path(f"/proc/{worker}/clear_refs").write_text("5")
-        kept = peak_rss_mib(worker)
+        kept = read_peak_rss_mib(worker)
         survived = server.workers == [worker]
     bars = (
         Bar(

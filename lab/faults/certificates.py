@@ -8,7 +8,7 @@ import threading
 import time
 from pathlib import Path
 
-from lab.bench.servers import Running, ours_with, running
+from lab.bench.servers import Running, make_own_server_with, run_server
 from lab.bench.table import Table
 from lab.faults.watched import make_bar, make_correctness_bar, make_loss_bar, make_row, make_table, run_under_load
 from tests.server.harness import NAMES, make_certificates
@@ -102,7 +102,7 @@ def swap_certificates(work: Path, *, short: bool) -> Table:
     server_work.mkdir()
     (server_work / "tls").symlink_to(volume.path)
     longest = 0.0
-    with running(ours_with(certificate_poll_seconds=POLL_SECONDS), server_work, workers=2) as server:
+    with run_server(make_own_server_with(certificate_poll_seconds=POLL_SECONDS), server_work, workers=2) as server:
         clients = [Handshaker(server, with_name=True), Handshaker(server, with_name=False)]
         for client in clients:
             client.start()
@@ -150,7 +150,7 @@ def break_files(work: Path, *, short: bool) -> Table:
     policy.write_text(good)
     polls = {"certificate_poll_seconds": POLL_SECONDS, "policy_poll_seconds": POLL_SECONDS}
     ready: list[tuple[str, int]] = []
-    with running(ours_with(policy=str(policy), **polls), server_work, workers=2) as server:
+    with run_server(make_own_server_with(policy=str(policy), **polls), server_work, workers=2) as server:
         client = Handshaker(server, with_name=True)
         client.start()
         with run_under_load(server, work, 12) as load:
@@ -164,7 +164,7 @@ def break_files(work: Path, *, short: bool) -> Table:
             ready.append(("a good pair again", _ask_readiness(server, 200)))
             policy.write_text("preset: nonsense\n")
             ready.append(("a bad policy", _ask_readiness(server, 200)))
-            is_named = "warning: policy: " in server.health("/readyz")[1]
+            is_named = "warning: policy: " in server.get_health("/readyz")[1]
             refused = refused and "policy" in _list_failed_reloads(server)
             policy.write_text(good)
             ready.append(("a good policy again", _ask_readiness(server, 200)))
@@ -198,7 +198,7 @@ def break_files(work: Path, *, short: bool) -> Table:
 
 def _list_failed_reloads(server: Running) -> str:
     """Return the lines of /metrics that count files which were refused."""
-    lines = server.health("/metrics")[1].splitlines()
+    lines = server.get_health("/metrics")[1].splitlines()
     return "\n".join(
         line for line in lines if "reloads_total" in line and "failure" in line and not line.endswith(" 0.0")
     )
@@ -210,7 +210,7 @@ def _ask_readiness(server: Running, wanted: int) -> int:
     code = 0
     end = time.monotonic() + 5
     while agreed < 10 and time.monotonic() < end:
-        code = server.health("/readyz")[0]
+        code = server.get_health("/readyz")[0]
         agreed = agreed + 1 if code == wanted else 0
         time.sleep(0.05)
     return code

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from lab.bench.load import Report, finish_load, start_load, write_cases
-from lab.bench.processes import measure_tree, open_files
-from lab.bench.reviews import renewal
-from lab.bench.servers import Running, ours, running
+from lab.bench.load import Report, start_load, wait_for_load, write_cases
+from lab.bench.processes import count_open_files, measure_tree
+from lab.bench.reviews import make_renewal_case
+from lab.bench.servers import Running, make_own_server, run_server
 from lab.bench.table import Table
 from lab.faults.watched import make_bar, make_correctness_bar, make_loss_bar, make_row, make_table, run_under_load
 
@@ -123,7 +123,7 @@ async def _hold_connections(
 ) -> tuple[list[Report], list[Stalled], int]:
     """Park the silent, start the stalled, load with good clients; then use each silent connection once."""
     context = ssl.create_default_context(cafile=str(server.certificate_authority))
-    request = _request(renewal().body)
+    request = _request(make_renewal_case().body)
     parked = []
     for start in range(0, silent, 50):
         parked += await asyncio.gather(
@@ -135,12 +135,12 @@ async def _hold_connections(
         for _ in range(stalled_each)
     ]
     await asyncio.sleep(1)
-    cases = write_cases([renewal()], work / "good")
+    cases = write_cases([make_renewal_case()], work / "good")
     loads = [
         start_load(server, "open", cases, "-rate", "100", "-duration", f"{seconds}s"),
         start_load(server, "open", cases, "-rate", "20", "-duration", f"{seconds}s", "-new-connections"),
     ]
-    reports = await asyncio.gather(*(asyncio.to_thread(finish_load, load) for load in loads))
+    reports = await asyncio.gather(*(asyncio.to_thread(wait_for_load, load) for load in loads))
     stalled = await asyncio.gather(*stalling)
     used = [await _use(connection, request) for connection in parked]
     return list(reports), list(stalled), sum(used)
@@ -149,7 +149,7 @@ async def _hold_connections(
 def stall_clients(work: Path, *, short: bool) -> Table:
     """Hold 300 stalled and 900 silent connections, and load with good clients beside them."""
     each, silent, seconds = (10, 100, 7.0) if short else (50, 900, 15.0)
-    with running(ours(), work / "server", workers=2) as server, measure_tree(server.pid) as spent:
+    with run_server(make_own_server(), work / "server", workers=2) as server, measure_tree(server.pid) as spent:
         (kept, fresh), stalled, used = asyncio.run(_hold_connections(server, each, silent, work, seconds))
         rows = [
             make_row("good clients, kept-alive", server, kept),
@@ -204,16 +204,16 @@ def _abort(server: Running, context: ssl.SSLContext, request: bytes, how: int) -
 def abort_clients(work: Path, *, short: bool) -> Table:
     """Close or reset connections in the middle of anything, which leaves nothing behind."""
     count = 200 if short else 4000
-    request = _request(renewal().body)
-    with running(ours(), work / "server", workers=2) as server:
+    request = _request(make_renewal_case().body)
+    with run_server(make_own_server(), work / "server", workers=2) as server:
         context = ssl.create_default_context(cafile=str(server.certificate_authority))
         time.sleep(1)
-        before = sum(open_files(pid) for pid in server.workers)
+        before = sum(count_open_files(pid) for pid in server.workers)
         with run_under_load(server, work, 5 if short else 30) as load:
             for number in range(count):
                 _abort(server, context, request, number)
         time.sleep(7)  # as long as a handshake may take, and a little
-        after = sum(open_files(pid) for pid in server.workers)
+        after = sum(count_open_files(pid) for pid in server.workers)
         tracebacks = server.log.count("Traceback")
         rows = [make_row(f"{count} aborts", server, load.report, f"open files {before} before, {after} after")]
     # The load's last idle connections may still be in the kernel's hands; a leak would show thousands.

@@ -6,8 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from lab.bench.reviews import mixture
-from lab.bench.servers import ours, running
+from lab.bench.reviews import list_mixture
+from lab.bench.servers import make_own_server, run_server
 from lab.bench.table import Table
 from lab.faults.watched import make_bar, make_correctness_bar, make_loss_bar, make_row, make_table, run_under_load
 from webhook.server.settings import STUCK_WORKER_SECONDS
@@ -32,11 +32,11 @@ def jump_clock(work: Path, *, short: bool) -> Table:
     offset = work / "offset"
     offset.write_bytes(struct.pack("q", 0))
     # Whether a time lies in the future is the one question that a clock may answer: those reviews stay out.
-    cases = [case for case in mixture() if "ahead" not in case.name and "ten years" not in case.name]
+    cases = [case for case in list_mixture() if "ahead" not in case.name and "ten years" not in case.name]
     environment = {"LD_PRELOAD": str(library), "CLOCK_OFFSET_FILE": str(offset)}
     rows, reports, years = [], [], []
     noise = 0.0
-    with running(ours(), work / "server", workers=2, environment=environment) as server:
+    with run_server(make_own_server(), work / "server", workers=2, environment=environment) as server:
         before = server.workers
         for name, seconds in JUMPS.items():
             with run_under_load(server, work, 5 if short else LONGER_THAN_A_HEARTBEAT, cases=cases) as load:

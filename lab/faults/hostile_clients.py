@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from lab.bench.processes import memory_mib
-from lab.bench.reviews import renewal
-from lab.bench.servers import Running, ours, running
+from lab.bench.processes import read_memory_mib
+from lab.bench.reviews import make_renewal_case
+from lab.bench.servers import Running, make_own_server, run_server
 from lab.bench.table import Bar, Table
 from lab.faults.hostile_bodies import BODIES
 from lab.faults.watched import make_bar, make_correctness_bar, make_loss_bar, make_row, make_table, run_under_load
@@ -80,7 +80,7 @@ def _send_bad_media(server: Running, seconds: float) -> None:
 
 
 def _send_reviews(server: Running, seconds: float) -> None:
-    body = renewal().body
+    body = make_renewal_case().body
     request = HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
     _pipeline([connect(server) for _ in range(4)], request, 100, seconds)
 
@@ -120,11 +120,11 @@ def crowd(work: Path, *, short: bool) -> Table:
     seconds = 4.0 if short else 10.0
     rows, bars, foreign = [], [], 0.0
     for number, (name, attack) in enumerate(CROWDS.items()):
-        with running(ours(), work / f"server-{number}") as server:
+        with run_server(make_own_server(), work / f"server-{number}") as server:
             with run_under_load(server, work, seconds + 1, rate=100) as load:
                 attack(server, seconds)
             (worker,) = server.workers
-            memory = memory_mib(worker)
+            memory = read_memory_mib(worker)
             rows.append(make_row(name, server, load.report, f"{memory:.0f} MiB afterwards"))
         foreign = max(foreign, load.spent.foreign_cores)
         worst = load.report.max_ms
@@ -159,17 +159,17 @@ def hold_idle(work: Path, *, short: bool) -> Table:
     count = 300 if short else 1500
     rows, bars = [], []
     for name, body in (("sent 250 kB each", b" " * 250_000), ("sent nothing", b"")):
-        with running(ours(), work / name.replace(" ", "-")) as server:
+        with run_server(make_own_server(), work / name.replace(" ", "-")) as server:
             (worker,) = server.workers
-            before = memory_mib(worker)
+            before = read_memory_mib(worker)
             kept = _open_idle(server, count, body)
-            during = memory_mib(worker)
+            during = read_memory_mib(worker)
             with run_under_load(server, work, 2, rate=50) as load:
                 pass
             for connection in kept:
                 connection.close()
             time.sleep(3)
-            after = memory_mib(worker)
+            after = read_memory_mib(worker)
             note = f"{before:.0f} MiB before, {during:.0f} MiB during, {after:.0f} MiB after"
             rows.append(make_row(f"{count} idle connections that {name}", server, load.report, note))
         bars += [
@@ -192,12 +192,12 @@ def hold_idle(work: Path, *, short: bool) -> Table:
 
 def cut_heads(work: Path, *, short: bool) -> Table:
     """Send two reviews in three writes, cut anywhere: both are answered."""
-    body = renewal().body.rstrip()[:-1] + b"\r\n}"
+    body = make_renewal_case().body.rstrip()[:-1] + b"\r\n}"
     data = (HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body) * 2
     half = len(data) // 2
     cuts = [(half - 5, half + size) for size in (1, 4, 16, 25, 26, 60, len(HEAD), len(HEAD) + 10)]
     answered = 0
-    with running(ours(), work / "server") as server:
+    with run_server(make_own_server(), work / "server") as server:
         for first, second in cuts:
             with connect(server) as connection:
                 for piece in (data[:first], data[first:second], data[second:]):

@@ -3,10 +3,10 @@
 import time
 from pathlib import Path
 
-from lab.bench.load import finish_load, start_load, write_cases
-from lab.bench.processes import measure_tree, memory_mib
-from lab.bench.reviews import renewal
-from lab.bench.servers import ours, running
+from lab.bench.load import start_load, wait_for_load, write_cases
+from lab.bench.processes import measure_tree, read_memory_mib
+from lab.bench.reviews import make_renewal_case
+from lab.bench.servers import make_own_server, run_server
 from lab.bench.table import Table
 from lab.faults.watched import make_bar, make_correctness_bar, make_loss_bar, make_row, make_table
 
@@ -16,20 +16,20 @@ BURST = 40
 def soak(work: Path, *, short: bool) -> Table:
     """Send bursts of 40 at 600/s: more than 25 idle connections, so each burst opens and drops some."""
     requests = 12_000 if short else 90_000
-    cases = write_cases([renewal()], work / "renewal")
+    cases = write_cases([make_renewal_case()], work / "renewal")
     samples: list[tuple[float, float]] = []
-    with running(ours(), work / "server", workers=2) as server:
-        idle = memory_mib(server.pid)
+    with run_server(make_own_server(), work / "server", workers=2) as server:
+        idle = read_memory_mib(server.pid)
         with measure_tree(server.pid) as spent:
             began = time.monotonic()
             loading = start_load(
                 server, "open", cases, "-rate", "600", "-burst", str(BURST), "-requests", str(requests)
             )
             while loading.poll() is None:
-                samples.append((time.monotonic() - began, memory_mib(server.pid)))
+                samples.append((time.monotonic() - began, read_memory_mib(server.pid)))
                 time.sleep(1 if short else 3)
-            report = finish_load(loading)
-        end = memory_mib(server.pid)
+            report = wait_for_load(loading)
+        end = read_memory_mib(server.pid)
         note = f"{report.connections} connections; {idle:.0f} MiB idle, {end:.0f} MiB at the end"
         rows = [make_row(f"bursts of {BURST} at 600/s", server, report, note)]
     half = [size for moment, size in samples if moment >= samples[-1][0] / 2]

@@ -6,9 +6,9 @@ import signal
 import time
 from pathlib import Path
 
-from lab.bench.processes import tree
-from lab.bench.reviews import mixture
-from lab.bench.servers import ours, running
+from lab.bench.processes import list_tree
+from lab.bench.reviews import list_mixture
+from lab.bench.servers import make_own_server, run_server
 from lab.bench.table import Table
 from lab.faults.watched import make_bar, make_correctness_bar, make_loss_bar, make_row, make_table, run_under_load
 
@@ -20,9 +20,9 @@ LINE_BYTES = 8192
 def block_output(work: Path, *, short: bool) -> Table:
     """Leave standard output unread, and later close its reader: every review here writes a line."""
     seconds = 4 if short else 20
-    denied = [case for case in mixture() if not case.allowed]
+    denied = [case for case in list_mixture() if not case.allowed]
     reading, writing = os.pipe()
-    with running(ours(), work / "server", workers=2, stdout=writing) as server:
+    with run_server(make_own_server(), work / "server", workers=2, stdout=writing) as server:
         os.close(writing)
         with run_under_load(server, work, seconds, rate=400, cases=denied) as full:
             pass
@@ -63,11 +63,13 @@ def fill_disk(work: Path, *, short: bool) -> Table:
     """Put standard output on a full disk, then let no file grow at all; a worker dies meanwhile."""
     seconds = 4 if short else 15
     full = os.open("/dev/full", os.O_WRONLY)
-    with running(ours("--capture", str(work / "captured")), work / "server", workers=2, stdout=full) as server:
+    with run_server(
+        make_own_server("--capture", str(work / "captured")), work / "server", workers=2, stdout=full
+    ) as server:
         os.close(full)
         with run_under_load(server, work, seconds) as first:
             pass
-        for pid in tree(server.pid):
+        for pid in list_tree(server.pid):
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, 0))
         with run_under_load(server, work, seconds) as second:
             pass

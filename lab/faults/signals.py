@@ -5,8 +5,8 @@ import signal
 import time
 from pathlib import Path
 
-from lab.bench.processes import tree
-from lab.bench.servers import ours, running, stop
+from lab.bench.processes import list_tree
+from lab.bench.servers import make_own_server, run_server, stop
 from lab.bench.table import Table
 from lab.faults.watched import make_bar, make_correctness_bar, make_loss_bar, make_row, make_table, run_under_load
 
@@ -17,7 +17,7 @@ def terminate(work: Path, *, short: bool) -> Table:
     """Send SIGTERM: whoever has a connection gets an answer."""
     rows, reports, exits, noise = [], [], [], 0.0
     for number in range(1 if short else 5):
-        with running(ours(), work / str(number), workers=2) as server:
+        with run_server(make_own_server(), work / str(number), workers=2) as server:
             with run_under_load(server, work, 4, rate=RATE) as load:
                 time.sleep(2)
                 exits.append(stop(server.process))
@@ -42,7 +42,7 @@ def terminate(work: Path, *, short: bool) -> Table:
 def reload(work: Path, *, short: bool) -> Table:
     """Send SIGHUP: new workers take over, nobody is lost."""
     count = 2 if short else 10
-    with running(ours(), work / "server", workers=2) as server:
+    with run_server(make_own_server(), work / "server", workers=2) as server:
         before = set(server.workers)
         with run_under_load(server, work, count * 4 + 4, rate=RATE) as load:
             for _ in range(count):
@@ -61,7 +61,7 @@ def reload(work: Path, *, short: bool) -> Table:
 def kill_master(work: Path, *, short: bool) -> Table:
     """Kill the master by SIGKILL: the workers notice and leave, so that the pod is restarted and nobody hangs."""
     del short
-    with running(ours(), work / "server", workers=2) as server:
+    with run_server(make_own_server(), work / "server", workers=2) as server:
         workers = server.workers
         with run_under_load(server, work, 6, "-timeout", "2s") as load:
             time.sleep(2)
@@ -85,7 +85,7 @@ def kill_master(work: Path, *, short: bool) -> Table:
 def stop_worker(work: Path, *, short: bool) -> Table:
     """Stop one of two workers by SIGSTOP for 5 s: it is late, never wrong, and nobody is killed for it."""
     seconds = 2 if short else 5
-    with running(ours(), work / "server", workers=2) as server:
+    with run_server(make_own_server(), work / "server", workers=2) as server:
         before = server.workers
         with run_under_load(server, work, seconds + 5) as load:
             time.sleep(2)
@@ -113,4 +113,4 @@ def _is_alive(pid: int) -> bool:
         status = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:
         return False
-    return status.rpartition(")")[2].split()[0] != "Z" and bool(tree(pid))
+    return status.rpartition(")")[2].split()[0] != "Z" and bool(list_tree(pid))

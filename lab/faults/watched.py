@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab.bench.load import Report, finish_load, run_load, start_load, write_cases
-from lab.bench.processes import Spent, measure_tree
-from lab.bench.reviews import Case, mixture
+from lab.bench.load import Report, run_load, start_load, wait_for_load, write_cases
+from lab.bench.processes import Usage, measure_tree
+from lab.bench.reviews import Case, list_mixture
 from lab.bench.servers import Running
 from lab.bench.table import Bar, Table
 
@@ -17,7 +17,7 @@ class Load:
     """A running load; `report` is there after the block of `under_load`."""
 
     report: Report
-    spent: Spent
+    spent: Usage
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def run_under_load(
     server: Running, work: Path, seconds: float, *flags: str, rate: int = 200, cases: list[Case] | None = None
 ) -> Iterator[Load]:
     """Send mixed reviews for some seconds while the block breaks something."""
-    listed = write_cases(cases or mixture(), work / "mixed")
+    listed = write_cases(cases or list_mixture(), work / "mixed")
     run_load(server, "open", listed, "-requests", "100", "-rate", "200")
     load = Load()
     with measure_tree(server.pid) as load.spent:
@@ -33,7 +33,7 @@ def run_under_load(
         try:
             yield load
         finally:
-            load.report = finish_load(loading)
+            load.report = wait_for_load(loading)
 
 
 def make_row(fault: str, server: Running, report: Report, what_else: str = "") -> tuple[str, ...]:

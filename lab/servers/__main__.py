@@ -25,8 +25,8 @@ from msgspec import Struct
 
 from lab.bench.load import run_load, write_cases
 from lab.bench.processes import measure_tree
-from lab.bench.servers import Running, Server, free_port, running
-from lab.bench.tables.kinds import cases
+from lab.bench.servers import Running, Server, find_free_port, run_server
+from lab.bench.tables.kinds import list_cases
 from tests.server.harness import make_certificates
 from tools.docs.pages import DOCS
 
@@ -41,7 +41,7 @@ IDLE: Final = 1500
 HALF_HEADS: Final = 64
 ROUNDS: Final = 5
 HEAD: Final = b"POST /validate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-BODY: Final = cases()["takeover"][0].body
+BODY: Final = list_cases()["takeover"][0].body
 REVIEW: Final = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
 
 
@@ -55,7 +55,7 @@ class Results(Struct, frozen=True):
 
 def _server(name: str, package: str, *arguments: str) -> Server:
     def command(port: int, _workers: int, work: Path) -> list[str]:
-        values = {"port": port, "tls": work / "tls", "health": free_port()}
+        values = {"port": port, "tls": work / "tls", "health": find_free_port()}
         return [sys.executable, "-m", *(argument.format(**values) for argument in arguments)]
 
     return Server(name, lambda: Path(sys.executable), lambda: importlib.metadata.version(package), command)
@@ -246,7 +246,7 @@ ROWS: Final[dict[str, Callable[[Running], str]]] = {
 def watch(name: str, server: Server, work: Path) -> str:
     """One cell of the table."""
     try:
-        with running(server, work) as started:
+        with run_server(server, work) as started:
             return ROWS[name](started)
     except (OSError, RuntimeError) as error:
         return f"failed: {error}"[:60]
@@ -254,11 +254,11 @@ def watch(name: str, server: Server, work: Path) -> str:
 
 def measure_costs(work: Path) -> dict[str, str]:
     """The CPU of a takeover, in rounds by turns, as a ratio to `serve`."""
-    file = write_cases(cases()["takeover"], work / "cases")
+    file = write_cases(list_cases()["takeover"], work / "cases")
     found: dict[str, list[float]] = {server.name: [] for server in SERVERS}
     with contextlib.ExitStack() as stack:
         everyone = [
-            stack.enter_context(running(one, work / f"cpu-{number}", cpus="0")) for number, one in enumerate(SERVERS)
+            stack.enter_context(run_server(one, work / f"cpu-{number}", cpus="0")) for number, one in enumerate(SERVERS)
         ]
         for one in everyone:
             run_load(one, "closed", file, "-requests", "500", cpus="1")

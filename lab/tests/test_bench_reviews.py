@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from lab.bench.reviews import Case, mixture, renewal
+from lab.bench.reviews import Case, list_mixture, make_renewal_case
 from webhook.admission.policy.file import load
 from webhook.server.reviewer import respond
 
 
-@pytest.mark.parametrize("case", [*mixture(), renewal()], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*list_mixture(), make_renewal_case()], ids=lambda case: case.name)
 def test_a_review_has_its_known_answer(case: Case) -> None:
     verdict = respond(case.body, load(None), time.time_ns() // 1000).verdict
     assert verdict is not None

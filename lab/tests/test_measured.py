@@ -22,14 +22,14 @@ DIRECTORIES = [pytest.param(results.BENCH, id="bench"), pytest.param(results.FAU
 def test_the_results_page_shows_what_was_measured(directory: Path) -> None:
     page = (directory / "RESULTS.md").read_text()
     tables = msgspec.json.decode((directory / "results.json").read_bytes(), type=dict[str, Table])
-    assert results.bars(tables) in page
+    assert results.format_bars(tables) in page
     for table in tables.values():
-        assert results.markdown(table) in page
+        assert results.format_table(table) in page
 
 
 def test_the_page_of_figures_shows_what_was_measured() -> None:
     written = results.PAGE.read_text().partition(results.START)[2].partition(results.END)[0]
-    assert written.strip() == results.summary()
+    assert written.strip() == results.summarize()
 
 
 @pytest.mark.parametrize(("target", "file"), [("reading", reading_costs.RESULTS), ("hour", hour.RESULTS)])
@@ -75,9 +75,9 @@ def test_the_faults_begin_with_what_users_see() -> None:
 
 def test_a_rolling_restart_is_summed_over_all_versions() -> None:
     alike = {"rotation": [Row("rolling restart, twice", "10 writes, 1 failed", passed=True)]}
-    assert results.rolling_restart({"v1.37.1": alike, "v1.36.3": alike, "v1.35.8": {}})[1:3] == (20, 2)
+    assert results.find_rolling_restart({"v1.37.1": alike, "v1.36.3": alike, "v1.35.8": {}})[1:3] == (20, 2)
     with pytest.raises(RuntimeError):
-        results.rolling_restart({})
+        results.find_rolling_restart({})
 
 
 def test_the_page_of_real_api_servers_shows_what_was_seen() -> None:

@@ -6,22 +6,22 @@ import threading
 import time
 from pathlib import Path
 
-from lab.bench.load import finish_load, run_load, start_load, write_cases
-from lab.bench.processes import measure_tree, peak_rss_mib
-from lab.bench.reviews import long_identity, mixture, renewal
-from lab.bench.servers import Running, ours, running
+from lab.bench.load import run_load, start_load, wait_for_load, write_cases
+from lab.bench.processes import measure_tree, read_peak_rss_mib
+from lab.bench.reviews import list_mixture, make_long_identity_case, make_renewal_case
+from lab.bench.servers import Running, make_own_server, run_server
 from lab.bench.table import Bar, Table
 
 KILLS = 20
 BACK_SECONDS = 2.0
 
 
-def mixed(work: Path, *, short: bool) -> Table:
-    """Mixed reviews with known answers over the wire."""
-    cases = mixture()
+def check_mixed(work: Path, *, short: bool) -> Table:
+    """Send mixed reviews with known answers over the wire."""
+    cases = list_mixture()
     listed = write_cases(cases, work / "mixed")
     wanted = int(os.environ.get("BENCH_REVIEWS", "100000" if short else "1000000"))
-    with running(ours(), work / "server", workers=2) as server:
+    with run_server(make_own_server(), work / "server", workers=2) as server:
         with measure_tree(server.pid) as spent:
             report = run_load(server, "closed", listed, "-requests", str(wanted), "-connections", "16")
         tracebacks = server.log.count("Traceback")
@@ -55,17 +55,20 @@ def mixed(work: Path, *, short: bool) -> Table:
     )  # fmt: skip
 
 
-def large_beside_small(work: Path, *, short: bool) -> Table:
-    """18.5 MB reviews at 1/s beside 200/s small ones."""
+def check_large_beside_small(work: Path, *, short: bool) -> Table:
+    """Send 18.5 MB reviews at 1/s beside 200/s small ones."""
     seconds = 8 if short else 60
-    small, large = write_cases([renewal()], work / "small"), write_cases([long_identity(18_500_000)], work / "large")
-    with running(ours(), work / "server", workers=2) as server:
+    small, large = (
+        write_cases([make_renewal_case()], work / "small"),
+        write_cases([make_long_identity_case(18_500_000)], work / "large"),
+    )
+    with run_server(make_own_server(), work / "server", workers=2) as server:
         run_load(server, "open", small, "-requests", "200", "-rate", "200")
         with measure_tree(server.pid) as spent:
             loading = start_load(server, "open", small, "-rate", "200", "-duration", f"{seconds}s")
             big = run_load(server, "open", large, "-rate", "1", "-duration", f"{seconds}s")
-            report = finish_load(loading)
-        peak = max(peak_rss_mib(pid) for pid in server.workers)
+            report = wait_for_load(loading)
+        peak = max(read_peak_rss_mib(pid) for pid in server.workers)
     wrong = report.wrong + big.wrong + report.not_answered + big.not_answered
     return Table(
         "18.5 MB reviews beside small ones",
@@ -86,7 +89,7 @@ def large_beside_small(work: Path, *, short: bool) -> Table:
 
 
 class _Killer(threading.Thread):
-    """Kills one of two workers again and again, and takes the time until there are two that have started."""
+    """A thread that kills one of two workers again and again, and measures the time until two have started."""
 
     def __init__(self, server: Running, kills: int) -> None:
         super().__init__()
@@ -109,12 +112,12 @@ class _Killer(threading.Thread):
             self.back_seconds.append(time.monotonic() - began)
 
 
-def kills(work: Path, *, short: bool) -> Table:
-    """Kill -9 of one of two workers under 400/s."""
+def check_kills(work: Path, *, short: bool) -> Table:
+    """Kill one of two workers by SIGKILL under 400/s."""
     count = 4 if short else KILLS
-    cases = write_cases(mixture(), work / "mixed")
+    cases = write_cases(list_mixture(), work / "mixed")
     connections = 25
-    with running(ours(), work / "server", workers=2) as server:
+    with run_server(make_own_server(), work / "server", workers=2) as server:
         killer = _Killer(server, count)
         with measure_tree(server.pid) as spent:
             killer.start()

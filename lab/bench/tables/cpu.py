@@ -7,11 +7,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab.bench.load import run_load, write_cases
-from lab.bench.processes import measure_tree, memory_mib
-from lab.bench.reviews import renewal
-from lab.bench.rounds import Round, quietest
-from lab.bench.servers import CONTROLLER_RUNTIME, PEERS, Running, Server, ours, running
-from lab.bench.table import Bar, Table, median, span
+from lab.bench.processes import measure_tree, read_memory_mib
+from lab.bench.reviews import make_renewal_case
+from lab.bench.rounds import Round, run_quietest
+from lab.bench.servers import CONTROLLER_RUNTIME, PEERS, Running, Server, make_own_server, run_server
+from lab.bench.table import Bar, Table, find_median, format_span
 from lab.bench.toolchain import MissingError
 
 SIZES = (2400, 4500)
@@ -20,18 +20,20 @@ CONNECTIONS = 8
 
 
 def start_all(servers: tuple[Server, ...], work: Path, stack: ExitStack, *, workers: int, cpus: str) -> list[Running]:
-    """Start what can be started; what is missing is reported by `missing`."""
+    """Start the servers that can be started; the missing ones are reported by `list_missing`."""
     started = []
     for number, server in enumerate(servers):
         try:
-            started.append(stack.enter_context(running(server, work / f"server-{number}", workers=workers, cpus=cpus)))
+            started.append(
+                stack.enter_context(run_server(server, work / f"server-{number}", workers=workers, cpus=cpus))
+            )
         except MissingError:
             continue
     return started
 
 
-def missing(servers: tuple[Server, ...], columns: int) -> list[tuple[str, ...]]:
-    """A row for each server that this machine cannot build, with the reason."""
+def list_missing(servers: tuple[Server, ...], columns: int) -> list[tuple[str, ...]]:
+    """Return a row for each server that this machine cannot build, with the reason."""
     rows = []
     for server in servers:
         try:
@@ -52,7 +54,7 @@ class _Cost(Struct, frozen=True):
 def _measure_round(
     everyone: list[Running], cases: dict[int, Path], seconds: float, number: int
 ) -> Round[dict[tuple[str, int], _Cost]]:
-    """All servers, small and large, forwards or backwards."""
+    """Measure all servers, small and large, forwards or backwards."""
     result, noise = {}, [0.0]
     for size in SIZES:
         for server in everyone if number % 2 == 0 else reversed(everyone):
@@ -69,14 +71,14 @@ def _measure_round(
 def run(work: Path, *, short: bool) -> Table:
     """Measure all servers with a 2.4 KB and a 4.5 KB renewal."""
     wanted, seconds = (2, 1.0) if short else (4, 2.0)
-    cases = {size: write_cases([renewal(size)], work / f"renewal-{size}") for size in SIZES}
-    servers = (ours(), *PEERS)
+    cases = {size: write_cases([make_renewal_case(size)], work / f"renewal-{size}") for size in SIZES}
+    servers = (make_own_server(), *PEERS)
     with ExitStack() as stack:
         everyone = start_all(servers, work, stack, workers=1, cpus="0")
         for server in everyone:
             run_load(server, "closed", cases[2400], "-requests", "2000", cpus="1")
-        rounds = quietest(partial(_measure_round, everyone, cases, seconds), wanted)
-        memory = {server.server.name: memory_mib(server.pid) for server in everyone}
+        rounds = run_quietest(partial(_measure_round, everyone, cases, seconds), wanted)
+        memory = {server.server.name: read_memory_mib(server.pid) for server in everyone}
     wrong = sum(one.wrong for result in rounds.results for one in result.values())
     keys = [(server.server.name, size) for server in everyone for size in SIZES]
     micros = {key: [result[key].micros for result in rounds.results] for key in keys}
@@ -94,11 +96,11 @@ def run(work: Path, *, short: bool) -> Table:
                 cell
                 for size in SIZES
                 for cell in (
-                    f"{median(micros[server.server.name, size]):.0f}",
-                    span(ratios[server.server.name, size]) if ratios else "no controller-runtime",
+                    f"{find_median(micros[server.server.name, size]):.0f}",
+                    format_span(ratios[server.server.name, size]) if ratios else "no controller-runtime",
                 )
             ),
-            f"{median(rates[server.server.name, 2400]):.0f}",
+            f"{find_median(rates[server.server.name, 2400]):.0f}",
             f"{memory[server.server.name]:.0f}",
         )
         for server in everyone
@@ -107,7 +109,7 @@ def run(work: Path, *, short: bool) -> Table:
         Bar(
             f"CPU per plain renewal of {size / 1000:.1f} KB, ratio to controller-runtime, every round",
             f"<= {BARS[size][0]:.2f}",
-            span(ratios["lease-webhook", size]),
+            format_span(ratios["lease-webhook", size]),
             max(ratios["lease-webhook", size]) <= BARS[size][0],
             f"<= {BARS[size][1]:.2f}",
         )
@@ -126,13 +128,18 @@ def run(work: Path, *, short: bool) -> Table:
                 "us = run time of all threads of the process tree / reviews; ratio = to controller-runtime in the"
                 " same round: median (lowest..highest). Below 1 is cheaper."
             ),
-            rounds.said,
+            rounds.explanation,
             f"Every answer was checked (uid, verdict), except nginx's constant one: {wrong} wrong or missing.",
         ),
         ("server", "2.4 KB us", "ratio", "4.5 KB us", "ratio", "reviews/s", "PSS MiB"),
-        (*rows, *missing(servers, 7)),
+        (*rows, *list_missing(servers, 7)),
         bars,
-        {f"{size}": [(float(n), median(micros[s.server.name, size])) for n, s in enumerate(everyone)] for size in SIZES}
-        | {s.server.name: [(float(size), median(micros[s.server.name, size])) for size in SIZES] for s in everyone},
+        {
+            f"{size}": [(float(n), find_median(micros[s.server.name, size])) for n, s in enumerate(everyone)]
+            for size in SIZES
+        }
+        | {
+            s.server.name: [(float(size), find_median(micros[s.server.name, size])) for size in SIZES] for s in everyone
+        },
         rounds.foreign_cores,
     )

@@ -1,4 +1,4 @@
-"""How the cost grows: with the review, with the policy, with the workers."""
+"""The growth of the cost: with the review, with the policy, with the workers."""
 
 import gc
 import subprocess
@@ -12,9 +12,9 @@ from typing import Final
 
 from lab.bench.load import run_load, write_cases
 from lab.bench.processes import measure_tree
-from lab.bench.reviews import Case, long_identity, renewal
-from lab.bench.servers import Running, ours, running
-from lab.bench.table import Bar, Table, median
+from lab.bench.reviews import Case, make_long_identity_case, make_renewal_case
+from lab.bench.servers import Running, make_own_server, run_server
+from lab.bench.table import Bar, Table, find_median
 from webhook.admission.policy.file import load
 from webhook.admission.policy.parse import parse
 from webhook.server.reviewer import respond
@@ -29,7 +29,7 @@ _BATCH = 20
 NOW = 1_763_640_002_000_000
 
 
-def _over_the_wire(server: Running, case: Case, work: Path, requests: int) -> tuple[float, float]:
+def _measure_over_wire(server: Running, case: Case, work: Path, requests: int) -> tuple[float, float]:
     cases = write_cases([case], work / f"{len(case.body)}-{case.name[-6:]}")
     run_load(server, "closed", cases, "-requests", "2", "-connections", "1", cpus="1")
     with measure_tree(server.pid) as spent:
@@ -39,20 +39,22 @@ def _over_the_wire(server: Running, case: Case, work: Path, requests: int) -> tu
     return spent.cpu / requests * 1e6, spent.foreign_cores
 
 
-def reviews(work: Path, *, short: bool) -> Table:
-    """CPU per review against its size, over the wire, one worker."""
+def measure_reviews(work: Path, *, short: bool) -> Table:
+    """Measure CPU per review against its size, over the wire, one worker."""
     rows, noise = [], [0.0]
     series: dict[str, list[tuple[float, float]]] = {name: [] for name in LARGEST}
-    with running(ours(), work / "server", workers=1, cpus="0") as server:
+    with run_server(make_own_server(), work / "server", workers=1, cpus="0") as server:
         for size in SIZES:
             requests = max(3, min(3000, 60_000_000 // size)) // (3 if short else 1)
             cells = []
-            for (name, largest), make in zip(LARGEST.items(), (renewal, long_identity), strict=True):
+            for (name, largest), make in zip(
+                LARGEST.items(), (make_renewal_case, make_long_identity_case), strict=True
+            ):
                 if size > largest:
                     cells.append("-")
                     continue
                 case = make(size)
-                micros, foreign = _over_the_wire(server, case, work, requests)
+                micros, foreign = _measure_over_wire(server, case, work, requests)
                 series[name].append((len(case.body), micros))
                 cells.append(f"{micros:.0f} ({micros * 1000 / len(case.body):.2f})")
                 noise.append(foreign)
@@ -110,15 +112,15 @@ _POLICIES: Final[dict[str, Callable[[int], str]]] = {
 }
 
 
-def _time_of(body: bytes, policy_text: str, *, short: bool) -> tuple[float, float]:
+def _measure_time(body: bytes, policy_text: str, *, short: bool) -> tuple[float, float]:
     began = time.perf_counter()
     policy = parse(policy_text) if policy_text else load(None)
     took = time.perf_counter() - began
-    return best_of(partial(respond, body, policy, NOW), short=short), took
+    return find_best(partial(respond, body, policy, NOW), short=short), took
 
 
-def best_of(call: Callable[[], object], *, short: bool) -> float:
-    """Microseconds of one call: the best of many small batches, because noise only adds.
+def find_best(call: Callable[[], object], *, short: bool) -> float:
+    """Return the microseconds of one call: the best of many small batches, because noise only adds.
 
     A server's heap has free places; a fresh process may ask the kernel for an arena with each call and give it back,
     which costs more than the call. So half of a ballast is let go first.
@@ -139,19 +141,19 @@ def best_of(call: Callable[[], object], *, short: bool) -> float:
     return best / 1000
 
 
-def policies(work: Path, *, short: bool) -> Table:
-    """CPU of the pure function against the length of the policy, with a review that finds something."""
+def measure_policies(work: Path, *, short: bool) -> Table:
+    """Measure CPU of the pure function against the length of the policy, with a review that has a finding."""
     del work
-    from lab.bench.reviews import mixture  # noqa: PLC0415  # built from today's clock, so not at import
+    from lab.bench.reviews import list_mixture  # noqa: PLC0415  # built from today's clock, so not at import
 
-    body = next(case.body for case in mixture() if case.name == "early takeover in its own namespace")
+    body = next(case.body for case in list_mixture() if case.name == "early takeover in its own namespace")
     rows = []
     series: dict[str, list[tuple[float, float]]] = {name: [] for name in _POLICIES}
     for count in ENTRIES:
         cells = []
         for name, make in _POLICIES.items():
             text = f"apiVersion: lease-webhook/v1\npreset: standard\n{make(count)}" if count else ""
-            micros, took = _time_of(body, text, short=short)
+            micros, took = _measure_time(body, text, short=short)
             series[name].append((float(count), micros))
             cells.append(f"{micros:.1f} ({took:.2f} s)" if count else f"{micros:.1f}")
         rows.append((f"{count:,}", *cells))
@@ -179,16 +181,16 @@ def policies(work: Path, *, short: bool) -> Table:
     )
 
 
-def workers(work: Path, *, short: bool) -> Table:
-    """CPU per review and reviews per second against the number of workers, 16 connections, nothing pinned.
+def measure_workers(work: Path, *, short: bool) -> Table:
+    """Measure CPU per review and reviews per second against the number of workers, 16 connections, nothing pinned.
 
     One worker is also measured beside a busy program: then as many processes share the processors as with two workers.
     """
-    cases = write_cases([renewal()], work / "renewal")
+    cases = write_cases([make_renewal_case()], work / "renewal")
     rounds, seconds = (1, 2) if short else (4, 5)
     with (
-        running(ours(), work / "one", workers=1) as one,
-        running(ours(), work / "two", workers=2) as two,
+        run_server(make_own_server(), work / "one", workers=1) as one,
+        run_server(make_own_server(), work / "two", workers=2) as two,
     ):
         runs = [("1", one, 0), ("1, and a busy program", one, 1), ("2", two, 0)]
         micros: dict[str, list[float]] = {name: [] for name, _, _ in runs}
@@ -196,12 +198,12 @@ def workers(work: Path, *, short: bool) -> Table:
         noise = [0.0]
         for number in range(rounds):
             for name, server, others in runs if number % 2 == 0 else reversed(runs):
-                with measure_tree(server.pid) as spent, _busy(others):
+                with measure_tree(server.pid) as spent, _keep_busy(others):
                     report = run_load(server, "closed", cases, "-duration", f"{seconds}s", "-connections", "16")
                 micros[name].append(spent.cpu / report.sent * 1e6)
                 rates[name].append(report.sent / report.seconds)
                 noise.append(spent.foreign_cores)
-    cost = {name: median(values) for name, values in micros.items()}
+    cost = {name: find_median(values) for name, values in micros.items()}
     ratio = cost["2"] / cost["1, and a busy program"]
     return Table(
         "Growth with the workers",
@@ -213,7 +215,7 @@ def workers(work: Path, *, short: bool) -> Table:
             ),
         ),
         ("workers", "CPU us per review", "reviews/s"),
-        tuple((name, f"{cost[name]:.0f}", f"{median(rates[name]):.0f}") for name in micros),
+        tuple((name, f"{cost[name]:.0f}", f"{find_median(rates[name]):.0f}") for name in micros),
         (
             Bar(
                 "CPU per review, 2 workers against 1 beside a busy program",
@@ -228,7 +230,7 @@ def workers(work: Path, *, short: bool) -> Table:
 
 
 @contextmanager
-def _busy(number: int) -> Iterator[None]:
+def _keep_busy(number: int) -> Iterator[None]:
     programs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
     try:
         yield

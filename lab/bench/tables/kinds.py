@@ -9,12 +9,19 @@ from typing import Final
 from msgspec import Struct
 
 from lab.bench.load import run_load, write_cases
-from lab.bench.processes import measure_tree, memory_mib
+from lab.bench.processes import measure_tree, read_memory_mib
 from lab.bench.reviews import Case
-from lab.bench.rounds import Round, quietest
-from lab.bench.servers import CONTROLLER_RUNTIME, Running, echo, interpreter_name, ours, running
-from lab.bench.table import Bar, Table, median, span
-from lab.bench.tables.cpu import missing, start_all
+from lab.bench.rounds import Round, run_quietest
+from lab.bench.servers import (
+    CONTROLLER_RUNTIME,
+    Running,
+    find_interpreter_name,
+    make_echo_server,
+    make_own_server,
+    run_server,
+)
+from lab.bench.table import Bar, Table, find_median, format_span
+from lab.bench.tables.cpu import list_missing, start_all
 from tests.match_condition import is_reviewed
 from tests.recordings import FOLDER, recordings
 from webhook.admission.policy.file import load
@@ -48,8 +55,8 @@ CHANGES_A_DAY: Final = 24
 PODS: Final = 2
 
 
-def case(name: str, body: bytes) -> Case:
-    """A recorded review, with the verdict of the standard policy."""
+def make_case(name: str, body: bytes) -> Case:
+    """Return a recorded review, with the verdict of the standard policy."""
     response = respond(body, load(None), time.time_ns() // 1000)
     assert response.verdict is not None
     assert response.request is not None
@@ -57,21 +64,21 @@ def case(name: str, body: bytes) -> Case:
 
 
 @cache
-def cases() -> dict[str, list[Case]]:
-    """The reviews of each row."""
+def list_cases() -> dict[str, list[Case]]:
+    """Return the reviews of each row."""
     mix = [
-        case(one.file, one.body)
+        make_case(one.file, one.body)
         for one in recordings()
         if one.file.startswith("1.36.3/") and one.client in CLIENTS and is_reviewed(one.document()["request"])
     ]
     kinds = {
-        kind: [case(kind, (FOLDER / "1.36.3" / f"{file}.json").read_bytes())] for kind, (file, *_) in KINDS.items()
+        kind: [make_case(kind, (FOLDER / "1.36.3" / f"{file}.json").read_bytes())] for kind, (file, *_) in KINDS.items()
     }
     return {MIX: mix, **kinds}
 
 
-def bindings() -> str:
-    """A policy that binds each lease of the mix to its service account."""
+def format_bindings() -> str:
+    """Return a policy that binds each lease of the mix to its service account."""
     lines = ["apiVersion: lease-webhook/v1", "bindings:"]
     for client in CLIENTS:
         (lease,) = {
@@ -96,7 +103,7 @@ Costs = dict[tuple[str, str], _Cost]
 
 
 def _measure_round(everyone: dict[str, Running], files: dict[str, Path], seconds: float, number: int) -> Round[Costs]:
-    """All kinds, each by all servers, forwards or backwards."""
+    """Measure all kinds, each by all servers, forwards or backwards."""
     result: Costs = {}
     noise = [0.0]
     for kind, file in files.items():
@@ -109,17 +116,19 @@ def _measure_round(everyone: dict[str, Running], files: dict[str, Path], seconds
     return Round(max(noise), result)
 
 
-def beside_controller_runtime(work: Path, *, short: bool) -> Table:
-    """One row for each kind of write; the first is what the shipped configuration sends."""
+def measure_beside_controller_runtime(work: Path, *, short: bool) -> Table:
+    """Measure one row for each kind of write; the first is sent by the shipped configuration."""
     wanted, seconds = (1, 0.5) if short else (5, 1.0)
-    files = {kind: write_cases(some, work / f"cases-{number}") for number, (kind, some) in enumerate(cases().items())}
-    servers = (ours(), CONTROLLER_RUNTIME)
+    files = {
+        kind: write_cases(some, work / f"cases-{number}") for number, (kind, some) in enumerate(list_cases().items())
+    }
+    servers = (make_own_server(), CONTROLLER_RUNTIME)
     with ExitStack() as stack:
         everyone = {one.server.name: one for one in start_all(servers, work, stack, workers=1, cpus="0")}
         for server in everyone.values():
             run_load(server, "closed", files[MIX], "-requests", "2000", cpus="1")
-        rounds = quietest(partial(_measure_round, everyone, files, seconds), wanted)
-        memory = memory_mib(everyone[servers[0].name].pid)
+        rounds = run_quietest(partial(_measure_round, everyone, files, seconds), wanted)
+        memory = read_memory_mib(everyone[servers[0].name].pid)
     wrong = sum(one.wrong for result in rounds.results for one in result.values())
     mine, theirs = (
         {
@@ -132,10 +141,10 @@ def beside_controller_runtime(work: Path, *, short: bool) -> Table:
     rows = [
         (
             kind,
-            f"{median([len(one.body) for one in cases()[kind]]):.0f}",
-            f"{median(mine[kind]):.0f}",
-            f"{median(theirs[kind]):.0f}" if theirs[kind] else "-",
-            span(ratios[kind]) if ratios[kind] else "no controller-runtime",
+            f"{find_median([len(one.body) for one in list_cases()[kind]]):.0f}",
+            f"{find_median(mine[kind]):.0f}",
+            f"{find_median(theirs[kind]):.0f}" if theirs[kind] else "-",
+            format_span(ratios[kind]) if ratios[kind] else "no controller-runtime",
         )
         for kind in files
     ]
@@ -143,8 +152,8 @@ def beside_controller_runtime(work: Path, *, short: bool) -> Table:
         Bar(
             f"CPU, ratio to controller-runtime: {kind}",
             f"<= {bar:.2f}",
-            span(ratios[kind]),
-            median(ratios[kind]) <= bar,
+            format_span(ratios[kind]),
+            find_median(ratios[kind]) <= bar,
             f"<= {goal:.2f}",
         )
         for kind, (_, bar, goal) in KINDS.items()
@@ -154,28 +163,28 @@ def beside_controller_runtime(work: Path, *, short: bool) -> Table:
         "CPU by kind of write, beside controller-runtime",
         (
             (
-                f"First row: {len(cases()[MIX])} recorded writes of {', '.join(CLIENTS)}, all that the shipped match"
-                " condition sends. Each other row is one recorded review."
+                f"First row: {len(list_cases()[MIX])} recorded writes of {', '.join(CLIENTS)}, all that the shipped"
+                " match condition sends. Each other row is one recorded review."
             ),
             (
                 f"{seconds:g} s for each kind and server, {CONNECTIONS} kept-alive TLS 1.3 connections, closed loop;"
                 " server pinned to core 0, loader to core 1; one worker, GOMAXPROCS=1."
             ),
-            f"Ours runs on {interpreter_name()}; its memory (PSS) afterwards is {memory:.0f} MiB.",
+            f"Ours runs on {find_interpreter_name()}; its memory (PSS) afterwards is {memory:.0f} MiB.",
             (
                 "us = run time of all threads of the process tree / reviews; ratio = to controller-runtime in the same"
                 " round: median (lowest..highest)."
             ),
-            rounds.said,
+            rounds.explanation,
             f"Every answer of both was checked (uid, verdict): {wrong} wrong or missing.",
         ),
         ("kind of write", "bytes", "us", "controller-runtime us", "ratio"),
-        (*rows, *missing(servers, 5)),
+        (*rows, *list_missing(servers, 5)),
         (
             *bars,
             Bar("memory (PSS) with one worker", "<= 52 MiB", f"{memory:.0f} MiB", memory <= 52, "<= 40 MiB"),
         ),
-        {"kinds": [(n, median(values)) for n, values in enumerate(ratios.values()) if values]},
+        {"kinds": [(n, find_median(values)) for n, values in enumerate(ratios.values()) if values]},
         rounds.foreign_cores,
     )
 
@@ -188,18 +197,18 @@ PARTS: Final = {
 }
 
 
-def by_layer(work: Path, *, short: bool) -> Table:
-    """Return what each layer adds to the cost of a takeover and of a denial."""
+def measure_layers(work: Path, *, short: bool) -> Table:
+    """Measure the share of each layer in the cost of a takeover and of a denial."""
     wanted, seconds = (1, 0.5) if short else (5, 1.0)
     kinds = ("takeover", "denied steal")
-    files = {kind: write_cases(cases()[kind], work / kind) for kind in kinds}
-    servers = (*map(echo, list(PARTS)[:3]), ours())
+    files = {kind: write_cases(list_cases()[kind], work / kind) for kind in kinds}
+    servers = (*map(make_echo_server, list(PARTS)[:3]), make_own_server())
     with ExitStack() as stack:
         everyone = {one.server.name: one for one in start_all(servers, work, stack, workers=1, cpus="0")}
         for server in everyone.values():
             run_load(server, "closed", files["takeover"], "-requests", "2000", cpus="1")
-        rounds = quietest(partial(_measure_round, everyone, files, seconds), wanted)
-    micros = {key: median([result[key].micros for result in rounds.results]) for key in rounds.results[0]}
+        rounds = run_quietest(partial(_measure_round, everyone, files, seconds), wanted)
+    micros = {key: find_median([result[key].micros for result in rounds.results]) for key in rounds.results[0]}
     rows = []
     for before, name in zip([None, *PARTS], PARTS, strict=False):
         added = [micros[name, kind] - (micros[before, kind] if before else 0) for kind in kinds]
@@ -208,7 +217,7 @@ def by_layer(work: Path, *, short: bool) -> Table:
         )
     return Table(
         "Layer by layer",
-        (f"us of CPU per review as above, each server with a layer more; {rounds.said}",),
+        (f"us of CPU per review as above, each server with a layer more; {rounds.explanation}",),
         ("layer", *kinds),
         tuple(rows),
         (),
@@ -218,25 +227,25 @@ def by_layer(work: Path, *, short: bool) -> Table:
 
 
 def make_cluster_table(work: Path, *, short: bool) -> Table:
-    """MCPU and memory of two pods, computed from measured cost and stated rates."""
+    """Return mCPU and memory of two pods, computed from measured cost and stated rates."""
     wanted, seconds = (1, 0.5) if short else (3, 1.0)
-    files = {kind: write_cases(cases()[kind], work / f"cases-{n}") for n, kind in enumerate((MIX, RENEWAL))}
+    files = {kind: write_cases(list_cases()[kind], work / f"cases-{n}") for n, kind in enumerate((MIX, RENEWAL))}
     policy = work / "bound.yaml"
-    policy.write_text(bindings())
+    policy.write_text(format_bindings())
     ways = {
-        "shipped": ours(),
-        "all-renewals": ours("--policy", "observe"),
-        "all leases bound": ours("--policy", str(policy)),
+        "shipped": make_own_server(),
+        "all-renewals": make_own_server("--policy", "observe"),
+        "all leases bound": make_own_server("--policy", str(policy)),
     }
     memory = {}
     for way, one in ways.items():
         # Alone: pages that servers of several configurations share would count for a part in each.
-        with running(one, work / way.replace(" ", "-"), workers=2, cpus="0") as alone:
+        with run_server(one, work / way.replace(" ", "-"), workers=2, cpus="0") as alone:
             run_load(alone, "closed", files[MIX], "-requests", "2000", cpus="1")
-            memory[way] = memory_mib(alone.pid)
+            memory[way] = read_memory_mib(alone.pid)
     with ExitStack() as stack:
         everyone = {
-            way: stack.enter_context(running(server, work / way.replace(" ", "-"), workers=2, cpus="0"))
+            way: stack.enter_context(run_server(server, work / way.replace(" ", "-"), workers=2, cpus="0"))
             for way, server in ways.items()
         }
         idle = []
@@ -245,28 +254,28 @@ def make_cluster_table(work: Path, *, short: bool) -> Table:
             with measure_tree(server.pid) as spent:
                 time.sleep(seconds * 5)
             idle.append(spent.cpu / spent.wall * 1000)
-        rounds = quietest(partial(_measure_round, everyone, files, seconds), wanted)
-    micros = {key: median([result[key].micros for result in rounds.results]) for key in rounds.results[0]}
+        rounds = run_quietest(partial(_measure_round, everyone, files, seconds), wanted)
+    micros = {key: find_median([result[key].micros for result in rounds.results]) for key in rounds.results[0]}
     rows = []
     for way in ways:
         cells = []
         for leases in LEASES:
             changes = leases * CHANGES_A_DAY / 86_400 * micros[way, MIX]
             renewals = 0.0 if way == "shipped" else leases * RENEWALS_A_SECOND * micros[way, RENEWAL]
-            cells.append(f"{PODS * median(idle) + (changes + renewals) / 1000:.0f}")
+            cells.append(f"{PODS * find_median(idle) + (changes + renewals) / 1000:.0f}")
         rows.append(
             (way, f"{micros[way, MIX]:.0f}", f"{micros[way, RENEWAL]:.0f}", *cells, f"{PODS * memory[way]:.0f}")
         )
-    two = median(list(memory.values()))
+    two = find_median(list(memory.values()))
     return Table(
         "What a cluster pays",
         (
             (
                 f"Two pods of two workers, computed: each lease is renewed {RENEWALS_A_SECOND:g} times a second and has"
                 f" {CHANGES_A_DAY} other writes a day, which cost as the mix of the first table; an idle pod takes"
-                f" {median(idle):.1f} mCPU. Shipped, the API server drops the renewals."
+                f" {find_median(idle):.1f} mCPU. Shipped, the API server drops the renewals."
             ),
-            rounds.said,
+            rounds.explanation,
         ),
         ("configuration", "us, mix", "us, renewal", *(f"mCPU, {leases:,} leases" for leases in LEASES), "MiB (PSS)"),
         tuple(rows),

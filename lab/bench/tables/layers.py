@@ -1,4 +1,4 @@
-"""What each layer of a review costs, in process and by library."""
+"""The cost of each layer of a review, in process and by library."""
 
 import json
 import re
@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from lab.bench.load import finish_load, run_load, start_load, write_cases
+from lab.bench.load import run_load, start_load, wait_for_load, write_cases
 from lab.bench.processes import measure_tree
-from lab.bench.servers import ours, running
+from lab.bench.servers import make_own_server, run_server
 from lab.bench.table import Bar, Table
-from lab.bench.tables.growth import best_of
-from lab.bench.tables.kinds import RENEWAL, cases
+from lab.bench.tables.growth import find_best
+from lab.bench.tables.kinds import RENEWAL, list_cases
 from webhook.admission.evaluate import evaluate
 from webhook.admission.policy.file import load
 from webhook.admission.verdict import encode
@@ -26,27 +26,27 @@ PURE: Final = {"takeover": 25, "create": 25, RENEWAL: 25, "denied steal": 70}
 """Kinds of writes, with the most that the pure function may take, in microseconds."""
 
 
-def pure(work: Path, *, short: bool) -> Table:
-    """The pure function bytes -> bytes with the standard policy, whole and in parts."""
+def measure_pure_function(work: Path, *, short: bool) -> Table:
+    """Measure the pure function of bytes to bytes with the standard policy, whole and in parts."""
     del work
     policy = load(None)
     columns = {}
     for kind in PURE:
-        (one,) = cases()[kind]
+        (one,) = list_cases()[kind]
         body = one.body
         request = decode(body)
         now = time.time_ns() // 1000
         verdict = evaluate(request, policy, now)
-        whole = best_of(partial(respond, body, policy, now), short=short)
-        decoding = best_of(partial(decode, body), short=short)
-        encoding = best_of(partial(encode, verdict, request), short=short)
+        whole = find_best(partial(respond, body, policy, now), short=short)
+        decoding = find_best(partial(decode, body), short=short)
+        encoding = find_best(partial(encode, verdict, request), short=short)
         columns[kind] = {
             "whole": whole,
             "decode the review": decoding,
             # Facts of a request are worked out once, so a request evaluated twice would look too cheap.
             "classify, weigh the stamps, run the rules": whole - decoding - encoding,
             "encode the answer": encoding,
-            "json.loads alone, to compare machines": best_of(partial(json.loads, body), short=short),
+            "json.loads alone, to compare machines": find_best(partial(json.loads, body), short=short),
         }
     return Table(
         "The pure function",
@@ -68,8 +68,8 @@ def pure(work: Path, *, short: bool) -> Table:
     )
 
 
-def _library(line: str) -> str:
-    """Return which layer a library of perf's report belongs to."""
+def _find_layer(line: str) -> str:
+    """Return the layer of a library of perf's report."""
     layers = {
         r"kernel": "kernel: TCP, epoll, scheduling",
         r"libcrypto|libssl": "TLS: OpenSSL",
@@ -82,15 +82,15 @@ def _library(line: str) -> str:
     return next((layer for pattern, layer in layers.items() if re.search(pattern, line)), "other")
 
 
-def sampled(work: Path, *, short: bool) -> Table:
-    """Return where the worker's time goes, sampled by perf while it answers."""
+def sample_worker(work: Path, *, short: bool) -> Table:
+    """Return the shares of the worker's time, sampled by perf while it answers."""
     title = "Where a worker's time goes"
     perf = shutil.which("perf")
     if perf is None:
         return Table(title, ("not measured: no perf on PATH.",), ("layer", "share"), ())
-    file = write_cases(cases()["takeover"], work / "takeover")
+    file = write_cases(list_cases()["takeover"], work / "takeover")
     seconds = 2 if short else 10
-    with running(ours(), work / "server", workers=1, cpus="0") as server:
+    with run_server(make_own_server(), work / "server", workers=1, cpus="0") as server:
         run_load(server, "closed", file, "-requests", "2000", cpus="1")
         worker = server.workers[0]
         loading = start_load(server, "closed", file, "-duration", f"{seconds + 1}s", cpus="1")
@@ -100,7 +100,7 @@ def sampled(work: Path, *, short: bool) -> Table:
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         with measure_tree(server.pid) as spent:
-            report = finish_load(loading)
+            report = wait_for_load(loading)
     del spent
     if recorded.returncode or not data.exists():
         reason = (recorded.stderr.strip().splitlines() or ["no message"])[-1]
@@ -113,7 +113,7 @@ def sampled(work: Path, *, short: bool) -> Table:
     for line in layers.splitlines():
         found = re.match(r"\s*([\d.]+)%\s+(\S.*)", line)
         if found:
-            layer = _library(found[2])
+            layer = _find_layer(found[2])
             shares[layer] = shares.get(layer, 0) + float(found[1])
     return Table(
         title,

@@ -5,12 +5,12 @@ from functools import partial
 from pathlib import Path
 
 from lab.bench.load import Report, run_load, write_cases
-from lab.bench.processes import Spent, measure_tree
-from lab.bench.reviews import renewal
-from lab.bench.rounds import Round, quietest
-from lab.bench.servers import CONTROLLER_RUNTIME, OPA, Running, ours
-from lab.bench.table import Bar, Table, median, span
-from lab.bench.tables.cpu import missing, start_all
+from lab.bench.processes import Usage, measure_tree
+from lab.bench.reviews import make_renewal_case
+from lab.bench.rounds import Round, run_quietest
+from lab.bench.servers import CONTROLLER_RUNTIME, OPA, Running, make_own_server
+from lab.bench.table import Bar, Table, find_median, format_span
+from lab.bench.tables.cpu import list_missing, start_all
 
 LOADS = {"500/s": ("-rate", "500"), "bursts of 30 at 500/s": ("-rate", "500", "-burst", "30")}
 CPU_BARS = {"500/s": (0.60, "<= 0.45"), "bursts of 30 at 500/s": (0.80, "")}
@@ -18,8 +18,8 @@ CPU_BARS = {"500/s": (0.60, "<= 0.45"), "bursts of 30 at 500/s": (0.80, "")}
 
 def _measure_round(
     everyone: list[Running], cases: Path, seconds: float, number: int
-) -> Round[dict[tuple[str, str], tuple[Spent, Report]]]:
-    """All servers under all loads, forwards or backwards."""
+) -> Round[dict[tuple[str, str], tuple[Usage, Report]]]:
+    """Measure all servers under all loads, forwards or backwards."""
     result, noise = {}, [0.0]
     for load, flags in LOADS.items():
         for server in everyone if number % 2 == 0 else reversed(everyone):
@@ -31,15 +31,15 @@ def _measure_round(
 
 
 def run(work: Path, *, short: bool) -> Table:
-    """Two workers (GOMAXPROCS=2), unpinned, the transport settings of kube-apiserver."""
+    """Measure two workers (GOMAXPROCS=2), unpinned, with the transport settings of kube-apiserver."""
     wanted, seconds = (2, 3) if short else (3, 6)
-    cases = write_cases([renewal()], work / "renewal")
-    servers = (ours(), CONTROLLER_RUNTIME, OPA)
+    cases = write_cases([make_renewal_case()], work / "renewal")
+    servers = (make_own_server(), CONTROLLER_RUNTIME, OPA)
     with ExitStack() as stack:
         everyone = start_all(servers, work, stack, workers=2, cpus="")
         for server in everyone:
             run_load(server, "open", cases, "-requests", "1000", "-rate", "500")
-        rounds = quietest(partial(_measure_round, everyone, cases, seconds), wanted)
+        rounds = run_quietest(partial(_measure_round, everyone, cases, seconds), wanted)
     results = {
         (server.server.name, load): [result[server.server.name, load] for result in rounds.results]
         for server in everyone
@@ -52,29 +52,31 @@ def run(work: Path, *, short: bool) -> Table:
             mine = results[server.server.name, load]
             micros = [spent.cpu / report.sent * 1e6 for spent, report in mine]
             ratios = [(a[0].cpu / a[1].sent) / (b[0].cpu / b[1].sent) for a, b in zip(mine, base or mine, strict=True)]
-            p99 = median([report.p99_ms for _, report in mine])
+            p99 = find_median([report.p99_ms for _, report in mine])
             rows.append(
                 (
                     load,
                     server.server.name,
-                    f"{median(micros):.0f}",
-                    span(ratios) if base else "no controller-runtime",
+                    f"{find_median(micros):.0f}",
+                    format_span(ratios) if base else "no controller-runtime",
                     " / ".join(
-                        f"{median([getattr(report, name) for _, report in mine]):.2f}"
+                        f"{find_median([getattr(report, name) for _, report in mine]):.2f}"
                         for name in ("p50_ms", "p99_ms", "p999_ms")
                     ),
                     str(sum(report.wrong + report.not_answered for _, report in mine)),
                 )
             )
             series[f"{load}: {server.server.name}"] = [
-                (q, median([getattr(report, name) for _, report in mine]))
+                (q, find_median([getattr(report, name) for _, report in mine]))
                 for q, name in ((50, "p50_ms"), (90, "p90_ms"), (99, "p99_ms"), (99.9, "p999_ms"))
             ]
             if base and server.server.name == "lease-webhook":
                 bar, stretch = CPU_BARS[load]
-                theirs = median([report.p99_ms for _, report in base])
+                theirs = find_median([report.p99_ms for _, report in base])
                 bars += [
-                    Bar(f"{load}, CPU ratio", f"<= {bar:.2f}", span(ratios), median(ratios) <= bar, stretch),
+                    Bar(
+                        f"{load}, CPU ratio", f"<= {bar:.2f}", format_span(ratios), find_median(ratios) <= bar, stretch
+                    ),
                     Bar(
                         f"{load}, p99",
                         "not above controller-runtime's",
@@ -93,10 +95,10 @@ def run(work: Path, *, short: bool) -> Table:
                 "HTTP/1.1, 25 idle connections, no session cache, as kube-apiserver; latency from the scheduled moment;"
                 " medians over the rounds."
             ),
-            rounds.said,
+            rounds.explanation,
         ),
         ("load", "server", "CPU us", "ratio", "p50 / p99 / p99.9 ms", "wrong or missing"),
-        (*rows, *missing(servers, 6)),
+        (*rows, *list_missing(servers, 6)),
         tuple(bars),
         series,
         rounds.foreign_cores,

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from lab.bench.processes import cpu_seconds
-from lab.bench.toolchain import go_program
+from lab.bench.processes import read_cpu_seconds
+from lab.bench.toolchain import build_go_program
 from lab.e2e.api_client import ApiClient
 from lab.e2e.control_plane import find_free_port
 from lab.e2e.manifests import format_micro_time, make_lease
@@ -43,13 +43,13 @@ class _Case:
 
     def run_block(self, client: ApiClient, pid: int) -> None:
         """Send one block of writes, each on top of the last."""
-        cpu = cpu_seconds(pid)
+        cpu = read_cpu_seconds(pid)
         for number in range(WRITES):
             self._lease["spec"] |= self._change(number)
             reply = client.send("PUT", f"{self._path}/{self._name}", self._lease)
             self._lease = reply.expect(200)
             self.milliseconds.append(reply.milliseconds)
-        self.cpu.append((cpu_seconds(pid) - cpu) * 1000 / WRITES)
+        self.cpu.append((read_cpu_seconds(pid) - cpu) * 1000 / WRITES)
 
 
 class _Figures(Struct, frozen=True):
@@ -66,7 +66,7 @@ def run(world: World) -> Iterator[Row]:
     person, _ = world.create_user("writer")
     peer_port = find_free_port()
     # The controller-runtime webhook of the benchmark, with the same rules.
-    peer = [str(go_program("peers/controller_runtime")), f"-port={peer_port}", f"-tls-dir={world.certs}"]
+    peer = [str(build_go_program("peers/controller_runtime")), f"-port={peer_port}", f"-tls-dir={world.certs}"]
     with (
         WebhookServer(world.directory, world.certs) as server,
         Process(peer, world.directory / "controller-runtime.log", os.environ | {"GOMAXPROCS": "1"}),
