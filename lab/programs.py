@@ -22,7 +22,7 @@ from lab.e2e.toolchain import (
     build_promtool,
 )
 from lab.evidence.toolchain import build_field_manager
-from lab.spec.__main__ import packages_of_the_specification
+from lab.spec.__main__ import install_packages
 from lab.torture.electors import build_languages, build_porcupine
 from tools.rendered import chart
 
@@ -31,7 +31,7 @@ Program = Callable[[], object]
 FIRST: Sequence[tuple[str, Program]] = (
     *((f"Kubernetes {version}", partial(build_all_binaries, version)) for version in (VERSIONS[0], VERSIONS[-1])),
     ("custom resource definitions", partial(find_definitions, *WRITTEN)),
-    ("TLC and Z3", packages_of_the_specification),
+    ("TLC and Z3", install_packages),
 )
 REST: Sequence[tuple[str, Program]] = (
     ("loader", partial(build_go_program, "loader")),

@@ -89,7 +89,7 @@ class Check(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What TLC said: the law that is violated, if any, the events until then, and the distinct states that it found."""
+    """The result of TLC: the law that is violated, if any, the events until then, and the number of distinct states."""
 
     violated: str
     trace: tuple[str, ...]
@@ -98,8 +98,8 @@ class Outcome(Struct, frozen=True):
     error: str = ""
 
 
-def designs() -> tuple[Check, ...]:
-    """Return what must hold."""
+def list_designs() -> tuple[Check, ...]:
+    """Return the checks that must hold."""
     removed = _STAMP | {"Offsets": "{0}", "Durations": "{2}", "MaxTime": "4", "MaxSwitches": "2"}
     alone = _FENCE | {"Fence": '"fence"', "Servers": "{1}"}
     return (
@@ -114,7 +114,7 @@ def designs() -> tuple[Check, ...]:
     )
 
 
-def defects() -> tuple[Check, ...]:
+def list_defects() -> tuple[Check, ...]:
     """Return the designs that lack a clause; TLC must refute each."""
     again = {"MaxSwitches": "2", "MaxWrites": "4"}
     table: tuple[tuple[str, Mapping[str, str], Mapping[str, Mapping[str, str]]], ...] = (
@@ -187,10 +187,10 @@ def defects() -> tuple[Check, ...]:
     )
 
 
-def limits() -> tuple[Check, ...]:
-    """Return what no part of the design keeps; each has a trace, which the pages print under its title."""
+def list_limits() -> tuple[Check, ...]:
+    """Return the checks that no design satisfies; each has a trace, which the pages print under its title."""
 
-    def fence(title: str, law: str, servers: str = "{1}", defect: str = "", **other: str) -> Check:
+    def make_fence_check(title: str, law: str, servers: str = "{1}", defect: str = "", **other: str) -> Check:
         numbers = {**_FENCE, "Fence": '"fence"', "Servers": servers, **other}
         return Check(title, "Fence", numbers, (law,), refuted=True, defect=defect)
 
@@ -201,16 +201,16 @@ def limits() -> tuple[Check, ...]:
         Check("a renewal by another", "Takeover", short, ("KeepsFromPods",), refuted=True),
         Check("the guard without the stamps", "Stamp", guard, ("Renews",), refuted=True),
         Check("a storm of labels without stamps", "Storm", _STORM | {"Stamped": "FALSE"}, _LAWS["Storm"], refuted=True),
-        fence("without a fence", "InFlight", Fence='"none"'),
-        fence("the expressions have no clock", "Live"),
-        fence("only the listed writers are fenced", "InFlight", defect="a is not listed"),
-        fence("each API server follows the lease through its own watch", "InFlight", servers="{1, 2}"),
-        fence("what the successor has not written", "Deposed", servers="{1, 2}", Fence='"token"'),
+        make_fence_check("without a fence", "InFlight", Fence='"none"'),
+        make_fence_check("the expressions have no clock", "Live"),
+        make_fence_check("only the listed writers are fenced", "InFlight", defect="a is not listed"),
+        make_fence_check("each API server follows the lease through its own watch", "InFlight", servers="{1, 2}"),
+        make_fence_check("what the successor has not written", "Deposed", servers="{1, 2}", Fence='"token"'),
     )
 
 
-def _tlc(packages: Path, module: str, config: str, text: str = "") -> str:
-    """Return what TLC prints about a module; `text`, if it is not one of the files here."""
+def _run_tlc(packages: Path, module: str, config: str, text: str = "") -> str:
+    """Return the output of TLC for a module; `text`, if it is not one of the files here."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file in HERE.glob("*.tla"):
@@ -231,22 +231,26 @@ def _tlc(packages: Path, module: str, config: str, text: str = "") -> str:
     return done.stdout + done.stderr
 
 
-def unlike(packages: Path, checked: Sequence[traces.Trace]) -> list[str]:
+def find_mismatches(packages: Path, checked: Sequence[traces.Trace]) -> list[str]:
     """Return the traces that the specification allows and should refuse, or the other way round."""
     numbers = {"Offsets": "{0}", "Durations": "{1, 15}", "MaxTime": "1000000", "MaxWrites": "1000000"}
-    return _unlike(packages, numbers, traces.constants(checked), [(one.name, one.allowed) for one in checked])
+    return _find_mismatches(
+        packages, numbers, traces.format_constants(checked), [(one.name, one.allowed) for one in checked]
+    )
 
 
-def unlike_stamped(packages: Path, checked: Sequence[stamped_traces.Tenures]) -> list[str]:
-    """Return the same of leases with stamps."""
-    text = stamped_traces.stamped_constants(checked)
-    return _unlike(packages, stamped_traces.NUMBERS, text, [(one.name, one.allowed) for one in checked])
+def find_stamped_mismatches(packages: Path, checked: Sequence[stamped_traces.Tenures]) -> list[str]:
+    """Return the same mismatches of leases with stamps."""
+    text = stamped_traces.format_stamped_constants(checked)
+    return _find_mismatches(packages, stamped_traces.NUMBERS, text, [(one.name, one.allowed) for one in checked])
 
 
-def _unlike(packages: Path, numbers: Mapping[str, str], text: str, checked: Sequence[tuple[str, bool]]) -> list[str]:
+def _find_mismatches(
+    packages: Path, numbers: Mapping[str, str], text: str, checked: Sequence[tuple[str, bool]]
+) -> list[str]:
     constants = "".join(f" {name} = {value}\n" for name, value in numbers.items())
     config = f'CONSTANTS\n{constants} Defect = ""\n Traces <- RecordedTraces\nSPECIFICATION TraceSpec\nVIEW Where\n'
-    printed = _tlc(packages, "Recorded", config, text)
+    printed = _run_tlc(packages, "Recorded", config, text)
     if "No error has been found" not in printed:
         return [printed[-2000:]]
     allowed = {int(number) for number in re.findall(r'<<"allowed", (\d+)>>', printed)}
@@ -257,10 +261,10 @@ def run(check: Check, packages: Path) -> Outcome:
     """Run TLC; it prints a shortest trace, because one worker searches the states by their depth."""
     began = time.monotonic()
     constants = "".join(f" {name} = {value}\n" for name, value in check.numbers.items())
-    printed = _tlc(
+    printed = _run_tlc(
         packages,
         check.module,
-        f'CONSTANTS\n{constants} Defect = "{check.defect}"\nSPECIFICATION Spec\n{_laws(check.laws)}',
+        f'CONSTANTS\n{constants} Defect = "{check.defect}"\nSPECIFICATION Spec\n{_format_laws(check.laws)}',
     )
     seconds = time.monotonic() - began
     found, states = _VIOLATED.search(printed), _STATES.search(printed)
@@ -273,15 +277,15 @@ def run(check: Check, packages: Path) -> Outcome:
     return Outcome(violated, tuple(_DID.findall(printed)[1:]), int(states[1]), seconds)
 
 
-def _laws(laws: tuple[str, ...]) -> str:
-    """Lines of a configuration. What happens at some time is not to be asked of a view of states."""
+def _format_laws(laws: tuple[str, ...]) -> str:
+    """Return lines of a configuration. A property of eventual states is not to be asked of a view of states."""
     if _OF_TIME.intersection(laws):
         return f"PROPERTIES {' '.join(laws)}\n"
     return f"VIEW vars\nINVARIANTS {' '.join(laws)}\n"
 
 
-def packages_of_the_specification() -> Path:
-    """TLC and Z3, by pip, each with a hash."""
+def install_packages() -> Path:
+    """Install TLC and Z3 by pip, each with a hash, and return their directory."""
     lock = HERE / "requirements.txt"
     folder = _CACHE / re.sub(r"\W+", "-", f"{lock.stat().st_size}-{sys.version_info.minor}")
     if not folder.exists():
@@ -293,8 +297,8 @@ def packages_of_the_specification() -> Path:
     return folder
 
 
-def _steps(trace: tuple[str, ...]) -> str:
-    """Lines of a list; waits are counted."""
+def _format_steps(trace: tuple[str, ...]) -> str:
+    """Return lines of a list; waits are counted."""
     lines: list[str] = []
     waits = 0
     for words in (*trace, ""):
@@ -309,16 +313,16 @@ def _steps(trace: tuple[str, ...]) -> str:
     return "".join(f"{number}. {words}\n" for number, words in enumerate(lines, 1))
 
 
-def _wrong(check: Check, outcome: Outcome) -> str:
+def _find_error(check: Check, outcome: Outcome) -> str:
     if outcome.error:
         return outcome.error
     if check.refuted == bool(outcome.violated):
         return ""
-    return "not refuted" if check.refuted else f"{outcome.violated} is violated:\n{_steps(outcome.trace)}"
+    return "not refuted" if check.refuted else f"{outcome.violated} is violated:\n{_format_steps(outcome.trace)}"
 
 
 def write_between(page: Path, name: str, text: str) -> None:
-    """Replace what is between the two comments of this name in a page."""
+    """Replace the text between the two comments of this name in a page."""
     begin, end = f"<!-- spec: {name} -->\n", "<!-- end -->\n"
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, found, after = rest.partition(end)
@@ -334,20 +338,22 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only what contains this text")
     parser.add_argument("--short", action="store_true", help="without the two designs that need most of the time")
     options = parser.parse_args()
-    packages = packages_of_the_specification()
+    packages = install_packages()
     sys.path.append(str(packages))
     import z3  # type: ignore[import-not-found]  # noqa: PLC0415 - it is not among the packages of the environment
 
     failed = 0
     done: dict[str, tuple[Check, Outcome]] = {}
-    checks = [one for one in (*designs(), *limits(), *defects()) if options.only in f"{one.module} {one.title}"]
+    checks = [
+        one for one in (*list_designs(), *list_limits(), *list_defects()) if options.only in f"{one.module} {one.title}"
+    ]
     if options.short:
         for check in filter(_is_long, checks):
             print(f"left to `make spec`: {check.title}", flush=True)
         checks = list(itertools.filterfalse(_is_long, checks))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for check, outcome in zip(checks, pool.map(run, checks, itertools.repeat(packages)), strict=True):
-            wrong = _wrong(check, outcome)
+            wrong = _find_error(check, outcome)
             failed += bool(wrong)
             said = f"refuted by {outcome.violated}" if outcome.violated else "holds"
             took = f"{outcome.seconds:5.1f} s {outcome.states:8} states"
@@ -355,16 +361,16 @@ def main() -> int:
             done[check.title] = (check, outcome)
     recorded = list(traces.read_recorded())
     checked = [*recorded, *traces.corrupt(recorded)]
-    others = unlike(packages, checked)
+    others = find_mismatches(packages, checked)
     failed += len(others)
     counts = [len(recorded), sum(1 for trace in recorded if not trace.allowed), len(checked) - len(recorded)]
     print(f"{'FAILED' if others else 'ok':7} {counts} traces recorded, refused, corrupted {others}", flush=True)
-    proven = [(statement, *intervals.decide(z3, statement)) for statement in intervals.statements(z3)]
+    proven = [(statement, *intervals.decide(z3, statement)) for statement in intervals.list_statements(z3)]
     for statement, said, numbers in proven:
         unexpected = said != ("proven" if statement.holds else "refuted")
         failed += unexpected
         print(f"{'FAILED' if unexpected else 'ok':7} {said} {statement.words} {numbers}")
-    differing = intervals.differences(seed=1)
+    differing = intervals.count_differences(seed=1)
     print(f"{'FAILED' if differing else 'ok':7} {differing} of {intervals.SAMPLES} samples differ from the rule")
     if options.docs and not failed and not options.only and not options.short:
         _write_pages(done, proven, counts)
@@ -387,7 +393,7 @@ def _write_pages(
     )
     write_between(proof, "designs", f"| module | design | laws | states |\n|---|---|---|--:|\n{held}")
     lacking = "".join(
-        f"| {check.module} | {check.defect} | {outcome.violated} | {_steps(outcome.trace).count(chr(10))} |\n"
+        f"| {check.module} | {check.defect} | {outcome.violated} | {_format_steps(outcome.trace).count(chr(10))} |\n"
         for check, outcome in done.values()
         if check.title.startswith(f"{check.module}: ")
     )
@@ -401,9 +407,9 @@ def _write_pages(
         "traces",
         f"{counts[0]} traces, of which {counts[1]} must be refused, and are; {counts[2]} corrupted ones are refused.\n",
     )
-    for check in limits():
+    for check in list_limits():
         page = DOCS / "fence-limits.md" if check.module == "Fence" else proof
-        write_between(page, check.title, _steps(done[check.title][1].trace))
+        write_between(page, check.title, _format_steps(done[check.title][1].trace))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The arithmetic of expiry for all times, durations and clocks, by Z3. What goes too far is refuted.
+"""The arithmetic of expiry for all times, durations and clocks, by Z3. Statements that go too far are refuted.
 
 Real time and clocks are in microseconds, as in `webhook.admission.rules.expiry`; a stamp is the clock of an API
 server, cut to a whole second. The formula is written once more here, for numbers and for Z3's terms, and compared with
@@ -19,15 +19,15 @@ _NO_ENTRIES: Final[tuple[Entry, ...]] = ()
 
 
 class Statement(Struct, frozen=True):
-    """Words for a reader; whether Z3 must prove it, or find numbers against it."""
+    """A statement in words for a reader; Z3 must prove it, or find numbers against it."""
 
     words: str
     holds: bool
     claim: Any
 
 
-def statements(z3: Any) -> tuple[Statement, ...]:
-    """Return what is to be proven: a renewal and a takeover, each by an API server with a clock of its own."""
+def list_statements(z3: Any) -> tuple[Statement, ...]:
+    """Return the statements to prove: a renewal and a takeover, each by an API server with a clock of its own."""
     duration, renewed, taken, one, other, later = z3.Ints("duration renewed taken one other later")
     seen, written = (renewed + one) / SECOND, (taken + other) / SECOND
     apart = z3.If(one > other, one - other, other - one)
@@ -35,15 +35,15 @@ def statements(z3: Any) -> tuple[Statement, ...]:
     tolerance = z3.If(duration < 10, duration, 10)
     times = z3.And(renewed >= 0, taken >= renewed, one >= 0, other >= 0, duration >= 1)
 
-    def expired(after: Any = 0, slack: Any = tolerance) -> Any:
+    def is_expired_by(after: Any = 0, slack: Any = tolerance) -> Any:
         return 5 * (written + after - seen) + slack >= 5 * duration
 
-    def admitted(bound: int, low: int, high: int | None, slack: Any = tolerance) -> Any:
+    def is_admitted(bound: int, low: int, high: int | None, slack: Any = tolerance) -> Any:
         inside = z3.And(times, duration >= low, apart <= bound, age >= duration * SECOND)
-        return z3.Implies(z3.And(inside, duration <= high) if high else inside, expired(slack=slack))
+        return z3.Implies(z3.And(inside, duration <= high) if high else inside, is_expired_by(slack=slack))
 
-    def refused(bound: int, low: int, high: int) -> Any:
-        """State what the clock of a fence does to a write `age` after the renewal that its API server knows."""
+    def is_refused(bound: int, low: int, high: int) -> Any:
+        """Return the effect of a fence's clock on a write `age` after the renewal that its API server knows."""
         inside = z3.And(times, duration >= low, duration <= high, apart <= bound, age <= duration * SECOND)
         return z3.Implies(inside, z3.Not(5 * (written - seen) > 5 * duration + tolerance))
 
@@ -54,56 +54,56 @@ def statements(z3: Any) -> tuple[Statement, ...]:
         Statement(
             "a takeover is not denied when the duration has passed, if clocks differ by 2 s at most, from 10 s on",
             True,
-            admitted(2 * SECOND, 10, None),
+            is_admitted(2 * SECOND, 10, None),
         ),
-        Statement("the same, if clocks differ by 1 s at most, for 5 to 9 s", True, admitted(SECOND, 5, 9)),
-        Statement("the same, if clocks do not differ, for 1 to 4 s", True, admitted(0, 1, 4)),
-        Statement("the same for 1 to 4 s, if clocks differ by a millisecond", False, admitted(1000, 1, 4)),
-        Statement("the same for 5 to 9 s, if clocks differ by 1.001 s", False, admitted(1_001_000, 5, 9)),
-        Statement("the same from 10 s on, if clocks differ by 2.001 s", False, admitted(2_001_000, 10, None)),
-        Statement("the same from 10 s on without a tolerance", False, admitted(2 * SECOND, 10, None, 0)),
+        Statement("the same, if clocks differ by 1 s at most, for 5 to 9 s", True, is_admitted(SECOND, 5, 9)),
+        Statement("the same, if clocks do not differ, for 1 to 4 s", True, is_admitted(0, 1, 4)),
+        Statement("the same for 1 to 4 s, if clocks differ by a millisecond", False, is_admitted(1000, 1, 4)),
+        Statement("the same for 5 to 9 s, if clocks differ by 1.001 s", False, is_admitted(1_001_000, 5, 9)),
+        Statement("the same from 10 s on, if clocks differ by 2.001 s", False, is_admitted(2_001_000, 10, None)),
+        Statement("the same from 10 s on without a tolerance", False, is_admitted(2 * SECOND, 10, None, 0)),
         Statement(
             "a takeover is denied until the duration has passed, less the tolerance, clocks' difference and a second",
             True,
-            z3.Implies(z3.And(times, expired()), age > early),
+            z3.Implies(z3.And(times, is_expired_by()), age > early),
         ),
         Statement(
             "the same without the second",
             False,
-            z3.Implies(z3.And(times, expired()), age > early + SECOND),
+            z3.Implies(z3.And(times, is_expired_by()), age > early + SECOND),
         ),
         Statement(
             "the same with twice the tolerance",
             False,
-            z3.Implies(z3.And(times, expired(slack=2 * tolerance)), age > early),
+            z3.Implies(z3.And(times, is_expired_by(slack=2 * tolerance)), age > early),
         ),
         Statement(
             "what has expired stays expired",
             True,
-            z3.Implies(z3.And(times, expired(), later >= 0), expired(after=later)),
+            z3.Implies(z3.And(times, is_expired_by(), later >= 0), is_expired_by(after=later)),
         ),
         Statement(
             "a takeover is not denied again after the seconds that a denial names",
             True,
-            z3.Implies(z3.And(times, z3.Not(expired())), expired(after=left)),
+            z3.Implies(z3.And(times, z3.Not(is_expired_by())), is_expired_by(after=left)),
         ),
         Statement(
             "a fence's clock refuses no write while the duration lasts, if clocks differ by 2 s at most, from 10 s on",
             True,
-            refused(2 * SECOND, 10, longest),
+            is_refused(2 * SECOND, 10, longest),
         ),
-        Statement("the same, if clocks differ by 1 s at most, for 5 to 9 s", True, refused(SECOND, 5, 9)),
-        Statement("the same, if clocks do not differ, for 1 to 4 s", True, refused(0, 1, 4)),
-        Statement("the same, if clocks differ by 2.001 s", False, refused(2_001_000, 10, longest)),
+        Statement("the same, if clocks differ by 1 s at most, for 5 to 9 s", True, is_refused(SECOND, 5, 9)),
+        Statement("the same, if clocks do not differ, for 1 to 4 s", True, is_refused(0, 1, 4)),
+        Statement("the same, if clocks differ by 2.001 s", False, is_refused(2_001_000, 10, longest)),
     )
 
 
 def is_expired(duration: int, seen: int, written: int) -> bool:
-    """Say what the formula of the statements says, of stamps in whole seconds."""
+    """Return the result of the statements' formula for stamps in whole seconds."""
     return 5 * (written - seen) + min(duration, 10) >= 5 * duration
 
 
-def differences(seed: int) -> int:
+def count_differences(seed: int) -> int:
     """Count the samples for which the rule and the formula disagree."""
     chance = random.Random(seed)
     found = 0

@@ -43,7 +43,7 @@ class Tenures(Struct, frozen=True):
     allowed: bool = True
 
 
-def stamped_of(lease: dict[str, Any], suffix: str, last: Stamped | None, before: int) -> Stamped | None:
+def convert_to_stamped(lease: dict[str, Any], suffix: str, last: Stamped | None, before: int) -> Stamped | None:
     """Return a version, None without stamps; `last` is the version before."""
     annotations = lease["metadata"].get("annotations") or {}
     writer, written, term = (
@@ -70,8 +70,8 @@ def stamped_of(lease: dict[str, Any], suffix: str, last: Stamped | None, before:
     )
 
 
-def corrupted_stamps(traces: Sequence[Tenures]) -> Iterator[Tenures]:
-    """Return what must not be allowed: a lower term, an older time, and a writer who did not wait."""
+def corrupt_stamps(traces: Sequence[Tenures]) -> Iterator[Tenures]:
+    """Yield traces that must not be allowed: a lower term, an older time, and a writer who did not wait."""
     for trace in traces:
         *before, last = trace.versions
         if not trace.allowed or len(before) < 3 or last.by or not last.holder or last.term < 2 or last.written < 0:
@@ -92,13 +92,13 @@ def _is_guarded(version: Stamped, second: int) -> bool:
     return version.written >= 0 and not is_expired(version.duration, version.written, second)
 
 
-def stamped_constants(traces: Sequence[Tenures]) -> str:
+def format_stamped_constants(traces: Sequence[Tenures]) -> str:
     """Return a module that has the traces."""
-    rows = ",\n".join(f"<<{', '.join(_row(trace, one) for one in trace.versions)}>>" for trace in traces)
+    rows = ",\n".join(f"<<{', '.join(_format_row(trace, one) for one in trace.versions)}>>" for trace in traces)
     return f"---- MODULE Recorded ----\nEXTENDS Stamped\nRecordedTraces == <<\n{rows}>>\n====\n"
 
 
-def _row(trace: Tenures, version: Stamped) -> str:
+def _format_row(trace: Tenures, version: Stamped) -> str:
     begin = trace.versions[0].at - 60
     written = version.written - begin if version.written >= 0 else -1
     names = (

@@ -19,7 +19,7 @@ INCIDENTS: Final = Path(__file__).parents[2] / "tests" / "data" / "incidents"
 
 
 class Version(Struct, frozen=True):
-    """What module Trace knows of a stored lease; times are seconds since 1970."""
+    """The data of module Trace about a stored lease; times are seconds since 1970."""
 
     at: int
     holder: str
@@ -37,14 +37,14 @@ class Trace(Struct, frozen=True):
 
 
 def read_recorded() -> Iterator[Trace]:
-    """Return the leases of every incident, cut where a write is refused by the rules, which is a trace of its own."""
+    """Yield the leases of every incident, cut where a write is refused by the rules, which is a separate trace."""
     for file in sorted(INCIDENTS.glob("*/leases.json.gz")):
         events = map(json.loads, gzip.decompress(file.read_bytes()).splitlines())
-        yield from watched(file.parent.name, events)
+        yield from list_watched(file.parent.name, events)
 
 
-def watched(source: str, events: Iterable[dict[str, Any]]) -> Iterator[Trace]:
-    """Return the leases of a watch; what was deleted and created again is another trace."""
+def list_watched(source: str, events: Iterable[dict[str, Any]]) -> Iterator[Trace]:
+    """Yield the leases of a watch; one that was deleted and created again is another trace."""
     leases: dict[str, list[list[dict[str, Any]]]] = defaultdict(lambda: [[]])
     for event in events:
         lease = event["object"]
@@ -55,11 +55,11 @@ def watched(source: str, events: Iterable[dict[str, Any]]) -> Iterator[Trace]:
             lives[-1].append(lease)
     for name, lives in leases.items():
         for life in lives:
-            yield from pieces(name, life)
+            yield from split_into_traces(name, life)
 
 
 def corrupt(traces: Sequence[Trace]) -> Iterator[Trace]:
-    """Return what must not be allowed: an older stamp, and a holder who was never replaced."""
+    """Yield traces that must not be allowed: an older stamp, and a holder who was never replaced."""
     for trace in traces:
         if not trace.allowed or len(trace.versions) < 4:
             continue
@@ -70,40 +70,42 @@ def corrupt(traces: Sequence[Trace]) -> Iterator[Trace]:
             yield Trace(f"{trace.name}, another holder", (*before, replace(last, holder="nobody")), allowed=False)
 
 
-def constants(traces: Sequence[Trace]) -> str:
+def format_constants(traces: Sequence[Trace]) -> str:
     """Return a module that has the traces."""
-    rows = ",\n".join(f"<<{', '.join(_row(trace.versions[0].at, one) for one in trace.versions)}>>" for trace in traces)
+    rows = ",\n".join(
+        f"<<{', '.join(_format_row(trace.versions[0].at, one) for one in trace.versions)}>>" for trace in traces
+    )
     return f"---- MODULE Recorded ----\nEXTENDS Trace\nRecordedTraces == <<\n{rows}>>\n====\n"
 
 
-def _row(begin: int, version: Version) -> str:
+def _format_row(begin: int, version: Version) -> str:
     return (
         f"[at |-> {version.at - begin + 60}, holder |-> {json.dumps(version.holder)}, duration |-> {version.duration}, "
         f"renewTime |-> {str(version.renew_time).upper()}, seen |-> {version.seen - begin + 60}]"
     )
 
 
-def pieces(name: str, life: Sequence[dict[str, Any]]) -> Iterator[Trace]:
-    """Return the traces of one life of a lease: what the rules refuse is a trace of its own, and ends another."""
+def split_into_traces(name: str, life: Sequence[dict[str, Any]]) -> Iterator[Trace]:
+    """Yield the traces of one life of a lease: a write that the rules refuse is a separate trace, and ends another."""
     piece: list[Version] = []
     for lease in life:
-        version = _version(lease)
+        version = _make_version(lease)
         if piece and (replace(version, at=piece[-1].at) == piece[-1] or not (version.holder or piece[-1].holder)):
             continue
         if piece and _is_refused(piece[-1], version):
             yield Trace(f"{name}, refused", (piece[-1], version), allowed=False)
-            yield from _long(name, piece)
+            yield from _filter_long(name, piece)
             piece = []
         piece.append(version)
-    yield from _long(name, piece)
+    yield from _filter_long(name, piece)
 
 
-def _long(name: str, piece: Sequence[Version]) -> Iterator[Trace]:
+def _filter_long(name: str, piece: Sequence[Version]) -> Iterator[Trace]:
     if len(piece) > 1:
         yield Trace(name, tuple(piece))
 
 
-def _version(lease: dict[str, Any]) -> Version:
+def _make_version(lease: dict[str, Any]) -> Version:
     spec = lease.get("spec", {})
     entries = entries_of(Raw(msgjson.encode(lease["metadata"].get("managedFields", []))))
     stamps = [entry.stamp for entry in entries if entry.stamp is not None]
@@ -119,7 +121,7 @@ def _version(lease: dict[str, Any]) -> Version:
 
 
 def _is_refused(old: Version, new: Version) -> bool:
-    """Say what takeover-before-expiry says in `strict`."""
+    """Return whether takeover-before-expiry refuses it in `strict`."""
     if not old.holder or new.holder in ("", old.holder):
         return False
     written = new.at * SECOND

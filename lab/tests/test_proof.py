@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.spec.__main__ import HERE, defects, designs, limits
+from lab.spec.__main__ import HERE, list_defects, list_designs, list_limits
 
 ROOT = Path(__file__).parents[2]
 PROOF = (ROOT / "docs" / "proof.md").read_text(encoding="utf-8")
@@ -15,19 +15,19 @@ LIMITS = (ROOT / "docs" / "fence-limits.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize("module", ["Takeover", "Stamp", "Fence"])
 def test_every_clause_that_can_be_left_out_is_left_out_once(module: str) -> None:
     text = (HERE / f"{module}.tla").read_text(encoding="utf-8")
-    tried = [check.defect for check in (*defects(), *limits()) if check.module == module and check.defect]
+    tried = [check.defect for check in (*list_defects(), *list_limits()) if check.module == module and check.defect]
     assert sorted(tried) == sorted(set(re.findall(r'Defect [=#] "([^"]+)"', text)))
 
 
 def test_the_page_has_each_design_and_each_defect() -> None:
-    for check in designs():
+    for check in list_designs():
         assert f"| {check.module} | {check.title} |" in PROOF
-    for check in defects():
+    for check in list_defects():
         assert f"| {check.module} | {check.defect} |" in PROOF
 
 
 def test_the_pages_have_a_trace_of_each_limit() -> None:
-    for check in limits():
+    for check in list_limits():
         assert re.search(f"<!-- spec: {check.title} -->\n\n1[.] ", PROOF + LIMITS), check.title
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lab.spec.stamped_traces import Stamped, Tenures, corrupted_stamps
+from lab.spec.stamped_traces import Stamped, Tenures, corrupt_stamps
 from lab.torture import __main__ as torture
 from lab.torture import laws
 from lab.torture.history import Attack, Denial, Gap, History, Stored, read_history
@@ -124,7 +124,7 @@ def test_who_renews_for_another_one_is_not_denied_as_that_one(history: History, 
 def test_another_writer_is_corrupt_only_while_the_lease_is_live(duration: int, seconds: int, *, is_live: bool) -> None:
     first = Stamped(at=100, before=2, holder="a", duration=duration, writer="a", written=100, term=2)
     last = replace(first, at=100 + seconds, before=5, written=100 + seconds)
-    copies = corrupted_stamps([Tenures("trace", (first, first, first, last))])
+    copies = corrupt_stamps([Tenures("trace", (first, first, first, last))])
     assert [one.name for one in copies if "another writer" in one.name] == ["trace, another writer"] * is_live
 
 

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.e2e.toolchain import Binaries, MissingToolchainError, build_all_binaries, find_cache_directory
-from lab.spec.__main__ import packages_of_the_specification, write_between
+from lab.spec.__main__ import install_packages, write_between
 from lab.torture.electors import build_porcupine
 from lab.torture.history import keep, read_history
 from lab.torture.laws import Verdict, check_history
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     without_java = shutil.which("java") is None
     if without_java:
         print("*** there is no Java: TLC does not check the histories ***", file=sys.stderr)
-    packages = None if options.no_specification or without_java else packages_of_the_specification()
+    packages = None if options.no_specification or without_java else install_packages()
     if options.check:
         histories = [read_history(file) for file in options.check]
         checked = [

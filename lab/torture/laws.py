@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from lab.spec import __main__ as spec
-from lab.spec.stamped_traces import Stamped, Tenures, corrupted_stamps, stamped_of
-from lab.spec.traces import Trace, corrupt, pieces
+from lab.spec.stamped_traces import Stamped, Tenures, convert_to_stamped, corrupt_stamps
+from lab.spec.traces import Trace, corrupt, split_into_traces
 from lab.torture.electors import RETRY
 from lab.torture.history import History, Stored
 from webhook.kubernetes.times import SECOND, parse, parse_seconds
@@ -45,11 +45,13 @@ def check_history(history: History, porcupine: Path, packages: Path | None) -> V
             f"fence: {one}" for one in interleaved
         ]
         found += [*find_denied_renewals(history), *find_losses(history)]
-    copies = (list(corrupt(reviewed)), list(corrupted_stamps(stamped)))
+    copies = (list(corrupt(reviewed)), list(corrupt_stamps(stamped)))
     if packages:
-        found += [f"module Takeover: {name}" for name in spec.unlike(packages, [*reviewed, *copies[0]])]
+        found += [f"module Takeover: {name}" for name in spec.find_mismatches(packages, [*reviewed, *copies[0]])]
         if history.protected:
-            found += [f"module Stamp: {name}" for name in spec.unlike_stamped(packages, [*stamped, *copies[1]])]
+            found += [
+                f"module Stamp: {name}" for name in spec.find_stamped_mismatches(packages, [*stamped, *copies[1]])
+            ]
     figures: dict[str, float] = {
         "seconds": (history.end - history.begin) / SECOND,
         "faults": len(history.faults),
@@ -72,7 +74,7 @@ def check_history(history: History, porcupine: Path, packages: Path | None) -> V
 def list_reviewed_traces(history: History) -> Iterator[Trace]:
     """Yield the lives of the lease that the webhook guards."""
     for life in _split_into_lives(history.leases[REVIEWED]):
-        yield from pieces(
+        yield from split_into_traces(
             f"seed {history.seed} {REVIEWED} from {life[0].revision}", [one.object for one in life if one.object]
         )
 
@@ -94,7 +96,9 @@ def list_stamped_traces(history: History) -> Iterator[Tenures]:
             yield from _filter_long(history, piece)
             piece = []
         elif now:
-            version = stamped_of(one.object, now, piece[-1] if piece else None, last_revision or one.revision - 1)
+            version = convert_to_stamped(
+                one.object, now, piece[-1] if piece else None, last_revision or one.revision - 1
+            )
             if version:
                 piece.append(version)
         last_revision = one.revision
@@ -108,7 +112,7 @@ def find_unstamped_writes(history: History) -> Iterator[str]:
         suffix = history.find_suffix(one.revision)
         if not suffix or one.object is None:
             continue
-        is_stamped = stamped_of(one.object, suffix, None, 0) is not None
+        is_stamped = convert_to_stamped(one.object, suffix, None, 0) is not None
         if is_stamped:
             known = suffix
         elif known == suffix:

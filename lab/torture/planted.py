@@ -137,7 +137,7 @@ def _find_refutation(clause: str) -> str | None:
     )
     if found:
         return found[1]
-    return next((", ".join(one.laws) for one in spec.limits() if one.title == clause), None)
+    return next((", ".join(one.laws) for one in spec.list_limits() if one.title == clause), None)
 
 
 def _copy(tree: Path) -> None:

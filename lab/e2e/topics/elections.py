@@ -14,8 +14,8 @@ from lab.e2e.manifests import format_micro_time, make_candidate
 from lab.e2e.watched_leases import WatchedLeases
 from lab.e2e.webhook_server import WebhookServer
 from lab.e2e.world import COORDINATION, Account, Row, World, build_lease_path
-from lab.spec.__main__ import packages_of_the_specification, unlike
-from lab.spec.traces import corrupt, watched
+from lab.spec.__main__ import find_mismatches, install_packages
+from lab.spec.traces import corrupt, list_watched
 from tests.waiting import wait_for
 
 POLICIES = ("standard", "strict")
@@ -79,10 +79,10 @@ def _check_behaviors(watches: Sequence[WatchedLeases]) -> Row:
     claim = "the elections are behaviors of the specification"
     if shutil.which("java") is None:
         return Row(claim, "not checked: there is no Java", passed=True)
-    traces = [trace for one in watches for trace in watched("e2e", one.events)]
+    traces = [trace for one in watches for trace in list_watched("e2e", one.events)]
     elected = [trace for trace in traces if any(name in trace.name for name in ELECTED)]
     copies = list(corrupt(elected))
-    others = unlike(packages_of_the_specification(), [*elected, *copies])
+    others = find_mismatches(install_packages(), [*elected, *copies])
     seen = "; ".join(others) or f"{len(elected)} traces are, {len(copies)} corrupted copies are not"
     refused = [trace.name for trace in elected if not trace.allowed]
     return Row(claim, "; ".join(refused) or seen, passed=bool(copies) and not others and not refused)
