@@ -1,1 +1,1 @@
-"""Python's servers beside ours: what each does with clients that mean harm, and what a review costs."""
+"""Python's servers beside ours: the behavior of each with hostile clients, and the cost of a review."""

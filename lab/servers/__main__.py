@@ -46,19 +46,19 @@ REVIEW: Final = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
 
 
 class Results(Struct, frozen=True):
-    """Versions by server, and by row what each server did."""
+    """Versions by server, and the behavior of each server by row."""
 
     date: str
     versions: dict[str, str]
     rows: dict[str, dict[str, str]]
 
 
-def _server(name: str, package: str, *arguments: str) -> Server:
-    def command(port: int, _workers: int, work: Path) -> list[str]:
+def _make_server(name: str, package: str, *arguments: str) -> Server:
+    def build_command(port: int, _workers: int, work: Path) -> list[str]:
         values = {"port": port, "tls": work / "tls", "health": find_free_port()}
         return [sys.executable, "-m", *(argument.format(**values) for argument in arguments)]
 
-    return Server(name, lambda: Path(sys.executable), lambda: importlib.metadata.version(package), command)
+    return Server(name, lambda: Path(sys.executable), lambda: importlib.metadata.version(package), build_command)
 
 
 _FLASK: Final = "webhook.server.app:create_app()"
@@ -68,19 +68,19 @@ _GUNICORN: Final = (
     "--bind=127.0.0.1:{port}", "--certfile={tls}/tls.crt", "--keyfile={tls}/tls.key", "--log-level=critical",
 )  # fmt: skip
 SERVERS: Final = (
-    _server(
+    _make_server(
         "serve", "lease-webhook", "webhook", "serve", "--workers=1", "--bind=127.0.0.1:{port}",
         "--health-bind=127.0.0.1:{health}", "--tls-dir={tls}",
     ),
-    _server("gunicorn gthread, Flask", "gunicorn", *_GUNICORN, "--worker-class=gthread", "--threads=8", _FLASK),
-    _server("gunicorn asgi", "gunicorn", *_GUNICORN, "--worker-class=asgi", _ASGI),
-    _server(
+    _make_server("gunicorn gthread, Flask", "gunicorn", *_GUNICORN, "--worker-class=gthread", "--threads=8", _FLASK),
+    _make_server("gunicorn asgi", "gunicorn", *_GUNICORN, "--worker-class=asgi", _ASGI),
+    _make_server(
         "granian WSGI, Flask", "granian", "granian", "--interface=wsgi", "--factory", "--port={port}",
         "--host=127.0.0.1", "--ssl-certificate={tls}/tls.crt", "--ssl-keyfile={tls}/tls.key",
         "--http1-header-read-timeout=5000", "--backpressure=1000", "--no-ws", "--log-level=critical",
         "webhook.server.app:create_app",
     ),
-    _server(
+    _make_server(
         "uvicorn", "uvicorn", "uvicorn", "--port={port}", "--ssl-certfile={tls}/tls.crt", "--ssl-keyfile={tls}/tls.key",
         "--limit-concurrency=1000", "--timeout-keep-alive=5", "--no-access-log", "--log-level=critical", _ASGI,
     ),
@@ -89,14 +89,14 @@ SERVERS: Final = (
 
 
 def connect(server: Running, timeout: float = 5) -> ssl.SSLSocket:
-    """A connection after its handshake."""
+    """Return a connection after its handshake."""
     context = ssl.create_default_context(cafile=str(server.certificate_authority))
     plain = socket.create_connection(("127.0.0.1", server.port), timeout)
     return context.wrap_socket(plain, server_hostname="localhost")
 
 
-def until_closed(connection: socket.socket, drip: Iterator[bytes]) -> str:
-    """Send a piece each second; the seconds until the server closes, and its last status."""
+def wait_until_closed(connection: socket.socket, drip: Iterator[bytes]) -> str:
+    """Send a piece each second; return the seconds until the server closes, and its last status."""
     began, heard = time.monotonic(), b""
     connection.settimeout(1)
     while time.monotonic() - began < SECONDS:
@@ -116,22 +116,22 @@ def until_closed(connection: socket.socket, drip: Iterator[bytes]) -> str:
     return "-"
 
 
-def _silent_tcp(server: Running) -> str:
-    return until_closed(socket.create_connection(("127.0.0.1", server.port), 5), iter(()))
+def _measure_silent_tcp(server: Running) -> str:
+    return wait_until_closed(socket.create_connection(("127.0.0.1", server.port), 5), iter(()))
 
 
-def _after_handshake(*pieces: bytes, drip: bytes = b"") -> Callable[[Running], str]:
+def _measure_after_handshake(*pieces: bytes, drip: bytes = b"") -> Callable[[Running], str]:
     def measure(server: Running) -> str:
         connection = connect(server)
         for piece in pieces:
             connection.sendall(piece)
-        return until_closed(connection, iter([drip[at : at + 1] for at in range(len(drip))]))
+        return wait_until_closed(connection, iter([drip[at : at + 1] for at in range(len(drip))]))
 
     return measure
 
 
 def _flood(begin: bytes, piece: bytes) -> Callable[[Running], str]:
-    """Send without end; how much the server takes, and what it says."""
+    """Send without end; return how much the server takes, and its reply."""
 
     def measure(server: Running) -> str:
         connection, sent = connect(server), 0
@@ -163,8 +163,8 @@ def _claim(server: Running) -> str:
         return "closed"
 
 
-def _honest(server: Running) -> str:
-    """How long a new client waits for its review."""
+def _measure_honest(server: Running) -> str:
+    """Return how long a new client waits for its review."""
     began = time.monotonic()
     try:
         with connect(server, 10) as connection:
@@ -175,8 +175,8 @@ def _honest(server: Running) -> str:
     return f"{(time.monotonic() - began) * 1000:.0f} ms" if status == "200" else f"gets {status or 'nothing'}"
 
 
-def _beside(count: int, sent: bytes) -> Callable[[Running], str]:
-    """How a new client fares beside many that have sent this."""
+def _measure_beside(count: int, sent: bytes) -> Callable[[Running], str]:
+    """Return how a new client fares beside many that have sent this."""
 
     def measure(server: Running) -> str:
         kept = []
@@ -185,7 +185,7 @@ def _beside(count: int, sent: bytes) -> Callable[[Running], str]:
                 connection = connect(server, 2)
                 connection.sendall(sent)
                 kept.append(connection)
-        answer = _honest(server)
+        answer = _measure_honest(server)
         for connection in kept:
             connection.close()
         return answer if len(kept) == count else f"{answer}; {len(kept)} had a handshake"
@@ -193,8 +193,8 @@ def _beside(count: int, sent: bytes) -> Callable[[Running], str]:
     return measure
 
 
-def _deaf(server: Running) -> str:
-    """A client that pipelines reviews and does not read: the seconds until it is cut off."""
+def _measure_deaf(server: Running) -> str:
+    """Pipeline reviews as a client that does not read; return the seconds until it is cut off."""
     connection, began = connect(server), time.monotonic()
     connection.setblocking(False)
     unsent = memoryview(REVIEW * 2000)
@@ -208,7 +208,7 @@ def _deaf(server: Running) -> str:
     return "-"
 
 
-def _new_certificate(server: Running) -> str:
+def _check_new_certificate(server: Running) -> str:
     with connect(server) as connection:
         before = connection.getpeercert(binary_form=True)
     make_certificates(server.work / "tls")
@@ -225,26 +225,26 @@ def _new_certificate(server: Running) -> str:
 
 
 ROWS: Final[dict[str, Callable[[Running], str]]] = {
-    "TCP, then silence": _silent_tcp,
-    "TLS, then silence": _after_handshake(),
-    "half a head, then silence": _after_handshake(HEAD),
-    "a head, a byte each second": _after_handshake(drip=REVIEW),
-    "half a body, then silence": _after_handshake(REVIEW[:-100]),
-    "a body, a byte each second": _after_handshake(REVIEW[:-200], drip=REVIEW[-200:]),
+    "TCP, then silence": _measure_silent_tcp,
+    "TLS, then silence": _measure_after_handshake(),
+    "half a head, then silence": _measure_after_handshake(HEAD),
+    "a head, a byte each second": _measure_after_handshake(drip=REVIEW),
+    "half a body, then silence": _measure_after_handshake(REVIEW[:-100]),
+    "a body, a byte each second": _measure_after_handshake(REVIEW[:-200], drip=REVIEW[-200:]),
     "Content-Length of 200 MiB": _claim,
     "a chunked body without end": _flood(
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b" " * 65536 + b"\r\n"
     ),
     "a header without end": _flood(HEAD + b"X: ", b"x" * 65536),
-    "reviews without end, none of whose answers is read": _deaf,
-    f"a new client beside {HALF_HEADS} half heads": _beside(HALF_HEADS, HEAD),
-    f"a new client beside {IDLE} idle ones": _beside(IDLE, b""),
-    "a new certificate is served after": _new_certificate,
+    "reviews without end, none of whose answers is read": _measure_deaf,
+    f"a new client beside {HALF_HEADS} half heads": _measure_beside(HALF_HEADS, HEAD),
+    f"a new client beside {IDLE} idle ones": _measure_beside(IDLE, b""),
+    "a new certificate is served after": _check_new_certificate,
 }
 
 
 def watch(name: str, server: Server, work: Path) -> str:
-    """One cell of the table."""
+    """Return one cell of the table."""
     try:
         with run_server(server, work) as started:
             return ROWS[name](started)
@@ -253,7 +253,7 @@ def watch(name: str, server: Server, work: Path) -> str:
 
 
 def measure_costs(work: Path) -> dict[str, str]:
-    """The CPU of a takeover, in rounds by turns, as a ratio to `serve`."""
+    """Return the CPU of a takeover, in rounds by turns, as a ratio to `serve`."""
     file = write_cases(list_cases()["takeover"], work / "cases")
     found: dict[str, list[float]] = {server.name: [] for server in SERVERS}
     with contextlib.ExitStack() as stack:
@@ -276,7 +276,7 @@ def measure_costs(work: Path) -> dict[str, str]:
 
 
 def make_table(results: Results) -> str:
-    """The rows in Markdown."""
+    """Return the rows in Markdown."""
     names = list(results.versions)
     head = " | ".join(f"{name} {version}" for name, version in results.versions.items())
     rows = [f"| {row} | {' | '.join(cells[name] for name in names)} |" for row, cells in results.rows.items()]

@@ -1,4 +1,4 @@
-"""The reviewer behind ASGI, for servers that serve nothing else; it records nothing."""
+"""The reviewer behind ASGI, for servers of a benchmark; it records nothing."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
