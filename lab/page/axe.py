@@ -1,4 +1,4 @@
-"""axe-core, which finds what keeps people with a disability from using a page; fetched by npm once, checked by hash."""
+"""axe-core, which finds obstacles for people with a disability; fetched by npm once, checked by hash."""
 
 import hashlib
 import subprocess
@@ -16,11 +16,11 @@ GRAVE: Final = frozenset({"serious", "critical"})
 
 
 class WrongHashError(Exception):
-    """The package is another one than the one that was reviewed."""
+    """Raised when the package is another one than the one that was reviewed."""
 
 
-def axe_script() -> str:
-    """The source of axe-core."""
+def fetch_axe_script() -> str:
+    """Return the source of axe-core."""
     directory = find_cache_directory() / "axe"
     archive = directory / f"{PACKAGE}-{VERSION}.tgz"
     if not archive.exists():
@@ -28,10 +28,10 @@ def axe_script() -> str:
         subprocess.run(
             ["npm", "pack", "--silent", f"{PACKAGE}@{VERSION}"], cwd=directory, check=True, stdout=subprocess.DEVNULL
         )
-    return _script_of(archive)
+    return _extract_script(archive)
 
 
-def _script_of(archive: Path) -> str:
+def _extract_script(archive: Path) -> str:
     found = b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
     if found != SHA512:
         raise WrongHashError(f"{archive} has sha512 {found}, not {SHA512}")
@@ -41,9 +41,9 @@ def _script_of(archive: Path) -> str:
         return member.read().decode()
 
 
-def faults(page: Any) -> list[str]:
-    """Each serious or critical fault of a page that is open: its rule, what it means, and where."""
-    page.evaluate(axe_script())
+def find_faults(page: Any) -> list[str]:
+    """Return each serious or critical fault of a page that is open: its rule, its meaning, and its place."""
+    page.evaluate(fetch_axe_script())
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{one['id']}: {one['help']}: {[node['target'] for node in one['nodes'][:5]]}"

@@ -29,7 +29,10 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def opened(browser: Any, tmp_path: Path) -> Iterator[Open]:
-    """Opens a timeline from a file. After the test, the browser must have said nothing and asked for nothing else."""
+    """A function that opens a timeline from a file.
+
+    After the test, the browser must have printed nothing and requested nothing else.
+    """
     contexts: list[Any] = []
     pages: list[Opened] = []
 

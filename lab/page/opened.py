@@ -1,4 +1,4 @@
-"""A page that is open in the browser, and what the tests read from it."""
+"""A page that is open in the browser, as the tests read it."""
 
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -11,7 +11,7 @@ SETTLED: Final = "() => new Promise((done) => requestAnimationFrame(() => reques
 
 
 class Drawn(NamedTuple):
-    """A span or mark as an element says it; times in microseconds since the timeline begins."""
+    """A span or mark by the attributes of its element; times in microseconds since the timeline begins."""
 
     lane: str
     kind: str
@@ -21,7 +21,7 @@ class Drawn(NamedTuple):
 
 
 class Opened:
-    """`page` is Playwright's; `said` is what the browser wrote to its console, and `asked` what it requested."""
+    """An open page: `page` is Playwright's; `said` is the console of the browser, and `asked` its requests."""
 
     def __init__(self, page: Any, directory: Path, timeline: Timeline) -> None:
         self.page = page
@@ -43,7 +43,7 @@ class Opened:
         dialog.dismiss()
 
     def settle(self) -> None:
-        """Wait until what was asked for is drawn."""
+        """Wait until the requested elements are drawn."""
         self.page.evaluate(SETTLED)
 
     def press(self, *keys: str) -> None:
@@ -52,14 +52,14 @@ class Opened:
             self.page.keyboard.press(key)
             self.settle()
 
-    def to_lanes(self) -> None:
+    def focus_lanes(self) -> None:
         """Put the focus on the lanes."""
         self.page.focus("#lanes")
         self.settle()
 
     @property
     def active(self) -> str:
-        """What the keyboard is on, as a screen reader says it; "" for nothing."""
+        """Focused item, as a screen reader says it; "" for nothing."""
         return str(
             self.page.evaluate(
                 "() => { const id = document.getElementById('lanes').getAttribute('aria-activedescendant');"
@@ -70,11 +70,11 @@ class Opened:
 
     @property
     def lanes(self) -> list[str]:
-        """The names of the lanes that have elements, from top to bottom."""
+        """Names of the lanes that have elements, from top to bottom."""
         return [str(one) for one in self.page.eval_on_selector_all(".lane .name", "all => all.map(e => e.textContent)")]
 
-    def drawn(self) -> list[Drawn]:
-        """The spans that are drawn."""
+    def list_drawn(self) -> list[Drawn]:
+        """Return the spans that are drawn."""
         rows = self.page.eval_on_selector_all(
             ".spans .item",
             """all => all.map(e => [e.closest('.lane').querySelector('.name').textContent,
@@ -82,7 +82,7 @@ class Opened:
         )
         return [Drawn(*row) for row in rows]
 
-    def counts(self, group: str) -> dict[str, int]:
+    def count_items(self, group: str) -> dict[str, int]:
         """Return how many spans or marks the elements of each lane stand for."""
         rows = self.page.eval_on_selector_all(
             ".lane",
@@ -92,18 +92,18 @@ class Opened:
         )
         return {str(name): int(number) for name, number in rows}
 
-    def text(self, selector: str) -> str:
-        """The text of one element."""
+    def read_text(self, selector: str) -> str:
+        """Return the text of one element."""
         return str(self.page.text_content(selector))
 
-    def shown(self, fact: str) -> set[str]:
+    def list_values(self, fact: str) -> set[str]:
         """Return a fact, such as `kind`, of every span, event and doubt that the filters let through."""
         items = "view.lanes.flatMap(lane => [...lane.items, ...lane.doubts].filter(isShown))"
         return {str(one) for one in self.page.evaluate(f"{items}.map(item => item.{fact})")}
 
 
-def spans_of(lane: Lane, timeline: Timeline) -> list[Drawn]:
-    """Return what ought to be drawn."""
+def list_spans(lane: Lane, timeline: Timeline) -> list[Drawn]:
+    """Return the spans that are expected."""
     return [
         Drawn(
             escape(lane.name),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.page.axe import faults
+from lab.page.axe import find_faults
 from lab.page.conftest import Open
 from tests.timeline.election_samples import hostile_timeline, sample_timeline
 
@@ -11,16 +11,16 @@ from tests.timeline.election_samples import hostile_timeline, sample_timeline
 @pytest.mark.parametrize("leases", [3, 50, 500])
 def test_axe_finds_no_serious_fault(opened: Open, scheme: str, leases: int) -> None:
     page = opened(sample_timeline(leases), scheme=scheme)
-    assert faults(page.page) == []
-    page.to_lanes()
+    assert find_faults(page.page) == []
+    page.focus_lanes()
     page.press("n", "ArrowRight")
-    assert faults(page.page) == []
+    assert find_faults(page.page) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_fault_with_hostile_names_on_a_narrow_screen(opened: Open, scheme: str) -> None:
     page = opened(hostile_timeline(), scheme=scheme, width=420, height=800)
-    assert faults(page.page) == []
+    assert find_faults(page.page) == []
 
 
 def test_nothing_is_wider_than_a_narrow_screen(opened: Open) -> None:

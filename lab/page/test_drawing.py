@@ -1,4 +1,4 @@
-"""What is drawn equals the data, whatever the size and the zoom."""
+"""The drawing equals the data, whatever the size and the zoom."""
 
 import re
 from pathlib import Path
@@ -8,28 +8,28 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from lab.page.conftest import Open
-from lab.page.opened import Drawn, Opened, spans_of
+from lab.page.opened import Drawn, Opened, list_spans
 from tests.timeline.election_samples import NOON, SECOND, hostile_timeline, sample_timeline
 from webhook.analysis.timeline.model import Lane, Span, SpanKind, Ticks, Timeline
 from webhook.text.quoting import escape
 
 
-def counted(page: Opened, group: str) -> dict[str, int]:
+def count_by_lane(page: Opened, group: str) -> dict[str, int]:
     """Return how many spans or marks the elements of each lane stand for, from the first lane to the last."""
     found: dict[str, int] = {}
     height = int(page.page.evaluate("document.getElementById('view').scrollHeight"))
     for top in range(0, height, 400):
         page.page.evaluate(f"document.getElementById('view').scrollTop = {top}")
         page.settle()
-        found |= page.counts(group)
+        found |= page.count_items(group)
     return found
 
 
 def test_every_span_of_three_leases_is_drawn_with_its_holder_and_times(opened: Open) -> None:
     timeline = sample_timeline(3)
     page = opened(timeline)
-    expected = [span for lane in timeline.lanes for span in spans_of(lane, timeline)]
-    assert sorted(page.drawn(), key=str) == sorted(expected, key=str)
+    expected = [span for lane in timeline.lanes for span in list_spans(lane, timeline)]
+    assert sorted(page.list_drawn(), key=str) == sorted(expected, key=str)
 
 
 @pytest.mark.parametrize("leases", [50, 500])
@@ -37,8 +37,8 @@ def test_every_span_and_mark_of_many_leases_is_drawn_or_counted(opened: Open, le
     timeline = sample_timeline(leases)
     page = opened(timeline)
     lanes = timeline.lanes
-    assert counted(page, "spans") == {lane.name: len(lane.spans) for lane in lanes}
-    assert counted(page, "marks") == {lane.name: sum(mark.count for mark in lane.marks) for lane in lanes}
+    assert count_by_lane(page, "spans") == {lane.name: len(lane.spans) for lane in lanes}
+    assert count_by_lane(page, "marks") == {lane.name: sum(mark.count for mark in lane.marks) for lane in lanes}
 
 
 def test_lanes_out_of_view_have_no_elements(opened: Open) -> None:
@@ -49,13 +49,13 @@ def test_lanes_out_of_view_have_no_elements(opened: Open) -> None:
 def test_a_busy_lane_is_drawn_whole_in_windows_of_a_minute(opened: Open) -> None:
     timeline = sample_timeline(1, events=60, minutes=30)
     page = opened(timeline)
-    expected = spans_of(timeline.lanes[0], timeline)
-    assert len(page.drawn()) < len(expected) + 2
+    expected = list_spans(timeline.lanes[0], timeline)
+    assert len(page.list_drawn()) < len(expected) + 2
     found: set[Drawn] = set()
     for minute in range(30):
         page.page.evaluate(f"show({minute * 60 * SECOND}, {(minute + 1) * 60 * SECOND})")
         page.settle()
-        found |= {one for one in page.drawn() if one.kind != "several"}
+        found |= {one for one in page.list_drawn() if one.kind != "several"}
     assert found == set(expected)
 
 
@@ -95,8 +95,8 @@ def test_times_without_a_leader_differ_from_held_ones_by_more_than_color(opened:
 @pytest.mark.parametrize("how", ["keys", "wheel", "button"])
 def test_zoom_shows_less_time_and_back(opened: Open, how: str) -> None:
     page = opened(sample_timeline(3))
-    whole = page.text("#axis")
-    page.to_lanes()
+    whole = page.read_text("#axis")
+    page.focus_lanes()
     if how == "keys":
         page.press("+", "+")
     elif how == "button":
@@ -108,15 +108,15 @@ def test_zoom_shows_less_time_and_back(opened: Open, how: str) -> None:
         page.page.mouse.wheel(0, -300)
         page.page.keyboard.up("Control")
     page.settle()
-    assert page.text("#axis") != whole
-    page.to_lanes()
+    assert page.read_text("#axis") != whole
+    page.focus_lanes()
     page.press("0")
-    assert page.text("#axis") == whole
+    assert page.read_text("#axis") == whole
 
 
 def test_dragging_moves_the_window(opened: Open) -> None:
     page = opened(sample_timeline(3))
-    page.to_lanes()
+    page.focus_lanes()
     page.press("+", "+")
     before = page.page.evaluate("chart.scale.domain()")
     box = page.page.locator(".lane .sentence").first.bounding_box()
@@ -184,7 +184,7 @@ def test_no_label_of_the_axis_lies_over_another(opened: Open, width: int, zone: 
             assert edge["left"] <= left <= right <= edge["right"] + 1, seconds
             for other in boxes[number + 1 :]:
                 is_apart = right < other[0] or other[1] < left or bottom <= other[2] or other[3] <= top
-                assert is_apart, (seconds, page.text("#axis"))
+                assert is_apart, (seconds, page.read_text("#axis"))
 
 
 def test_times_can_be_those_of_the_place_where_one_is(browser: Any, opened: Open, tmp_path: Path) -> None:
@@ -193,8 +193,8 @@ def test_times_can_be_those_of_the_place_where_one_is(browser: Any, opened: Open
     page.page.check("#local")
     page.settle()
     assert page.page.input_value("#at") == "17:40:00.000"
-    assert page.text("#zone") == "UTC+05:30, API server's clock"
-    assert "17:30:00 to 17:40:00 UTC+05:30" in page.text("#overall")
+    assert page.read_text("#zone") == "UTC+05:30, API server's clock"
+    assert "17:30:00 to 17:40:00 UTC+05:30" in page.read_text("#overall")
     page.page.fill("#at", "17:35")
     page.page.press("#at", "Enter")
     page.settle()
@@ -229,6 +229,6 @@ def test_the_chart_can_be_saved_as_a_picture_that_needs_nothing_else(opened: Ope
 def test_a_lane_that_cannot_be_drawn_says_so(opened: Open) -> None:
     broken = Lane("shop", "broken", problem="this is a bug: ValueError: <b>x</b>")
     page = opened(Timeline(NOON, NOON + SECOND, (broken, *sample_timeline(1).lanes)))
-    assert page.text("h1") == "shop/broken: cannot be drawn, a defect of this program"
-    assert "cannot be drawn: this is a bug: ValueError: <b>x</b>" in page.text("#lanes")
-    assert "shop/broken: cannot be drawn." in page.text("#reading")
+    assert page.read_text("h1") == "shop/broken: cannot be drawn, a defect of this program"
+    assert "cannot be drawn: this is a bug: ValueError: <b>x</b>" in page.read_text("#lanes")
+    assert "shop/broken: cannot be drawn." in page.read_text("#reading")

@@ -8,7 +8,7 @@ from tests.timeline.election_samples import NOON, SECOND, sample_timeline
 from webhook.analysis.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Ticks, Timeline
 
 
-def filled(page: Opened, field: str, text: str) -> None:
+def fill(page: Opened, field: str, text: str) -> None:
     page.page.fill(field, text)
     page.settle()
 
@@ -16,40 +16,40 @@ def filled(page: Opened, field: str, text: str) -> None:
 def test_each_word_may_name_a_lease_a_holder_or_a_writer(opened: Open) -> None:
     timeline = sample_timeline(50)
     page = opened(timeline)
-    filled(page, "#search", "payments/")
-    assert page.shown("lane.namespace") == {"payments"}
-    assert "17 of 50 leases, " in page.text("#overall")
-    filled(page, "#search", "controller-49")
+    fill(page, "#search", "payments/")
+    assert page.list_values("lane.namespace") == {"payments"}
+    assert "17 of 50 leases, " in page.read_text("#overall")
+    fill(page, "#search", "controller-49")
     assert page.lanes == ["controller-49"]
-    filled(page, "#search", "controller-7-")
+    fill(page, "#search", "controller-7-")
     assert page.lanes == ["controller-7"]
-    filled(page, "#search", "intruder-0")
+    fill(page, "#search", "intruder-0")
     stolen = [lane for lane in timeline.lanes if any(span.holder == "intruder-0" for span in lane.spans)]
-    assert f"{len(stolen)} of 50 leases, " in page.text("#overall")
+    assert f"{len(stolen)} of 50 leases, " in page.read_text("#overall")
     assert page.page.locator(".dimmed").count() > 0
-    filled(page, "#search", "payments other:intruder")
-    assert page.shown("writer") == {"system:serviceaccount:other:intruder"}
-    assert page.shown("lane.namespace") == {"payments"}
+    fill(page, "#search", "payments other:intruder")
+    assert page.list_values("writer") == {"system:serviceaccount:other:intruder"}
+    assert page.list_values("lane.namespace") == {"payments"}
 
 
 def test_search_finds_leases_and_texts(opened: Open) -> None:
     page = opened(sample_timeline(50))
-    filled(page, "#search", "Controller-3")
+    fill(page, "#search", "Controller-3")
     assert set(page.lanes) <= {"controller-3", *(f"controller-3{n}" for n in range(10))}
-    filled(page, "#search", "which had renewed")
-    assert page.shown("kind") == {"steal", "contested"}
-    filled(page, "#search", "takeover after release")
-    assert page.shown("kind") == {"takeover-by-release"}
-    filled(page, "#search", "nothing has this name")
+    fill(page, "#search", "which had renewed")
+    assert page.list_values("kind") == {"steal", "contested"}
+    fill(page, "#search", "takeover after release")
+    assert page.list_values("kind") == {"takeover-by-release"}
+    fill(page, "#search", "nothing has this name")
     assert page.lanes == []
     assert page.page.is_visible("#none")
-    assert page.text("h1") == "No lease matches"
-    assert page.text("#reading") == "At the end: no lease matches."
-    assert page.text("#details") == ""
+    assert page.read_text("h1") == "No lease matches"
+    assert page.read_text("#reading") == "At the end: no lease matches."
+    assert page.read_text("#details") == ""
 
 
 def test_the_legend_has_what_is_drawn(opened: Open) -> None:
-    legend = opened(sample_timeline(3)).text("#legend")
+    legend = opened(sample_timeline(3)).read_text("#legend")
     assert all(words in legend for words in ("held", "no leader", "steal", "renewals"))
     assert "forged" not in legend
 
@@ -63,7 +63,7 @@ def test_stolen_leases_come_first_and_of_those_the_one_that_no_one_led_for_the_l
     assert page.lanes[0] == worst
 
 
-def state_of(name: str, *spans: Span, marks: tuple[Mark, ...] = (), ticks: tuple[int, ...] = (0,)) -> Lane:
+def make_lane(name: str, *spans: Span, marks: tuple[Mark, ...] = (), ticks: tuple[int, ...] = (0,)) -> Lane:
     return Lane("shop", name, 15, spans, Ticks(tuple(NOON + at * SECOND for at in ticks)), marks)
 
 
@@ -75,12 +75,12 @@ RELEASED = (
 )
 EXPIRED = (Span(SpanKind.HELD, NOON, NOON + 75 * SECOND, "a"), Span(SpanKind.OVERDUE, NOON + 75 * SECOND, None, "a"))
 LANES = (
-    state_of("a-healthy", HELD),
-    state_of("b-released", *RELEASED),
-    state_of("c-expired", *EXPIRED),
-    state_of("d-never", Span(SpanKind.NEVER_HELD, NOON)),
-    state_of("e-frozen", Span(SpanKind.FROZEN, NOON, None, "a", reason="no other replica can take it: so it is")),
-    state_of("f-stolen", HELD, marks=(Mark(MarkKind.STEAL, NOON, "b took it", "b"),)),
+    make_lane("a-healthy", HELD),
+    make_lane("b-released", *RELEASED),
+    make_lane("c-expired", *EXPIRED),
+    make_lane("d-never", Span(SpanKind.NEVER_HELD, NOON)),
+    make_lane("e-frozen", Span(SpanKind.FROZEN, NOON, None, "a", reason="no other replica can take it: so it is")),
+    make_lane("f-stolen", HELD, marks=(Mark(MarkKind.STEAL, NOON, "b took it", "b"),)),
 )
 MIXED = Timeline(NOON, NOON + 120 * SECOND, LANES)
 
@@ -88,9 +88,9 @@ MIXED = Timeline(NOON, NOON + 120 * SECOND, LANES)
 def test_the_worst_come_first_and_what_was_never_held_is_no_trouble(opened: Open) -> None:
     page = opened(MIXED, height=1600)
     assert page.lanes == ["e-frozen", "f-stolen", "c-expired", "b-released", "a-healthy", "d-never"]
-    assert page.text("h1") == "shop/e-frozen: frozen, no other replica can take it"
-    assert "1 is frozen, 1 was never held." in page.text("#reading")
-    assert "shop/e-frozen: frozen from 12:00:00 on, held by a" in page.text("#reading")
+    assert page.read_text("h1") == "shop/e-frozen: frozen, no other replica can take it"
+    assert "1 is frozen, 1 was never held." in page.read_text("#reading")
+    assert "shop/e-frozen: frozen from 12:00:00 on, held by a" in page.read_text("#reading")
     page.page.select_option("#order", "name")
     page.settle()
     assert page.lanes == sorted(page.lanes)
@@ -98,7 +98,7 @@ def test_the_worst_come_first_and_what_was_never_held_is_no_trouble(opened: Open
 
 def test_only_leases_with_trouble(opened: Open) -> None:
     page = opened(MIXED)
-    assert page.text("#bad") == "Only with trouble (3)"
+    assert page.read_text("#bad") == "Only with trouble (3)"
     page.press("o")
     assert page.lanes == ["e-frozen", "f-stolen", "c-expired"]
     page.press("o")
@@ -106,7 +106,7 @@ def test_only_leases_with_trouble(opened: Open) -> None:
 
 
 def test_many_short_times_without_a_leader_are_worse_than_one_that_is_little_longer(opened: Open) -> None:
-    def lost(name: str, *lengths: int) -> Lane:
+    def make_lost_lane(name: str, *lengths: int) -> Lane:
         spans, at = [], NOON
         for number, long in enumerate(lengths):
             expires, taken = at + 60 * SECOND, at + (60 + long) * SECOND
@@ -115,15 +115,17 @@ def test_many_short_times_without_a_leader_are_worse_than_one_that_is_little_lon
                 Span(SpanKind.OVERDUE, expires, taken, f"{number}"),
             ]
             at = taken
-        return state_of(name, *spans, Span(SpanKind.HELD, at, None, "last"))
+        return make_lane(name, *spans, Span(SpanKind.HELD, at, None, "last"))
 
-    page = opened(Timeline(NOON, NOON + 900 * SECOND, (lost("a-once", 21), lost("b-often", 20, 20, 20, 20))))
+    page = opened(
+        Timeline(NOON, NOON + 900 * SECOND, (make_lost_lane("a-once", 21), make_lost_lane("b-often", 20, 20, 20, 20)))
+    )
     assert page.lanes == ["b-often", "a-once"]
 
 
 def test_fifty_leases_are_seen_at_once_in_compact_mode(opened: Open) -> None:
     page = opened(sample_timeline(50), width=1400, height=900)
-    assert page.text("#range") == "Leases 1 to 7 of 50, 43 more below, 43 of them with trouble"
+    assert page.read_text("#range") == "Leases 1 to 7 of 50, 43 more below, 43 of them with trouble"
     page.press("c")
     rows = page.page.eval_on_selector_all(".lane", "all => all.map(e => e.getBoundingClientRect().bottom)")
     assert len(rows) == 50
@@ -133,17 +135,17 @@ def test_fifty_leases_are_seen_at_once_in_compact_mode(opened: Open) -> None:
 
 def test_what_is_below_is_counted_while_one_scrolls(opened: Open) -> None:
     page = opened(sample_timeline(500), width=420)
-    assert " of 500, " in page.text("#range")
+    assert " of 500, " in page.read_text("#range")
     page.page.evaluate("document.getElementById('view').scrollTop = 1e6")
     page.settle()
     page.settle()
-    assert page.text("#range").endswith(" to 500 of 500")
+    assert page.read_text("#range").endswith(" to 500 of 500")
 
 
 @pytest.mark.parametrize("mode", ["", "c"])
 def test_on_a_narrow_page_names_that_differ_at_their_ends_can_be_told_apart(opened: Open, mode: str) -> None:
     names = [f"payments-{'very-' * 8}long-controller-{number}" for number in range(3)]
-    page = opened(Timeline(NOON, NOON + SECOND, tuple(state_of(name, HELD) for name in names)), width=420)
+    page = opened(Timeline(NOON, NOON + SECOND, tuple(make_lane(name, HELD) for name in names)), width=420)
     page.press(*mode)
     ends = page.page.eval_on_selector_all(
         ".name", "all => all.map(e => [e.lastChild.textContent, e.lastChild.getBoundingClientRect().right])"
@@ -188,7 +190,9 @@ def test_words_fit_into_the_bars_of_a_compact_lane(opened: Open) -> None:
 
 
 def test_a_page_on_which_nothing_is_seen_does_not_say_that_all_is_well(opened: Open) -> None:
-    assert opened(Timeline(NOON, NOON, (state_of("checkout", ticks=()),))).text("h1") == "1 lease, nothing is seen"
+    assert (
+        opened(Timeline(NOON, NOON, (make_lane("checkout", ticks=()),))).read_text("h1") == "1 lease, nothing is seen"
+    )
 
 
 @pytest.mark.parametrize("width", [420, 1400])

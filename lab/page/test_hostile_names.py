@@ -12,7 +12,7 @@ ELEMENTS = "[...document.querySelectorAll('*')].map(e => e.localName)"
 def test_no_name_makes_an_element_or_runs(opened: Open) -> None:
     quiet = set(opened(sample_timeline(3)).page.evaluate(ELEMENTS))
     page = opened(hostile_timeline(), height=2400)
-    page.to_lanes()
+    page.focus_lanes()
     page.press("ArrowRight", *["ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown", "Home"] * len(HOSTILE_NAMES))
     assert set(page.page.evaluate(ELEMENTS)) - quiet <= {"ol", "ul", "li", "strong"}
     assert page.page.evaluate("document.querySelectorAll('img, iframe, [onerror], [onclick]').length") == 0
@@ -24,7 +24,7 @@ def test_every_name_is_shown_with_what_is_hidden_escaped(opened: Open) -> None:
     page.page.evaluate("document.getElementById('view').style.maxHeight = 'none'")
     page.settle()
     assert {name for name in page.lanes if name} == shown
-    assert page.shown("holder") - {""} == shown
+    assert page.list_values("holder") - {""} == shown
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)

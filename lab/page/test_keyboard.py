@@ -8,13 +8,13 @@ from tests.timeline.election_samples import NOON, SECOND, sample_timeline
 from webhook.analysis.timeline.model import Lane, Mark, MarkKind, Span, SpanKind, Timeline
 
 
-def active_item(page: Opened) -> tuple[str, str]:
-    """Kind and beginning of the item that the keyboard is on."""
+def read_active_item(page: Opened) -> tuple[str, str]:
+    """Return kind and beginning of the focused item."""
     kind, begins = page.page.evaluate("[view.active.kind, String(view.active.begins)]")
     return str(kind), str(begins)
 
 
-def in_order(lane: Lane, timeline: Timeline) -> list[tuple[str, str]]:
+def list_in_order(lane: Lane, timeline: Timeline) -> list[tuple[str, str]]:
     spans = [(span.begins, 0, span.kind.value) for span in lane.spans]
     marks = [(mark.begins, 1, mark.kind.value) for mark in lane.marks]
     found = sorted([*spans, *marks], key=lambda item: item[:2])
@@ -39,7 +39,7 @@ def test_the_link_at_the_top_skips_to_the_lanes(opened: Open) -> None:
 def test_arrows_walk_through_all_of_a_lane_in_the_order_of_time(opened: Open) -> None:
     timeline = sample_timeline(3)
     page = opened(timeline)
-    page.to_lanes()
+    page.focus_lanes()
     page.press("ArrowRight")
     name = page.lanes[0]
     (lane,) = [one for one in timeline.lanes if one.name == name]
@@ -47,21 +47,21 @@ def test_arrows_walk_through_all_of_a_lane_in_the_order_of_time(opened: Open) ->
     seen = []
     for _ in range(len(lane.spans) + len(lane.marks)):
         page.press("ArrowRight")
-        seen.append(active_item(page))
+        seen.append(read_active_item(page))
         assert page.active
-    assert seen == in_order(lane, timeline)
+    assert seen == list_in_order(lane, timeline)
     page.press("ArrowRight")
-    assert active_item(page) == seen[-1]
+    assert read_active_item(page) == seen[-1]
     page.press("ArrowLeft")
-    assert active_item(page) == seen[-2]
+    assert read_active_item(page) == seen[-2]
     page.press("Home", "End")
-    assert active_item(page) == seen[-1]
+    assert read_active_item(page) == seen[-1]
 
 
 def test_up_and_down_walk_through_all_lanes_and_scroll(opened: Open) -> None:
     timeline = sample_timeline(50)
     page = opened(timeline)
-    page.to_lanes()
+    page.focus_lanes()
     page.press("ArrowRight")
     seen = [page.active]
     for _ in range(len(timeline.lanes) - 1):
@@ -78,12 +78,12 @@ def test_up_and_down_walk_through_all_lanes_and_scroll(opened: Open) -> None:
 def test_the_note_of_an_item_comes_with_the_focus_and_goes_with_escape(opened: Open) -> None:
     timeline = sample_timeline(3)
     page = opened(timeline)
-    page.to_lanes()
+    page.focus_lanes()
     page.press("ArrowRight", "n", "ArrowRight", "ArrowRight")
-    while active_item(page)[0] not in set(MarkKind):
+    while read_active_item(page)[0] not in set(MarkKind):
         page.press("ArrowRight")
     texts = {mark.text for lane in timeline.lanes for mark in lane.marks}
-    assert any(text in page.text("#tip") for text in texts)
+    assert any(text in page.read_text("#tip") for text in texts)
     assert page.page.is_visible("#tip")
     page.press("Escape")
     assert not page.page.is_visible("#tip")
@@ -102,7 +102,7 @@ def test_the_note_of_an_item_comes_with_the_pointer(opened: Open) -> None:
         begins = node.evaluate("e => e.items[0].begins")
         texts = {mark.text for lane in timeline.lanes for mark in lane.marks if mark.begins - timeline.begins == begins}
         assert page.page.is_visible("#tip")
-        assert title == "held" or any(text in page.text("#tip") for text in texts)
+        assert title == "held" or any(text in page.read_text("#tip") for text in texts)
 
 
 def test_n_and_p_go_from_one_time_without_a_leader_to_the_next(opened: Open) -> None:
@@ -114,23 +114,23 @@ def test_n_and_p_go_from_one_time_without_a_leader_to_the_next(opened: Open) -> 
         for span in lane.spans
         if span.kind in {SpanKind.OVERDUE, SpanKind.LEADERLESS}
     )
-    page.to_lanes()
+    page.focus_lanes()
     seen = []
     for _ in gaps:
         page.press("n")
-        seen.append(active_item(page)[1])
+        seen.append(read_active_item(page)[1])
     assert sorted(seen) == gaps
     assert sorted(seen, key=int) == seen
     page.press("p")
-    assert active_item(page)[1] == seen[-2]
+    assert read_active_item(page)[1] == seen[-2]
 
 
 def test_enter_goes_to_the_details_and_escape_back(opened: Open) -> None:
     page = opened(sample_timeline(3))
-    page.to_lanes()
+    page.focus_lanes()
     page.press("n", "Enter")
     assert page.page.evaluate("document.activeElement.id") == "details"
-    assert "no leader" in page.text("#details").lower()
+    assert "no leader" in page.read_text("#details").lower()
     page.press("Escape")
     assert page.page.evaluate("document.activeElement.id") == "lanes"
 
@@ -138,14 +138,14 @@ def test_enter_goes_to_the_details_and_escape_back(opened: Open) -> None:
 def test_letters_lead_to_the_instant_and_to_the_search(opened: Open) -> None:
     page = opened(sample_timeline(3))
     for key, field in (("t", "at"), ("/", "search")):
-        page.to_lanes()
+        page.focus_lanes()
         page.press(key)
         assert page.page.evaluate("document.activeElement.id") == field
 
 
 def test_the_window_follows_what_the_keyboard_is_on(opened: Open) -> None:
     page = opened(sample_timeline(3))
-    page.to_lanes()
+    page.focus_lanes()
     page.press("ArrowRight", *["+"] * 5, "End")
     begins = page.page.evaluate("view.active.begins")
     first, last = page.page.evaluate("chart.scale.domain()")

@@ -18,7 +18,7 @@ EVENTS = "/token/events"
 
 
 class Server:
-    """Serves the page and whatever is put into `messages`; None ends the stream."""
+    """A server of the page and of all that is put into `messages`; None ends the stream."""
 
     def __init__(self, timeline: Timeline) -> None:
         self.messages: SimpleQueue[bytes | None] = SimpleQueue()
@@ -75,7 +75,7 @@ def live(browser: Any) -> Iterator[tuple[Any, Server, list[str]]]:
     assert said == []
 
 
-def until(page: Any, condition: str) -> None:
+def wait_until(page: Any, condition: str) -> None:
     """Wait, for ten seconds at most. Playwright's own waiting needs eval, which the policy of the page forbids."""
     for _ in range(500):
         if page.evaluate(condition):
@@ -84,20 +84,20 @@ def until(page: Any, condition: str) -> None:
     pytest.fail(f"never so: {condition}")
 
 
-def names(page: Any) -> set[str]:
+def list_names(page: Any) -> set[str]:
     page.evaluate(SETTLED)
     return set(page.eval_on_selector_all(".lane .name", "all => all.map(e => e.textContent)"))
 
 
 def test_a_new_lane_appears_and_a_known_one_is_replaced(live: tuple[Any, Server, list[str]]) -> None:
     page, server, _ = live
-    assert "controller-2" not in names(page)
+    assert "controller-2" not in list_names(page)
     server.send(replace(WHOLE, lanes=WHOLE.lanes[1:]))
-    until(page, "book.lanes.size === 3")
-    assert {"controller-0", "controller-1", "controller-2"} <= names(page)
+    wait_until(page, "book.lanes.size === 3")
+    assert {"controller-0", "controller-1", "controller-2"} <= list_names(page)
     taken = replace(WHOLE.lanes[2], spans=(*WHOLE.lanes[2].spans[:-1], replace(WHOLE.lanes[2].spans[-1], holder="new")))
     server.send(replace(WHOLE, begins=WHOLE.begins + SECOND, lanes=(taken,)))
-    until(page, "stateAt(book.lanes.get('shop/controller-2'), book.ends).who === 'new'")
+    wait_until(page, "stateAt(book.lanes.get('shop/controller-2'), book.ends).who === 'new'")
     page.evaluate(SETTLED)
     spans = page.eval_on_selector_all(
         ".lane .spans .item",
@@ -110,13 +110,13 @@ def test_a_new_lane_appears_and_a_known_one_is_replaced(live: tuple[Any, Server,
 def test_the_axis_follows_the_clock_until_a_person_zooms(live: tuple[Any, Server, list[str]]) -> None:
     page, server, _ = live
     server.send(replace(WHOLE, ends=WHOLE.ends + 60 * SECOND, lanes=()))
-    until(page, f"book.ends === {WHOLE.ends - WHOLE.begins + 60 * SECOND}")
+    wait_until(page, f"book.ends === {WHOLE.ends - WHOLE.begins + 60 * SECOND}")
     assert page.evaluate("chart.scale.domain()[1] >= book.ends")
     page.focus("#lanes")
     page.keyboard.press("+")
     window = page.evaluate("chart.scale.domain()")
     server.send(replace(WHOLE, ends=WHOLE.ends + 90 * SECOND, lanes=()))
-    until(page, f"book.ends === {WHOLE.ends - WHOLE.begins + 90 * SECOND}")
+    wait_until(page, f"book.ends === {WHOLE.ends - WHOLE.begins + 90 * SECOND}")
     assert page.evaluate("chart.scale.domain()") == pytest.approx(window)
 
 
@@ -139,7 +139,7 @@ def test_the_keyboard_stays_where_it_is(live: tuple[Any, Server, list[str]]) -> 
         page.keyboard.press("ArrowRight")
     before = page.evaluate("[view.active.kind, view.active.begins]")
     server.send(WHOLE)
-    until(page, "book.lanes.size === 3")
+    wait_until(page, "book.lanes.size === 3")
     assert page.evaluate("[view.active.kind, view.active.begins]") == before
     assert page.evaluate("view.active === book.lanes.get(view.active.lane.id).items.find(i => i === view.active)")
 
@@ -147,9 +147,9 @@ def test_the_keyboard_stays_where_it_is(live: tuple[Any, Server, list[str]]) -> 
 def test_the_end_is_said(live: tuple[Any, Server, list[str]]) -> None:
     page, server, _ = live
     server.send(replace(WHOLE, lanes=()))
-    until(page, "document.getElementById('live').textContent === 'Live.'")
+    wait_until(page, "document.getElementById('live').textContent === 'Live.'")
     server.send(replace(WHOLE, lanes=()), "kubectl ended: <b>connection refused</b>", has_ended=True)
-    until(page, "document.getElementById('live').textContent.includes('<b>connection refused</b>')")
+    wait_until(page, "document.getElementById('live').textContent.includes('<b>connection refused</b>')")
 
 
 def test_a_live_page_may_begin_empty(browser: Any) -> None:
@@ -157,7 +157,7 @@ def test_a_live_page_may_begin_empty(browser: Any) -> None:
     page = browser.new_page()
     page.goto(server.url)
     server.send(WHOLE)
-    until(page, "document.querySelectorAll('.lane').length === 3")
+    wait_until(page, "document.querySelectorAll('.lane').length === 3")
     page.evaluate(SETTLED)
     held = page.eval_on_selector_all(".spans .item", "all => all.map(e => e.items[0].kind)")
     assert len(held) == sum(len(lane.spans) for lane in WHOLE.lanes)

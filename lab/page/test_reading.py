@@ -1,4 +1,4 @@
-"""What a person reads: one instant across all lanes, and the details."""
+"""Reading of one instant across all lanes, and of the details."""
 
 import pytest
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ AGAIN = Span(SpanKind.HELD, NOON + 77 * SECOND, None, "a")
 def make_timeline(
     *spans: Span, ticks: tuple[int, ...] = (0,), marks: tuple[Mark, ...] = (), handovers: int = 0
 ) -> Timeline:
-    """One lease with a duration of 15 s, over two minutes; `ticks` in seconds since noon."""
+    """Return one lease with a duration of 15 s, over two minutes; `ticks` in seconds since noon."""
     moments = Ticks(tuple(NOON + at * SECOND for at in ticks))
     lane = Lane("shop", "checkout", 15, spans, moments, marks, handovers=handovers)
     return Timeline(NOON, NOON + 120 * SECOND, (lane,))
@@ -30,8 +30,8 @@ def read(page: Opened, typed: str) -> None:
     page.settle()
 
 
-def at_instant(lane: Lane, timeline: Timeline, seconds: float) -> str:
-    """Return what the label of a lane has to say."""
+def describe_instant(lane: Lane, timeline: Timeline, seconds: float) -> str:
+    """Return the expected label of a lane."""
     at = timeline.begins + int(seconds * SECOND)
     (span,) = [one for one in lane.spans if one.begins <= at < (one.ends or timeline.ends)]
     if span.kind is SpanKind.LEADERLESS:
@@ -49,8 +49,8 @@ def test_who_led_at_an_instant_stands_beside_every_lane(opened: Open, typed: str
     for lane in timeline.lanes:
         title = f"{lane.namespace}/{lane.name}"
         label = page.page.locator(f".lane:has(.title[title='{title}']) .state").text_content()
-        assert label.startswith(at_instant(lane, timeline, seconds))
-        assert f"{lane.namespace}/{lane.name}: " in page.text("#reading")
+        assert label.startswith(describe_instant(lane, timeline, seconds))
+        assert f"{lane.namespace}/{lane.name}: " in page.read_text("#reading")
     assert page.page.is_visible(".cursor.fixed")
 
 
@@ -59,7 +59,7 @@ def test_an_instant_after_the_end_is_said_to_be_so(opened: Open) -> None:
     page.page.fill("#at", "12:30")
     page.page.press("#at", "Enter")
     page.settle()
-    assert page.text("#reading") == "At 12:30:00.000: outside of what was read, 12:00:00 to 12:10:00."
+    assert page.read_text("#reading") == "At 12:30:00.000: outside of what was read, 12:00:00 to 12:10:00."
 
 
 def test_a_holder_that_has_renewed_for_the_last_time_is_no_sure_leader(opened: Open) -> None:
@@ -81,7 +81,7 @@ def test_a_holder_that_has_renewed_for_the_last_time_is_no_sure_leader(opened: O
         )
         if span.kind is SpanKind.HELD and next_one - last < 15 * SECOND and not is_contested:
             sure += 1
-    assert f"{sure} of 50 leases have a leader." in page.text("#reading")
+    assert f"{sure} of 50 leases have a leader." in page.read_text("#reading")
     assert sure < 50
 
 
@@ -90,27 +90,27 @@ def test_what_is_no_instant_is_refused_with_the_reason_until_one_is_typed(opened
     page = opened(sample_timeline(3))
     read(page, typed)
     assert page.page.get_attribute("#at", "aria-invalid") == "true"
-    assert page.text("#refused") == f'"{typed}" is not a time. Write it as 12:00:00'
-    assert page.text("#reading").startswith("At the end")
+    assert page.read_text("#refused") == f'"{typed}" is not a time. Write it as 12:00:00'
+    assert page.read_text("#reading").startswith("At the end")
     read(page, "12:05")
     assert page.page.get_attribute("#at", "aria-invalid") == "false"
-    assert page.text("#refused") == ""
+    assert page.read_text("#refused") == ""
 
 
 def test_after_the_last_renewal_before_expiry_there_is_possibly_no_leader(opened: Open) -> None:
     page = opened(make_timeline(HELD, OVERDUE, NEXT, ticks=(0, 60, 77)))
     read(page, "12:01:05")
-    assert page.text(".state .remark") == "possibly no leader"
+    assert page.read_text(".state .remark") == "possibly no leader"
     words = "shop/checkout: possibly no leader since 12:01:00, held by a from 12:00:00 on, last renewed at 12:01:00."
-    assert words in page.text("#reading")
-    assert page.text("h1") == "shop/checkout: no leader for up to 17 s, from 12:01:00"
-    assert page.shown("kind") >= {"silent"}
+    assert words in page.read_text("#reading")
+    assert page.read_text("h1") == "shop/checkout: no leader for up to 17 s, from 12:01:00"
+    assert page.list_values("kind") >= {"silent"}
 
 
 def test_a_holder_that_renewed_after_the_expiry_may_have_stopped_at_its_last_renewal(opened: Open) -> None:
     page = opened(make_timeline(HELD, OVERDUE, AGAIN, ticks=(0, 60, 77)))
-    assert "overdue: held by a, no leader for up to 17 s" in page.shown("text")
-    assert page.text("h1") == "shop/checkout: no leader for up to 17 s, from 12:01:00"
+    assert "overdue: held by a, no leader for up to 17 s" in page.list_values("text")
+    assert page.read_text("h1") == "shop/checkout: no leader for up to 17 s, from 12:01:00"
 
 
 def test_after_a_steal_two_may_lead_until_the_lease_before_would_have_expired(opened: Open) -> None:
@@ -119,14 +119,14 @@ def test_after_a_steal_two_may_lead_until_the_lease_before_would_have_expired(op
     page = opened(
         make_timeline(first, Span(SpanKind.HELD, NOON + 61 * SECOND, None, "b"), ticks=(0, 60, 61), marks=(stolen,))
     )
-    assert page.text("h1") == "shop/checkout: taken from its holder at 12:01:01"
-    assert page.text("#overall").startswith("b took it. 1 lease, 2026-11-22, ")
+    assert page.read_text("h1") == "shop/checkout: taken from its holder at 12:01:01"
+    assert page.read_text("#overall").startswith("b took it. 1 lease, 2026-11-22, ")
     assert page.page.is_disabled("#gap")
     read(page, "12:01:04")
-    assert page.text(".state .remark") == "two may lead"
-    assert "shop/checkout: two may lead since 12:01:01, held by b" in page.text("#reading")
+    assert page.read_text(".state .remark") == "two may lead"
+    assert "shop/checkout: two may lead since 12:01:01, held by b" in page.read_text("#reading")
     read(page, "12:01:16")
-    assert "shop/checkout: held by b from 12:01:01 on" in page.text("#reading")
+    assert "shop/checkout: held by b from 12:01:01 on" in page.read_text("#reading")
 
 
 def test_the_button_moves_the_instant_to_the_next_time_without_a_leader(opened: Open) -> None:
@@ -135,7 +135,7 @@ def test_the_button_moves_the_instant_to_the_next_time_without_a_leader(opened: 
     page.page.click("#gap")
     page.settle()
     assert page.page.input_value("#at") == "12:01:15.000"
-    assert "shop/checkout: overdue: held by a, no leader for up to 17 s" in page.text("#reading")
+    assert "shop/checkout: overdue: held by a, no leader for up to 17 s" in page.read_text("#reading")
     page.page.fill("#at", "12:00:30")
     page.page.evaluate("document.getElementById('gap').click()")
     page.settle()
@@ -145,7 +145,7 @@ def test_the_button_moves_the_instant_to_the_next_time_without_a_leader(opened: 
 def test_a_long_name_keeps_its_end_beside_the_lane(opened: Open) -> None:
     name = f"{'checkout-' * 5}7d4b9c-x2x8p_1f0e"
     page = opened(make_timeline(Span(SpanKind.HELD, NOON, None, name)))
-    label = page.text(".state .who")
+    label = page.read_text(".state .who")
     assert "…" in label
     assert label.startswith("check")
     assert label.endswith("x2x8p_1f0e")
@@ -154,7 +154,7 @@ def test_a_long_name_keeps_its_end_beside_the_lane(opened: Open) -> None:
 @pytest.mark.parametrize("kind", [SpanKind.HELD, SpanKind.WRITTEN])
 def test_a_name_that_is_too_long_for_its_bar_keeps_its_end(opened: Open, kind: SpanKind) -> None:
     page = opened(make_timeline(Span(kind, NOON, None, f"{'checkout-' * 60}7d4b9c-x2x8p_1f0e")))
-    shown = page.text(".words .in")
+    shown = page.read_text(".words .in")
     assert "…" in shown
     assert shown.endswith("x2x8p_1f0e")
 
@@ -163,7 +163,7 @@ def test_before_it_was_created_a_lease_is_not_seen(opened: Open) -> None:
     created = Mark(MarkKind.CREATED, NOON + 9 * SECOND, "a created it", "a")
     page = opened(make_timeline(Span(SpanKind.HELD, NOON + 9 * SECOND, None, "a"), marks=(created,)))
     read(page, "12:00:05")
-    assert page.text("#reading") == "At 12:00:05.000: 0 of 1 leases have a leader. shop/checkout: not seen."
+    assert page.read_text("#reading") == "At 12:00:05.000: 0 of 1 leases have a leader. shop/checkout: not seen."
 
 
 def test_the_pointer_reads_the_instant_beneath_it(opened: Open) -> None:
@@ -196,7 +196,7 @@ def test_facts_that_do_not_fit_are_counted(opened: Open) -> None:
 
 def test_the_worst_lease_is_named_first_and_can_be_gone_to(opened: Open) -> None:
     page = opened(sample_timeline(50))
-    worst = page.text("h1 button").removesuffix(":")
+    worst = page.read_text("h1 button").removesuffix(":")
     assert page.page.evaluate("view.lanes[0].title") == worst
     page.page.click("h1 button")
     page.settle()
@@ -205,9 +205,9 @@ def test_the_worst_lease_is_named_first_and_can_be_gone_to(opened: Open) -> None
 
 def test_the_title_says_the_worst_thing(opened: Open) -> None:
     page = opened(make_timeline(HELD, OVERDUE, NEXT, ticks=(0, 60, 77)))
-    assert page.page.title() == page.text("h1") == "shop/checkout: no leader for up to 17 s, from 12:01:00"
+    assert page.page.title() == page.read_text("h1") == "shop/checkout: no leader for up to 17 s, from 12:01:00"
     quiet = opened(make_timeline(Span(SpanKind.HELD, NOON, None, "a")))
-    assert quiet.page.title() == quiet.text("h1") == "1 lease, no trouble was seen"
+    assert quiet.page.title() == quiet.read_text("h1") == "1 lease, no trouble was seen"
 
 
 def test_what_is_shown_is_in_the_address(opened: Open) -> None:
@@ -246,9 +246,9 @@ def test_many_events_of_one_kind_in_a_row_are_told_once(opened: Open) -> None:
 def test_what_was_merged_and_read_is_said(opened: Open) -> None:
     timeline = sample_timeline(3)
     page = opened(Timeline(timeline.begins, timeline.ends, timeline.lanes, ("7 renewals are counted",), ("a.json",), 0))
-    assert "7 renewals are counted" in page.text("#about")
-    assert "a.json" in page.text("#about")
-    assert "1970-01-01T00:00:00Z" in page.text("#about")
+    assert "7 renewals are counted" in page.read_text("#about")
+    assert "a.json" in page.read_text("#about")
+    assert "1970-01-01T00:00:00Z" in page.read_text("#about")
 
 
 def test_an_empty_timeline_says_so(opened: Open) -> None:
@@ -260,7 +260,7 @@ def test_of_a_node_the_page_says_that_it_has_no_heartbeat(opened: Open) -> None:
     timeline = make_timeline(HELD, Span(SpanKind.OVERDUE, NOON + 75 * SECOND, None, "a"), ticks=(0, 60))
     (lane,) = timeline.lanes
     page = opened(replace(timeline, lanes=(replace(lane, namespace="kube-node-lease"),)))
-    assert page.text("h1") == "kube-node-lease/checkout: no heartbeat since 12:01:00"
-    assert "overdue: held by a, no heartbeat since 12:01:00." in page.text("#reading")
+    assert page.read_text("h1") == "kube-node-lease/checkout: no heartbeat since 12:01:00"
+    assert "overdue: held by a, no heartbeat since 12:01:00." in page.read_text("#reading")
     read(page, "12:01:05")
-    assert page.text(".state .remark") == "no heartbeat"
+    assert page.read_text(".state .remark") == "no heartbeat"

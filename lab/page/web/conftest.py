@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from lab.page.web.served import SITE, Web, served
+from lab.page.web.served import SITE, Web, serve
 
 Start: TypeAlias = Callable[..., Web]
 
@@ -14,15 +14,15 @@ Start: TypeAlias = Callable[..., Web]
 def site() -> Iterator[str]:
     if not (SITE / "index.html").exists():
         pytest.exit("make page needs build/web/page: make web", returncode=1)
-    with served(SITE) as origin:
+    with serve(SITE) as origin:
         yield origin
 
 
-def _settled(web: Web) -> None:
+def _check_settled(web: Web) -> None:
     """Check that the browser printed nothing, and asked for nothing but the files of the page."""
     said, web.said = web.said, []
     assert said == []
-    assert web.foreign_requests() == []
+    assert web.list_foreign_requests() == []
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +34,15 @@ def shared(browser: Any, site: str) -> Iterator[Web]:
 
 @pytest.fixture
 def web(shared: Web) -> Iterator[Web]:
-    """The page of the module; whatever was open before is replaced by what a test opens."""
+    """The page of the module; a test replaces what was open before."""
     shared.page.evaluate("document.getElementById('error').hidden = true")
     yield shared
-    _settled(shared)
+    _check_settled(shared)
 
 
 @pytest.fixture
 def start(browser: Any, site: str) -> Iterator[Start]:
-    """Opens a page of its own: `scheme`, `width`, `address`."""
+    """A function that opens a separate page: `scheme`, `width`, `address`."""
     contexts: list[Any] = []
     pages: list[Web] = []
 
@@ -53,6 +53,6 @@ def start(browser: Any, site: str) -> Iterator[Start]:
 
     yield begin
     for page in pages:
-        _settled(page)
+        _check_settled(page)
     for context in contexts:
         context.close()

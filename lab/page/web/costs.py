@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from playwright.sync_api import sync_playwright
 
-from lab.page.web.served import ROOT, SITE, Web, served
+from lab.page.web.served import ROOT, SITE, Web, serve
 from lab.reading_costs import dump, make_lease_log
 
 PAGE: Final = ROOT / "docs/browser.md"
@@ -26,7 +26,7 @@ _LARGE: Final = 15 * 60 * 1000
 _BEGIN, _END = "<!-- written by make web-costs -->", "<!-- end of what make web-costs writes -->"
 
 
-def processes(root: int) -> dict[int, list[str]]:
+def read_processes(root: int) -> dict[int, list[str]]:
     """Return the fields of /proc/PID/stat, from the parent on, of every process below one."""
     known: dict[int, list[str]] = {}
     for entry in Path("/proc").iterdir():
@@ -40,10 +40,10 @@ def processes(root: int) -> dict[int, list[str]]:
     return {pid: fields for pid, fields in known.items() if pid in below and pid != root}
 
 
-def peak() -> float:
-    """Return the most memory that one process of the browser has had, in MB."""
+def find_peak() -> float:
+    """Return the peak memory of one process of the browser, in MB."""
     found = []
-    for pid in processes(os.getpid()):
+    for pid in read_processes(os.getpid()):
         try:
             found += re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
         except OSError:
@@ -52,24 +52,24 @@ def peak() -> float:
 
 
 class Costs:
-    """Seconds of the clock, by what was done."""
+    """Seconds of the clock, by action."""
 
     def __init__(self) -> None:
         self.times: dict[str, list[float]] = {}
 
     @contextmanager
     def measure(self, what: str) -> Iterator[None]:
-        """Measure what is done within."""
+        """Measure the time of a block."""
         began = time.monotonic()
         yield
         self.times.setdefault(what, []).append(time.monotonic() - began)
 
-    def row(self, what: str, bar: str) -> str:
+    def make_row(self, what: str, bar: str) -> str:
         """Return a row of the table."""
         return f"| {what} | {median(self.times[what]):.1f} s | {bar} |"
 
 
-def small(browser: Any, origin: str, costs: Costs) -> None:
+def measure_small(browser: Any, origin: str, costs: Costs) -> None:
     """Measure a first start, each view of an incident, and a second start."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     files = [_INCIDENT / "audit.log.gz", _INCIDENT / "leases.json.gz"]
@@ -96,7 +96,7 @@ def small(browser: Any, origin: str, costs: Costs) -> None:
     context.close()
 
 
-def large(browser: Any, origin: str, costs: Costs, what: str, file: Path) -> float:
+def measure_large(browser: Any, origin: str, costs: Costs, what: str, file: Path) -> float:
     """Measure all views of a large file, and return the most memory that a process had, in MB."""
     context = browser.new_context()
     web = Web(context, origin)
@@ -108,7 +108,7 @@ def large(browser: Any, origin: str, costs: Costs, what: str, file: Path) -> flo
             web.show(view)
             web.page.wait_for_selector(filled)
     assert web.error == ""
-    memory = peak()
+    memory = find_peak()
     context.close()
     return memory
 
@@ -117,19 +117,19 @@ def main() -> None:
     """Measure, print and publish."""
     program = os.environ.get("CHROMIUM") or shutil.which("chromium") or ""
     costs, rows = Costs(), list[str]()
-    with tempfile.TemporaryDirectory() as folder, served(SITE) as origin, sync_playwright() as driver:
+    with tempfile.TemporaryDirectory() as folder, serve(SITE) as origin, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, chromium_sandbox=os.geteuid() != 0)
         for _ in range(_RUNS):
-            small(browser, origin, costs)
-        rows += [costs.row(what, "5 s" if "first view" in what else "1.5 s") for what in costs.times]
+            measure_small(browser, origin, costs)
+        rows += [costs.make_row(what, "5 s" if "first view" in what else "1.5 s") for what in costs.times]
         logs = {"a log of 100 MB": make_lease_log(100), "a list of 60,000 leases, 88 MB": dump(60_000)}
         for what, content in logs.items():
             file = Path(folder) / "large.log"
             with file.open("w") as opened:
                 opened.writelines(content)
-            memory = large(browser, origin, costs, what, file)
-            rows += [costs.row(f"why of {what}", f"{memory:.0f} MB at most")]
-            rows += [costs.row(f"audit, timeline and check of {what}", "")]
+            memory = measure_large(browser, origin, costs, what, file)
+            rows += [costs.make_row(f"why of {what}", f"{memory:.0f} MB at most")]
+            rows += [costs.make_row(f"audit, timeline and check of {what}", "")]
         version = browser.version
         browser.close()
     load = os.getloadavg()[1]

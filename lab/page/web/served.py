@@ -20,7 +20,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
+def serve(folder: Path) -> Iterator[str]:
     """Serve a folder, as any file server does, and yield its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Handler, directory=str(folder)))
     thread = Thread(target=server.serve_forever, daemon=True)
@@ -34,7 +34,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 class Web:
-    """A page that is open: `page` is Playwright's, `said` what the browser printed, `asked` what it requested."""
+    """An open page: `page` is Playwright's, `said` the console of the browser, `asked` its requests."""
 
     def __init__(self, context: Any, origin: str, address: str = "/") -> None:
         self.origin = origin
@@ -60,7 +60,7 @@ class Web:
         self.page.wait_for_selector("#recognized li, #error:not([hidden]), #verdicts .card")
 
     def clear(self) -> None:
-        """Remove what was read or refused before, so that it is not taken for what comes next."""
+        """Remove the files and refusals of earlier actions, so that they are not taken for later ones."""
         self.page.evaluate("for (const id of ['recognized', 'verdicts']) document.getElementById(id).replaceChildren()")
         self.page.evaluate("document.getElementById('error').hidden = true")
 
@@ -68,21 +68,21 @@ class Web:
         """Go to a view."""
         self.page.click(f"#tab-{view}")
 
-    def text(self, selector: str) -> str:
-        """Return what is read at a place, once it is there."""
+    def read_text(self, selector: str) -> str:
+        """Return the text of a place, once it is there."""
         return str(self.page.locator(selector).first.inner_text())
 
     @property
     def error(self) -> str:
-        """The sentence of what went wrong, "" if nothing did."""
+        """Sentence of the error, "" if there is none."""
         return str(self.page.evaluate("document.getElementById('error').textContent"))
 
     @property
     def timeline(self) -> Any:
-        """The frame of the timeline."""
+        """Frame of the timeline."""
         return self.page.frame_locator("#timeline iframe")
 
-    def foreign_requests(self) -> list[tuple[str, str]]:
+    def list_foreign_requests(self) -> list[tuple[str, str]]:
         """Return each request for something else than the files of the page."""
         own = (f"{self.origin}/", f"blob:{self.origin}/", "data:,")
         return [(method, url) for method, url in self.asked if method != "GET" or not url.startswith(own)]

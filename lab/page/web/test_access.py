@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.page.axe import faults
+from lab.page.axe import find_faults
 from lab.page.web.conftest import Start
 from lab.page.web.served import Web
 from lab.page.web.test_views import LOG, WATCH
@@ -20,14 +20,14 @@ def fill(web: Web) -> None:
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 420)])
 def test_no_view_has_a_serious_fault_or_is_wider_than_the_screen(start: Start, scheme: str, width: int) -> None:
     web = start(scheme=scheme, width=width)
-    assert faults(web.page) == []
+    assert find_faults(web.page) == []
     fill(web)
     for view, filled in VIEWS.items():
         web.show(view)
         if view == "review":
             web.page.select_option("#examples", label="A duration of 68 years")
         web.page.wait_for_selector(filled)
-        assert faults(web.page) == []
+        assert find_faults(web.page) == []
         assert web.page.evaluate("document.documentElement.scrollWidth") <= width
     web.show("timeline")
     web.timeline.locator(".lane").first.wait_for()

@@ -1,4 +1,4 @@
-"""Whatever is in a file is text; too much of it ends with a sentence, and the page goes on."""
+"""Hostile files: all of their content is text; too much of it ends with a sentence, and the page goes on."""
 
 import gzip
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.page.web.served import Web
-from lab.page.web.test_views import LOG, views
+from lab.page.web.test_views import LOG, check_views
 from tests.factories import make_lease, make_review, put
 from tests.timeline.election_samples import HOSTILE_NAMES
 from webhook.text.quoting import escape
@@ -18,8 +18,8 @@ ELEMENTS = "() => [...new Set([...document.querySelectorAll('*')].map((e) => e.l
 RUNS = "document.querySelectorAll('main img, main script, main a[href^=\"javascript\"], [onerror], [onclick]').length"
 
 
-def hostile_list() -> bytes:
-    """Leases with hostile names, holders and annotations, some of which no API server would store."""
+def make_hostile_list() -> bytes:
+    """Return leases with hostile names, holders and annotations, some of which no API server would store."""
     items = [
         make_lease(
             put("metadata.name", name), put("spec.holderIdentity", name), put("metadata.annotations", {name: name})
@@ -31,21 +31,21 @@ def hostile_list() -> bytes:
 
 def test_no_name_becomes_an_element_or_runs_in_any_view(web: Web) -> None:
     web.open(LOG)
-    views(web)
+    check_views(web)
     before = set(web.page.evaluate(ELEMENTS))
-    web.open({"name": "<img src=x onerror=alert(1)>.json", "mimeType": "", "buffer": hostile_list()})
-    views(web)
+    web.open({"name": "<img src=x onerror=alert(1)>.json", "mimeType": "", "buffer": make_hostile_list()})
+    check_views(web)
     for row in range(len(LISTED)):
         web.show("why")
         web.page.locator("#leases button.link").nth(row).click()
         web.page.wait_for_selector("#account h3")
     assert set(web.page.evaluate(ELEMENTS)) - before <= {"input"}
     assert web.page.evaluate(RUNS) == 0
-    assert "<img src=x onerror=alert(1)>.json" in web.text("#recognized")
+    assert "<img src=x onerror=alert(1)>.json" in web.read_text("#recognized")
 
 
 def test_names_are_shown_with_what_is_hidden_escaped(web: Web) -> None:
-    web.open({"name": "leases.json", "mimeType": "", "buffer": hostile_list()})
+    web.open({"name": "leases.json", "mimeType": "", "buffer": make_hostile_list()})
     web.show("why")
     shown = web.page.evaluate("document.getElementById('leases').textContent")
     assert shown == escape(shown)
@@ -73,7 +73,7 @@ def test_a_small_file_that_unpacks_to_much_ends_with_the_command_to_use(web: Web
     web.open(bomb)
     assert web.error.endswith("lease-webhook why --input bomb.gz")
     web.open(LOG)
-    views(web)
+    check_views(web)
 
 
 def test_what_ends_python_is_said_and_it_begins_again(web: Web) -> None:
@@ -81,7 +81,7 @@ def test_what_ends_python_is_said_and_it_begins_again(web: Web) -> None:
     web.open({"name": "deep.json", "mimeType": "", "buffer": deep})
     assert web.error
     web.open(LOG)
-    views(web)
+    check_views(web)
     # Whatever the browser prints of the end of a program is its own.
     web.said.clear()
 
@@ -93,4 +93,4 @@ def test_reading_can_be_stopped(web: Web, tmp_path: Path) -> None:
     web.page.set_input_files("#files", log)
     web.page.click("#stop")
     web.open(LOG)
-    assert web.text("#recognized") == "audit.log.gz: an audit log"
+    assert web.read_text("#recognized") == "audit.log.gz: an audit log"

@@ -1,4 +1,4 @@
-"""Nothing leaves the machine, nothing of what is opened is stored, and no network is needed."""
+"""Privacy: nothing leaves the machine, no content of a file is stored, and no network is needed."""
 
 from pathlib import Path
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from lab.page.web.conftest import Start
-from lab.page.web.served import SITE, Web, served
-from lab.page.web.test_views import LEASE, LOG, WATCH, views
+from lab.page.web.served import SITE, Web, serve
+from lab.page.web.test_views import LEASE, LOG, WATCH, check_views
 
 REQUEST = """(url) => fetch(url).then(() => "answered", (error) => "refused")"""
 CACHED = """async () => {
@@ -27,8 +27,8 @@ def wait_for_cache(web: Web) -> None:
 def test_only_files_of_the_page_are_requested_while_files_are_read(start: Start) -> None:
     web = start()
     web.open(LOG, WATCH)
-    views(web)
-    assert web.foreign_requests() == []
+    check_views(web)
+    assert web.list_foreign_requests() == []
     assert any(url.endswith("pyodide.asm.wasm") for _, url in web.asked)
 
 
@@ -37,7 +37,7 @@ def test_the_policy_refuses_any_other_origin(start: Start, tmp_path: Path, place
     web = start()
     web.open(LOG)
     asker: Any = web.page if place == "page" else web.page.workers[0]
-    with served(tmp_path) as elsewhere:
+    with serve(tmp_path) as elsewhere:
         assert asker.evaluate(REQUEST, f"{elsewhere}/") == "refused"
     web.said.clear()
     web.asked = [one for one in web.asked if not one[1].startswith(elsewhere)]
@@ -56,7 +56,7 @@ def test_injected_scripts_do_not_run(start: Start) -> None:
 def test_nothing_of_what_is_opened_is_stored(start: Start) -> None:
     web = start()
     web.open(LOG, WATCH)
-    views(web)
+    check_views(web)
     wait_for_cache(web)
     assert web.page.evaluate(STORED) == [0, 0, 0]
     assert web.page.evaluate("indexedDB.databases().then((all) => all.length)") == 0
@@ -71,7 +71,7 @@ def test_without_a_network_everything_works(start: Start) -> None:
     web.page.context.set_offline(True)
     web.page.reload()
     web.open(LOG, WATCH)
-    views(web)
+    check_views(web)
 
 
 def test_the_address_keeps_view_and_lease_and_no_data(start: Start) -> None:
@@ -80,7 +80,7 @@ def test_the_address_keeps_view_and_lease_and_no_data(start: Start) -> None:
     web.page.click(f"#leases button.link:text-is('{LEASE}')")
     assert web.page.url == f"{web.origin}/#view=why&lease=invoices%2Finvoices"
     web.page.reload()
-    assert LEASE in web.text("#leases")
+    assert LEASE in web.read_text("#leases")
     web.open(LOG, WATCH)
     web.page.wait_for_selector(f"#account h2:has-text('{LEASE}')")
 

@@ -28,9 +28,9 @@ def evaluate(web: Web) -> dict[str, Any]:
 
 def test_a_recorded_review_has_a_verdict_and_what_kubectl_prints(denied: Web) -> None:
     found = evaluate(denied)
-    assert denied.text("#verdicts pre") == found["kubectl"]
+    assert denied.read_text("#verdicts pre") == found["kubectl"]
     for finding in found["findings"]:
-        assert finding["detail"] in denied.text("#verdicts table")
+        assert finding["detail"] in denied.read_text("#verdicts table")
 
 
 def test_another_preset_changes_the_verdict(denied: Web) -> None:
@@ -47,21 +47,21 @@ def test_an_edited_policy_changes_the_verdict_and_an_error_has_a_line(denied: We
     denied.page.fill("#review-policy", text.replace("dny", "off"))
     denied.page.wait_for_selector("#review-policy-problem", state="hidden")
     denied.page.wait_for_selector("#verdicts td:has-text('takeover-across-namespaces')")
-    assert "takeover-before-expiry" not in denied.text("#verdicts table")
+    assert "takeover-before-expiry" not in denied.read_text("#verdicts table")
 
 
 def test_the_schema_says_what_the_key_at_the_cursor_means(denied: Web) -> None:
     denied.page.fill("#review-policy", "apiVersion: lease-webhook/v1\npreset: strict\nrules:\n  lease-duration:\n")
     denied.page.press("#review-policy", "Control+End")
     denied.page.press("#review-policy", "ArrowLeft")
-    assert denied.text("#review-policy-said").startswith("rules.lease-duration: ")
+    assert denied.read_text("#review-policy-said").startswith("rules.lease-duration: ")
     denied.page.click("#policy-of-review .keys button:text-is('mode')")
     assert "mode: " in denied.page.input_value("#review-policy")
 
 
 def test_the_page_of_a_rule_is_shown(denied: Web) -> None:
     denied.page.click("#verdicts button.link:text-is('takeover-before-expiry')")
-    assert "How to fix" in denied.text("dialog[open]")
+    assert "How to fix" in denied.read_text("dialog[open]")
     denied.page.keyboard.press("Escape")
     denied.page.wait_for_selector("dialog[open]", state="detached")
 

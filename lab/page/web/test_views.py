@@ -1,4 +1,4 @@
-"""Each view with each kind of input says what the command says."""
+"""Each view with each kind of input, compared with the command."""
 
 import gzip
 import json
@@ -25,8 +25,8 @@ INPUTS = {
 ENVELOPES = sorted((DATA / "envelopes").glob("*.gz"))
 
 
-def views(web: Web) -> None:
-    """Go through all views of what is open, and see that each shows something and nothing failed."""
+def check_views(web: Web) -> None:
+    """Go through all views of the open file, and check that each shows something and nothing failed."""
     web.show("why")
     web.page.click("#leases tbody tr:first-child button.link")
     web.page.wait_for_selector("#account h3")
@@ -43,13 +43,13 @@ def views(web: Web) -> None:
 def test_every_view_of_each_kind_of_input(web: Web, said: str) -> None:
     web.open(*INPUTS[said])
     assert said == ", ".join(one.partition(": ")[2] for one in web.page.locator("#recognized li").all_inner_texts())
-    views(web)
+    check_views(web)
 
 
 @pytest.mark.parametrize("file", ENVELOPES, ids=lambda file: file.name)
 def test_a_log_as_log_services_deliver_it(web: Web, file: Path) -> None:
     web.open(file)
-    assert "an audit log" in web.text("#recognized")
+    assert "an audit log" in web.read_text("#recognized")
 
 
 def test_why_shows_what_the_command_finds(web: Web) -> None:
@@ -58,7 +58,7 @@ def test_why_shows_what_the_command_finds(web: Web) -> None:
     web.show("why")
     web.page.click(f"#leases button.link:text-is('{LEASE}')")
     web.page.wait_for_selector(f"#account h2:has-text('{LEASE}')")
-    shown = web.text("#account")
+    shown = web.read_text("#account")
     texts = [account["headline"], account["advice"]["sentence"], account["findings"][0]["message"]]
     assert all(text in shown for text in texts)
 
@@ -97,7 +97,7 @@ def test_a_policy_that_is_refused_has_a_line_in_check(web: Web) -> None:
     web.show("check")
     web.page.fill("#check-policy", "apiVersion: lease-webhook/v1\npreset: strickt\n")
     web.page.wait_for_selector("#check-policy-problem:has-text('line 2: preset')")
-    assert web.text("#policy-of-check .numbers b") == "2"
+    assert web.read_text("#policy-of-check .numbers b") == "2"
     web.page.click("#policy-of-check button:text-is('strict')")
     web.page.wait_for_selector("#checked h2")
 
@@ -105,7 +105,7 @@ def test_a_policy_that_is_refused_has_a_line_in_check(web: Web) -> None:
 def test_more_than_one_file_and_plain_ones(web: Web) -> None:
     plain = gzip.decompress(LOG.read_bytes())
     web.open({"name": "-", "mimeType": "text/plain", "buffer": plain}, {"name": "-", "mimeType": "", "buffer": plain})
-    assert web.text("#recognized").count("an audit log") == 2
+    assert web.read_text("#recognized").count("an audit log") == 2
 
 
 def test_pasted_text_is_read_as_a_file(web: Web) -> None:
@@ -153,4 +153,4 @@ def test_examples_are_opened(web: Web) -> None:
     web.page.select_option("#examples", label="A leader that was paused")
     web.page.wait_for_selector("#recognized li")
     names = ["leader-paused-audit.log.gz: an audit log", "leader-paused-leases.json.gz: a watch"]
-    assert web.text("#recognized").splitlines() == names
+    assert web.read_text("#recognized").splitlines() == names
