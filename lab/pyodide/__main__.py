@@ -58,19 +58,19 @@ def main() -> int:
     suites = [suite for suite in SUITES if not (options.short and suite in READ_BY_OUTPUTS)]
     if options.short:
         print(f"left to `make pyodide`: {', '.join(READ_BY_OUTPUTS)}", flush=True)
-    has_failed = options.only != "outputs" and _tests(site, options.paths or suites)
+    has_failed = options.only != "outputs" and _run_tests(site, options.paths or suites)
     if options.only != "tests" and not options.paths:
-        has_failed = _outputs(site) or has_failed
+        has_failed = _compare_outputs(site) or has_failed
     return 1 if has_failed else 0
 
 
 def _run(site: Path, module: str, words: Sequence[str], *folders: Path) -> int:
-    """Run a module of Python, and return its exit code; of the virtual environment only what is Python is imported."""
+    """Run a module of Python, and return its exit code; only pure Python is imported from the virtual environment."""
     path = [str(ROOT), str(site), sysconfig.get_paths()["purelib"]]
     return run_in_pyodide(module, words, ROOT, *folders, path=path, stack=_STACK)
 
 
-def _tests(site: Path, suites: Sequence[str]) -> bool:
+def _run_tests(site: Path, suites: Sequence[str]) -> bool:
     """Run the tests, and return whether one failed."""
     for path, reason in [*LEFT_OUT.items(), *((", ".join(names), reason) for reason, names in NAMES.items())]:
         print(f"left out: {path} ({reason})")
@@ -81,7 +81,7 @@ def _tests(site: Path, suites: Sequence[str]) -> bool:
     return _run(site, "pytest", [*words, *quiet, *(one for one in suites if (ROOT / one).exists())]) != 0
 
 
-def _outputs(site: Path) -> bool:
+def _compare_outputs(site: Path) -> bool:
     """Compare the output of every command, and return whether one differs."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -109,7 +109,7 @@ def _outputs(site: Path) -> bool:
 
 
 def _run_in_python(invocation: Invocation) -> Output:
-    """Return what a command prints if YAML is parsed by PyYAML's own parser instead of libyaml."""
+    """Return the output of a command if YAML is parsed by PyYAML's own parser instead of libyaml."""
     by_libyaml, yaml_reader.LOADER = yaml_reader.LOADER, yaml.SafeLoader
     try:
         return compute_output(invocation)

@@ -1,4 +1,4 @@
-"""A plugin of pytest that leaves out single tests that ask for what Pyodide does not have."""
+"""A plugin of pytest that leaves out single tests that need what Pyodide does not have."""
 
 from typing import Final
 
