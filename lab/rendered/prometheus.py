@@ -1,4 +1,4 @@
-"""Time series for Prometheus' own rule tester, and what the webhook really exposes before and after an event."""
+"""Time series for Prometheus' own rule tester, and the metrics of the webhook before and after an event."""
 
 import re
 import subprocess
@@ -19,37 +19,41 @@ Series = dict[str, str]
 """What promtool calls input_series: name with labels, and values at each minute."""
 
 
-def constant(value: float, minutes: int = MINUTES) -> str:
+def make_constant(value: float, minutes: int = MINUTES) -> str:
     return f"{value:g}x{minutes}"
 
 
-def born(value: float, *later: float) -> str:
-    """A series that does not exist before the event, then takes these values, a minute each."""
+def make_new_series(value: float, *later: float) -> str:
+    """Return a series that does not exist before the event, then takes these values, a minute each."""
     values = [value, *later]
-    return " ".join([f"_x{EVENT}", *(f"{one:g}" for one in values[:-1]), constant(values[-1], MINUTES)])
+    return " ".join([f"_x{EVENT}", *(f"{one:g}" for one in values[:-1]), make_constant(values[-1], MINUTES)])
 
 
-def exposed(metrics: Metrics) -> dict[str, float]:
-    """The samples of a scrape now; `exposition` would show those of up to a second ago."""
+def read_samples(metrics: Metrics) -> dict[str, float]:
+    """Return the samples of a scrape now; `exposition` would show those of up to a second ago."""
     lines = metrics._exposition().decode().splitlines()
     samples = [re.fullmatch(r"(\w+(?:\{.*\})?) (\S+)", line) for line in lines if not line.startswith("#")]
     return {one[1]: float(one[2]) for one in samples if one and "_created" not in one[1]}
 
 
 def scrape_around(event: Callable[[Metrics], object]) -> Series:
-    """Return what a Prometheus stores of a webhook that starts, waits an hour, and meets an event."""
+    """Return the series that Prometheus stores of a webhook that starts, waits an hour, and meets an event."""
     metrics = Metrics()
-    before = exposed(metrics)
+    before = read_samples(metrics)
     event(metrics)
-    after = exposed(metrics)
+    after = read_samples(metrics)
     return {
-        name: born(after[name]) if name not in before else f"{before[name]:g}x{EVENT - 1} {constant(after[name])}"
+        name: make_new_series(after[name])
+        if name not in before
+        else f"{before[name]:g}x{EVENT - 1} {make_constant(after[name])}"
         for name in after
     }
 
 
-def firing(rules: Mapping[str, Any], series: Series, moments: Mapping[int, Iterable[str]], directory: Path) -> str:
-    """Return what promtool reports if exactly these alerts should fire at these minutes; "" if they do."""
+def check_firing(
+    rules: Mapping[str, Any], series: Series, moments: Mapping[int, Iterable[str]], directory: Path
+) -> str:
+    """Return the report of promtool if exactly these alerts should fire at these minutes; "" if they do."""
     expected = [
         {
             "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
@@ -58,11 +62,13 @@ def firing(rules: Mapping[str, Any], series: Series, moments: Mapping[int, Itera
         }
         for minute, alerts in moments.items()
     ]
-    return evaluated(rules, series, expected, directory)
+    return check_samples(rules, series, expected, directory)
 
 
-def evaluated(rules: Mapping[str, Any], series: Series, expected: Sequence[Mapping[str, Any]], directory: Path) -> str:
-    """Return what promtool complains about where expressions do not have the expected samples; "" where they do."""
+def check_samples(
+    rules: Mapping[str, Any], series: Series, expected: Sequence[Mapping[str, Any]], directory: Path
+) -> str:
+    """Return the complaint of promtool where expressions do not have the expected samples; "" where they do."""
     (directory / "rules.yaml").write_text(yaml.safe_dump(dict(rules)))
     test = {
         "rule_files": ["rules.yaml"] if rules else [],

@@ -1,4 +1,4 @@
-"""The Helm chart renders what kustomize renders, refuses what nobody meant, and serves namespaces of other names."""
+"""The Helm chart: it renders what kustomize renders, refuses mistakes, and serves namespaces of other names."""
 
 import copy
 import itertools
@@ -32,8 +32,8 @@ LABELS = ("app.kubernetes.io/managed-by", "helm.sh/chart", "app.kubernetes.io/na
 """Labels of objects that Helm alone gives, or gives to objects that kustomize makes outside of the base too."""
 
 
-def combinations() -> Iterator[tuple[str, ...]]:
-    """Every set of the components that touch the webhook configuration; the other two come and go beside them."""
+def list_combinations() -> Iterator[tuple[str, ...]]:
+    """Yield every set of the components that touch the webhook configuration; the other two come and go beside them."""
     others = (
         (),
         ("high-availability", "audit"),
@@ -46,8 +46,8 @@ def combinations() -> Iterator[tuple[str, ...]]:
         yield (*chosen, *others[number % 4])
 
 
-def comparable(found: list[Object], *, random: bool) -> dict[tuple[str, str], Object]:
-    """By kind and name, without what only Helm or only kustomize adds, and what is another one each time."""
+def make_comparable(found: list[Object], *, random: bool) -> dict[tuple[str, str], Object]:
+    """Return objects by kind and name, without additions of only Helm or only kustomize, and random values."""
     result = {}
     for original in found:
         thing = copy.deepcopy(original)
@@ -77,17 +77,17 @@ def comparable(found: list[Object], *, random: bool) -> dict[tuple[str, str], Ob
 
 @pytest.mark.parametrize("overlay", ["self-signed", "cert-manager", "openshift"])
 def test_every_combination_is_that_of_kustomize(overlay: str, tmp_path: Path) -> None:
-    for number, components in enumerate(combinations()):
+    for number, components in enumerate(list_combinations()):
         directory = tmp_path / str(number)
         directory.mkdir()
-        kustomized = comparable(
+        kustomized = make_comparable(
             objects(render(compose_overlay(directory, overlay, *components))), random=overlay == "self-signed"
         )
         values = {
             "certificate": {"source": overlay},
             "components": {NAMES[component]: True for component in components},
         }
-        charted = comparable(render_chart(values), random=overlay == "self-signed")
+        charted = make_comparable(render_chart(values), random=overlay == "self-signed")
         assert charted.keys() == kustomized.keys(), components
         for key, thing in charted.items():
             assert thing == kustomized[key], (components, key)
@@ -95,9 +95,9 @@ def test_every_combination_is_that_of_kustomize(overlay: str, tmp_path: Path) ->
 
 def test_the_policies_of_stamps_are_those_of_kustomize() -> None:
     suffixed = render(DEPLOY / "stamp").replace("expression: SUFFIX", "expression: \"'1a2b3c4d'\"")
-    kustomized = comparable(objects(suffixed), random=False)
+    kustomized = make_comparable(objects(suffixed), random=False)
     values = {"certificate": {"source": "openshift"}, "components": {"stamp": True}, "stamp": {"suffix": "1a2b3c4d"}}
-    charted = comparable(render_chart(values), random=False)
+    charted = make_comparable(render_chart(values), random=False)
     assert len(kustomized) == 6
     assert {key: charted[key] for key in kustomized} == kustomized
 
@@ -255,8 +255,10 @@ def test_what_is_a_value_of_the_chart_is_a_component_of_kustomize(component: str
         "host-network": {"hostNetwork": {"enabled": True}},
         "critical": {"priorityClassName": "system-cluster-critical"},
     }
-    kustomized = comparable(objects(render(compose_overlay(tmp_path, "cert-manager", component))), random=False)
-    charted = comparable(render_chart({**values[component], "certificate": {"source": "cert-manager"}}), random=False)
+    kustomized = make_comparable(objects(render(compose_overlay(tmp_path, "cert-manager", component))), random=False)
+    charted = make_comparable(
+        render_chart({**values[component], "certificate": {"source": "cert-manager"}}), random=False
+    )
     assert charted == kustomized
 
 
@@ -296,7 +298,7 @@ def test_the_authority_that_the_chart_makes_is_kept_where_no_pod_mounts_it() -> 
     assert [volume["secret"]["secretName"] for volume in volumes if "secret" in volume] == ["lease-webhook-tls"]
 
 
-def hooks(*arguments: str) -> list[tuple[str, object]]:
+def list_hooks(*arguments: str) -> list[tuple[str, object]]:
     rendered = run_helm("template", "--set=image.repository=registry.example/x", "--kube-version=1.37.0", *arguments)
     assert rendered.returncode == 0, rendered.stderr
     return [
@@ -307,8 +309,8 @@ def hooks(*arguments: str) -> list[tuple[str, object]]:
 
 
 def test_what_deletes_the_configuration_at_the_end_needs_no_pod() -> None:
-    assert hooks("--api-versions=apiregistration.k8s.io/v1") == [("ValidatingWebhookConfiguration", None)]
+    assert list_hooks("--api-versions=apiregistration.k8s.io/v1") == [("ValidatingWebhookConfiguration", None)]
 
 
 def test_what_is_rendered_for_kubectl_has_one_configuration() -> None:
-    assert hooks() == []
+    assert list_hooks() == []

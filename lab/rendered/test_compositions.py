@@ -40,8 +40,8 @@ UNRELATED = "|".join(
 NOW = dt.datetime.now(dt.UTC)
 
 
-def orders(overlay: str) -> list[tuple[str, ...]]:
-    """Every set of the components that touch the webhook configuration; all orders of up to three, two of more.
+def list_orders(overlay: str) -> list[tuple[str, ...]]:
+    """Return every set of the components of the webhook configuration; all orders of up to three, two of more.
 
     The other two components stand before them in every second case and behind them in the others.
     """
@@ -57,7 +57,7 @@ def orders(overlay: str) -> list[tuple[str, ...]]:
 
 
 class Case:
-    """What was rendered for one order of components."""
+    """The rendered objects of one order of components."""
 
     def __init__(self, components: tuple[str, ...], configuration: Object, policy: str) -> None:
         self.components = components
@@ -66,7 +66,7 @@ class Case:
         self.entries: dict[str, Object] = {one["name"]: one for one in configuration["webhooks"]}
 
 
-def conditions(entry: Object) -> dict[str, str]:
+def read_conditions(entry: Object) -> dict[str, str]:
     return {one["name"]: one["expression"] for one in entry["matchConditions"]}
 
 
@@ -75,7 +75,7 @@ def cases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """All of one overlay, rendered by one process: each in a directory of its own, with a number behind its names."""
     overlay: str = request.param
     root = tmp_path_factory.mktemp(overlay)
-    chosen = orders(overlay)
+    chosen = list_orders(overlay)
     for number, components in enumerate(chosen):
         directory = root / str(number)
         directory.mkdir()
@@ -114,22 +114,22 @@ def test_each_component_brings_its_own_entry_and_nothing_else(cases: list[Case])
 
 
 def test_what_the_overlay_keeps_out_by_a_condition_stays_out_of_every_entry(cases: list[Case]) -> None:
-    kept_out = {name: text for name, text in conditions(cases[0].entries[SHIPPED]).items() if name != RENEWAL}
+    kept_out = {name: text for name, text in read_conditions(cases[0].entries[SHIPPED]).items() if name != RENEWAL}
     for case in cases:
         for entry in case.entries.values():
-            more = {name: text for name, text in conditions(entry).items() if name != RENEWAL}
+            more = {name: text for name, text in read_conditions(entry).items() if name != RENEWAL}
             assert more == kept_out, (case.components, entry["name"])
 
 
 def test_renewals_are_reviewed_by_all_renewals_and_bindings_only(cases: list[Case]) -> None:
-    shipped = conditions(cases[0].entries[SHIPPED])[RENEWAL]
+    shipped = read_conditions(cases[0].entries[SHIPPED])[RENEWAL]
     for case in cases:
         for name, entry in case.entries.items():
             reviewed = name == ENTRIES["bindings"] or (name == SHIPPED and "all-renewals" in case.components)
-            assert conditions(entry)[RENEWAL] == ("true" if reviewed else shipped), (case.components, name)
+            assert read_conditions(entry)[RENEWAL] == ("true" if reviewed else shipped), (case.components, name)
 
 
-def selects(entry: Object, namespace: str, labels: dict[str, str]) -> bool:
+def is_selected(entry: Object, namespace: str, labels: dict[str, str]) -> bool:
     """Return whether the API server's selector takes a namespace of this name with these labels."""
     present = {"kubernetes.io/metadata.name": namespace, **labels}
     selector = entry["namespaceSelector"]
@@ -140,25 +140,25 @@ def selects(entry: Object, namespace: str, labels: dict[str, str]) -> bool:
     )
 
 
-def namespaces() -> Iterator[tuple[str, dict[str, str]]]:
+def list_namespaces() -> Iterator[tuple[str, dict[str, str]]]:
     for name, one, other in itertools.product(NAMESPACES, OPTIONAL_LABELS, OPTIONAL_LABELS):
         yield name, one | other
 
 
 def test_no_component_brings_a_namespace_into_scope_but_the_two_that_say_so(cases: list[Case]) -> None:
     overlay = cases[0].entries[SHIPPED]
-    for case, (namespace, labels) in itertools.product(cases, namespaces()):
+    for case, (namespace, labels) in itertools.product(cases, list_namespaces()):
         for name, entry in case.entries.items():
-            if selects(entry, namespace, labels) and CHOSEN_NAMESPACES.get(name) != namespace:
-                assert selects(overlay, namespace, labels), (case.components, name, namespace)
+            if is_selected(entry, namespace, labels) and CHOSEN_NAMESPACES.get(name) != namespace:
+                assert is_selected(overlay, namespace, labels), (case.components, name, namespace)
 
 
 def test_no_component_takes_a_namespace_out_of_scope(cases: list[Case]) -> None:
     overlay = cases[0].entries[SHIPPED]
-    for case, (namespace, labels) in itertools.product(cases, namespaces()):
+    for case, (namespace, labels) in itertools.product(cases, list_namespaces()):
         whole = [one for name, one in case.entries.items() if name in {SHIPPED, ENTRIES["strict"]}]
-        reviewed = sum(selects(entry, namespace, labels) for entry in whole)
-        assert reviewed == selects(overlay, namespace, labels), (case.components, namespace, labels)
+        reviewed = sum(is_selected(entry, namespace, labels) for entry in whole)
+        assert reviewed == is_selected(overlay, namespace, labels), (case.components, namespace, labels)
 
 
 def test_only_strict_fails_closed_and_only_where_a_label_asks_for_it(cases: list[Case]) -> None:
@@ -166,13 +166,13 @@ def test_only_strict_fails_closed_and_only_where_a_label_asks_for_it(cases: list
         for name, entry in case.entries.items():
             assert (entry["failurePolicy"] == "Fail") == (name == ENTRIES["strict"])
             assert entry["timeoutSeconds"] <= 2
-            assert not (entry["failurePolicy"] == "Fail" and selects(entry, "shop", {}))
+            assert not (entry["failurePolicy"] == "Fail" and is_selected(entry, "shop", {}))
 
 
 def test_the_order_of_components_changes_nothing(cases: list[Case]) -> None:
     first: dict[frozenset[str], Any] = {}
     for case in cases:
-        entries = {name: entry | {"matchConditions": conditions(entry)} for name, entry in case.entries.items()}
+        entries = {name: entry | {"matchConditions": read_conditions(entry)} for name, entry in case.entries.items()}
         result = (entries, case.configuration["metadata"].get("annotations"), case.policy)
         assert first.setdefault(frozenset(case.components), result) == result, case.components
 
@@ -189,4 +189,7 @@ def test_the_overlay_for_openshift_keeps_the_platform_out_of_all_renewals(tmp_pa
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(document))
     (configuration,) = [one for one in objects(render(tmp_path)) if one["kind"] == "ValidatingWebhookConfiguration"]
     (entry,) = configuration["webhooks"]
-    assert conditions(entry) == {RENEWAL: "true", "not-the-platform": '!request.namespace.startsWith("openshift-")'}
+    assert read_conditions(entry) == {
+        RENEWAL: "true",
+        "not-the-platform": '!request.namespace.startsWith("openshift-")',
+    }

@@ -16,17 +16,17 @@ from tools.rendered.rendering import DEPLOY, ROOT, compose_overlay, find_object,
 INSTALL = DOCS / "install.md"
 
 
-def block(text: str, language: str = "sh") -> str:
-    """The first fenced block of this language."""
+def find_block(text: str, language: str = "sh") -> str:
+    """Return the first fenced block of this language."""
     return re.split(rf"```{language}(?: needs=.*)?\n", text, maxsplit=1)[1].partition("```")[0]
 
 
 BLOCKS = [
-    pytest.param(block(INSTALL.read_text(), "sh"), id="of the page"),
-    pytest.param(block(find_section(README, "Install the webhook"), "sh"), id="of the README"),
+    pytest.param(find_block(INSTALL.read_text(), "sh"), id="of the page"),
+    pytest.param(find_block(find_section(README, "Install the webhook"), "sh"), id="of the README"),
 ]
-UNINSTALL = block(find_section(INSTALL, "Uninstall"))
-OWN_POLICY = block(find_section(INSTALL, "Your own policy"), "yaml")
+UNINSTALL = find_block(find_section(INSTALL, "Uninstall"))
+OWN_POLICY = find_block(find_section(INSTALL, "Your own policy"), "yaml")
 STAND_IN = """#!/bin/sh
 if [ "$1" = kustomize ]; then PATH="$REAL_PATH" exec "$DEPLOY/kustomize" "$2"; fi
 echo "$(basename "$0") $*" >> "$TYPED"
@@ -70,7 +70,7 @@ def test_the_install_block_installs_the_image_that_it_built(commands: str, check
     assert wait.startswith(f"kubectl -n {namespace} rollout status deployment/{name} ")
 
 
-def with_own_policy(directory: Path, *components: str) -> list[dict[str, Any]]:
+def install_own_policy(directory: Path, *components: str) -> list[dict[str, Any]]:
     compose_overlay(directory, "cert-manager", *components)
     document = yaml.safe_load((directory / "kustomization.yaml").read_text())
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(document | yaml.safe_load(OWN_POLICY)))
@@ -79,7 +79,7 @@ def with_own_policy(directory: Path, *components: str) -> list[dict[str, Any]]:
 
 
 def test_a_policy_of_ones_own_takes_the_place_of_the_shipped_one_under_the_same_name(tmp_path: Path) -> None:
-    found = with_own_policy(tmp_path)
+    found = install_own_policy(tmp_path)
     config_map = find_object(found, "ConfigMap")
     assert config_map["data"] == {"policy.yaml": (tmp_path / "policy.yaml").read_text()}
     volumes = find_object(found, "Deployment")["spec"]["template"]["spec"]["volumes"]
@@ -88,7 +88,7 @@ def test_a_policy_of_ones_own_takes_the_place_of_the_shipped_one_under_the_same_
 
 
 def test_while_observe_is_listed_its_policy_wins(tmp_path: Path) -> None:
-    assert "preset: observe" in find_object(with_own_policy(tmp_path, "observe"), "ConfigMap")["data"]["policy.yaml"]
+    assert "preset: observe" in find_object(install_own_policy(tmp_path, "observe"), "ConfigMap")["data"]["policy.yaml"]
 
 
 @pytest.mark.parametrize("overlay", ["self-signed", "cert-manager", "openshift"])

@@ -13,14 +13,14 @@ SOURCE = Path(krew.__file__).parent / "go" / "krew"
 URL = "https://git.example/platform/lease-webhook"
 
 
-def validated(file: Path) -> "subprocess.CompletedProcess[str]":
+def validate(file: Path) -> "subprocess.CompletedProcess[str]":
     program = build(SOURCE, "sigs.k8s.io/krew/cmd/validate-krew-manifest", "validate-krew-manifest")
     # It would download the archives next, which are not there.
     command = [str(program), f"-manifest={file}", "-skip-install"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def written(directory: Path, name: str = "lease-webhook") -> Path:
+def write_manifest(directory: Path, name: str = "lease-webhook") -> Path:
     checksums = {platform: f"{number:064x}" for number, platform in enumerate(krew.PLATFORMS)}
     made = krew.make_manifest(URL, read_project()["version"], checksums)
     file = directory / f"{name}.yaml"
@@ -29,10 +29,10 @@ def written(directory: Path, name: str = "lease-webhook") -> Path:
 
 
 def test_the_manifest_is_valid(tmp_path: Path) -> None:
-    done = validated(written(tmp_path))
+    done = validate(write_manifest(tmp_path))
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", ["lease"])
 def test_another_file_name_is_not(name: str, tmp_path: Path) -> None:
-    assert validated(written(tmp_path, name)).returncode != 0
+    assert validate(write_manifest(tmp_path, name)).returncode != 0

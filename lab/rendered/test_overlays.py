@@ -1,4 +1,4 @@
-"""What kustomize makes of deploy/. Needs kubectl or Go, and certs/ as `make certs` leaves it: run `make manifests`."""
+"""The output of kustomize for deploy/. Needs kubectl or Go, and certs/ as `make certs` leaves it: `make manifests`."""
 
 import shutil
 import subprocess

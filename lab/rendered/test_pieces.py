@@ -14,8 +14,8 @@ from webhook.api_server.install import objects as install
 from webhook.cli.main import main
 
 
-def sets() -> Iterator[tuple[str, ...]]:
-    """Every set of the components that touch the webhook configuration; the other two come and go beside them."""
+def list_sets() -> Iterator[tuple[str, ...]]:
+    """Yield every set of the components that touch the webhook configuration; the other two come and go beside them."""
     others = ((), ("high-availability",), ("monitoring",), ("high-availability", "monitoring"))
     inner = ("observe", "all-renewals", "strict", "bindings", "node-leases", "control-plane")
     chosen = (one for size in range(len(inner) + 1) for one in itertools.combinations(inner, size))
@@ -23,7 +23,7 @@ def sets() -> Iterator[tuple[str, ...]]:
         yield (*components, *others[number % 4])
 
 
-def by_name(found: list[Object]) -> dict[tuple[str, str], Object]:
+def index_by_name(found: list[Object]) -> dict[tuple[str, str], Object]:
     for thing in found:
         if thing["kind"] == install.CONFIGURATION:
             thing["webhooks"].sort(key=lambda entry: str(entry["name"]))
@@ -38,13 +38,13 @@ def by_name(found: list[Object]) -> dict[tuple[str, str], Object]:
 
 @pytest.mark.parametrize("certificate", install.CERTIFICATES)
 def test_every_set_is_that_of_kustomize(certificate: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for number, components in enumerate(sets()):
+    for number, components in enumerate(list_sets()):
         directory = tmp_path / str(number)
         directory.mkdir()
         flags = ["--image=lease-webhook:name-your-image", *(f"--component={name}" for name in components)]
         assert main(["install", f"--certificate={certificate}", f"--certs={ROOT / 'certs'}", *flags]) == 0
-        printed = by_name(objects(capsys.readouterr().out))
-        kustomized = by_name(objects(render(compose_overlay(directory, certificate, *components))))
+        printed = index_by_name(objects(capsys.readouterr().out))
+        kustomized = index_by_name(objects(render(compose_overlay(directory, certificate, *components))))
         assert printed.keys() == kustomized.keys(), components
         for key, thing in printed.items():
             assert thing == kustomized[key], (components, key)
