@@ -1,4 +1,4 @@
-"""Measure what the commands cost for large inputs, beside their bars: `python -m lab.costs`, two minutes.
+"""The cost of the commands for large inputs, beside their bars: `python -m lab.costs`, two minutes.
 
 Times are those of the processor, so that other work on the machine counts little; the start of the program is taken off
 where two sizes are compared. Exit code 1 if a bar is missed.
@@ -44,35 +44,35 @@ data:
 
 
 class Cost(Struct, frozen=True):
-    """What one run took."""
+    """The cost of one run."""
 
     seconds: float
     mebibytes: float
 
 
-def separate(count: int) -> Iterator[str]:
-    """Leases as documents of their own."""
-    template = _template()
+def make_documents(count: int) -> Iterator[str]:
+    """Yield leases as separate documents."""
+    template = _make_template()
     for number in range(count):
         yield f"---\n{template.replace('checkout', f'checkout-{number}')}"
 
 
-def one_list(count: int) -> Iterator[str]:
-    """Leases in a List, with the keys in the order of kubectl."""
-    template = "- " + _template().strip().replace("\n", "\n  ") + "\n"
+def make_list(count: int) -> Iterator[str]:
+    """Yield leases in a List, with the keys in the order of kubectl."""
+    template = "- " + _make_template().strip().replace("\n", "\n  ") + "\n"
     yield "apiVersion: v1\nitems:\n"
     for number in range(count):
         yield template.replace("checkout", f"checkout-{number}")
     yield "kind: List\nmetadata:\n  resourceVersion: ''\n"
 
 
-def rendering(count: int) -> Iterator[str]:
-    """Yield what Helm prints: nothing to evaluate."""
+def make_helm_output(count: int) -> Iterator[str]:
+    """Yield the output of Helm: nothing to evaluate."""
     for number in range(count):
         yield f"---\n{_CONFIG_MAP.format(number)}"
 
 
-def _template() -> str:
+def _make_template() -> str:
     return yaml.safe_dump(make_lease(put("metadata.labels", {"app": "checkout"})))
 
 
@@ -97,16 +97,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for command in ("check", "doctor"):
-            start = min(measure(folder, command, separate, 1).seconds for _ in range(3))
-            few = min(measure(folder, command, separate, FEW).seconds for _ in range(3)) - start
-            many = measure(folder, command, separate, MANY)
+            start = min(measure(folder, command, make_documents, 1).seconds for _ in range(3))
+            few = min(measure(folder, command, make_documents, FEW).seconds for _ in range(3)) - start
+            many = measure(folder, command, make_documents, MANY)
             ratio = ((many.seconds - start) / MANY) / (few / FEW)
             what = f"{command}: one of {MANY} Leases, against one of {FEW}"
             rows.append((what, f"{ratio:.2f} x", f"{MAX_PER_DOCUMENT} x", ratio <= MAX_PER_DOCUMENT))
-            helm = measure(folder, command, rendering, HELM).seconds
+            helm = measure(folder, command, make_helm_output, HELM).seconds
             what = f"{command}: {HELM} ConfigMaps of a Helm rendering"
             rows.append((what, f"{helm:.2f} s", f"{MAX_HELM_SECONDS} s", helm <= MAX_HELM_SECONDS))
-            held = measure(folder, command, one_list, MANY).mebibytes
+            held = measure(folder, command, make_list, MANY).mebibytes
             what = f"{command}: {MANY} Leases in one List"
             rows.append((what, f"{held:.0f} MiB", f"{MAX_LIST_MEBIBYTES} MiB", held <= MAX_LIST_MEBIBYTES))
     print("| input | measured | at most |\n|---|---|---|")

@@ -1,4 +1,4 @@
-"""What each fast path of docs/design.md saves: CPU of one recorded takeover with it and without it: `make fast-paths`.
+"""The savings of each fast path of docs/design.md: CPU of one takeover with it and without it: `make fast-paths`.
 
 Half a minute. A review goes the whole way, over a transport that only keeps what it is given; the rounds of both ways
 take turns, and the median of their ratios counts.
@@ -56,27 +56,27 @@ def measure_savings() -> list[Saving]:
         other.written = b""
         forgetful.data_received(data)
 
-    def route() -> None:
+    def send_routed() -> None:
         flasks_wire.written = b""
         flasks.data_received(data)
 
     @contextmanager
-    def in_parts() -> Iterator[None]:
+    def read_in_parts() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(review, "_decode_whole", review._decode_parts)
             yield
 
     @contextmanager
-    def searched() -> Iterator[None]:
+    def search_entries() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(renewal_stamp, "has_usual_entries", lambda _change: False)
             yield
 
     return [
-        _measure("before Flask's routing", send, route),
+        _measure("before Flask's routing", send, send_routed),
         _measure("`KnownHeads`", send, parse),
-        _measure("a review in one pass", send, send, without=in_parts),
-        _measure("`has_usual_entries`", send, send, without=searched),
+        _measure("a review in one pass", send, send, without=read_in_parts),
+        _measure("`has_usual_entries`", send, send, without=search_entries),
     ]
 
 
@@ -88,15 +88,15 @@ def _measure(
 ) -> Saving:
     rounds = []
     for _ in range(ROUNDS):
-        one = _microseconds(fast)
+        one = _measure_microseconds(fast)
         with without():
-            rounds.append((one, _microseconds(general)))
+            rounds.append((one, _measure_microseconds(general)))
     share = 1 - statistics.median(one / other for one, other in rounds)
     with_it, without_it = (round(statistics.median(times), 1) for times in zip(*rounds, strict=True))
     return Saving(name, with_it, without_it, round(share, 3))
 
 
-def _microseconds(work: Callable[[], object]) -> float:
+def _measure_microseconds(work: Callable[[], object]) -> float:
     began = time.process_time()
     for _ in range(REVIEWS):
         work()
@@ -104,13 +104,13 @@ def _microseconds(work: Callable[[], object]) -> float:
 
 
 def make_table(measured: list[Saving]) -> str:
-    """The rows in Markdown."""
+    """Return the rows in Markdown."""
     rows = (f"| {one.path} | {one.fast:.0f} us | {one.general:.0f} us | {one.share:.0%} |\n" for one in measured)
     return f"| fast path | CPU of a takeover | without it | saves |\n|---|---|---|---|\n{''.join(rows)}"
 
 
 def main() -> int:
-    """Measure, print the table, and write it into docs/design.md; 1 if a fast path saves less than a tenth."""
+    """Measure, print the table, and write it into docs/design.md; return 1 if a fast path saves less than a tenth."""
     measured = measure_savings()
     print(make_table(measured))
     RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(measured)) + b"\n")

@@ -19,8 +19,8 @@ BATCH: Final = 1000
 """Plays in one event loop."""
 
 
-def stream(draw: random.Random) -> bytes:
-    """Some messages in a row, half of the time with bytes changed, added or lost."""
+def draw_stream(draw: random.Random) -> bytes:
+    """Return some messages in a row, half of the time with bytes changed, added or lost."""
     data = bytearray(b"".join(draw.choices(MESSAGES, k=draw.randint(1, 5))))
     for _ in range(draw.choice((0, 0, 0, 1, 2, 8))):
         at = draw.randint(0, len(data))
@@ -28,8 +28,8 @@ def stream(draw: random.Random) -> bytes:
     return bytes(data)
 
 
-def pieces(draw: random.Random, data: bytes) -> list[bytes]:
-    """The bytes in reads of any sizes: cut at some places, and byte by byte around one."""
+def draw_pieces(draw: random.Random, data: bytes) -> list[bytes]:
+    """Return the bytes in reads of any sizes: cut at some places, and byte by byte around one."""
     cuts = {0, len(data), *(draw.randint(0, len(data)) for _ in range(draw.choice((0, 1, 3, 20))))}
     if draw.random() < 0.5:
         at = draw.randint(0, len(data))
@@ -37,12 +37,12 @@ def pieces(draw: random.Random, data: bytes) -> list[bytes]:
     return [data[start:end] for start, end in itertools.pairwise(sorted(cuts))]
 
 
-def play(draw: random.Random) -> Play:
-    """Reads, and between some of them what else may happen."""
+def draw_play(draw: random.Random) -> Play:
+    """Return reads, and between some of them other events."""
     found: Play = []
     seldom = draw.choice((0.02, 0.2, 0.7))
     for _ in range(draw.randint(1, 3)):
-        for piece in pieces(draw, stream(draw)):
+        for piece in draw_pieces(draw, draw_stream(draw)):
             found.append(piece)
             while draw.random() < seldom:
                 found.append(draw.choice(ACTIONS))
@@ -50,19 +50,19 @@ def play(draw: random.Random) -> Play:
 
 
 async def play_number(seed: int, number: int) -> None:
-    """One play; an AssertionError says what did not hold."""
+    """Run one play; an AssertionError says what did not hold."""
     draw = random.Random(f"{seed}/{number}")
     if number % 4:
-        await run(play(draw))
+        await run(draw_play(draw))
         return
-    data = stream(draw)
-    assert await heard_in_pieces(pieces(draw, data)) == await heard_in_pieces([data]), "cuts change the responses"
+    data = draw_stream(draw)
+    assert await heard_in_pieces(draw_pieces(draw, data)) == await heard_in_pieces([data]), "cuts change the responses"
 
 
 def fuzz(seed: int, numbers: Iterable[int]) -> int:
-    """Play these numbers; gives how many there were."""
+    """Play these numbers; return how many there were."""
 
-    async def all_of(batch: list[int]) -> None:
+    async def play_all(batch: list[int]) -> None:
         for number in batch:
             try:
                 await play_number(seed, number)
@@ -73,12 +73,12 @@ def fuzz(seed: int, numbers: Iterable[int]) -> int:
     listed = list(numbers)
     with quiet():
         for start in range(0, len(listed), BATCH):
-            asyncio.run(all_of(listed[start : start + BATCH]))
+            asyncio.run(play_all(listed[start : start + BATCH]))
     return len(listed)
 
 
 def main() -> None:
-    """Play, and say how many were played."""
+    """Play, and print the number of plays."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=DEFAULT)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))

@@ -31,7 +31,7 @@ _COVERED: Final = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)/(\S+)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fuzz targets one after another. Returns 1 if one of them failed."""
+    """Fuzz targets one after another. Return 1 if one of them failed."""
     parser = argparse.ArgumentParser(prog="python -m lab.fuzz_guided", description=__doc__)
     parser.add_argument("--target", action="append", default=[], help="one of the targets; all without it")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
@@ -101,7 +101,7 @@ def fuzz(name: str, arguments: Sequence[str]) -> None:
 
 
 def _run(name: str, seconds: int, runs: int | None, seed: int) -> bool:
-    """Fuzz one target in a process; False if an input failed."""
+    """Fuzz one target in a process; return False if an input failed."""
     from tests.fuzz.targets import MAX_SIZE, beginning  # noqa: PLC0415
 
     work = WORK / name
@@ -113,15 +113,15 @@ def _run(name: str, seconds: int, runs: int | None, seed: int) -> bool:
         for number, data in enumerate(first):
             (folder / f"seed-{number:05}").write_bytes(data)
         limits = [f"-runs={len(first) + runs}"] if runs else [f"-max_total_time={seconds}"]
-        done = _libfuzzer(name, [*limits, f"-seed={seed}", f"-max_len={MAX_SIZE}", str(folder)])
-    print(_summary(name, done.stdout), flush=True)
+        done = _run_libfuzzer(name, [*limits, f"-seed={seed}", f"-max_len={MAX_SIZE}", str(folder)])
+    print(_summarize(name, done.stdout), flush=True)
     if done.returncode:
         print(done.stdout[-6000:], file=sys.stderr, flush=True)
         print(f"again: python -m lab.fuzz_guided --target {name} --input FILE", file=sys.stderr, flush=True)
     return done.returncode == 0
 
 
-def _libfuzzer(name: str, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+def _run_libfuzzer(name: str, arguments: Sequence[str]) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "lab.fuzz_guided", "--inside", name]
     limits = [f"-rss_limit_mb={_MEMORY}", f"-timeout={_HANGS}", f"-artifact_prefix={WORK}/{name}-"]
     environment = os.environ | {"PYTHONHASHSEED": "0", "COLUMNS": "100"}
@@ -137,7 +137,7 @@ def _libfuzzer(name: str, arguments: Sequence[str]) -> "subprocess.CompletedProc
     )
 
 
-def _summary(name: str, output: str) -> str:
+def _summarize(name: str, output: str) -> str:
     done, covered = _DONE.findall(output), _COVERED.findall(output)
     runs, seconds = done[-1] if done else ("?", "?")
     edges, features, inputs, size = covered[-1] if covered else ("?",) * 4
@@ -145,14 +145,14 @@ def _summary(name: str, output: str) -> str:
 
 
 def _minimize(name: str) -> None:
-    """Keep what runs, of the working corpus, all branches that no seed runs."""
+    """Keep the inputs of the working corpus that run all branches that no seed runs."""
     from tests.fuzz.targets import TARGETS, keep  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory() as merged:
         seeds = [*TARGETS[name].seeds()]
         for number, data in enumerate(seeds):
             (Path(merged) / f"seed-{number}").write_bytes(data)
-        done = _libfuzzer(name, ["-set_cover_merge=1", merged, str(WORK / name)])
+        done = _run_libfuzzer(name, ["-set_cover_merge=1", merged, str(WORK / name)])
         if done.returncode:
             raise SystemExit(done.stdout[-2000:])
         found = [data for path in Path(merged).iterdir() if (data := path.read_bytes()) not in seeds]

@@ -30,12 +30,12 @@ _PATIENCE: Final = 30.0
 _STAMPS: Final = "%Y-%m-%dT%H:%M:%S"
 
 
-def renewals(second: int, begins: datetime) -> bytes:
-    """One second of a watch: a renewal of every lease, each a thousandth of a second after the other."""
+def make_renewals(second: int, begins: datetime) -> bytes:
+    """Return one second of a watch: a renewal of every lease, each a thousandth of a second after the other."""
     lines = []
     for number in range(LEASES):
         at = begins + timedelta(seconds=second, microseconds=number * 1_000_000 // LEASES)
-        lines.append(_event(number, second * LEASES + number + 1, at, is_first=second == 0))
+        lines.append(_make_event(number, second * LEASES + number + 1, at, is_first=second == 0))
     return b"".join(lines)
 
 
@@ -48,7 +48,7 @@ def read_memory(pid: int) -> float:
 
 
 class Listener(threading.Thread):
-    """Follows the page's events; `received` are bytes."""
+    """A listener to the page's events; `received` are bytes."""
 
     def __init__(self, address: str) -> None:
         super().__init__(name="listener", daemon=True)
@@ -62,8 +62,8 @@ class Listener(threading.Thread):
                 self.received += len(line)
 
 
-def whole_timeline(address: str) -> int:
-    """Return how many bytes a page is sent that is opened now: the events up to the first that says something."""
+def measure_whole_timeline(address: str) -> int:
+    """Return how many bytes are sent to a page that is opened now: the events up to the first that has content."""
     size = 0
     with urllib.request.urlopen(f"{address}events", timeout=_PATIENCE) as events:
         for line in events:
@@ -73,7 +73,7 @@ def whole_timeline(address: str) -> int:
     raise RuntimeError("no timeline was sent")
 
 
-def rows(*, in_real_time: bool) -> Iterator[Row]:
+def measure_rows(*, in_real_time: bool) -> Iterator[Row]:
     """Run the command and measure it."""
     process = subprocess.Popen(
         [sys.executable, "-m", "webhook", "timeline", "--serve", "--input", "-"],
@@ -87,8 +87,8 @@ def rows(*, in_real_time: bool) -> Iterator[Row]:
         address = process.stdout.readline().decode().strip()
         listener = Listener(address)
         listener.start()
-        sizes = [*_samples(process.pid, process.stdin, in_real_time=in_real_time)]
-        page = whole_timeline(address)
+        sizes = [*_write_hour(process.pid, process.stdin, in_real_time=in_real_time)]
+        page = measure_whole_timeline(address)
     finally:
         process.terminate()
         process.wait(_PATIENCE)
@@ -104,17 +104,20 @@ def rows(*, in_real_time: bool) -> Iterator[Row]:
 
 def main() -> int:
     """Measure, print the table, and write it into docs/figures.md."""
-    measured = [*rows(in_real_time="--in-real-time" in sys.argv[1:])]
+    measured = [*measure_rows(in_real_time="--in-real-time" in sys.argv[1:])]
     publish(measured, RESULTS, "hour")
     return 0 if all(row.is_met for row in measured) else 1
 
 
-def _samples(pid: int, stream: IO[bytes], *, in_real_time: bool) -> Iterator[float]:
-    """Write the hour; gives the memory of the process now and then. The pipe keeps the writer at the reader's pace."""
+def _write_hour(pid: int, stream: IO[bytes], *, in_real_time: bool) -> Iterator[float]:
+    """Write the hour; yield the memory of the process now and then.
+
+    The pipe keeps the writer at the reader's pace.
+    """
     began = time.monotonic()
     begins = datetime.now(UTC) - (timedelta() if in_real_time else timedelta(seconds=SECONDS))
     for second in range(SECONDS):
-        stream.write(renewals(second, begins))
+        stream.write(make_renewals(second, begins))
         if (second + 1) % (SECONDS // SAMPLES) == 0:
             yield read_memory(pid)
         if in_real_time:
@@ -122,7 +125,7 @@ def _samples(pid: int, stream: IO[bytes], *, in_real_time: bool) -> Iterator[flo
     stream.flush()
 
 
-def _event(number: int, version: int, at: datetime, *, is_first: bool) -> bytes:
+def _make_event(number: int, version: int, at: datetime, *, is_first: bool) -> bytes:
     renewed = at.strftime(_STAMPS)
     owned = ("acquireTime", "holderIdentity", "leaseTransitions", "renewTime")
     lease: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""`make programs`: build whatever the slower suites run, so that none of them waits for a compiler.
+"""`make programs`: build the programs of the slower suites, so that none of them waits for a compiler.
 
 `--first` builds only what `make e2e` on the newest and the oldest version needs, `--rest` what other suites need.
 """
@@ -47,7 +47,7 @@ REST: Sequence[tuple[str, Program]] = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build in this order. What cannot be had here is said, and the suite that needs it decides."""
+    """Build in this order. Print the programs that cannot be had here; the suite that needs one decides."""
     parser = argparse.ArgumentParser(prog="python -m lab.programs", description=__doc__)
     parser.add_argument("--first", action="store_true")
     parser.add_argument("--rest", action="store_true")

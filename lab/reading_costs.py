@@ -50,14 +50,14 @@ class Row(Struct, frozen=True):
 
 
 class Cost(Struct, frozen=True):
-    """What one run took."""
+    """The cost of one run."""
 
     seconds: float
     mebibytes: float
 
 
 def dump(count: int) -> Iterator[str]:
-    """Yield what kubectl prints of so many leases, in no order: each has a holder and times of its own."""
+    """Yield the output of kubectl for so many leases, in no order: each has a holder and times of its own."""
     drawn = random.Random(1)
     lease = make_lease(
         put("metadata.name", "NAME"),
@@ -89,7 +89,7 @@ def dump(count: int) -> Iterator[str]:
 
 
 def make_mixed_log(megabytes: int) -> Iterator[str]:
-    """An audit log in which one event of ten is about a lease."""
+    """Yield an audit log in which one event of ten is about a lease."""
     lease = json.dumps(make_event(), separators=(",", ":")) + "\n"
     pod = json.dumps(make_event(put("objectRef", {"resource": "pods", "apiGroup": ""})), separators=(",", ":"))
     pod = pod.replace("coordination.k8s.io", "apps") + "\n"
@@ -99,7 +99,7 @@ def make_mixed_log(megabytes: int) -> Iterator[str]:
 
 
 def make_lease_log(megabytes: int) -> Iterator[str]:
-    """An audit log about nothing but leases, at level RequestResponse."""
+    """Yield an audit log about nothing but leases, at level RequestResponse."""
     block = (json.dumps(make_event(), separators=(",", ":")) + "\n") * 10
     for _ in range(megabytes * 1_000_000 // len(block)):
         yield block
@@ -123,7 +123,7 @@ def measure_cost(words: list[str]) -> Cost:
 
 
 def write_file(path: Path, content: Iterator[str], opened: Callable[..., object] = open) -> float:
-    """Write a file; gives its size in megabytes, unzipped."""
+    """Write a file; return its size in megabytes, unzipped."""
     size = 0
     with opened(path, "wt") as file:  # type: ignore[attr-defined]
         for text in content:
@@ -160,15 +160,15 @@ def measure_rows(directory: Path) -> Iterator[Row]:
         log = directory / "audit.log"
         size = write_file(log, content(LOG_MEGABYTES))
         cost = measure(["why", "--input", str(log), "--now", NOW])
-        yield _speed(f"`why` of an audit log of 1 GB, {what}", size, cost)
+        yield _make_speed_row(f"`why` of an audit log of 1 GB, {what}", size, cost)
         yield Row("its memory", f"{cost.mebibytes:.0f} MiB", "<= 100 MiB", cost.mebibytes <= 100)
         if shutil.which("jq"):
-            yield _peer(log, size / cost.seconds)
+            yield _measure_peer(log, size / cost.seconds)
         log.unlink()
     zipped = directory / "audit.log.gz"
     size = write_file(zipped, make_mixed_log(LOG_MEGABYTES // 10), gzip.open)
     cost = measure(["why", "--input", str(zipped), "--now", NOW])
-    yield _speed("`why` of 100 MB of it, gzipped", size, cost)
+    yield _make_speed_row("`why` of 100 MB of it, gzipped", size, cost)
 
 
 def _compare_with_jq(command: str, ours: Cost, peer: float | None) -> Iterator[Row]:
@@ -198,8 +198,8 @@ def _print(words: list[str]) -> str:
     return out.getvalue()
 
 
-def _peer(log: Path, ours: float) -> Row:
-    """Measure what jq needs for the start of a log, which is as long as a few seconds of it."""
+def _measure_peer(log: Path, ours: float) -> Row:
+    """Measure jq on the start of a log, which is as long as a few seconds of it."""
     start = log.with_name("start.log")
     with log.open() as whole, start.open("w") as file:
         file.writelines(whole.readlines(JQ_MEGABYTES * 1_000_000))
@@ -208,13 +208,13 @@ def _peer(log: Path, ours: float) -> Row:
     return Row(f"`jq -c` of {JQ_MEGABYTES} MB of it", f"{theirs:.0f} MB/s", "not faster than `why`", theirs <= ours)
 
 
-def _speed(what: str, size: float, cost: Cost) -> Row:
+def _make_speed_row(what: str, size: float, cost: Cost) -> Row:
     speed = size / cost.seconds
     return Row(f"{what}, for one core", f"{speed:.0f} MB/s", ">= 40 MB/s", speed >= 40)
 
 
 def make_table(measured: Iterable[Row]) -> str:
-    """The rows in Markdown."""
+    """Return the rows in Markdown."""
     lines = (f"| {row.what} | {row.bar} | {row.found} | {'met' if row.is_met else 'missed'} |\n" for row in measured)
     return f"| what | bar | measured |  |\n| --- | --- | --- | --- |\n{''.join(lines)}"
 

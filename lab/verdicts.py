@@ -43,7 +43,7 @@ Path = tuple[str | int, ...]
 
 
 def find_places(value: Any, path: Path = ()) -> list[Path]:
-    """The path of every value in a document, down to MAX_DEPTH, but for the document itself."""
+    """Return the path of every value in a document, down to MAX_DEPTH, but for the document itself."""
     inner: Iterable[tuple[str | int, Any]] = ()
     if isinstance(value, dict):
         inner = value.items()
@@ -55,7 +55,7 @@ def find_places(value: Any, path: Path = ()) -> list[Path]:
 
 
 def find_value(document: Any, path: Path) -> Any:
-    """The value at a path, or the document itself if there is none."""
+    """Return the value at a path, or the document itself if there is none."""
     value = document
     for step in path:
         try:
@@ -80,7 +80,7 @@ class Reviews:
                 self._documents.append((json.dumps(document, separators=(",", ":")), document, find_places(document)))
 
     def draw(self, numbers: random.Random) -> bytes:
-        """One review."""
+        """Return one review."""
         text, _, paths = numbers.choice(self._documents)
         changed = json.loads(text)
         for _ in range(numbers.choice((1, 1, 1, 2, 2, 3))):
@@ -109,7 +109,7 @@ def _change(document: Any, path: Path, other: Any, numbers: random.Random) -> No
             del parent[path[-1]]
 
 
-def _outcome(body: bytes, *, in_parts: bool) -> AdmissionRequest | tuple[int, str]:
+def _decode(body: bytes, *, in_parts: bool) -> AdmissionRequest | tuple[int, str]:
     try:
         return _decode_parts(body) if in_parts else decode(body)
     except ReviewError as error:
@@ -118,11 +118,11 @@ def _outcome(body: bytes, *, in_parts: bool) -> AdmissionRequest | tuple[int, st
         return decode(body)  # it is cut before it is read
 
 
-def _apps() -> list[ReviewApp]:
-    def at_one_moment(body: bytes, policy: Policy, _now: int) -> ReviewResponse:
+def _create_apps() -> list[ReviewApp]:
+    def evaluate_at_moment(body: bytes, policy: Policy, _now: int) -> ReviewResponse:
         return respond(body, policy, WHEN)
 
-    setattr(reviewer, "respond", at_one_moment)  # noqa: B010 - types forbid it
+    setattr(reviewer, "respond", evaluate_at_moment)  # noqa: B010 - types forbid it
     LOG.disabled = True
     return [make_review_app(service(policy)) for policy in POLICIES]
 
@@ -130,7 +130,7 @@ def _apps() -> list[ReviewApp]:
 def compare(chunk: tuple[int, int]) -> tuple[Counter[str], list[str], bytes]:
     """Compare the answers to so many reviews of a seed; return outcomes, differences and a digest of all answers."""
     seed, count = chunk
-    numbers, reviews, apps = random.Random(seed), Reviews(), _apps()
+    numbers, reviews, apps = random.Random(seed), Reviews(), _create_apps()
     outcomes: Counter[str] = Counter()
     differences, digest = [], hashlib.sha256()
     for body in (reviews.draw(numbers) for _ in range(count)):
@@ -139,9 +139,9 @@ def compare(chunk: tuple[int, int]) -> tuple[Counter[str], list[str], bytes]:
         routed = answer(lambda *given, app=app: Flask.wsgi_app(app, *given), environ_of(body))
         if short != routed:
             differences.append(f"{short} is not {routed}: {body!r}")
-        if _is_utf8(body) and _outcome(body, in_parts=False) != _outcome(body, in_parts=True):
+        if _is_utf8(body) and _decode(body, in_parts=False) != _decode(body, in_parts=True):
             differences.append(f"not the same read part by part: {body!r}")
-        outcomes[_summary(*short)] += 1
+        outcomes[_summarize(*short)] += 1
         digest.update(short[2])
     return outcomes, differences, digest.digest()
 
@@ -154,7 +154,7 @@ def _is_utf8(body: bytes) -> bool:
     return True
 
 
-def _summary(status: str, _headers: list[tuple[str, str]], body: bytes) -> str:
+def _summarize(status: str, _headers: list[tuple[str, str]], body: bytes) -> str:
     if not status.startswith("200"):
         return status[:3]
     response = json.loads(body)["response"]
@@ -164,13 +164,13 @@ def _summary(status: str, _headers: list[tuple[str, str]], body: bytes) -> str:
 
 
 def list_chunks(seed: int, count: int) -> Iterator[tuple[int, int]]:
-    """Seeds and counts, so that the same reviews are drawn whatever the number of processes."""
+    """Yield seeds and counts, so that the same reviews are drawn whatever the number of processes."""
     for number, begin in enumerate(range(0, count, CHUNK)):
         yield seed * 1_000_000 + number, min(CHUNK, count - begin)
 
 
 def main() -> int:
-    """Print what was compared; 1 if two answers differ."""
+    """Compare and print the counts; return 1 if two answers differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
