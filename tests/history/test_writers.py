@@ -13,6 +13,7 @@ from tests.history.observing import input_of, observe_all
 from tests.inputs.reading import read
 from webhook.analysis.claims.account import Account, account_of, as_json
 from webhook.analysis.claims.happened import list_events
+from webhook.analysis.claims.succession import describe_ending
 from webhook.analysis.history import merge
 from webhook.analysis.history.bounds import MAX_LISTED, Bounds
 from webhook.analysis.history.events import EventKind
@@ -268,6 +269,19 @@ def test_a_process_that_follows_under_the_same_name_may_release_at_once() -> Non
     after.renew()
     after.release()
     assert "foreign-release" not in {one.check for one in account(log(server)).findings}
+
+
+def test_a_pod_that_renewed_under_the_name_of_another_one_need_not_be_who_it_releases() -> None:
+    server = FakeServer()
+    worker, twin = (server.elector(pod, "shop/db") for pod in ("worker", "twin"))
+    twin.identity = worker.identity
+    worker.lead(20)
+    server.wait(3)
+    twin.renew()
+    twin.release()
+    tenure = account(log(server)).history.tenures[-1]
+    assert tenure.removal.is_own is None
+    assert describe_ending(tenure) == f"{worker.identity} released it, or was removed"
 
 
 def test_no_more_strangers_are_remembered_than_can_hold_a_lease() -> None:

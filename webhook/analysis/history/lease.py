@@ -741,7 +741,7 @@ class LeaseHistory(Struct):
         is_expired = how is Handover.EXPIRED
         how = Handover.EXPIRED if is_expired else Handover.REPLACED
         self._end(tenure.last_renewal if is_expired else at, how)
-        self._add(tenure.holder, at, how, writer).begin_with_renewal(self.write)
+        self._add(tenure.holder, at, how, writer).begin_with_renewal(self.write, tenure)
 
     def _measure_clock(self, tenure: Tenure) -> None:
         tenure.measure_clock(ahead_of(self.lease.spec, self.entries) if self.lease else None, self.write.skew)

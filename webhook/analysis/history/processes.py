@@ -53,6 +53,8 @@ class Processes(Struct):
     """Its latest renewal is known to be by its own process."""
     taken_by: Writer | None = None
     """Who wrote the holder into the lease."""
+    names_other_pod: bool = False
+    """The text names the pod of a process that it followed: whether that knows of this one is not known."""
     node: str = ""
     """Node of the pod that renewed last."""
     others: dict[Writer, Other] = field(default_factory=dict)
@@ -76,6 +78,11 @@ class Processes(Struct):
         is_own = self.is_pod(writer) or known is None or known.is_same(writer)
         self.own = writer.process if is_own else known
         self.is_sure = self.is_pod(writer) or known is not None
+
+    def begin_with_renewal(self, before: "Processes") -> None:
+        """Begin with a renewal by another pod than that of the processes before, under their identity."""
+        self.is_sure, self.renewals = True, 1
+        self.names_other_pod = (before.names_own_pod or before.names_other_pod) and not self.names_own_pod
 
     def renew(
         self, writer: Writer | None, at: int, within: tuple[int, int], *, so_far: Other, is_set_back: bool

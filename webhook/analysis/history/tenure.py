@@ -166,9 +166,10 @@ class Tenure(Struct):
         if self.previous == self.holder:
             self.previous = ""
 
-    def begin_with_renewal(self, write: Write) -> None:
-        """Note that it began with a renewal by its own process."""
-        self.processes.is_sure, self.processes.renewals, self.renewed = True, 1, write
+    def begin_with_renewal(self, write: Write, before: "Tenure") -> None:
+        """Note that it began with a renewal by its own process, which follows another one under the same name."""
+        self.processes.begin_with_renewal(before.processes)
+        self.renewed = write
 
     def note_close(self, *, is_close: bool) -> None:
         """Note whether the lease may have expired when it took it."""
@@ -277,11 +278,13 @@ class Tenure(Struct):
         `manager` is the field manager of that write. `is_field_gone`: the field of the holder is gone, not empty.
         """
         is_own = self.is_by(writer, manager, self.manager)
+        # Of two pods that use one name, the one that it names may lead on.
+        is_doubtful = self.processes.names_other_pod if is_own else self.processes.may_share(writer)
         is_hint = (self.is_by(writer) or not (writer and writer.user)) and self.has_own_manager
         self.removal = Removal(
             writer,
             manager,
-            is_own=None if is_own is False and self.processes.may_share(writer) else is_own,
+            is_own=None if is_doubtful else is_own,
             is_field_gone=is_field_gone,
             is_under_other_manager=is_hint and bool(self.manager) and manager not in {"", self.manager},
         )
