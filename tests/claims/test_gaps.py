@@ -16,6 +16,7 @@ from webhook.analysis.claims.happened import list_latest
 from webhook.analysis.claims.headline import make_headline
 from webhook.analysis.claims.urgency import say_when
 from webhook.analysis.history.follow import ClusterHistory
+from webhook.analysis.history.status import LeaseState
 
 GONE = {"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired"}}
 WELL = "Nothing to do now: it is held and renewed."
@@ -129,6 +130,24 @@ def test_a_lease_is_not_said_to_have_expired_by_a_log_that_lacks_requests() -> N
     assert say_when(one).sentence.startswith("The log lacks requests, and a renewal may be one of them.")
     assert make_headline(one).endswith(", as far as the log shows")
     assert "expired" not in {claim.check for claim in find_claims(one)}
+
+
+def test_who_renews_in_the_place_of_a_holder_whose_renewals_a_log_lacks_is_not_the_holder() -> None:
+    server, (db, *_) = shop()
+    stranger = server.elector("mallory", "shop/db", user="system:serviceaccount:shop:mallory")
+    stranger.identity, stranger.manager = db.identity, "mallory"
+    db.lead(20)
+    known = len(server.log)
+    together(4, db, stranger)
+    del server.log[known:]
+    server.wait(1.5)
+    stranger.renew()
+    one = account(follow_log(server), server.now)
+    assert (one.state, one.last_renewal, one.is_renewed_last) == (LeaseState.LIVE, None, False)
+    assert "Last renewed" not in text(one)
+    server.wait(0.5)
+    db.renew()
+    assert account(follow_log(server), server.now).last_renewal == server.now
 
 
 def test_a_write_that_was_stored_although_it_failed_is_not_missing() -> None:

@@ -690,7 +690,8 @@ def _shared_identity(history: LeaseHistory, tenure: Tenure, now: int) -> Claim:
     over = last if is_over else 0
     # They may go on in a later tenure of their identity.
     is_again = tenure.until is not None and history.holder is not None and history.holder.holder == tenure.holder
-    is_unseen = tenure.has_unseen_renewals or history.may_lack_writes(last, now)
+    # Of renewals that were not seen it is known until when they were made.
+    is_unseen = (tenure.has_unseen_renewals and not is_over) or history.may_lack_writes(last, now)
     is_unknown = is_again or is_unseen or not (is_over or tenure.is_renewed_last_by_own)
     used, renew = ("was used", "renewed") if is_unknown or is_over else ("is used", "renew")
     message = (

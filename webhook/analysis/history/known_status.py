@@ -63,7 +63,7 @@ def date_known_renewal(holder: Tenure | None, *, is_moment: bool) -> int | None:
     Who was seen to take the lease renewed it with that, unless another one's renewal was left as it was. So did who
     held it when the input begins, if the first state dates its renewal; what a list shows of one moment does not.
     """
-    if holder is None or holder.has_unseen_renewals:
+    if holder is None or holder.is_last_unseen:
         return None
     is_shown = not (is_moment if holder.began is Handover.SEEN else holder.is_unseen)
     renewal = holder.kept if holder.renewed is None and is_shown else holder.renewed

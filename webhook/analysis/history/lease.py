@@ -33,7 +33,7 @@ from webhook.analysis.history.known_status import date_known_renewal, find_statu
 from webhook.analysis.history.processes import Processes
 from webhook.analysis.history.renewals import Renewals, Silence, deadline_of
 from webhook.analysis.history.requests import MAX_REFUSALS, Requests, hear
-from webhook.analysis.history.resumption import date_resumed_renewal, read_resumption
+from webhook.analysis.history.resumption import date_resumed_renewal, may_renew_with, read_resumption
 from webhook.analysis.history.rival import Rival
 from webhook.analysis.history.status import (
     RELEASED_DURATION,
@@ -601,7 +601,10 @@ class LeaseHistory(Struct):
         assert state.before is not None
         # Nothing shows what the write changed: it need not have been a renewal.
         at, is_dated = date_resumed_renewal(state.new, state.entries, self.write, at)
-        tenure.resume(at, is_seen=is_dated)
+        is_by_other = is_dated and may_renew_with(self.write, at) and tenure.is_by(state.writer) is False
+        tenure.resume(at, is_seen=is_dated and not is_by_other)
+        if is_by_other:
+            tenure.touch(at, state.writer)  # when its own process renewed it last was not seen
         tenure.keep(self.write)
         self.renewals.restart(at)
         self._forget_undated(tenure)

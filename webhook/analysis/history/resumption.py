@@ -69,3 +69,8 @@ def date_resumed_renewal(spec: LeaseSpec, entries: Sequence[Entry], write: Write
         return at, True
     is_dated = is_renewal_dated(spec, entries) and is_renewed_by_holder(entries)
     return (min(at, date_renewal(spec, entries) or at), True) if is_dated else (at, False)
+
+
+def may_renew_with(write: Write, renewed: int) -> bool:
+    """Return whether a write may be the last renewal, of which a state has the stamp: that has whole seconds."""
+    return write.earliest // SECOND * SECOND <= renewed

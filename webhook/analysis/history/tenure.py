@@ -330,6 +330,11 @@ class Tenure(Struct):
         return max(self.last_renewal, self.touched[0] if self.touched else 0)
 
     @property
+    def is_last_unseen(self) -> bool:
+        """True if the input does not show when it was renewed last, by its holder or by another one."""
+        return self.has_unseen_renewals and not self.is_touched_last
+
+    @property
     def is_claimed(self) -> bool:
         """True if only a writer's own clock dates its last renewal."""
         return (self.renewed or self.kept).is_claimed

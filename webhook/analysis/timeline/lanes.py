@@ -251,7 +251,7 @@ class _LeaseLane(Struct):
     def _is_renewal_unknown(self, tenure: Tenure) -> bool:
         """Return whether the input does not show when its holder, or another one, renewed it last."""
         if tenure.is_writer or not self.history.is_moment:
-            return not tenure.is_writer and (tenure.has_unseen_renewals or not tenure.kept.is_dated)
+            return not tenure.is_writer and (tenure.is_last_unseen or not tenure.kept.is_dated)
         status = self.history.status(self.history.moment)
         return status is not None and status.is_disputed
 
@@ -469,7 +469,7 @@ class _LeaseLane(Struct):
     def _turn_overdue(self, tenure: Tenure | None, at: int) -> None:
         """Say that a holder that is removed had let the lease expire before, if it had."""
         duration = tenure.least_duration if tenure else None
-        if tenure and duration and not tenure.has_unseen_renewals:
+        if tenure and duration and not tenure.is_last_unseen:
             expired = max(tenure.kept_until + duration * SECOND, tenure.shortened_at)
             if expired < at and self.spans.present and self.spans.present.kind is SpanKind.HELD:
                 self.spans.turn(SpanKind.OVERDUE, expired)
