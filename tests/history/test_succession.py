@@ -128,6 +128,13 @@ def test_an_api_server_that_chooses_is_no_change_of_the_holder(holders: tuple[st
     assert sum(found.handovers.values()) == len(holders)
 
 
+def test_a_holder_that_may_go_on_after_what_was_not_seen_is_no_handover() -> None:
+    found = held("a")
+    found.end(10 * SECOND, Handover.UNKNOWN, log(10), log(0))
+    found.begin(tenure("a", 10, Handover.UNKNOWN), is_new=False)
+    assert (len(found.tenures), found.handovers) == (2, {Handover.SEEN: 1})
+
+
 def test_the_tenure_at_an_instant_is_the_latest_that_had_begun() -> None:
     found = held("a", "b")
     a, b = found.tenures

@@ -231,6 +231,21 @@ def test_a_write_of_another_user_that_only_a_log_shows_is_no_renewal() -> None:
     assert (history.tenures[-1].last_renewal, history.at) == (renewed, server.now)
 
 
+@pytest.mark.parametrize("is_retaken", [True, False])
+def test_a_holder_without_a_time_may_go_on_after_a_write_that_a_log_does_not_show(is_retaken: bool) -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.take(acquireTime=None)
+    server.wait(1)
+    server.write("shop/db", server.leases["shop/db"]["spec"], "kubectl-label", "alice", "")
+    server.log[-1] |= {"verb": "patch", "responseObject": {}}
+    server.wait(1)
+    a.renew(**({"acquireTime": canonical(server.now)} if is_retaken else {}))
+    found = account(log(server)).history
+    assert len(found.tenures) == 2
+    assert found.handovers == {Handover.CREATED: 1, **({Handover.UNKNOWN: 1} if is_retaken else {})}
+
+
 def test_a_deletion_that_is_shown_twice_is_one() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(20)

@@ -595,7 +595,7 @@ class LeaseHistory(Struct):
             # Another one may have held and released it.
             self.vacancy.begin(None, Handover.UNKNOWN)
         if state.holder:
-            self._add_unseen(tenure, state, at)
+            self._add_unseen(tenure, state, at, is_new=not resumed.may_go_on)
 
     def _resume_tenure(self, tenure: Tenure, state: NextState, at: int) -> None:
         assert state.before is not None
@@ -611,10 +611,10 @@ class LeaseHistory(Struct):
         is_same = normalize(state.new.renew_time) == normalize(state.before.spec.renew_time)
         self._happen(EventKind.RESUMED if is_same else EventKind.RENEWED, at, writer=state.writer)
 
-    def _add_unseen(self, before: Tenure | None, state: NextState, at: int) -> None:
-        """Add a holder that took the lease by a time, while nothing was seen."""
+    def _add_unseen(self, before: Tenure | None, state: NextState, at: int, *, is_new: bool) -> None:
+        """Add a holder that took the lease by a time, while nothing was seen; unless it `is_new`, it may go on."""
         spec, writer = state.new, state.writer
-        tenure = self._add(state.holder, at, Handover.UNKNOWN, writer)
+        tenure = self._add(state.holder, at, Handover.UNKNOWN, writer, is_new=is_new)
         renewed, is_dated = date_resumed_renewal(spec, state.entries, self.write, at)
         tenure.resume(renewed, is_seen=is_dated)
         tenure.note_claimed(readable(normalize(spec.renew_time)))
@@ -824,8 +824,20 @@ class LeaseHistory(Struct):
 
     # Tenures.
 
-    def _add(self, holder: str, since: int, how: Handover, writer: Writer | None, *, seen: int | None = None) -> Tenure:
-        """Add a holder; `seen` is its last renewal if it had the lease already when the input begins."""
+    def _add(
+        self,
+        holder: str,
+        since: int,
+        how: Handover,
+        writer: Writer | None,
+        *,
+        seen: int | None = None,
+        is_new: bool = True,
+    ) -> Tenure:
+        """Add a holder; `seen` is its last renewal if it had the lease already when the input begins.
+
+        Unless it `is_new`, it may be the one before, which goes on.
+        """
         tenure = Tenure(
             Processes(holder, self.namespace),
             since,
@@ -843,7 +855,7 @@ class LeaseHistory(Struct):
             known = None if how is Handover.REPLACED else self.succession.find_process(holder, writer)
             tenure.begin(writer, manager, known)
         self._measure_clock(tenure)
-        self.succession.begin(tenure)
+        self.succession.begin(tenure, is_new=is_new)
         self.renewals.restart_with_holder(tenure.last_renewal, has_expired=how is Handover.EXPIRED)
         if self.write.is_claimed:
             self.renewals.set_back(tenure.last_renewal)

@@ -28,6 +28,8 @@ class Resumption(Struct, frozen=True):
     last: int
     is_kept: bool
     """The holder before goes on."""
+    may_go_on: bool
+    """It does, or it may: nothing shows that it took the lease again."""
     is_missed: bool
     """What was not seen is worth a word: more than the time to the next renewal, or the expiry."""
 
@@ -48,19 +50,19 @@ def read_resumption(
         # The write that put the holder there may be the latest of those that were not seen.
         at = max(at, date_state(after.spec, entries) or at)
     last = min(at, (tenure.last_renewal if tenure else seen_until) or at)
-    is_kept = tenure is not None and _is_kept(tenure, before, after)
+    may_go_on = tenure is not None and _may_go_on(tenure, before, after)
+    # Its holder writes acquireTime once; without one, another tenure of the same name looks the same.
+    is_kept = may_go_on and after.spec.acquire_time is not None
     usual = longest_usual or (after.spec.lease_duration_seconds or 0) * SECOND
-    return Resumption(at=at, last=last, is_kept=is_kept, is_missed=not is_kept or at - last > usual)
+    return Resumption(
+        at=at, last=last, is_kept=is_kept, may_go_on=may_go_on, is_missed=not is_kept or at - last > usual
+    )
 
 
-def _is_kept(tenure: Tenure, before: Lease, after: Lease) -> bool:
-    """Return whether a state is of the same tenure as one before.
-
-    Its holder writes acquireTime once; without one, another tenure of the same name looks the same.
-    """
-    old, new = before.spec.acquire_time, after.spec.acquire_time
+def _may_go_on(tenure: Tenure, before: Lease, after: Lease) -> bool:
+    """Return whether a state may be of the same tenure as one before."""
     is_same = before.metadata.uid == after.metadata.uid and tenure.holder == (after.spec.holder_identity or "")
-    return is_same and old == new and new is not None
+    return is_same and before.spec.acquire_time == after.spec.acquire_time
 
 
 def date_resumed_renewal(spec: LeaseSpec, entries: Sequence[Entry], write: Write, at: int) -> tuple[int, bool]:

@@ -61,12 +61,16 @@ class Succession(Struct):
         """Return whether a writer, another pod that renews as the present holder at `at`, follows it."""
         return replaces_holder(self.tenures, writer, at)
 
-    def begin(self, tenure: Tenure) -> None:
-        """Begin the tenure of the next holder: of the one before, and of the time between, it learns here."""
+    def begin(self, tenure: Tenure, *, is_new: bool = True) -> None:
+        """Begin the tenure of the next holder: of the one before, and of the time between, it learns here.
+
+        Unless it `is_new`, it may be the one before, which goes on: that is no handover.
+        """
         before = self.latest
         leaderless = self.vacancy.fill(tenure.since, tenure.began, tenure.taken, before)
         tenure.follow(before, leaderless)
-        self.handovers[tenure.began] = self.handovers.get(tenure.began, 0) + 1
+        if is_new:
+            self.handovers[tenure.began] = self.handovers.get(tenure.began, 0) + 1
         if before is None or not _stands_in_for_another_account(before, tenure):
             self._count_change(tenure.holder)
         self.tenures.append(tenure)

@@ -298,7 +298,7 @@ class _LeaseLane(Struct):
     def explain(self, histories: ClusterHistory, until: int) -> bool:
         """Find out why leaders were lost or late, by a look at all other leases; True once that is settled."""
         history, silences = self.history, self.history.renewals.silences
-        signature = (sum(history.handovers.values()), silences[-1].end if silences else 0)
+        signature = (history.renewals.tenures, silences[-1].end if silences else 0)
         if self._explained == signature:
             return True
         self.causes = {}
