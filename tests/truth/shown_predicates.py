@@ -19,6 +19,7 @@ from webhook.admission.rules.expiry import date_last_renewal
 from webhook.admission.rules.holders import fits_pod
 from webhook.admission.rules.stamps import NAMES, is_constant
 from webhook.analysis.claims.words import writer
+from webhook.analysis.history.tenure import Handover
 from webhook.analysis.inputs.items import Writer
 from webhook.kubernetes.managed_fields import entries_of
 from webhook.kubernetes.objects import Lease
@@ -397,9 +398,17 @@ def _handovers(facts: Facts, shown: Claim) -> bool:
 
 @_is("json-handovers", "metric-handovers")
 def _handovers_of_kind(facts: Facts, shown: Claim) -> bool:
-    """No kind has more of them than there were writes that put a holder there."""
+    """No kind has more of them than there were writes that put a holder there, or of one that replaced another pod."""
     count: float = shown.get("count", shown.get("value", 0))
+    if shown.get("how") == Handover.REPLACED:
+        return count <= _replacements(facts)
     return count <= len([one for one in facts.writes if one.puts]) + 1
+
+
+def _replacements(facts: Facts) -> int:
+    """Return how often another process renewed it than the one before, under the same name."""
+    named = [(one.after.holder, one.process.writer) for one in facts.writes if one.is_renewal and one.after.holder]
+    return len([one for before, one in pairwise(named) if one[0] == before[0] and one[1] != before[1]])
 
 
 @_is("timeline-duration", "row-duration", "json-duration", "metric-duration-seconds")

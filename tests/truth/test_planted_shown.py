@@ -121,6 +121,8 @@ PLANTED: Final[dict[str, tuple[str, Defect]]] = {
     "another duration in a table": ("row-duration", says(seconds=17)),
     "a handover too many": ("timeline-handovers", says(count=77)),
     "a change too many": ("row-changes", says(count=77)),
+    "a handover of a kind too many": ("json-handovers", says(count=77)),
+    "one that replaced no other pod": ("json-handovers", says(how="replaced", count=5)),
     "it was created at another time": ("timeline-created", move_instants(600, "at")),
     "it was stolen, and had expired": ("timeline-takeover-by-expiry", move_instants(600, "at")),
     "it was taken after a release by somebody else": ("timeline-takeover-by-release", names_another("identity")),
