@@ -221,6 +221,33 @@ def test_of_two_rivals_in_a_log_without_objects_the_one_that_goes_on_leads() -> 
     assert [(one.holder, one.since) for one in tenures][1:] == [("c", since)]
 
 
+def test_pods_that_wrote_in_turns_in_a_log_without_objects_may_have_one_name() -> None:
+    server = FakeServer()
+    a, b, c = (server.elector(name, "shop/db") for name in "abc")
+    together(10, a, b, c)
+    together(30, b, c)
+    together(30, c)
+    server.delete("shop/db")
+    b.lead(10)
+    history = account(log(server, metadata_only=True)).history
+    assert [one.holder for one in history.tenures] == ["a", "c", "b"]
+    assert (history.changes, sum(history.handovers.values())) == (0, 3)
+    server.elector("d", "shop/db").lead(60)
+    assert account(log(server, metadata_only=True)).history.changes == 1
+
+
+def test_no_more_writers_beside_a_holder_are_remembered_than_a_lease_can_have() -> None:
+    server = FakeServer()
+    a = server.elector("a", "shop/db")
+    a.lead(10)
+    for number in range(MAX_LISTED + 1):
+        server.wait(0.1)
+        server.elector(f"other-{number}", "shop/db").renew()
+    server.wait(0.1)
+    a.renew()
+    assert len(account(log(server, metadata_only=True)).history.tenures[0].processes.beside) == MAX_WRITERS
+
+
 def test_a_write_of_another_user_that_only_a_log_shows_is_no_renewal() -> None:
     server = FakeServer()
     server.elector("a", "shop/db").lead(20)

@@ -770,6 +770,7 @@ class LeaseHistory(Struct):
     def _take_next_logged_write(self, tenure: Tenure, verb: str, at: int, writer: Writer) -> None:
         match classify_write_to_unknown(tenure, self._rival, writer, verb):
             case HiddenWrite.RENEWAL:
+                tenure.processes.note_beside(self._rival.others)
                 self._rival.note_holder(verb)
                 self._renew_hidden(tenure, at, writer)
             case HiddenWrite.BY_RIVAL:

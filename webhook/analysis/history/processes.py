@@ -5,7 +5,9 @@ known. It knows nothing of times, but keeps some for readers. All of them are mi
 """
 
 from collections import deque
+from collections.abc import Iterable
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct, field
@@ -59,6 +61,8 @@ class Processes(Struct):
     """Node of the pod that renewed last."""
     others: dict[Writer, Other] = field(default_factory=dict)
     """Other processes that renewed it under this name, however often: none of them becomes the holder."""
+    beside: set[Writer] = field(default_factory=set)
+    """Who wrote between two of its writes, in a log without objects: such a writer may use the same name."""
     requests: deque[int] = field(default_factory=partial(deque, (), MAX_REQUESTS))
     """The times of its pods' latest requests for the lease, as far as an audit log shows."""
     heard_again: list[int] = field(default_factory=list)
@@ -135,6 +139,10 @@ class Processes(Struct):
         other = self.others.setdefault(writer.process, Other(0, at, at, earliest, latest))
         other.count, other.last, other.latest = other.count + 1, at, latest
         other.backward += 1 if is_set_back else 0
+
+    def note_beside(self, writers: Iterable[Writer]) -> None:
+        """Remember who wrote between two of its writes."""
+        self.beside.update(islice(writers, MAX_WRITERS - len(self.beside)))
 
     def hear_again(self, at: int) -> None:
         """Remember a request of its pods after another one had taken the lease."""

@@ -25,14 +25,17 @@ class Rival(Struct):
     """How the holder writes."""
     writes: deque[tuple[int, Writer]] = field(default_factory=partial(deque, (), MAX_LISTED))
     """Times in microseconds since 1970, and their writer."""
+    others: set[Writer] = field(default_factory=set)
+    """Every one that wrote like the holder since the last write of that."""
 
     def begin(self, verb: str) -> None:
         """Begin with a first write of a holder."""
         self.verb = verb
+        self.others.clear()
 
     def note_holder(self, verb: str) -> None:
         """Note a write of the holder."""
-        self.verb = verb
+        self.begin(verb)
         self.writes.clear()
 
     def writes_like_holder(self, verb: str) -> bool:
@@ -44,6 +47,8 @@ class Rival(Struct):
         if self.writes and self.writes[0][1] != writer:
             self.writes.clear()
         self.writes.append((at, writer))
+        if len(self.others) < MAX_LISTED:
+            self.others.add(writer.process)
 
     def has_followed(self, at: int, usual: int | None) -> bool:
         """Return whether it wrote for long enough, by the holder's usual interval."""

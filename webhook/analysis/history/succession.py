@@ -71,7 +71,9 @@ class Succession(Struct):
         tenure.follow(before, leaderless)
         if is_new:
             self.handovers[tenure.began] = self.handovers.get(tenure.began, 0) + 1
-        if before is None or not _stands_in_for_another_account(before, tenure):
+        if before is not None and _may_stand_in_for_same(before, tenure):
+            tenure.processes.note_beside(before.processes.beside)
+        else:
             self._count_change(tenure.holder)
         self.tenures.append(tenure)
 
@@ -97,12 +99,15 @@ class Succession(Struct):
         return ended
 
 
-def _stands_in_for_another_account(before: Tenure, tenure: Tenure) -> bool:
-    """Return whether a writer follows one of another account in a log without objects: the holder need not change."""
+def _may_stand_in_for_same(before: Tenure, tenure: Tenure) -> bool:
+    """Return whether a writer that follows another one in a log without objects may stand in for the same holder.
+
+    It may if it is of another account, or wrote beside the one before, as pods do that have one name.
+    """
     own, taker = before.processes.own, tenure.processes.taken_by
     if not before.is_writer or before.holder == API_SERVER or own is None or taker is None:
         return False
-    return own.user != taker.user
+    return own.user != taker.user or taker.process in before.processes.beside
 
 
 def _write_of_end(holder: Tenure, how: Handover, write: Write, before: Write) -> Write:
