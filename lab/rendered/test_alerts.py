@@ -11,7 +11,7 @@ import yaml
 
 from lab.e2e.toolchain import build_promtool
 from lab.rendered.prometheus import EVENT, MINUTES, Series, check_firing, make_constant, make_new_series, scrape_around
-from tools.rendered.rendering import ROOT, compose_overlay, find_object, objects, render
+from tools.rendered.rendering import ROOT, compose_overlay, find_object, load_objects, render
 from webhook.admission.policy.parse import parse
 from webhook.server.metrics import Metrics
 
@@ -28,7 +28,7 @@ WEEK = 7 * 24 * 60
 @pytest.fixture(scope="module")
 def rules(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     text = render(compose_overlay(tmp_path_factory.mktemp("monitoring"), "cert-manager", "monitoring"))
-    spec: dict[str, Any] = find_object(objects(text), "PrometheusRule")["spec"]
+    spec: dict[str, Any] = find_object(load_objects(text), "PrometheusRule")["spec"]
     return spec
 
 

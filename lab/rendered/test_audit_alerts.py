@@ -7,7 +7,7 @@ import pytest
 
 from lab.rendered.prometheus import EVENT, MINUTES, Series, check_firing, make_constant
 from lab.rendered.test_alerts import WEEK
-from tools.rendered.rendering import compose_overlay, find_object, objects, render
+from tools.rendered.rendering import compose_overlay, find_object, load_objects, render
 
 FINDINGS, MISSING = "LeaseAuditFindings", "LeaseAuditMissing"
 QUARTER = 15
@@ -18,7 +18,7 @@ CRONJOB = f'{{{PLACE},cronjob="lease-audit"}}'
 @pytest.fixture(scope="module")
 def rules(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     text = render(compose_overlay(tmp_path_factory.mktemp("audit"), "cert-manager", "audit", "audit-alerts"))
-    spec: dict[str, Any] = find_object(objects(text), "PrometheusRule")["spec"]
+    spec: dict[str, Any] = find_object(load_objects(text), "PrometheusRule")["spec"]
     return spec
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tools.rendered.chart import CHART, SOURCES, render_chart, run_helm
-from tools.rendered.rendering import DEPLOY, Object, compose_overlay, find_object, objects, render
+from tools.rendered.rendering import DEPLOY, Object, compose_overlay, find_object, load_objects, render
 
 NAMES = {
     "observe": "observe",
@@ -81,7 +81,7 @@ def test_every_combination_is_that_of_kustomize(overlay: str, tmp_path: Path) ->
         directory = tmp_path / str(number)
         directory.mkdir()
         kustomized = make_comparable(
-            objects(render(compose_overlay(directory, overlay, *components))), random=overlay == "self-signed"
+            load_objects(render(compose_overlay(directory, overlay, *components))), random=overlay == "self-signed"
         )
         values = {
             "certificate": {"source": overlay},
@@ -95,7 +95,7 @@ def test_every_combination_is_that_of_kustomize(overlay: str, tmp_path: Path) ->
 
 def test_the_policies_of_stamps_are_those_of_kustomize() -> None:
     suffixed = render(DEPLOY / "stamp").replace("expression: SUFFIX", "expression: \"'1a2b3c4d'\"")
-    kustomized = make_comparable(objects(suffixed), random=False)
+    kustomized = make_comparable(load_objects(suffixed), random=False)
     values = {"certificate": {"source": "openshift"}, "components": {"stamp": True}, "stamp": {"suffix": "1a2b3c4d"}}
     charted = make_comparable(render_chart(values), random=False)
     assert len(kustomized) == 6
@@ -255,7 +255,9 @@ def test_what_is_a_value_of_the_chart_is_a_component_of_kustomize(component: str
         "host-network": {"hostNetwork": {"enabled": True}},
         "critical": {"priorityClassName": "system-cluster-critical"},
     }
-    kustomized = make_comparable(objects(render(compose_overlay(tmp_path, "cert-manager", component))), random=False)
+    kustomized = make_comparable(
+        load_objects(render(compose_overlay(tmp_path, "cert-manager", component))), random=False
+    )
     charted = make_comparable(
         render_chart({**values[component], "certificate": {"source": "cert-manager"}}), random=False
     )

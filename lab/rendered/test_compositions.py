@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tools.rendered.rendering import DEPLOY, Object, objects, render
+from tools.rendered.rendering import DEPLOY, Object, load_objects, render
 from webhook.admission.policy.parse import parse
 from webhook.api_server.doctor.checks import examine
 from webhook.api_server.doctor.documents import Documents
@@ -88,7 +88,7 @@ def cases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         }
         (directory / "kustomization.yaml").write_text(yaml.safe_dump(document))
     (root / "kustomization.yaml").write_text(yaml.safe_dump({"resources": [str(one) for one in range(len(chosen))]}))
-    found = {(one["kind"], one["metadata"]["name"]): one for one in objects(render(root))}
+    found = {(one["kind"], one["metadata"]["name"]): one for one in load_objects(render(root))}
     return [
         Case(
             components,
@@ -187,7 +187,9 @@ def test_the_overlay_for_openshift_keeps_the_platform_out_of_all_renewals(tmp_pa
     here = os.path.relpath(DEPLOY, tmp_path.resolve())
     document = {"resources": [f"{here}/overlays/openshift"], "components": [f"{here}/components/all-renewals"]}
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(document))
-    (configuration,) = [one for one in objects(render(tmp_path)) if one["kind"] == "ValidatingWebhookConfiguration"]
+    (configuration,) = [
+        one for one in load_objects(render(tmp_path)) if one["kind"] == "ValidatingWebhookConfiguration"
+    ]
     (entry,) = configuration["webhooks"]
     assert read_conditions(entry) == {
         RENEWAL: "true",

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tools.docs.pages import DOCS, README, find_section
-from tools.rendered.rendering import DEPLOY, ROOT, compose_overlay, find_object, objects, render
+from tools.rendered.rendering import DEPLOY, ROOT, compose_overlay, find_object, load_objects, render
 
 INSTALL = DOCS / "install.md"
 
@@ -62,7 +62,7 @@ def test_the_install_block_installs_the_image_that_it_built(commands: str, check
     image = build.split()[-2]
     assert push == f"docker push {image}"
     assert apply == "kubectl apply --server-side -k my-cluster"
-    found = objects(render(checkout / "my-cluster"))
+    found = load_objects(render(checkout / "my-cluster"))
     deployment = find_object(found, "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["image"] == image
@@ -75,7 +75,7 @@ def install_own_policy(directory: Path, *components: str) -> list[dict[str, Any]
     document = yaml.safe_load((directory / "kustomization.yaml").read_text())
     (directory / "kustomization.yaml").write_text(yaml.safe_dump(document | yaml.safe_load(OWN_POLICY)))
     (directory / "policy.yaml").write_text("apiVersion: lease-webhook/v1\npreset: strict\nmode: warn\n")
-    return objects(render(directory))
+    return load_objects(render(directory))
 
 
 def test_a_policy_of_ones_own_takes_the_place_of_the_shipped_one_under_the_same_name(tmp_path: Path) -> None:
@@ -97,6 +97,6 @@ def test_uninstalling_needs_no_overlay(overlay: str, tmp_path: Path) -> None:
     commands = re.findall(r"^kubectl delete (\S+)((?: (?!-)\S+)+)", UNINSTALL, re.MULTILINE)
     deleted = {(kind, name) for kinds, names in commands for kind in kinds.split(",") for name in names.split()}
     components = [path.name for path in (DEPLOY / "components").iterdir()]
-    for each in objects(render(compose_overlay(tmp_path, overlay, *components))):
+    for each in load_objects(render(compose_overlay(tmp_path, overlay, *components))):
         name, namespace = each["metadata"]["name"], each["metadata"].get("namespace")
         assert ("namespace", namespace) in deleted or (each["kind"].lower(), name) in deleted

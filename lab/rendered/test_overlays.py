@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools.rendered.rendering import DEPLOY, ROOT, compose_overlay, find_object, objects, render
+from tools.rendered.rendering import DEPLOY, ROOT, compose_overlay, find_object, load_objects, render
 from webhook.cli.main import main
 
 OVERLAYS = ("self-signed", "cert-manager", "openshift", "local")
@@ -47,14 +47,14 @@ def assert_safe(text: str, directory: Path) -> None:
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_an_overlay_is_complete_ordered_and_safe(overlay: str, tmp_path: Path) -> None:
     text = render(DEPLOY / "overlays" / overlay)
-    kinds = [each["kind"] for each in objects(text)]
+    kinds = [each["kind"] for each in load_objects(text)]
     more = {"self-signed": {"Secret"}, "cert-manager": {"Issuer", "Certificate"}}.get(overlay, set())
     if overlay == "local":
         assert kinds == ["ValidatingWebhookConfiguration"]
     else:
         assert set(kinds) == INSTALLATION | more
         assert (kinds[0], kinds[-1]) == ("Namespace", "ValidatingWebhookConfiguration")
-        assert {each["kind"] for each in objects(text) if "namespace" not in each["metadata"]} == CLUSTER_WIDE
+        assert {each["kind"] for each in load_objects(text) if "namespace" not in each["metadata"]} == CLUSTER_WIDE
     assert_safe(text, tmp_path)
 
 
@@ -63,7 +63,7 @@ def test_an_overlay_is_complete_ordered_and_safe(overlay: str, tmp_path: Path) -
 def test_a_component_on_top_is_safe(component: str, overlay: str, tmp_path: Path) -> None:
     text = render(compose_overlay(tmp_path, overlay, component))
     assert_safe(text, tmp_path)
-    entries = find_object(objects(text), "ValidatingWebhookConfiguration")["webhooks"]
+    entries = find_object(load_objects(text), "ValidatingWebhookConfiguration")["webhooks"]
     assert {entry["name"] for entry in entries} == {
         "leases.lease-webhook.svc",
         ENTRIES.get(component, entries[0]["name"]),
@@ -72,7 +72,7 @@ def test_a_component_on_top_is_safe(component: str, overlay: str, tmp_path: Path
 
 def test_the_authority_is_in_the_bundle_and_its_key_is_nowhere() -> None:
     text = render(DEPLOY / "overlays" / "self-signed")
-    found = objects(text)
+    found = load_objects(text)
     secret = find_object(found, "Secret")
     assert set(secret["data"]) == {"ca.crt", "tls.crt", "tls.key"}
     (entry,) = find_object(found, "ValidatingWebhookConfiguration")["webhooks"]
@@ -80,7 +80,7 @@ def test_the_authority_is_in_the_bundle_and_its_key_is_nowhere() -> None:
 
 
 def test_local_calls_the_process_that_make_run_started() -> None:
-    (configuration,) = objects(render(DEPLOY / "overlays" / "local"))
+    (configuration,) = load_objects(render(DEPLOY / "overlays" / "local"))
     (entry,) = configuration["webhooks"]
     assert entry["clientConfig"]["url"] == "https://127.0.0.1:8443/validate"
     assert "service" not in entry["clientConfig"]
@@ -88,26 +88,26 @@ def test_local_calls_the_process_that_make_run_started() -> None:
 
 
 def test_openshift_chooses_the_uid() -> None:
-    pod = find_object(objects(render(DEPLOY / "overlays" / "openshift")), "Deployment")["spec"]["template"]["spec"]
+    pod = find_object(load_objects(render(DEPLOY / "overlays" / "openshift")), "Deployment")["spec"]["template"]["spec"]
     assert set(pod["securityContext"]) == {"runAsNonRoot", "seccompProfile"}
 
 
 def test_observe_denies_nothing_and_leaves_the_webhook_configuration_as_it_is(tmp_path: Path) -> None:
-    found = objects(render(compose_overlay(tmp_path, "self-signed", "observe")))
-    shipped = objects(render(compose_overlay(tmp_path, "self-signed")))
+    found = load_objects(render(compose_overlay(tmp_path, "self-signed", "observe")))
+    shipped = load_objects(render(compose_overlay(tmp_path, "self-signed")))
     kind = "ValidatingWebhookConfiguration"
     assert find_object(found, kind) == find_object(shipped, kind)
     assert "preset: observe" in find_object(found, "ConfigMap")["data"]["policy.yaml"]
 
 
 def test_all_renewals_sees_everything(tmp_path: Path) -> None:
-    found = objects(render(compose_overlay(tmp_path, "self-signed", "all-renewals")))
+    found = load_objects(render(compose_overlay(tmp_path, "self-signed", "all-renewals")))
     (entry,) = find_object(found, "ValidatingWebhookConfiguration")["webhooks"]
     assert [one["expression"] for one in entry["matchConditions"]] == ["true"]
 
 
 def test_high_availability_keeps_two_of_three(tmp_path: Path) -> None:
-    found = objects(render(compose_overlay(tmp_path, "self-signed", "high-availability")))
+    found = load_objects(render(compose_overlay(tmp_path, "self-signed", "high-availability")))
     assert find_object(found, "Deployment")["spec"]["replicas"] == 3
     assert find_object(found, "PodDisruptionBudget")["spec"]["minAvailable"] == 2
 
@@ -134,7 +134,7 @@ def test_the_runbooks_address_can_be_ones_own(tmp_path: Path) -> None:
     compose_overlay(tmp_path, "cert-manager", "monitoring")
     document = yaml.safe_load((tmp_path / "kustomization.yaml").read_text())
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(document | shown))
-    found = objects(render(tmp_path))
+    found = load_objects(render(tmp_path))
     (group,) = find_object(found, "PrometheusRule")["spec"]["groups"]
     for rule in group["rules"]:
         address = f"https://git.example/platform/lease-webhook/docs/runbook.md#{rule['alert'].lower()}"

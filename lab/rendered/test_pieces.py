@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.rendered.pieces import INSTALL, text
-from tools.rendered.rendering import ROOT, Object, compose_overlay, objects, render
+from tools.rendered.pieces import INSTALL, make_text
+from tools.rendered.rendering import ROOT, Object, compose_overlay, load_objects, render
 from webhook.api_server.install import objects as install
 from webhook.cli.main import main
 
@@ -43,8 +43,8 @@ def test_every_set_is_that_of_kustomize(certificate: str, tmp_path: Path, capsys
         directory.mkdir()
         flags = ["--image=lease-webhook:name-your-image", *(f"--component={name}" for name in components)]
         assert main(["install", f"--certificate={certificate}", f"--certs={ROOT / 'certs'}", *flags]) == 0
-        printed = index_by_name(objects(capsys.readouterr().out))
-        kustomized = index_by_name(objects(render(compose_overlay(directory, certificate, *components))))
+        printed = index_by_name(load_objects(capsys.readouterr().out))
+        kustomized = index_by_name(load_objects(render(compose_overlay(directory, certificate, *components))))
         assert printed.keys() == kustomized.keys(), components
         for key, thing in printed.items():
             assert thing == kustomized[key], (components, key)
@@ -53,4 +53,4 @@ def test_every_set_is_that_of_kustomize(certificate: str, tmp_path: Path, capsys
 @pytest.mark.parametrize("certificate", install.CERTIFICATES)
 def test_what_was_rendered_ahead_is_up_to_date(certificate: str) -> None:
     stored = json.loads((INSTALL / f"{certificate}.json").read_text())
-    assert stored == json.loads(text(certificate)), "run `make derived`"
+    assert stored == json.loads(make_text(certificate)), "run `make derived`"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.factories import Document, drop, make_candidate, make_entry, make_lease, put
-from tools.docs.pages import DOCS, find_section, table
+from tools.docs.pages import DOCS, find_section, find_table
 from webhook.analysis.audit.leases import STORED_RULES
 from webhook.analysis.claims.registry import KINDS
 from webhook.cli.main import main
@@ -107,7 +107,7 @@ ELSEWHERE = {"clusters-mixed", "stamp-missing", "token-ahead", "token-old"}
 
 @cache
 def documented() -> frozenset[str]:
-    rows = table(find_section(DOCS / "audit.md", "Checks"), "check")
+    rows = find_table(find_section(DOCS / "audit.md", "Checks"), "check")
     return frozenset(name for row in rows for name in re.findall(r"`([a-z-]+)`", row[0]))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.docs.policy_schema import text
+from tools.docs.policy_schema import make_text
 from webhook.admission.policy.schema import RULE_IDS
 from webhook.cli.main import main
 
@@ -121,7 +121,7 @@ def test_both_commands_say_where_the_rules_are_explained(tmp_path: Path, capsys:
 
 def test_schema_is_the_one_in_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policy", "schema"]) == 0
-    assert capsys.readouterr().out == text()
+    assert capsys.readouterr().out == make_text()
 
 
 def test_what_a_program_reads_of_a_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

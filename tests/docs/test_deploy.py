@@ -8,7 +8,7 @@ import pytest
 from tests.deploy.sources import DEPLOY, Object, base_object, documents
 from tests.factories import make_review, put, to_bytes
 from tools.docs import chart_values
-from tools.docs.pages import DOCS, README, ROOT, find_section, table
+from tools.docs.pages import DOCS, README, ROOT, find_section, find_table
 from webhook.admission.policy.file import load
 from webhook.admission.policy.parse import parse
 from webhook.api_server.fence.objects import LABELS
@@ -21,7 +21,7 @@ SECURITY = ROOT / "SECURITY.md"
 
 def first_cells(title: str, heading: str) -> set[str]:
     """The first column of a table, without its backticks."""
-    return {row[0].strip("`") for row in table(find_section(INSTALL, title), heading)}
+    return {row[0].strip("`") for row in find_table(find_section(INSTALL, title), heading)}
 
 
 def test_every_overlay_is_explained() -> None:

@@ -1,6 +1,6 @@
 """docs/architecture.md explains every package."""
 
-from tools.docs.pages import DOCS, ROOT, find_section, table
+from tools.docs.pages import DOCS, ROOT, find_section, find_table
 
 ROOMS = ("admission", "analysis", "api_server")
 """Packages whose parts have rows of their own."""
@@ -13,6 +13,7 @@ def test_every_package_is_explained() -> None:
     found = packages - {top / room for room in ROOMS}
     found |= {path for folder in folders for path in folder.glob("*.py") if not path.name.startswith("__")}
     rows = {
-        row[0].strip("`").rstrip("/") for row in table(find_section(DOCS / "architecture.md", "Packages"), "package")
+        row[0].strip("`").rstrip("/")
+        for row in find_table(find_section(DOCS / "architecture.md", "Packages"), "package")
     }
     assert rows == {str(path.relative_to(ROOT)) for path in found}

@@ -6,7 +6,7 @@ import re
 import click
 from prometheus_client.parser import text_string_to_metric_families
 
-from tools.docs.pages import DOCS, find_section, table
+from tools.docs.pages import DOCS, find_section, find_table
 from webhook.admission.policy.file import load
 from webhook.certificates.files import Certificate
 from webhook.cli.serve import command
@@ -23,7 +23,7 @@ def serve_options() -> dict[str, click.Parameter]:
 
 
 def test_flags_and_defaults_of_serve() -> None:
-    written = {row[0].strip("`").split()[0]: row[1].strip("`") for row in table(FLAGS, "flag")}
+    written = {row[0].strip("`").split()[0]: row[1].strip("`") for row in find_table(FLAGS, "flag")}
     built_in = {
         "--policy": "standard",
         "--docs-url": "none",
@@ -36,7 +36,7 @@ def test_flags_and_defaults_of_serve() -> None:
 
 
 def test_metrics_and_labels() -> None:
-    rows = table(find_section(DOCS / "operate.md", "Metrics"), "metric")
+    rows = find_table(find_section(DOCS / "operate.md", "Metrics"), "metric")
     written = {row[0].strip("`"): re.findall(r"`(\w+)`", row[1]) for row in rows}
     metrics = Metrics()
     metrics.show_policy(load(None))
@@ -64,5 +64,5 @@ def test_the_guards_of_the_page_are_those_of_the_code() -> None:
         "connections, for each worker": str(guards.max_connections),
         "a changed certificate": f"read within {Options().certificate_poll_seconds} s",
     }
-    rows = {row[0]: row[1] for row in table(GUARDS, "guard")}
+    rows = {row[0]: row[1] for row in find_table(GUARDS, "guard")}
     assert {name: rows.get(name) for name in expected} == expected

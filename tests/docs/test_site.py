@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tools.docs.pages import DOCS, ROOT
-from tools.site.staging import convert, expand, find_links, find_reachable, list_pages, stage
+from tools.site.staging import convert, expand, find_links, find_reachable, list_pages, write_stage
 
 
 def nav() -> list[object]:
@@ -56,7 +56,7 @@ def test_what_pages_lead_to_is_there_and_a_folder_is_its_readme(tmp_path: Path) 
     }.items():
         (tmp_path / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "tree" / path).write_text(text)
-    staged = stage(tmp_path / "pages", tmp_path / "tree")
+    staged = write_stage(tmp_path / "pages", tmp_path / "tree")
     assert staged == {"README.md", "docs/README.md", "code.py", "more/README.md", "more/a.txt"}
     assert "[x](more/README.md) [gone](gone.md)" in (tmp_path / "pages" / "README.md").read_text()
 

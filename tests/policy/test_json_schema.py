@@ -12,7 +12,7 @@ from tests.policy.compiler.test_bindings import BINDING
 from tests.policy.fences.made import FENCE
 from tests.policy.files import ENTRY, text
 from tools.docs.policy_schema import make_json_schema
-from tools.docs.policy_schema import text as json_schema_text
+from tools.docs.policy_schema import make_text as json_schema_text
 from webhook.admission.policy import parse as document
 from webhook.admission.policy.parse import make_preset, parse
 from webhook.admission.policy.schema import PRESETS, RULE_IDS, PolicyError

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tools.release.krew import PLATFORMS, SOURCE, as_yaml, list_locked, make_archive, make_manifest
+from tools.release.krew import PLATFORMS, SOURCE, format_yaml, list_locked, make_archive, make_manifest
 from tools.release.package import read_project
 
 URL = "https://git.example/platform/lease-webhook"
@@ -23,7 +23,7 @@ CHECKSUMS = {platform: f"{number:064x}" for number, platform in enumerate(PLATFO
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load(as_yaml(make_manifest(URL, read_project()["version"], CHECKSUMS)))
+    loaded: dict[str, Any] = yaml.safe_load(format_yaml(make_manifest(URL, read_project()["version"], CHECKSUMS)))
     return loaded
 
 

@@ -1,4 +1,4 @@
-"""`make docs`: write what the pages take from the code: rule pages, tables and the output of commands.
+"""`make docs`: write the generated parts of pages: rule pages, tables and the output of commands.
 
 It also writes deploy/share/ (the manual page and the completions), the JSON Schema of policy files, and the picture of
 the README's path of a write.
@@ -19,7 +19,7 @@ from tools.docs import (
     states,
 )
 from tools.docs.commands import WIDTH, can_run_here, compute_output
-from tools.docs.incident_page import PAGE, page
+from tools.docs.incident_page import PAGE, make_page
 from tools.docs.pages import ROOT, find_examples, find_pages
 from tools.docs.rule_pages import FOLDER, make_rule_pages
 from tools.docs.shared_files import FOLDER as SHARE
@@ -27,7 +27,7 @@ from tools.docs.shared_files import make_shared_files
 
 
 def main() -> None:
-    """Write every generated page and file, and every shown output."""
+    """Write every generated page and file, and the output of every example."""
     os.chdir(ROOT)
     os.environ["COLUMNS"] = WIDTH
     shutil.rmtree(FOLDER, ignore_errors=True)
@@ -39,7 +39,7 @@ def main() -> None:
     for name, text in shared.items():
         (SHARE / name).parent.mkdir(parents=True)
         (SHARE / name).write_text(text)
-    PAGE.write_text(page())
+    PAGE.write_text(make_page())
     fields_page.PAGE.write_text(fields_page.make_page())
     policies_table.PAGE.write_text(policies_table.make_page())
     claims_page.PAGE.write_text(claims_page.make_page())
@@ -47,7 +47,7 @@ def main() -> None:
     chart_values.PAGE.write_text(chart_values.make_page())
     states.PAGE.write_text(states.make_page())
     path_picture.FILE.write_text(path_picture.draw_picture())
-    policy_schema.FILE.write_text(policy_schema.text())
+    policy_schema.FILE.write_text(policy_schema.make_text())
     policy_schema.PAGE.write_text(policy_schema.make_page())
     lease_alerts.FILE.write_text(lease_alerts.make_text())
     lease_alerts.RECORDER.write_text(lease_alerts.make_recorder_text())

@@ -1,4 +1,4 @@
-"""The table of the chart's values: names and defaults from values.yaml, what they do from values.schema.json."""
+"""The table of the chart's values: names and defaults from values.yaml, descriptions from values.schema.json."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,18 +14,18 @@ _BEGIN: Final = "<!-- written by make docs from values.yaml and values.schema.js
 
 
 def make_page() -> str:
-    """The page with the table that the files give."""
+    """Return the page with the table of both files."""
     before, begin, _ = PAGE.read_text().partition(_BEGIN)
     schema = json.loads((CHART / "values.schema.json").read_text())
     values = yaml.safe_load((CHART / "values.yaml").read_text())
-    rows = [f"| `{name}` | `{json.dumps(default)}` | {text} |" for name, default, text in _rows(schema, values)]
+    rows = [f"| `{name}` | `{json.dumps(default)}` | {text} |" for name, default, text in _list_rows(schema, values)]
     return "\n".join([f"{before}{begin}| value | default | what it does |", "|---|---|---|", *rows]) + "\n"
 
 
-def _rows(schema: Mapping[str, Any], values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any, str]]:
+def _list_rows(schema: Mapping[str, Any], values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any, str]]:
     for name, default in values.items():
         entry = schema["properties"][name]
         if "description" in entry:
             yield f"{above}{name}", default, entry["description"]
         else:
-            yield from _rows(entry, default, f"{above}{name}.")
+            yield from _list_rows(entry, default, f"{above}{name}.")

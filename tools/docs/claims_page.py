@@ -12,13 +12,13 @@ _END: Final = "<!-- end of what make docs writes -->\n"
 
 
 def make_page() -> str:
-    """The page with the claims of today."""
+    """Return the page with the current claims."""
     before, _, rest = PAGE.read_text().partition(_BEGIN)
     return "".join((before, _BEGIN, "\n".join([*make_tables(), _END]), rest.partition(_END)[2]))
 
 
 def make_tables() -> Iterator[str]:
-    """One table for each subject."""
+    """Yield the lines of one table for each subject."""
     for subject, kinds in SUBJECTS.items():
         yield f"### {subject}\n"
         yield "| claim | is true if | may be made from | arguments |"

@@ -1,4 +1,4 @@
-"""The commands of the pages that can be run here, and what they print."""
+"""The commands of the pages that can be run here, and their output."""
 
 import io
 import re
@@ -57,13 +57,13 @@ def can_run_here(example: Example) -> bool:
 
 
 def compute_output(example: Example) -> str:
-    """Return what a page has to show: what is printed, but its own hash of a policy, which every new rule changes."""
+    """Return the output that a page has to show, with the page's own hash of a policy, which every new rule changes."""
     hashes = iter(_HASH.findall(example.output))
-    return _HASH.sub(lambda new: next(hashes, new[0]), print_command(example.command))
+    return _HASH.sub(lambda new: next(hashes, new[0]), run_command(example.command))
 
 
-def print_command(command: str) -> str:
-    """Return what a command prints in the root of the repository on a terminal of WIDTH columns."""
+def run_command(command: str) -> str:
+    """Return the output of a command in the root of the repository on a terminal of WIDTH columns."""
     words = shlex.split(command)
     if words == _PROOF:
         return f"{_run_proof()}\n"
@@ -83,7 +83,7 @@ def print_command(command: str) -> str:
 
 
 def _run_proof() -> str:
-    """Return what kubectl prints of the proof, whose time an API server has written in UTC before it asks."""
+    """Return the output of kubectl for the proof, whose time an API server has written in UTC before it asks."""
     text = (ROOT / "deploy" / "proof.yaml").read_text()
     (sent,) = re.findall(r'renewTime: "([^"]+)"', text)
     (answer,) = review(text.replace(sent, canonical(parse(sent))), make_preset_files()["standard"])
@@ -91,7 +91,7 @@ def _run_proof() -> str:
 
 
 def _run_top() -> str:
-    """Return what `top` shows at the end of the recorded watch."""
+    """Return the output of `top` at the end of the recorded watch."""
     histories = ClusterHistory()
     for item in read_for_history([str(_WATCH)]):
         histories.take(item)

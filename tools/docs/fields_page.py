@@ -29,19 +29,19 @@ _OPTIONS: Final = """The options of a request arrive with its review. A webhook 
 
 def make_page() -> str:
     """Return the text of the page."""
-    return "\n".join(_lines()) + "\n"
+    return "\n".join(_list_lines()) + "\n"
 
 
 def make_anchor(field: Field) -> str:
-    """Return where on the page a field is."""
-    return _heading(field).lower().replace(",", "").replace(".", "").replace("`", "").replace(" ", "-")
+    """Return the anchor of a field on the page."""
+    return _format_heading(field).lower().replace(",", "").replace(".", "").replace("`", "").replace(" ", "-")
 
 
-def _heading(field: Field) -> str:
+def _format_heading(field: Field) -> str:
     return f"{field.kind} {field.path.removeprefix('spec.')}".strip()
 
 
-def _lines() -> Iterator[str]:
+def _list_lines() -> Iterator[str]:
     yield from (_INTRODUCTION, "")
     yield "| field | of | required | rules |"
     yield "|---|---|---|---|"
@@ -73,7 +73,7 @@ _REQUIRED: Final = {
 
 def _describe(fields: Iterable[Field]) -> Iterator[str]:
     for field in fields:
-        yield from ("", f"### {_heading(field)}", "", field.meaning, "")
+        yield from ("", f"### {_format_heading(field)}", "", field.meaning, "")
         yield from ("| | |", "|---|---|", f"| type | {field.type} |")
         if field.kind:
             yield f"| versions | {', '.join(field.served)} |"

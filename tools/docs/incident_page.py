@@ -1,4 +1,4 @@
-"""The page docs/incidents.md: what happened in each recorded incident, and what `why` says about it."""
+"""The page docs/incidents.md: each recorded incident, and the answer of `why`."""
 
 import json
 from collections.abc import Iterator
@@ -61,8 +61,8 @@ does not show what was refused: there "the holder's side" includes permissions, 
 level Metadata the log does not show who holds a lease, so no cause is named."""
 
 
-def page() -> str:
-    """The whole page."""
+def make_page() -> str:
+    """Return the whole page."""
     found = incidents()
     rows = [
         "| incident | truth | from a watch | from the audit log | from both | from three logs | at level Metadata |",
@@ -99,7 +99,7 @@ def _make_row(one: Incident) -> str:
 
 
 def _make_cells(one: Incident) -> Iterator[str]:
-    """Yield what each input says; what both and three files say is as the log says, unless it differs."""
+    """Yield the answer for each input; the answers for both and three files match the log's unless they differ."""
     logged = _summarize(one.account(AUDIT_LOG))
     yield from (_summarize(one.account(WATCH)), logged)
     for source in (BOTH, THREE, METADATA):

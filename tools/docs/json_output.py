@@ -14,28 +14,28 @@ _REFERENCE: Final = "#/$defs/"
 
 
 def make_schema() -> dict[str, Any]:
-    """The contract."""
+    """Return the contract."""
     document: dict[str, Any] = json.loads(SCHEMA.read_text(encoding="utf-8"))
     return document
 
 
 def make_page() -> str:
-    """The page with the fields of today."""
+    """Return the page with the current fields."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-    return "".join((before, _BEGIN, "\n".join([*_tables(make_schema()["$defs"]), _END]), rest.partition(_END)[2]))
+    return "".join((before, _BEGIN, "\n".join([*_list_tables(make_schema()["$defs"]), _END]), rest.partition(_END)[2]))
 
 
-def _tables(definitions: dict[str, Any]) -> Iterator[str]:
+def _list_tables(definitions: dict[str, Any]) -> Iterator[str]:
     for name, definition in definitions.items():
         yield f"## {name}\n"
         yield f"{definition['description']}\n"
         yield "| field | type | |"
         yield "|---|---|---|"
-        yield from _rows(definition, "")
+        yield from _list_rows(definition, "")
         yield ""
 
 
-def _rows(definition: dict[str, Any], path: str) -> Iterator[str]:
+def _list_rows(definition: dict[str, Any], path: str) -> Iterator[str]:
     required = definition.get("required", ())
     for name, field in definition.get("properties", {}).items():
         text = field.get("description", "")
@@ -43,22 +43,22 @@ def _rows(definition: dict[str, Any], path: str) -> Iterator[str]:
             text += f" One of {', '.join(f'`{value}`' for value in field['enum'])}."
         if name not in required:
             text += " May be absent."
-        yield f"| `{path}{name}` | {_type(field)} | {text} |"
+        yield f"| `{path}{name}` | {_format_type(field)} | {text} |"
         items = field.get("items", {})
-        yield from _rows(field, f"{path}{name}.")
-        yield from _rows(items, f"{path}{name}[].")
+        yield from _list_rows(field, f"{path}{name}.")
+        yield from _list_rows(items, f"{path}{name}[].")
 
 
-def _type(field: dict[str, Any]) -> str:
+def _format_type(field: dict[str, Any]) -> str:
     if reference := field.get("$ref"):
         name = reference.removeprefix(_REFERENCE)
         return f"[{name}](#{name})"
     if choices := field.get("anyOf"):
-        return " or ".join(_type(choice) for choice in choices)
+        return " or ".join(_format_type(choice) for choice in choices)
     kinds = field.get("type", "any")
     if kinds == "array":
         items = field["items"]
-        return f"list of {_type(items)}" if "$ref" in items else f"list of {items.get('type', 'any')}s"
+        return f"list of {_format_type(items)}" if "$ref" in items else f"list of {items.get('type', 'any')}s"
     if kinds == "object" and "properties" not in field:
         values = field.get("additionalProperties", {}).get("type", "any")
         return f"object of {values} by name" if values != "any" else "object"

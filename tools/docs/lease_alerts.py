@@ -14,12 +14,12 @@ _HEADER: Final = """\
 
 
 def make_text() -> str:
-    """Return the file."""
+    """Return the text of the file."""
     return _HEADER + stream(make_prometheus_rules(()))
 
 
 def make_recorder_text() -> str:
-    """Return the file of the component recorder-metrics."""
+    """Return the text of the file of the component recorder-metrics."""
     rule = make_recorder_rule()
     rule["metadata"] = {"name": rule["metadata"]["name"], "namespace": "lease-webhook", **rule["metadata"]}
     return "# Written by make docs from webhook/analysis/alerts.py.\n" + stream([rule])

@@ -1,4 +1,4 @@
-"""The Markdown pages of the repository, and what stands in them."""
+"""The Markdown pages of the repository, and their contents."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ _FENCED: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
 class Block(Struct, frozen=True):
-    """A fenced block: its language, what it needs that is not here (from `needs=`), and its text."""
+    """A fenced block: its language, its requirements that are not here (from `needs=`), and its text."""
 
     page: Path
     language: str
@@ -23,7 +23,7 @@ class Block(Struct, frozen=True):
 
 
 class Example(Struct, frozen=True):
-    """A command of a console block and the output that the page shows; `text` is the whole as it stands there."""
+    """A command of a console block and the output that the page shows; `text` is the whole, unchanged."""
 
     page: Path
     command: str
@@ -32,33 +32,33 @@ class Example(Struct, frozen=True):
 
 
 def find_pages() -> list[Path]:
-    """Every Markdown file that belongs to the repository."""
+    """Return every Markdown file that belongs to the repository."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "*.md"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return sorted(ROOT / name for name in listed.split("\0") if name and (ROOT / name).exists())
 
 
 def find_section(page: Path, title: str) -> str:
-    """Return what stands under this heading of the second level, without its subsections' siblings."""
+    """Return the text under this heading of the second level, without its subsections' siblings."""
     _, found, rest = page.read_text().partition(f"\n## {title}\n")
     assert found, f"{page.name} has no section {title}"
     return rest.partition("\n## ")[0]
 
 
 def find_table_lines(text: str) -> list[str]:
-    """Every line of every table."""
+    """Return every line of every table."""
     return [line for line in text.splitlines() if line.startswith("|")]
 
 
-def table(text: str, first_column: str) -> list[list[str]]:
-    """The cells of the table whose first column has this title."""
+def find_table(text: str, first_column: str) -> list[list[str]]:
+    """Return the cells of the table whose first column has this title."""
     rows = re.search(rf"^\| {re.escape(first_column)} \|.*\n\|[-|]+\|\n((?:\|.*\n?)+)", text, re.MULTILINE)
     assert rows, f"no table with the column {first_column}"
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in rows[1].splitlines()]
 
 
 def find_blocks(page: Path) -> list[Block]:
-    """Every fenced block of a page: `sh` and `console` are commands, behind which `needs=WORD,...` may stand."""
+    """Return every fenced block of a page: `sh` and `console` are commands, optionally followed by `needs=WORD,...`."""
     found = []
     for start, info, text in re.findall(r"^( *)```([^\n]*)\n(.*?)^ *```$", page.read_text(), re.DOTALL | re.MULTILINE):
         language, _, needs = info.partition(" needs=")
@@ -68,7 +68,7 @@ def find_blocks(page: Path) -> list[Block]:
 
 
 def find_examples(page: Path) -> list[Example]:
-    """The commands of all console blocks with their output."""
+    """Return the commands of all console blocks with their output."""
     found = []
     for block in re.findall(r"^```console\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE):
         for text in re.split(r"^(?=\$ )", block, flags=re.MULTILINE)[1:]:
@@ -79,12 +79,12 @@ def find_examples(page: Path) -> list[Example]:
 
 
 def extract_prose(page: Path) -> str:
-    """The text without fenced blocks."""
+    """Return the text without fenced blocks."""
     return _FENCED.sub("", page.read_text())
 
 
 def find_anchors(page: Path) -> set[str]:
-    """The fragments under which GitHub shows the headings of a page."""
+    """Return the fragments under which GitHub shows the headings of a page."""
     found: set[str] = set()
     for title in re.findall(r"^#+ (.+)$", extract_prose(page), re.MULTILINE):
         plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title)

@@ -45,7 +45,7 @@ _STYLE: Final = """\
 
 
 class _Box(Struct, frozen=True):
-    """A box with lines of text in its middle; `texts` are the heights at which they stand, the words and the style."""
+    """A box with centered lines of text; `texts` are their heights, words and styles."""
 
     x: int
     y: int
@@ -115,19 +115,19 @@ _HEADS: Final = {"line": "text", "renewal": "green", "denial": "red"}
 
 
 def draw_picture() -> str:
-    """Return the file."""
-    return "\n".join(_lines()) + "\n"
+    """Return the text of the file."""
+    return "\n".join(_list_lines()) + "\n"
 
 
-def _lines() -> Iterator[str]:
+def _list_lines() -> Iterator[str]:
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" '
         f'height="{_HEIGHT}" role="img" aria-labelledby="title" font-family="{_FONTS}" font-size="14">'
     )
     yield '  <title id="title">The path of a write to a Lease</title>'
     yield "  <style>"
-    yield f"    svg {{ {_variables(_LIGHT)} }}"
-    yield f"    @media (prefers-color-scheme: dark) {{ svg {{ {_variables(_DARK)} }} }}"
+    yield f"    svg {{ {_format_variables(_LIGHT)} }}"
+    yield f"    @media (prefers-color-scheme: dark) {{ svg {{ {_format_variables(_DARK)} }} }}"
     yield f"{_STYLE}  </style>"
     yield "  <defs>"
     for style, color in _HEADS.items():
@@ -144,18 +144,18 @@ def _lines() -> Iterator[str]:
             f'rx="{rounded}"/>'
         )
         for height, words, style in box.texts:
-            yield _text(box.x + box.width // 2, height, words, style)
+            yield _format_text(box.x + box.width // 2, height, words, style)
     for arrow in _ARROWS:
         yield f'  <path class="{arrow.style}" d="{arrow.path}" marker-end="url(#{arrow.style})"/>'
         for x, y, words, style in arrow.texts:
-            yield _text(x, y, words, style, arrow.anchor)
+            yield _format_text(x, y, words, style, arrow.anchor)
     yield "</svg>"
 
 
-def _variables(colors: dict[str, str]) -> str:
+def _format_variables(colors: dict[str, str]) -> str:
     return " ".join(f"--{name}: {color};" for name, color in colors.items())
 
 
-def _text(x: int, y: int, words: str, style: str, anchor: str = "middle") -> str:
+def _format_text(x: int, y: int, words: str, style: str, anchor: str = "middle") -> str:
     of_style = f'class="{style}" ' if style else ""
     return f'  <text {of_style}x="{x}" y="{y}" text-anchor="{anchor}">{escape(words)}</text>'

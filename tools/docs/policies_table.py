@@ -1,4 +1,4 @@
-"""The table of docs/policies-only.md: which rules a policy of the API server says, and which it cannot."""
+"""The table of docs/policies-only.md: the rules that a policy of the API server can express, and the others."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,13 +13,13 @@ _END: Final = "<!-- end of what make docs writes -->\n"
 
 
 def make_page() -> str:
-    """The page with the table of today."""
+    """Return the page with the current table."""
     before, _, rest = PAGE.read_text().partition(_BEGIN)
     return "".join((before, _BEGIN, "\n".join([*make_rows(), _END]), rest.partition(_END)[2]))
 
 
 def make_rows() -> Iterator[str]:
-    """Each rule of ours; what kube-apiserver checks too is one row."""
+    """Yield a row for each rule of ours; the checks of kube-apiserver are one row."""
     yield "| rule | as a policy | what a policy does not say, or why it says nothing |"
     yield "|---|---|---|"
     validated = [rule for rule in RULES.values() if rule.parity and not rule.in_cel.is_said]

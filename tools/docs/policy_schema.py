@@ -38,30 +38,30 @@ def make_json_schema() -> dict[str, Any]:
     return {"$schema": draft, "title": "Policy of lease-webhook", **made}
 
 
-def text() -> str:
+def make_text() -> str:
     """Return the text of the file."""
     return json.dumps(make_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def make_page() -> str:
-    """The page of policy files with the table of their keys."""
+    """Return the page of policy files with the table of their keys."""
     before, _, rest = PAGE.read_text().partition(_BEGIN)
-    return "".join((before, _BEGIN, "\n".join([*_keys(), _END]), rest.partition(_END)[2]))
+    return "".join((before, _BEGIN, "\n".join([*_list_keys(), _END]), rest.partition(_END)[2]))
 
 
-def _keys() -> Iterator[str]:
+def _list_keys() -> Iterator[str]:
     yield "| key | what it may be | without it | what it says |"
     yield "|---|---|---|---|"
     properties = make_json_schema()["$defs"]["PolicyDocument"]["properties"]
     for name, about in properties.items():
         if "description" in about:
-            yield f"| `{name}` | {_form(about)} | {_default(about)} | {about['description']} |"
+            yield f"| `{name}` | {_format_form(about)} | {_format_default(about)} | {about['description']} |"
 
 
-def _form(about: Mapping[str, Any]) -> str:
+def _format_form(about: Mapping[str, Any]) -> str:
     words = ", ".join(f"`{word}`" for word in about.get("enum", ()))
     return words or {"array": "a list"}.get(about.get("type", ""), "a text" if "pattern" in about else "a mapping")
 
 
-def _default(about: Mapping[str, Any]) -> str:
+def _format_default(about: Mapping[str, Any]) -> str:
     return f"`{about['default']}`" if about.get("default") else ""

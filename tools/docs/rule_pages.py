@@ -41,14 +41,14 @@ _ELECTION: Final = "## What kube-apiserver lets through"
 
 
 def make_rule_pages() -> dict[str, str]:
-    """Text by file name."""
+    """Return the text of each page by file name."""
     listed = all_rules()
     each = {f"{rule.id}.md": "\n".join(make_page(rule)) + "\n" for rule in listed.values()}
-    return {"README.md": "\n".join(index(listed.values())) + "\n", **each}
+    return {"README.md": "\n".join(make_index(listed.values())) + "\n", **each}
 
 
-def index(rules: Iterable[Rule]) -> Iterator[str]:
-    """The page that lists all rules."""
+def make_index(rules: Iterable[Rule]) -> Iterator[str]:
+    """Yield the lines of the page that lists all rules."""
     listed = list(rules)
     yield from (_MARK, _INTRODUCTION, "", _PARITY, "")
     yield from make_table(rule for rule in listed if is_parity(rule.id))
@@ -57,7 +57,7 @@ def index(rules: Iterable[Rule]) -> Iterator[str]:
 
 
 def make_table(rules: Iterable[Rule]) -> Iterator[str]:
-    """A table with a link to each page."""
+    """Yield the lines of a table with a link to each page."""
     yield "| rule | on | text | standard | strict |"
     yield "|---|---|---|---|---|"
     for rule in rules:
@@ -67,7 +67,7 @@ def make_table(rules: Iterable[Rule]) -> Iterator[str]:
 
 
 def make_page(rule: Rule) -> Iterator[str]:
-    """The page of one rule."""
+    """Yield the lines of the page of one rule."""
     yield from (_MARK, f"# {rule.id}", "", rule.texts.summary)
     for paragraph in rule.texts.details:
         yield from ("", paragraph)
@@ -98,7 +98,7 @@ def link_fields(rule: Rule) -> str:
 
 
 def list_relaxations(rule: str) -> Iterator[str]:
-    """Yield what a policy can change about a rule."""
+    """Yield the possible changes of a rule by a policy."""
     if rule not in RULE_IDS:
         yield "A policy cannot change this rule. Only the [kill switch](../operate.md#kill-switch) allows such a write."
         return
@@ -123,7 +123,7 @@ def list_relaxations(rule: str) -> Iterator[str]:
 
 
 def find_lower_mode(rule: str) -> str:
-    """A mode below the strictest of the presets."""
+    """Return a mode below the strictest of the presets."""
     return {"deny": "warn", "warn": "audit", "audit": "off"}[list(find_modes(rule))[-1]]
 
 
@@ -133,19 +133,19 @@ def is_parity(rule: str) -> bool:
 
 
 def find_modes(rule: str) -> list[str]:
-    """The mode in each of PRESETS."""
+    """Return the mode in each of PRESETS."""
     found = (load(preset).default.modes for preset in PRESETS)
     return [each[rule].word if rule in each else "deny" for each in found]
 
 
 def find_numbers(rule: str) -> dict[str, int]:
-    """The numbers of a rule, with their defaults."""
+    """Return the numbers of a rule, with their defaults."""
     return load(PRESETS[0]).default.numbers(rule)
 
 
 @cache
 def find_texts() -> Mapping[str, str]:
-    """For each rule that speaks in the recordings, what the writer of the first such write sees in strict."""
+    """Return for each rule with findings in the recordings the text that the first writer sees in strict."""
     policy = load("strict")
     found: dict[str, str] = {}
     for recording in recordings():

@@ -1,4 +1,4 @@
-"""What the wheel installs below `share/`: the manual page, and a completion for each shell."""
+"""The files that the wheel installs below `share/`: the manual page, and a completion for each shell."""
 
 import io
 from contextlib import redirect_stdout
@@ -17,7 +17,7 @@ _COMPLETIONS: Final = {
 
 
 def make_shared_files() -> dict[str, str]:
-    """Text by path below FOLDER."""
+    """Return the text by path below FOLDER."""
     completions = {path: _capture_output(["completion", shell]) for shell, path in _COMPLETIONS.items()}
     return {"man/man1/lease-webhook.1": make_man_page(), **completions}
 

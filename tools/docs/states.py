@@ -1,4 +1,4 @@
-"""The states of a connection in docs/architecture.md: the diagram that their table draws, and what each means."""
+"""The states of a connection in docs/architecture.md: the diagram that their table draws, and their meanings."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ _END: Final = "<!-- end of what make docs writes -->"
 
 
 def make_page() -> str:
-    """Return the page with the diagram of today."""
+    """Return the page with the current diagram."""
     before, _, rest = PAGE.read_text().partition(_BEGIN)
     rows = "".join(f"| {state} | {state.meaning} |\n" for state in TABLE)
     drawn = f"```mermaid\n{diagram()}\n```\n\n| state | meaning |\n|---|---|\n{rows}"

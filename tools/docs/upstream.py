@@ -1,4 +1,4 @@
-"""Whether an API server refuses by itself what a rule denies, and from what that is known."""
+"""Refusals of API servers: whether one refuses by itself what a rule denies, and the evidence for that."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -48,15 +48,15 @@ def describe_upstream(rule: Rule) -> str:
     if is_refused_upstream(rule):
         versions = " and ".join(COMPARED.get(rule.id, ()))
         return f"yes: {REFUSED_UPSTREAM} ({f'compared with {versions}' if versions else 'not compared with its code'})"
-    if versions := " and ".join(sorted(_versions_that_sent()[rule.id])):
+    if versions := " and ".join(sorted(_list_sending_versions()[rule.id])):
         return f"no: {versions} sent such a write for review (recorded)"
-    if rule.id in _in_attacks():
+    if rule.id in _list_rules_of_attacks():
         return "no: API servers send such a write for review (recorded attacks)"
     return "unknown: no such write is recorded"
 
 
 @cache
-def _versions_that_sent() -> Mapping[str, set[str]]:
+def _list_sending_versions() -> Mapping[str, set[str]]:
     """Return, for each rule, the API servers that sent a write for review in which it finds something."""
     policy, found = load("strict"), defaultdict[str, set[str]](set)
     for one in recordings():
@@ -67,7 +67,7 @@ def _versions_that_sent() -> Mapping[str, set[str]]:
 
 
 @cache
-def _in_attacks() -> frozenset[str]:
+def _list_rules_of_attacks() -> frozenset[str]:
     return frozenset(
         rule
         for attack in attacks()

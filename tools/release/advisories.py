@@ -1,4 +1,4 @@
-"""`make audit`: known vulnerabilities of the locked packages, by pip-audit. What could not be checked is named."""
+"""`make audit`: known vulnerabilities of the locked packages, by pip-audit. Unchecked packages are named."""
 
 import argparse
 import json
@@ -16,7 +16,10 @@ LOCK: Final = ROOT / "requirements.txt"
 
 
 class Audit(Struct, frozen=True):
-    """`found` are vulnerabilities in words, `unchecked` are packages about which the service gave nothing."""
+    """The result of an audit.
+
+    `found` are vulnerabilities in words, `unchecked` are packages about which the service gave nothing.
+    """
 
     checked: int
     found: tuple[str, ...]
@@ -24,7 +27,7 @@ class Audit(Struct, frozen=True):
 
 
 def read(report: dict[str, Any]) -> Audit:
-    """Return what a report of pip-audit in JSON says."""
+    """Return the findings of a report of pip-audit in JSON."""
     found: list[str] = []
     unchecked: list[str] = []
     for one in report["dependencies"]:
@@ -38,7 +41,10 @@ def read(report: dict[str, Any]) -> Audit:
 
 
 def find_outcome(audit: Audit, *, required: bool) -> tuple[int, str]:
-    """Exit status and what to say. Packages that were not checked fail only if others were, or if all must be."""
+    """Return the exit status and a message.
+
+    Packages that were not checked fail only if others were, or if all must be.
+    """
     if audit.found:
         return 1, "\n".join(f"FAILED: {line}" for line in audit.found)
     if audit.unchecked and (audit.checked or required):
@@ -49,7 +55,7 @@ def find_outcome(audit: Audit, *, required: bool) -> tuple[int, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Ask and print. Returns the exit status."""
+    """Query and print. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.release.advisories", description=__doc__)
     parser.add_argument("--required", action="store_true", help="fail, and do not skip, if nothing could be checked")
     options = parser.parse_args(arguments)

@@ -22,7 +22,7 @@ NOT_OURS: Final = frozenset({"pip", "setuptools", "wheel", "lease-webhook"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the document. Returns the exit status."""
+    """Write the document. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.release.bill", description=__doc__)
     parser.add_argument("--output", type=Path, default=FILE)
     write(parser.parse_args(arguments).output)
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def write(file: Path) -> None:
-    """Write the bill of what the lock file lists. Raises CalledProcessError."""
+    """Write the bill of the packages in the lock file. Raises CalledProcessError."""
     program = Path(sys.executable).parent / "cyclonedx-py"
     flags = [f"--pyproject={ROOT / 'pyproject.toml'}", "--output-reproducible", "--of=JSON", f"--output-file={file}"]
     subprocess.run([str(program), "requirements", *flags, str(LOCK)], check=True)
@@ -42,7 +42,7 @@ def list_components(document: str) -> dict[str, str]:
 
 
 def list_installed(pip_list: str) -> dict[str, str]:
-    """Return the versions of packages in what `pip list --format=json` prints, without those that are NOT_OURS."""
+    """Return the versions of packages in the output of `pip list --format=json`, without those that are NOT_OURS."""
     found = {canonicalize_name(one["name"]): str(one["version"]) for one in json.loads(pip_list)}
     return {name: version for name, version in found.items() if name not in NOT_OURS}
 

@@ -1,4 +1,4 @@
-"""What an image holds: the packages of Debian and of Python in its files, and the files of neither."""
+"""The contents of an image: the packages of Debian and of Python in its files, and the files of neither."""
 
 import email
 import io
@@ -21,7 +21,10 @@ _VERSION: Final = re.compile(rb"\x00(3\.\d+\.\d+)(?:\+)?\x00")
 
 
 class Package(Struct, frozen=True, order=True):
-    """`kind` is that of package URLs: deb, pypi, npm or generic. `license` is as the package writes it, or ""."""
+    """A package. `kind` is that of package URLs: deb, pypi, npm or generic.
+
+    `license` is as the package writes it, or "".
+    """
 
     kind: str
     name: str
@@ -47,7 +50,7 @@ class Contents(Struct, frozen=True):
 
 
 def read_contents(archive: Path) -> Contents:
-    """Return what an image in a docker archive holds, its layers laid over each other."""
+    """Return the contents of an image in a docker archive, its layers laid over each other."""
     files: dict[str, bytes] = {}
     with tarfile.open(archive) as image:
         (manifest,) = json.load(_open_member(image, "manifest.json"))
@@ -63,7 +66,7 @@ def read_contents(archive: Path) -> Contents:
 
 
 def read_files(files: Mapping[str, bytes], digest: str, created: str) -> Contents:
-    """Return what regular files hold, by path without a leading slash."""
+    """Return the contents of regular files, by path without a leading slash."""
     packages = [*_find_debian_packages(files), *_find_python_packages(files), *_find_vendored_packages(files)]
     unknown = [
         path
@@ -96,7 +99,7 @@ def _find_debian_packages(files: Mapping[str, bytes]) -> Iterator[Package]:
 
 
 def _find_packaged_files(files: Mapping[str, bytes]) -> frozenset[str]:
-    """The files of the Debian packages."""
+    """Return the files of the Debian packages."""
     lists = [data for path, data in files.items() if path.startswith(DPKG) and path.endswith(".md5sums")]
     return frozenset(line.partition("  ")[2] for data in lists for line in data.decode().splitlines())
 
@@ -111,7 +114,7 @@ def _find_python_packages(files: Mapping[str, bytes]) -> Iterator[Package]:
 
 
 def _find_vendored_packages(files: Mapping[str, bytes]) -> Iterator[Package]:
-    """Libraries of npm that lie whole in a Python package, each with a note of its origin."""
+    """Yield libraries of npm that lie whole in a Python package, each with a note of its origin."""
     for path, data in files.items():
         if re.search(r"/vendor/[^/]+\.json\Z", path):
             origin = json.loads(data)
@@ -119,7 +122,7 @@ def _find_vendored_packages(files: Mapping[str, bytes]) -> Iterator[Package]:
 
 
 def _find_interpreter(files: Mapping[str, bytes]) -> str:
-    """The version of CPython, from its own binary."""
+    """Return the version of CPython, from its own binary."""
     for path, data in files.items():
         if re.search(r"/(?:libpython3\.\d+\.so[.\d]*|python3(?:\.\d+)?)\Z", path) and (found := _VERSION.search(data)):
             return found[1].decode()

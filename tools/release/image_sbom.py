@@ -1,4 +1,4 @@
-"""`make sbom`: the bill of materials of an image (CycloneDX 1.6), of what is really in its files."""
+"""`make sbom`: the bill of materials of an image (CycloneDX 1.6), from its files."""
 
 import argparse
 import datetime as dt
@@ -25,7 +25,7 @@ FILE: Final = DIST / "lease-webhook-image.cdx.json"
 
 
 def make_bill(found: Contents) -> str:
-    """The document; the same for the same image, so its time and its serial number are the image's."""
+    """Return the document; the same for the same image, so its time and its serial number are the image's."""
     sha256 = found.digest.removeprefix("sha256:")
     image = Component(
         name="lease-webhook",
@@ -35,7 +35,7 @@ def make_bill(found: Contents) -> str:
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=sha256)],
         properties=[Property(name="distribution", value=found.distribution)],
     )
-    components = [_component(package, found.distribution) for package in found.packages]
+    components = [_make_component(package, found.distribution) for package in found.packages]
     bom = Bom(
         components=components,
         serial_number=uuid.uuid5(uuid.NAMESPACE_OID, found.digest),
@@ -48,7 +48,7 @@ def make_bill(found: Contents) -> str:
     return text
 
 
-def _component(package: Package, distribution: str) -> Component:
+def _make_component(package: Package, distribution: str) -> Component:
     qualifiers = {"arch": package.architecture, "distro": distribution} if package.kind == "deb" else {}
     namespace = "debian" if package.kind == "deb" else None
     purl = PackageURL(package.kind, namespace, package.name, package.version, qualifiers)
@@ -65,7 +65,7 @@ def _component(package: Package, distribution: str) -> Component:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the document into dist/. Returns the exit status; without an image 0, and it says so."""
+    """Write the document into dist/. Return the exit status; without an image 0, with a message."""
     parser = argparse.ArgumentParser(prog="python -m tools.release.image_sbom", description=__doc__)
     parser.add_argument("--archive", type=Path, default=ARCHIVE, help="a docker archive, as `make image` writes it")
     options = parser.parse_args(arguments)

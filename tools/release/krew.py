@@ -44,7 +44,7 @@ script()
 
 
 def make_manifest(url: str, version: str, checksums: dict[str, str]) -> dict[str, Any]:
-    """The manifest of a release; `url` is the repository's, `checksums` are SHA-256 by platform."""
+    """Return the manifest of a release; `url` is the repository's, `checksums` are SHA-256 by platform."""
     made: dict[str, Any] = yaml.safe_load((SOURCE / "lease-webhook.yaml").read_text())
     made["spec"] = {"version": f"v{version}", "homepage": url, **made["spec"]}
     for platform in made["spec"]["platforms"]:
@@ -56,28 +56,28 @@ def make_manifest(url: str, version: str, checksums: dict[str, str]) -> dict[str
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text of several lines as a block, as people do."""
+    """A dumper that writes text of several lines as a block, as people do."""
 
     def represent_str(self, data: str) -> yaml.ScalarNode:
-        """One string."""
+        """Return the node of one string."""
         return self.represent_scalar("tag:yaml.org,2002:str", data, style="|" if "\n" in data else None)
 
 
 _Dumper.add_representer(str, _Dumper.represent_str)
 
 
-def as_yaml(made: dict[str, Any]) -> str:
-    """A manifest as a file, its keys in the order of the template."""
+def format_yaml(made: dict[str, Any]) -> str:
+    """Return a manifest as a file, its keys in the order of the template."""
     return yaml.dump(made, Dumper=_Dumper, sort_keys=False, width=1000)
 
 
 def make_archive_name(platform: str) -> str:
-    """The file name of an archive."""
+    """Return the file name of an archive."""
     return f"kubectl-lease_webhook-{platform}.tar.gz"
 
 
 def make_archive(tree: Path, at: int) -> bytes:
-    """A directory as tar.gz, the same bytes for the same contents; `at` is the Unix time of every file."""
+    """Return a directory as tar.gz, the same bytes for the same contents; `at` is the Unix time of every file."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=at) as compressed,
@@ -98,7 +98,7 @@ def make_archive(tree: Path, at: int) -> bytes:
 
 
 def list_locked() -> str:
-    """The lines of the lock file, with hashes, of what the commands import."""
+    """Return the lines of the lock file, with hashes, of all imports of the commands."""
     names = set(_find_requirements([Requirement(line).name for line in read_project()["dependencies"]]))
     blocks = re.split(r"\n(?=[a-z0-9])", (ROOT / "requirements.txt").read_text())
     chosen = [block for block in blocks if canonicalize_name(block.partition("==")[0]) in names]
@@ -107,7 +107,7 @@ def list_locked() -> str:
 
 
 def _find_requirements(names: Sequence[str]) -> Iterator[str]:
-    """The names and those of everything below them."""
+    """Yield the names and those of everything below them."""
     for name in names:
         yield canonicalize_name(name)
         below = [Requirement(line) for line in requires(name) or ()]
@@ -117,7 +117,7 @@ def _find_requirements(names: Sequence[str]) -> Iterator[str]:
 
 
 def _make_tree(directory: Path, wheel: Path, platforms: Sequence[str]) -> Path:
-    """Return what is in an archive, for wheels of these platforms."""
+    """Return the contents of an archive, for wheels of these platforms."""
     tree = directory / "tree"
     requirements = directory / "requirements.txt"
     requirements.write_text(list_locked())
@@ -147,7 +147,7 @@ def _run_pip(*arguments: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write archives and manifest beside the wheel, which must be there. Returns the exit status."""
+    """Write archives and manifest beside the wheel, which must be there. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.release.krew", description=__doc__)
     parser.add_argument("--url", required=True, help="the repository, such as https://git.example/lease-webhook")
     options = parser.parse_args(arguments)
@@ -163,7 +163,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (DIST / make_archive_name(platform)).write_bytes(packed)
         checksums[platform] = hashlib.sha256(packed).hexdigest()
         print(f"dist/{make_archive_name(platform)}: {len(packed) / 1e6:.1f} MB")
-    (DIST / "lease-webhook.yaml").write_text(as_yaml(make_manifest(options.url, read_project()["version"], checksums)))
+    (DIST / "lease-webhook.yaml").write_text(
+        format_yaml(make_manifest(options.url, read_project()["version"], checksums))
+    )
     return 0
 
 

@@ -1,8 +1,8 @@
 """`make package`: build the wheel and the source distribution, install the wheel, and use it as a person would.
 
-Tried with every supported Python that is on the path: the commands with what they declare and nothing of the server,
-then the server with its lock; with pipx, and with uvx and `uv run` of a checkout. What is not installed here is named,
-not passed over.
+Tried with every supported Python that is on the path: the commands with their declared dependencies alone, then the
+server with its lock; with pipx, and with uvx and `uv run` of a checkout. Programs that are not installed here are
+named, not passed over.
 """
 
 import argparse
@@ -59,7 +59,7 @@ Done = subprocess.CompletedProcess[str]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build and try. Returns the exit status."""
+    """Build and try. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.release.package", description=__doc__)
     parser.add_argument("--url", help="the repository, for the metadata and the links of README")
     parser.add_argument("--build-only", action="store_true", help="try nothing")
@@ -107,14 +107,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _report(failures: Sequence[str]) -> int:
-    """Print what is wrong, and return the exit status."""
+    """Print the problems, and return the exit status."""
     for failure in failures:
         print(f"FAILED: {failure}", file=sys.stderr)
     return 1 if failures else 0
 
 
 def find_missing(source: Path) -> list[str]:
-    """Return what a source distribution lacks of what README links to, the image is built of, and overlays read."""
+    """Return the missing files of a source distribution: links of README, sources of the image, inputs of overlays."""
     with tarfile.open(source) as archive:
         # Below one folder, which is named after the version.
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -126,7 +126,7 @@ def find_missing(source: Path) -> list[str]:
 
 
 def _check_runner(command: list[str], directory: Path) -> Iterator[str]:
-    """Yield what is wrong with a run in an environment that lasts as long."""
+    """Yield the problems of a run in an environment that lasts as long."""
     caches = {"PIPX_HOME": f"{directory}/pipx", "UV_CACHE_DIR": f"{directory}/uv", "UV_PYTHON_DOWNLOADS": "never"}
     done = _run([*command, "lease-webhook", "--version"], directory, caches)
     if done.returncode or not done.stdout.startswith("lease-webhook "):
@@ -134,14 +134,14 @@ def _check_runner(command: list[str], directory: Path) -> Iterator[str]:
 
 
 def read_project() -> dict[str, Any]:
-    """The table `project` of pyproject.toml."""
+    """Return the table `project` of pyproject.toml."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         table: dict[str, Any] = tomllib.load(file)["project"]
     return table
 
 
 def list_supported() -> list[str]:
-    """The names of the interpreters that the classifiers promise."""
+    """Return the names of the interpreters that the classifiers promise."""
     languages = [line for line in read_project()["classifiers"] if line.startswith("Programming Language :: Python ::")]
     versions = [line.rpartition(" ")[2] for line in languages]
     return [f"python{version}" for version in versions if "." in version]
@@ -158,7 +158,7 @@ def find_interpreter(name: str) -> str:
 
 
 def _check_python(python: str, wheel: Path, directory: Path) -> Iterator[str]:
-    """Yield what does not work in environments of this interpreter."""
+    """Yield the problems in environments of this interpreter."""
     pinned = [line.split()[0] for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
     constraints = directory / "constraints.txt"
     constraints.write_text("\n".join(pinned))
@@ -169,14 +169,14 @@ def _check_python(python: str, wheel: Path, directory: Path) -> Iterator[str]:
         if done.returncode:
             yield f"pip install of the {flavor}: {done.stderr.strip()}"
         elif flavor == "commands":
-            yield from _commands_alone(environment, directory)
-            yield from _shared_files(environment)
+            yield from _check_commands_alone(environment, directory)
+            yield from _check_shared_files(environment)
         else:
-            yield from _bill(environment, directory)
-            yield from _server(environment, directory)
+            yield from _check_bill(environment, directory)
+            yield from _check_server(environment, directory)
 
 
-def _bill(environment: Path, directory: Path) -> Iterator[str]:
+def _check_bill(environment: Path, directory: Path) -> Iterator[str]:
     """Yield each package that the bill of materials of the server does not have as it is installed."""
     document = directory / "lease-webhook.cdx.json"
     bill.write(document)
@@ -184,20 +184,20 @@ def _bill(environment: Path, directory: Path) -> Iterator[str]:
     yield from bill.find_differences(bill.list_components(document.read_text()), bill.list_installed(listed.stdout))
 
 
-def _commands_alone(environment: Path, directory: Path) -> Iterator[str]:
+def _check_commands_alone(environment: Path, directory: Path) -> Iterator[str]:
     for name in SERVER_ONLY:
         if _run([str(environment / "bin" / "python"), "-c", f"import {name}"], directory).returncode == 0:
             yield f"{name} came with the commands"
     for arguments in COMMANDS:
-        done = _command(environment, arguments, directory)
+        done = _run_command(environment, arguments, directory)
         if done.returncode not in ({0, 1} if arguments[0] in FINDS else {0}) or "this is a bug" in done.stderr:
             yield f"{' '.join(arguments)}: exit {done.returncode}: {done.stderr.strip()}"
-    refused = _command(environment, ["serve"], directory)
+    refused = _run_command(environment, ["serve"], directory)
     if refused.returncode != 2 or "[server]" not in refused.stderr:
         yield f"serve without the server: exit {refused.returncode}: {refused.stderr.strip()}"
 
 
-def _shared_files(environment: Path) -> Iterator[str]:
+def _check_shared_files(environment: Path) -> Iterator[str]:
     folder = ROOT / "deploy"
     for path in sorted((folder / "share").rglob("*")):
         installed = environment / path.relative_to(folder)
@@ -205,8 +205,8 @@ def _shared_files(environment: Path) -> Iterator[str]:
             yield f"{path.relative_to(folder)} is not installed"
 
 
-def _server(environment: Path, directory: Path) -> Iterator[str]:
-    """Yield what is wrong with a server that starts and is asked to end."""
+def _check_server(environment: Path, directory: Path) -> Iterator[str]:
+    """Yield the problems of a server that starts and is asked to end."""
     arguments = [
         "serve",
         "--bind=127.0.0.1:0",
@@ -228,7 +228,7 @@ def _server(environment: Path, directory: Path) -> Iterator[str]:
             yield f"serve: exit {server.returncode}: {''.join(lines).strip()}"
 
 
-def _command(environment: Path, arguments: list[str], directory: Path) -> Done:
+def _run_command(environment: Path, arguments: list[str], directory: Path) -> Done:
     return _run([str(environment / "bin" / "lease-webhook"), *arguments], directory)
 
 

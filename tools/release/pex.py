@@ -69,7 +69,7 @@ def list_downloads(directory: Path) -> Iterator[list[str]]:
 
 
 def list_targets() -> Iterator[dict[str, object]]:
-    """Yield what PEX must know of each Python and platform: markers of requirements, and tags of wheels that fit."""
+    """Yield the data of each Python and platform for PEX: markers of requirements, and tags of wheels that fit."""
     for python in list_supported():
         version = python.removeprefix("python")
         numbers = [int(number) for number in version.split(".")]
@@ -99,7 +99,7 @@ def can_run(python: str) -> bool:
 
 
 def find_problems(python: str, directory: Path) -> Iterator[str]:
-    """Yield what does not work with this interpreter, in a cache of its own."""
+    """Yield the problems with this interpreter, in a cache of its own."""
     environment = {**os.environ, "PEX_ROOT": str(directory / f"cache-{python}")}
     environment.pop("PYTHONPATH", None)
     for arguments in COMMANDS:

@@ -1,8 +1,8 @@
-"""`make rehearsal`: what a release consists of, made twice from the commit, compared, signed and verified.
+"""`make rehearsal`: the files of a release, built twice from the commit, compared, signed and verified.
 
-Everything but the image, which `make image` makes twice, and what needs the identity of a workflow. Each tool that will
+All but the image, which `make image` builds twice, and steps that need the identity of a workflow. Each tool that will
 look at a file looks at it here: twine, Helm, Krew's validator, a validator of CycloneDX, zizmor, and sigstore-go for
-signatures and provenance, by a key that is made for this and thrown away. Nothing is sent anywhere.
+signatures and provenance, by a key that is generated for this and thrown away. Nothing is sent anywhere.
 """
 
 import argparse
@@ -38,7 +38,7 @@ VERIFY: Final = Path(__file__).parent / "go" / "verify"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Rehearse a release of HEAD. Returns 1 if something is not as a release needs it."""
+    """Rehearse a release of HEAD. Return 1 if something is not as a release needs it."""
     parser = argparse.ArgumentParser(prog="python -m tools.release.rehearse", description=__doc__)
     parser.add_argument("--url", default=URL, help="the repository, for links and Krew")
     options = parser.parse_args(arguments)
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commit = head.stdout.strip()
     with tempfile.TemporaryDirectory() as temporary:
         folders = (Path(temporary) / name for name in ("first", "second-of-another-length"))
-        first, second = (_rehearse(folder, commit, options.url) for folder in folders)
+        first, second = (_build_all(folder, commit, options.url) for folder in folders)
         failures = [f"{name} is not the same bytes twice" for name in find_different(first, second)]
         shutil.rmtree(DIST, ignore_errors=True)
         shutil.copytree(first, DIST)
@@ -71,8 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-def _rehearse(tree: Path, commit: str, url: str) -> Path:
-    """Make everything in a clone of a commit; returns its folder dist."""
+def _build_all(tree: Path, commit: str, url: str) -> Path:
+    """Build everything in a clone of a commit; return its folder dist."""
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", "--no-checkout", str(ROOT), str(tree)], check=True)
     subprocess.run(["git", "-C", str(tree), "checkout", "--quiet", "--detach", commit], check=True)
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -131,7 +131,7 @@ def _check_by_zizmor(_commit: str, _url: str) -> Iterator[str]:
 
 
 def _check_by_sigstore(commit: str, url: str) -> Iterator[str]:
-    """Sign each file, state where all come from, and verify both; a file that was changed must be refused."""
+    """Sign each file, state the origin of all, and verify both; a file that was changed must be refused."""
     program = build(VERIFY, ".", "verify-bundle")
     files = sorted(DIST.iterdir())
     key = generate_key()

@@ -28,5 +28,5 @@ def add_urls(tree: Path, url: str, version: str) -> None:
 
 
 def make_links_absolute(text: str, pages: str, raw: str) -> str:
-    """Markdown whose relative links begin with `pages`, and whose pictures begin with `raw`."""
+    """Return Markdown whose relative links begin with `pages`, and whose pictures begin with `raw`."""
     return _LINK.sub(lambda found: f"{found[1]}{raw if found[1].startswith('!') else pages}/{found[2]}", text)

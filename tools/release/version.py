@@ -1,4 +1,4 @@
-"""`make version`: the version of this checkout; with TAG=, that it is the one that the tag names.
+"""`make version`: the version of this checkout; with TAG=, a check that the tag names it.
 
 Everything that names the version must agree, or a release would contradict itself.
 """
@@ -15,7 +15,7 @@ from tools.release.package import ROOT, read_project
 
 
 def read_versions() -> dict[str, str]:
-    """Return what each place says."""
+    """Return the version in each place."""
     chart: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "chart" / "Chart.yaml").read_text())
     released = re.findall(r"^## \[(\d\S*)\] - \d{4}-\d{2}-\d{2}$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     found = {
@@ -31,7 +31,7 @@ def read_versions() -> dict[str, str]:
 
 
 def find_problems(found: dict[str, str], tag: str) -> list[str]:
-    """Return what disagrees with pyproject.toml; `tag` is "" if there is none."""
+    """Return the places that disagree with pyproject.toml; `tag` is "" if there is none."""
     version = found["pyproject.toml"]
     other = [f"{place} says {text}, not {version}" for place, text in found.items() if text != version]
     if tag and tag != f"v{version}":
@@ -40,7 +40,7 @@ def find_problems(found: dict[str, str], tag: str) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the version or what disagrees. Returns the exit status."""
+    """Print the version or the disagreements. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.release.version", description=__doc__)
     parser.add_argument("--tag", default="")
     options = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Helm, and the manifests that the chart is made of, copied by `make derived` from where kustomize reads them."""
+"""Helm, and the manifests of the chart, copied by `make derived` from where kustomize reads them."""
 
 import argparse
 import shutil
@@ -59,13 +59,13 @@ SOURCES = {
 
 
 def find_helm() -> Path:
-    """Helm, built from its Go module. Raises MissingToolchainError without Go."""
+    """Return Helm, built from its Go module. Raises MissingToolchainError without Go."""
     source = Path(__file__).parent / "go" / "helm"
     return build(source, "helm.sh/helm/v3/cmd/helm", "helm", ("-ldflags", "-s -w"))
 
 
 def run_helm(*arguments: str, chart: Path = CHART) -> "subprocess.CompletedProcess[str]":
-    """One Helm command on the chart, with no cluster and no settings of the person who runs it."""
+    """Run one Helm command on the chart, with no cluster and no settings of the person who runs it."""
     command, *rest = arguments
     with tempfile.TemporaryDirectory() as home:
         environment = {"HOME": home, "PATH": "/nonexistent"}
@@ -74,7 +74,7 @@ def run_helm(*arguments: str, chart: Path = CHART) -> "subprocess.CompletedProce
 
 
 def render_chart(values: dict[str, Any], namespace: str = "lease-webhook") -> list[Object]:
-    """Return what the chart renders for some values, with the image of the base; hooks are left out."""
+    """Return the rendered chart for some values, with the image of the base; hooks are left out."""
     values = {"image": {"repository": "lease-webhook", "tag": "name-your-image"}, **values}
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         yaml.safe_dump(values, file)
@@ -96,7 +96,7 @@ def copy_manifests() -> None:
 
 
 def fill_addresses(text: str, url: str, image: str) -> str:
-    """Return Chart.yaml with what depends on who publishes: the repository, the image, and what Artifact Hub shows."""
+    """Return Chart.yaml with the publisher's values: the repository, the image, and the fields of Artifact Hub."""
     chart = yaml.safe_load(text)
     notes: dict[str, str] = chart["annotations"]
     if url:
@@ -111,7 +111,7 @@ def fill_addresses(text: str, url: str, image: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Pack the chart into a folder. Returns the exit status of Helm."""
+    """Pack the chart into a folder. Return the exit status of Helm."""
     parser = argparse.ArgumentParser(prog="python -m tools.rendered.chart", description=__doc__)
     parser.add_argument("into", type=Path)
     parser.add_argument("--url", default="", help="the repository")

@@ -1,4 +1,4 @@
-"""`make derived`: what `lease-webhook install` composes, rendered ahead by kustomize, a file for each certificate."""
+"""`make derived`: the pieces of `lease-webhook install`, rendered ahead by kustomize, a file for each certificate."""
 
 import copy
 import json
@@ -6,14 +6,14 @@ import tempfile
 from pathlib import Path
 
 from tools.rendered import chart
-from tools.rendered.rendering import ROOT, Object, compose_overlay, objects, render
+from tools.rendered.rendering import ROOT, Object, compose_overlay, load_objects, render
 from webhook.api_server.install.objects import ADDING, CERTIFICATES, CHANGING, CONFIGURATION
 
 INSTALL = ROOT / "webhook/api_server/install"
 
 
 def list_pieces(certificate: str) -> dict[str, list[Object]]:
-    """The whole installation as "", and by name the objects in which each other piece differs from it."""
+    """Return the whole installation as "", and by name the objects in which each other piece differs from it."""
     whole = _render(certificate)
     found = {"": list(whole.values())}
     for components in ((CHANGING[0],), (CHANGING[1],), CHANGING):
@@ -26,15 +26,15 @@ def list_pieces(certificate: str) -> dict[str, list[Object]]:
     return found
 
 
-def text(certificate: str) -> str:
-    """The file of one certificate."""
+def make_text(certificate: str) -> str:
+    """Return the file of one certificate."""
     return json.dumps(list_pieces(certificate), indent=1) + "\n"
 
 
 def _render(certificate: str, *components: str) -> dict[tuple[str, str], Object]:
-    """The objects by kind and name, without the certificate that happens to lie in certs/."""
+    """Return the objects by kind and name, without the certificate that happens to lie in certs/."""
     with tempfile.TemporaryDirectory() as directory:
-        found = objects(render(compose_overlay(Path(directory), certificate, *components)))
+        found = load_objects(render(compose_overlay(Path(directory), certificate, *components)))
     for thing in found:
         if thing["kind"] == "Secret":
             thing["data"] = {}
@@ -64,4 +64,4 @@ def _leave_what_was_added(configuration: Object, base: Object) -> None:
 if __name__ == "__main__":
     chart.copy_manifests()
     for each in CERTIFICATES:
-        (INSTALL / f"{each}.json").write_text(text(each))
+        (INSTALL / f"{each}.json").write_text(make_text(each))

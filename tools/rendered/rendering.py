@@ -1,4 +1,4 @@
-"""Renders what is in deploy/ with kustomize, as a person would."""
+"""The rendering of deploy/ with kustomize, as a person does it."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ def render(directory: Path) -> str:
     return done.stdout
 
 
-def objects(text: str) -> list[Object]:
+def load_objects(text: str) -> list[Object]:
     return list(yaml.safe_load_all(text))
 
 

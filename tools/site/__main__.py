@@ -14,7 +14,7 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
 
 from tools.docs.pages import ROOT
-from tools.site.staging import expand, stage
+from tools.site.staging import expand, write_stage
 
 CONFIG: Final = Path(__file__).parent / "mkdocs.yml"
 BUILD: Final = ROOT / "build" / "site"
@@ -25,13 +25,13 @@ _OUTSIDE: Final = re.compile(r'<(?:script|link|img|iframe|source)\b[^>]*\b(?:src
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build the site. Returns 1 if it is not whole."""
+    """Build the site. Return 1 if it is not whole."""
     parser = argparse.ArgumentParser(prog="python -m tools.site", description=__doc__)
     parser.add_argument("--url", help="the repository, for the link to it")
     options = parser.parse_args(arguments)
     shutil.rmtree(BUILD, ignore_errors=True)
     pages = BUILD / "pages"
-    paths = stage(pages)
+    paths = write_stage(pages)
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.INFO)
     config = load_config(
         str(CONFIG), docs_dir=str(pages), site_dir=str(BUILD / "html"), strict=True, repo_url=options.url

@@ -1,4 +1,4 @@
-"""The pages of the site: what README and docs/README.md lead to, in the Markdown that Python-Markdown reads.
+"""The pages of the site: those that README and docs/README.md link to, in the Markdown that Python-Markdown reads.
 
 The tree itself stays as GitHub reads it. Three things differ: the words behind the language of a fence, a table that
 follows a line of text, and the content of a list, which GitHub indents as far as its marker, Python-Markdown by four.
@@ -21,7 +21,7 @@ _INDENT: Final = 4
 
 def find_links(text: str) -> Iterator[str]:
     """Yield the relative targets of links outside of code."""
-    for line, is_code in _lines(text):
+    for line, is_code in _list_lines(text):
         for found in () if is_code else _LINK.finditer(_strip_code(line)):
             if found[2] and not _SCHEME.match(found[2]):
                 yield found[2]
@@ -50,9 +50,9 @@ def convert(text: str) -> str:
     """Return a page in the Markdown that Python-Markdown reads as GitHub reads this."""
     lines: list[str] = []
     marker = 0
-    for given, is_code in _lines(text):
+    for given, is_code in _list_lines(text):
         fence = _FENCE.fullmatch(given)
-        line = f"{fence[1]}```{_language(fence[2])}" if fence else given
+        line = f"{fence[1]}```{_find_language(fence[2])}" if fence else given
         if not is_code and line.startswith("|") and lines and lines[-1].strip() and not lines[-1].startswith("|"):
             lines.append("")
         item = None if is_code else _MARKER.match(line)
@@ -67,8 +67,8 @@ def convert(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def stage(into: Path, root: Path = ROOT) -> set[str]:
-    """Write the pages, and the files that they lead to, below a folder; returns their paths."""
+def write_stage(into: Path, root: Path = ROOT) -> set[str]:
+    """Write the pages, and the files that they link to, below a folder; return their paths."""
     paths = find_reachable(root)
     for path in sorted(paths):
         target = into / path
@@ -103,7 +103,7 @@ def list_pages(nav: Any) -> Iterator[str]:
             yield from list_pages(inner)
 
 
-def _lines(text: str) -> Iterator[tuple[str, bool]]:
+def _list_lines(text: str) -> Iterator[tuple[str, bool]]:
     """Yield each line, and whether it is inside of a fence."""
     is_code = False
     for line in text.splitlines():
@@ -116,7 +116,7 @@ def _strip_code(line: str) -> str:
     return re.sub(r"`[^`]*`", "", line)
 
 
-def _language(word: str) -> str:
+def _find_language(word: str) -> str:
     # The site draws no diagrams: what draws them would be fetched from elsewhere.
     return "text" if word == "mermaid" else word
 
@@ -124,7 +124,7 @@ def _language(word: str) -> str:
 def _link_to_pages(text: str, folder: Path) -> str:
     """Return a text whose links to folders lead to a page in them, or to their first file."""
 
-    def to_page(found: re.Match[str]) -> str:
+    def point_to_page(found: re.Match[str]) -> str:
         target = found[2]
         if not target or _SCHEME.match(target) or not (folder / target).is_dir():
             return found[0]
@@ -132,4 +132,4 @@ def _link_to_pages(text: str, folder: Path) -> str:
         name = "README.md" if "README.md" in files else files[0]
         return f"{found[1]}{target.rstrip('/')}/{name}{found[3]}"
 
-    return _LINK.sub(to_page, text)
+    return _LINK.sub(point_to_page, text)

@@ -38,7 +38,7 @@ The source of Pyodide, unchanged here, is the npm package pyodide {pyodide} and 
 
 
 def main() -> None:
-    """Write the folder, and print what it weighs."""
+    """Write the folder, and print its size."""
     began = time.monotonic()
     stage = BUILD / "stage"
     shutil.rmtree(stage, ignore_errors=True)
@@ -53,7 +53,7 @@ def main() -> None:
     # Pyodide asks for its list of packages; none of them is loaded.
     (stage / "pyodide/pyodide-lock.json").write_text(json.dumps({"info": info, "packages": {}}))
     put_examples(stage / "examples")
-    packages = _packages()
+    packages = _make_packages()
     _put_licenses(stage / "licenses", packages, info["python"])
     _put_metadata(packages)
     if run_in_pyodide("webhook.browser.calls", [], packages, path=[str(packages)]):
@@ -63,7 +63,7 @@ def main() -> None:
     _print_sizes(time.monotonic() - began)
 
 
-def _packages() -> Path:
+def _make_packages() -> Path:
     """Return a folder with the packages, compiled to bytecode by the Python that imports them."""
     folder = BUILD / "packages"
     shutil.rmtree(folder, ignore_errors=True)
@@ -85,7 +85,7 @@ def _packages() -> Path:
 
 
 def _put_metadata(packages: Path) -> None:
-    """Write the version of lease-webhook, and remove all other metadata of packages, for which nothing asks."""
+    """Write the version of lease-webhook, and remove all other metadata of packages, which nothing reads."""
     for other in packages.glob("*.dist-info"):
         shutil.rmtree(other)
     version = metadata.version("lease-webhook")
@@ -136,11 +136,11 @@ def _publish(stage: Path) -> None:
     shutil.move(stage, OUTPUT / name)
     listed = json.dumps([f"{name}/{file.relative_to(stage)}" for file in files])
     for page in ("index.html", "sw.js"):
-        text = Template((_PAGE / page).read_text()).safe_substitute(files=name, policy=_policy(), listed=listed)
+        text = Template((_PAGE / page).read_text()).safe_substitute(files=name, policy=_format_policy(), listed=listed)
         (OUTPUT / page).write_text(text)
 
 
-def _policy() -> str:
+def _format_policy() -> str:
     """Return the Content-Security-Policy: this origin alone, WebAssembly, and the scripts and style of timelines.
 
     A timeline is a frame, and Python a worker; both begin as a blob and inherit the policy.

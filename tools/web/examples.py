@@ -41,7 +41,7 @@ def put_examples(folder: Path) -> None:
         for file in files:
             _copy(_DATA / "incidents" / file, folder / file)
         listed.append({"group": "Incidents: an audit log and a watch", "title": title, "files": files})
-    moments = _moments()
+    moments = _read_moments()
     for name, title in _REVIEWS.items():
         recorded = (_DATA / _REVIEWED / f"{name}.json").read_bytes()
         (folder / f"{name}.json").write_bytes(msgspec.json.format(recorded, indent=2))
@@ -50,7 +50,7 @@ def put_examples(folder: Path) -> None:
     (folder / "index.json").write_text(json.dumps(listed, indent=1) + "\n")
 
 
-def _moments() -> dict[str, str]:
+def _read_moments() -> dict[str, str]:
     lines = (_DATA / "recordings/index.jsonl").read_text().splitlines()
     return {entry["file"]: entry["received"] for entry in map(json.loads, lines)}
 

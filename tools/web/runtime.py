@@ -90,7 +90,7 @@ def put_packages(folder: Path, compiled: Iterable[str] = COMPILED, requirements:
 
 
 def put_pure(folder: Path, names: Iterable[str] = PURE) -> None:
-    """Write what is Python in packages of the virtual environment into a folder of packages."""
+    """Write the Python files of packages of the virtual environment into a folder of packages."""
     installed = Path(sysconfig.get_paths()["purelib"])
     for name in names:
         for file in metadata.files(name) or []:
@@ -103,8 +103,8 @@ def put_pure(folder: Path, names: Iterable[str] = PURE) -> None:
 def run_in_pyodide(module: str, words: Sequence[str], *folders: Path, path: Sequence[str] = (), stack: int = 0) -> int:
     """Run a module of Python in Pyodide, and return its exit code.
 
-    It sees some folders under their own paths and works in the first one; `path` is put before where Python imports
-    from. `stack` is in bytes, 0 for Node's own.
+    It sees some folders under their own paths and works in the first one; `path` is put before Python's import path.
+    `stack` is in bytes, 0 for Node's own.
     """
     given = {
         "pyodide": str(install_pyodide()),
