@@ -1,4 +1,4 @@
-"""A figure that a page copies is the one that was measured: each is looked up where the measurement is stored."""
+"""Figures of cost and faults in the docs, equal to the measurements: nobody edits one by hand."""
 
 import gzip
 import json
@@ -23,19 +23,19 @@ def read(path: Path) -> Any:
     return json.loads(path.read_bytes())
 
 
-def costs() -> Iterator[dict[str, float]]:
-    """For each version of Kubernetes on which `make e2e` measured it: the median of each case, in milliseconds."""
+def list_costs() -> Iterator[dict[str, float]]:
+    """Yield the median of each case in milliseconds, for each version of Kubernetes on which `make e2e` measured it."""
     for topics in read(RESULTS)["rows"].values():
         if "cost" in topics:
             yield {one["claim"]: float(re.findall(r"p50 \+?([\d.]+) ms", one["seen"])[0]) for one in topics["cost"]}
 
 
-def range_of(added: list[float]) -> str:
+def format_range(added: list[float]) -> str:
     return f"{min(added):.1f} to {max(added):.1f} ms"
 
 
-def causes_named(source: str) -> dict[str, int]:
-    """What `why` named as the cause where it was the client's own rate limiter, and how often."""
+def count_named_causes(source: str) -> dict[str, int]:
+    """Return how often `why` named each cause where it was the client's own rate limiter."""
     return {
         one["answer"]: one["number"]
         for one in read(DATA / "causes.json")
@@ -43,32 +43,32 @@ def causes_named(source: str) -> dict[str, int]:
     }
 
 
-def refused_by_the_fence() -> int:
+def count_refused_by_fence() -> int:
     events = map(json.loads, gzip.decompress((EXAMPLE / EXAMPLE_FILES[1]).read_bytes()).splitlines())
     texts = [event.get("responseStatus", {}).get("message", "") for event in events]
     return sum("ValidatingAdmissionPolicy 'fence-" in text for text in texts)
 
 
-def seconds_that_two_led(*incidents: str) -> list[str]:
+def list_double_leadership(*incidents: str) -> list[str]:
     truths = [read(DATA / "incidents" / one / "truth.json") for one in incidents]
     return [f"{truth['two_led'][0]['seconds']:.1f}" for truth in truths]
 
 
-def copies() -> Iterator[tuple[str, str]]:
-    """Each page, and what it must say by what was measured."""
+def list_copies() -> Iterator[tuple[str, str]]:
+    """Yield each page, and the text that it must have by the measurements."""
     yield "README.md", f"evaluates {len(recordings())} reviews that real API servers sent"
 
-    takeover = range_of([one["what a webhook adds to a takeover without one"] for one in costs()])
-    renewal = range_of([one["renewal, shipped configuration"] - one["renewal, no webhook"] for one in costs()])
+    takeover = format_range([one["what a webhook adds to a takeover without one"] for one in list_costs()])
+    renewal = format_range([one["renewal, shipped configuration"] - one["renewal, no webhook"] for one in list_costs()])
     yield "README.md", f"a takeover takes {takeover} longer and a renewal {renewal}"
     yield "docs/cost.md", f"takes {renewal} longer, a takeover {takeover}"
     yield "docs/faq.md", f"takes [{renewal}](cost.md)"
     names = ("renewal, shipped configuration", "takeover, shipped configuration", "renewal, webhook sees everything")
     yield (
         "docs/figures.md",
-        f"p50 {' / '.join(', '.join(str(one[name]) for name in names) + ' ms' for one in costs())};",
+        f"p50 {' / '.join(', '.join(str(one[name]) for name in names) + ' ms' for one in list_costs())};",
     )
-    bare = [" / ".join(str(one[f"{kind}, no webhook"]) for one in costs()) for kind in ("renewal", "takeover")]
+    bare = [" / ".join(str(one[f"{kind}, no webhook"]) for one in list_costs()) for kind in ("renewal", "takeover")]
     yield "docs/figures.md", f"without a webhook {bare[0]} ms (takeover {bare[1]})"
 
     pods = {row[0]: row[3:] for row in read(results.BENCH / "results.json")["cluster"]["rows"]}
@@ -89,18 +89,18 @@ def copies() -> Iterator[tuple[str, str]]:
     shipped = "{}, {} and {} mCPU".format(*pods["shipped"])
     yield "docs/observe-to-strict.md", f"| {shipped} | {'{}, {} and {} mCPU'.format(*every)} |"
 
-    named = causes_named("log")
+    named = count_named_causes("log")
     limited = named["the holder's side: its rate limit or overload"]
     yield "README.md", f"as the cause of [{limited} of {sum(named.values())} such losses]"
 
-    yield "README.md", f"and {refused_by_the_fence()} writes of the old leader are refused by a fence"
+    yield "README.md", f"and {count_refused_by_fence()} writes of the old leader are refused by a fence"
 
     (read_fast,) = (one["found"] for one in read(reading_costs.RESULTS) if "one event of ten" in one["what"])
     yield "docs/cost.md", f"[{read_fast.removesuffix('/s')} of an audit log in a second](figures.md#large-inputs)"
 
-    stolen = seconds_that_two_led("lease-stolen", "steal-warned", "lease-deleted")
+    stolen = list_double_leadership("lease-stolen", "steal-warned", "lease-deleted")
     yield "docs/promises.md", f"{stolen[0]}, {stolen[1]} and {stolen[2]} s of that beside the new leader"
-    (first, second) = seconds_that_two_led("leader-paused", "fenced")
+    (first, second) = list_double_leadership("leader-paused", "fenced")
     assert first == second
     yield "docs/promises.md", f"for about 10 s after it is back | {first} s, twice |"
 
@@ -110,10 +110,10 @@ def copies() -> Iterator[tuple[str, str]]:
     yield "docs/proof.md", "the sixteen [recorded incidents]"
 
 
-@pytest.mark.parametrize(("page", "text"), [*copies()])
+@pytest.mark.parametrize(("page", "text"), [*list_copies()])
 def test_a_page_copies_what_was_measured(page: str, text: str) -> None:
     assert text in (ROOT / page).read_text(encoding="utf-8")
 
 
 def test_a_watch_never_names_the_rate_limiter() -> None:
-    assert [*causes_named("watch")] == ["the holder's side"]
+    assert [*count_named_causes("watch")] == ["the holder's side"]

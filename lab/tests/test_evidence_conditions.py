@@ -25,7 +25,7 @@ OLD = Lease(
 )
 
 
-def renewed(change: Callable[[dict[str, Any]], None] = lambda _: None) -> Lease:
+def make_renewed(change: Callable[[dict[str, Any]], None] = lambda _: None) -> Lease:
     found = copy.deepcopy(OBJECT)
     found["spec"]["renewTime"] = "2026-01-01T00:00:02.000000Z"
     change(found)
@@ -33,35 +33,38 @@ def renewed(change: Callable[[dict[str, Any]], None] = lambda _: None) -> Lease:
     return Lease(found, (replace(OLD.entries[0], time="2026-01-01T00:00:02Z"), OLD.entries[1]))
 
 
-def with_entry(index: int, **changes: str) -> Lease:
-    entries = list(renewed().entries or ())
+def make_lease_with_entry(index: int, **changes: str) -> Lease:
+    entries = list(make_renewed().entries or ())
     entries[index] = replace(entries[index], **changes)
-    return Lease(renewed().object, tuple(entries))
+    return Lease(make_renewed().object, tuple(entries))
 
 
 def test_plain_renewal_is_not_sent() -> None:
-    assert not is_sent(OLD, renewed())
+    assert not is_sent(OLD, make_renewed())
 
 
 @pytest.mark.parametrize(
     "new",
     [
         pytest.param(None, id="a delete"),
-        pytest.param(renewed(lambda o: o["spec"].update(holderIdentity="b")), id="another holder"),
-        pytest.param(renewed(lambda o: o["spec"].update(leaseDurationSeconds=1)), id="another duration"),
-        pytest.param(renewed(lambda o: o["spec"].pop("renewTime")), id="renewTime removed"),
-        pytest.param(renewed(lambda o: o["spec"].update(OBJECT["spec"])), id="renewTime kept"),
+        pytest.param(make_renewed(lambda o: o["spec"].update(holderIdentity="b")), id="another holder"),
+        pytest.param(make_renewed(lambda o: o["spec"].update(leaseDurationSeconds=1)), id="another duration"),
+        pytest.param(make_renewed(lambda o: o["spec"].pop("renewTime")), id="renewTime removed"),
+        pytest.param(make_renewed(lambda o: o["spec"].update(OBJECT["spec"])), id="renewTime kept"),
         pytest.param(
-            renewed(lambda o: o["spec"].update(renewTime="2026-01-02T00:00:01.000000Z")), id="more than a day ahead"
+            make_renewed(lambda o: o["spec"].update(renewTime="2026-01-02T00:00:01.000000Z")),
+            id="more than a day ahead",
         ),
-        pytest.param(renewed(lambda o: o["metadata"].pop("labels")), id="a label removed"),
-        pytest.param(with_entry(0, manager="mallory"), id="another manager owns renewTime"),
-        pytest.param(with_entry(0, manager="ancient-changes"), id="ancient-changes owns renewTime"),
-        pytest.param(with_entry(0, fields='{"f:spec":{"f:renewTime":{}}}'), id="the owner owns less"),
-        pytest.param(with_entry(0, time="12026-01-01T00:00:02Z"), id="a time of five digits"),
-        pytest.param(with_entry(1, time="2025-01-01T00:00:01Z"), id="another entry's time"),
-        pytest.param(with_entry(1, fields='{"f:spec":{"f:renewTime":{"f:x":{}}}}'), id="an owner below renewTime"),
-        pytest.param(Lease(renewed().object, (*(renewed().entries or ()), Entry("x"))), id="one entry more"),
+        pytest.param(make_renewed(lambda o: o["metadata"].pop("labels")), id="a label removed"),
+        pytest.param(make_lease_with_entry(0, manager="mallory"), id="another manager owns renewTime"),
+        pytest.param(make_lease_with_entry(0, manager="ancient-changes"), id="ancient-changes owns renewTime"),
+        pytest.param(make_lease_with_entry(0, fields='{"f:spec":{"f:renewTime":{}}}'), id="the owner owns less"),
+        pytest.param(make_lease_with_entry(0, time="12026-01-01T00:00:02Z"), id="a time of five digits"),
+        pytest.param(make_lease_with_entry(1, time="2025-01-01T00:00:01Z"), id="another entry's time"),
+        pytest.param(
+            make_lease_with_entry(1, fields='{"f:spec":{"f:renewTime":{"f:x":{}}}}'), id="an owner below renewTime"
+        ),
+        pytest.param(Lease(make_renewed().object, (*(make_renewed().entries or ()), Entry("x"))), id="one entry more"),
     ],
 )
 def test_anything_more_is_sent(new: Lease | None) -> None:
@@ -74,5 +77,5 @@ def test_create_is_sent() -> None:
 
 def test_deep_entry_that_stays_is_not_sent() -> None:
     deep = Entry("deep", fields='{"f:spec":' + '{"f:a":' * 9000 + "{}" + "}" * 9001)
-    old, new = (Lease(one.object, (*(one.entries or ()), deep)) for one in (OLD, renewed()))
+    old, new = (Lease(one.object, (*(one.entries or ()), deep)) for one in (OLD, make_renewed()))
     assert not is_sent(old, new)

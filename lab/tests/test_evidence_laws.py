@@ -33,7 +33,7 @@ FOLDED = (
 )
 
 
-def lease(holder: str, *, entries: tuple[Entry, ...] = (Entry("checkout"),)) -> Lease:
+def make_lease(holder: str, *, entries: tuple[Entry, ...] = (Entry("checkout"),)) -> Lease:
     spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}
     return Lease({"metadata": {"name": "checkout"}, "spec": spec}, entries)
 
@@ -46,8 +46,8 @@ STEAL = Write(
     at=START + 2 * SECOND,
     now=START + 2 * SECOND,
     user=ATTACKER,
-    old=lease("checkout-0_a"),
-    new=lease("mallory-0_1"),
+    old=make_lease("checkout-0_a"),
+    new=make_lease("mallory-0_1"),
     renewed_by_holder=START,
     moved=START,
     clocks_differ=0,
@@ -56,15 +56,15 @@ STEAL = Write(
 )
 LATE = START + 16 * SECOND
 TAKEOVER = replace(
-    STEAL, honest=True, kind="takeover", at=LATE, now=LATE, user=elector("checkout-1_b"), new=lease("checkout-1_b")
+    STEAL, honest=True, kind="takeover", at=LATE, now=LATE, user=elector("checkout-1_b"), new=make_lease("checkout-1_b")
 )
 
 
-def law(write: Write, outcome: Outcome, *, sent: bool = True, attacked: bool = True) -> str:
+def find_law(write: Write, outcome: Outcome, *, sent: bool = True, attacked: bool = True) -> str:
     return broken_law(Record(write, sent, outcome, probe=False), attacked=attacked)
 
 
-def changed(write: Write, **changes: Any) -> Write:
+def change_write(write: Write, **changes: Any) -> Write:
     return replace(write, **changes)
 
 
@@ -74,18 +74,18 @@ def changed(write: Write, **changes: Any) -> Write:
         pytest.param(STEAL, DENIED, "", id="a denied steal"),
         pytest.param(STEAL, ALLOWED, REPLACED, id="a silent steal"),
         pytest.param(STEAL, WARNED, REPLACED, id="a steal with a warning"),
-        pytest.param(changed(STEAL, new=None), ALLOWED, REPLACED, id="a delete"),
-        pytest.param(changed(STEAL, new=lease("")), ALLOWED, REPLACED, id="a release"),
-        pytest.param(changed(STEAL, at=LATE), ALLOWED, "", id="a takeover by the attacker after the end"),
-        pytest.param(changed(STEAL, stamped=False), WARNED, "", id="no stamps: a warning"),
-        pytest.param(changed(STEAL, stamped=False), ALLOWED, REPLACED, id="no stamps: silent"),
+        pytest.param(change_write(STEAL, new=None), ALLOWED, REPLACED, id="a delete"),
+        pytest.param(change_write(STEAL, new=make_lease("")), ALLOWED, REPLACED, id="a release"),
+        pytest.param(change_write(STEAL, at=LATE), ALLOWED, "", id="a takeover by the attacker after the end"),
+        pytest.param(change_write(STEAL, stamped=False), WARNED, "", id="no stamps: a warning"),
+        pytest.param(change_write(STEAL, stamped=False), ALLOWED, REPLACED, id="no stamps: silent"),
         pytest.param(
-            changed(STEAL, stamped=False, now=LATE), ALLOWED, "", id="no stamps: silent after the end by renewTime"
+            change_write(STEAL, stamped=False, now=LATE), ALLOWED, "", id="no stamps: silent after the end by renewTime"
         ),
-        pytest.param(changed(STEAL, clocks_differ=61 * SECOND), WARNED, "", id="a clock beyond the bound"),
+        pytest.param(change_write(STEAL, clocks_differ=61 * SECOND), WARNED, "", id="a clock beyond the bound"),
         pytest.param(TAKEOVER, ALLOWED, "", id="an honest takeover"),
         pytest.param(TAKEOVER, DENIED, "", id="an honest takeover refused once, after an attack"),
-        pytest.param(changed(TAKEOVER, final_try=True), DENIED, FROZEN, id="an honest takeover refused for ever"),
+        pytest.param(change_write(TAKEOVER, final_try=True), DENIED, FROZEN, id="an honest takeover refused for ever"),
         pytest.param(
             TAKEOVER, Outcome(200, allowed=True, warned_by=frozenset({WITHOUT_STAMPS})), WEAKENED, id="stamps not seen"
         ),
@@ -96,38 +96,38 @@ def changed(write: Write, **changes: Any) -> Write:
             id="called tampered",
         ),
         pytest.param(
-            changed(TAKEOVER, stamped=False, kind="label", clocks_differ=61 * SECOND),
+            change_write(TAKEOVER, stamped=False, kind="label", clocks_differ=61 * SECOND),
             Outcome(200, allowed=False, denied_by=frozenset({TAMPERED})),
             "",
             id="first stamps, dated by a clock beyond the bound",
         ),
         pytest.param(
-            changed(TAKEOVER, old=lease("checkout-0_a", entries=FOLDED), kind="label"),
+            change_write(TAKEOVER, old=make_lease("checkout-0_a", entries=FOLDED), kind="label"),
             Outcome(200, allowed=False, denied_by=frozenset({TAMPERED})),
             "",
             id="a label folds an entry into that of somebody who renewed as ancient-changes",
         ),
         pytest.param(
-            changed(TAKEOVER, new=lease("checkout-0_a", entries=()), kind="label"),
+            change_write(TAKEOVER, new=make_lease("checkout-0_a", entries=()), kind="label"),
             Outcome(200, allowed=False, denied_by=frozenset({TAMPERED})),
             "",
             id="the last field removed",
         ),
-        pytest.param(changed(TAKEOVER, kind="renewal"), DENIED, HONEST_REFUSED, id="an honest renewal refused"),
+        pytest.param(change_write(TAKEOVER, kind="renewal"), DENIED, HONEST_REFUSED, id="an honest renewal refused"),
         pytest.param(TAKEOVER, Outcome(500, allowed=True, trouble="RecursionError"), NO_VERDICT, id="an exception"),
     ],
 )
 def test_law(write: Write, outcome: Outcome, broken: str) -> None:
-    assert law(write, outcome) == broken
+    assert find_law(write, outcome) == broken
 
 
 def test_unsent_steal_breaks_the_law() -> None:
-    assert law(STEAL, ALLOWED, sent=False) == REPLACED
+    assert find_law(STEAL, ALLOWED, sent=False) == REPLACED
 
 
 def test_honest_takeover_without_an_attack_waits_only_as_long_as_the_clocks_differ() -> None:
-    assert law(TAKEOVER, DENIED, attacked=False) == TOO_LONG
-    assert law(changed(TAKEOVER, clocks_differ=3 * SECOND + 1), DENIED, attacked=False) == ""
+    assert find_law(TAKEOVER, DENIED, attacked=False) == TOO_LONG
+    assert find_law(change_write(TAKEOVER, clocks_differ=3 * SECOND + 1), DENIED, attacked=False) == ""
 
 
 def test_history_is_reduced_to_what_breaks_the_law() -> None:

@@ -22,8 +22,8 @@ def history() -> History:
     return read_history(FILE)
 
 
-def changed(history: History, name: str, change: Callable[[dict[str, Any]], None]) -> History:
-    """The history with a change in the last version of a lease or of the shared object that exists."""
+def change_history(history: History, name: str, change: Callable[[dict[str, Any]], None]) -> History:
+    """Return the history with a change in the last version of a lease or of the shared object that exists."""
     versions = history.logs if name == "log" else history.leases[name]
     place = max(number for number, one in enumerate(versions) if one.object)
     last = copy.deepcopy(versions[place].object)
@@ -54,21 +54,21 @@ def test_a_history_keeps_the_laws(history: History) -> None:
 
 @pytest.mark.parametrize("name", ["log", laws.STAMPED])
 def test_a_term_that_falls_is_noticed(history: History, name: str) -> None:
-    assert len(list(laws.find_falling_terms(changed(history, name, lower)))) > 0
+    assert len(list(laws.find_falling_terms(change_history(history, name, lower)))) > 0
 
 
 def test_a_write_of_an_earlier_tenure_is_noticed(history: History) -> None:
-    def stale(document: dict[str, Any]) -> None:
+    def make_stale(document: dict[str, Any]) -> None:
         document["data"]["entry"] = "stamped-9-client-go/1"
 
-    assert len(list(laws.find_interleaved_writes(changed(history, "log", stale)))) == 1
+    assert len(list(laws.find_interleaved_writes(change_history(history, "log", make_stale)))) == 1
 
 
 def test_a_holder_who_did_not_wait_is_noticed(history: History) -> None:
     def steal(document: dict[str, Any]) -> None:
         document["spec"]["holderIdentity"] = "mallory"
 
-    traces = list(laws.list_reviewed_traces(changed(history, laws.REVIEWED, steal)))
+    traces = list(laws.list_reviewed_traces(change_history(history, laws.REVIEWED, steal)))
     assert [trace.allowed for trace in traces].count(False) == 1
 
 
@@ -76,18 +76,18 @@ def test_an_owner_of_a_held_lease_is_noticed(history: History) -> None:
     def own(document: dict[str, Any]) -> None:
         document["metadata"]["ownerReferences"] = [{"uid": "1"}]
 
-    assert len(list(laws.find_losses(changed(history, laws.REVIEWED, own)))) == 1
+    assert len(list(laws.find_losses(change_history(history, laws.REVIEWED, own)))) == 1
 
 
 @pytest.mark.parametrize("field", ["f:metadata", "f:spec"])
 def test_a_label_does_not_make_a_deleted_lease_live(history: History, field: str) -> None:
-    def entry(manager: str, seconds: int, owned: dict[str, Any]) -> dict[str, Any]:
+    def make_entry(manager: str, seconds: int, owned: dict[str, Any]) -> dict[str, Any]:
         return {"manager": manager, "time": canonical_seconds(history.begin + seconds * SECOND), "fieldsV1": owned}
 
     renewal: dict[str, Any] = {"f:spec": {"f:renewTime": {}}}
-    later = entry("mallory", 9, {field: {"f:renewTime": {}}})
+    later = make_entry("mallory", 9, {field: {"f:renewTime": {}}})
     lease = {
-        "metadata": {"managedFields": [entry("elector", 0, renewal), later]},
+        "metadata": {"managedFields": [make_entry("elector", 0, renewal), later]},
         "spec": {"holderIdentity": "reviewed-0-go", "leaseDurationSeconds": 6},
     }
     attack = Attack(history.begin + 10 * SECOND, "reviewed", "delete", 200)
@@ -99,7 +99,7 @@ def test_a_stamp_that_is_missing_is_noticed(history: History) -> None:
     def strip(document: dict[str, Any]) -> None:
         document["metadata"]["annotations"] = {}
 
-    assert len(list(laws.find_unstamped_writes(changed(history, laws.STAMPED, strip)))) == 1
+    assert len(list(laws.find_unstamped_writes(change_history(history, laws.STAMPED, strip)))) == 1
 
 
 @pytest.mark.parametrize("gaps", [[], [Gap(2, 3, "later")]], ids=["policies in force", "policies being removed"])
@@ -108,13 +108,13 @@ def test_who_renews_for_another_one_is_not_denied_as_that_one(history: History, 
     """Once the lease has expired, the attacker may renew it in the name of its holder, who is denied then."""
     holder = next(name for name, ahead in history.offsets.items() if name.startswith("stamped") and not ahead)
 
-    def version(revision: int, seconds: int, user: str) -> Stored:
+    def make_version(revision: int, seconds: int, user: str) -> Stored:
         at = canonical(history.begin + seconds * SECOND)
         annotations = {f"lease-webhook/writer-{history.suffix}": f"uid system:serviceaccount:stamped:{user}"}
         spec = {"holderIdentity": holder, "renewTime": at}
         return Stored(revision, {"metadata": {"annotations": annotations}, "spec": spec})
 
-    versions = [version(1, 0, "elector"), version(2, 10, "elector"), version(3, 30, writer)]
+    versions = [make_version(1, 0, "elector"), make_version(2, 10, "elector"), make_version(3, 30, writer)]
     denial = Denial(history.begin + 20 * SECOND, "stamped", holder.partition("_")[0], "update", "")
     changed = replace(history, gaps=gaps, leases={laws.STAMPED: versions}, denials=[denial])
     assert len(list(laws.find_denied_renewals(changed))) == (writer == "elector")
